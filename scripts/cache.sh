@@ -1,0 +1,108 @@
+# Sourced by the scripts after say.sh: the user's cache of what was fetched and built of others' sources.
+#
+#   sources/<file>               tarballs as Debian ships them
+#   <what>-<hash>/               the result of one recipe; the hash covers its pin and the recipe itself
+#   apt/                         a private apt state that reads Debian's source lists, whatever release the host runs
+#
+# toolchains/cache.cmake computes the same names, so that CMake finds them without these scripts.
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/coir
+pins=$root/toolchains/pins.txt
+
+# cached WHAT PACKAGE prints where the result named WHAT of the recipe for PACKAGE lives.
+cached() {
+  hash=$({
+    grep "^$2 " "$pins"
+    cat "$root/toolchains/recipes/$2.sh"
+  } | sha256sum | cut -c1-16)
+  echo "$cache/$1-$hash"
+}
+
+# make_cached WHAT PACKAGE [NAME=VALUE ...] runs the recipe for PACKAGE unless its result is there. The result appears
+# by one rename: an interrupted run leaves nothing that looks finished.
+make_cached() {
+  what=$1 package=$2
+  shift 2
+  out=$(cached "$what" "$package")
+  if [ -d "$out" ]; then
+    say "      $what: in the cache"
+    return
+  fi
+  fetch_source "$package"
+  work=$(mktemp -d "$cache/work.XXXXXX")
+  mkdir "$work/src" "$work/out"
+  say "      $what: building ..."
+  (cd "$work/src" && quietly "$work/log" env SOURCE="$source_file" OUT="$work/out" "$@" \
+    sh "$root/toolchains/recipes/$package.sh")
+  mv "$work/out" "$out" 2>/dev/null || [ -d "$out" ] || die "cannot write $out"
+  rm -rf "$work"
+}
+
+# fetch_source PACKAGE leaves the pinned tarball in the cache, its hash verified, and its path in source_file.
+fetch_source() {
+  # shellcheck disable=SC2046 # the fields of the line are wanted apart
+  set -- $(grep "^$1 " "$pins") || die "$1 is not pinned in $pins"
+  package=$1 version=$2 suite=$3 want=$4
+  mkdir -p "$cache/sources"
+  source_file=$(find "$cache/sources" -name "${package}_$version.orig.tar.*" ! -name '*.asc' | head -n 1)
+  if [ -z "$source_file" ]; then
+    say "      $package $version: fetching its source ..."
+    private_apt "$suite"
+    revision=$(apt-cache showsrc --only-source "$package" |
+      sed -n 's/^Version: //p' | grep -F "$version-" | tail -n 1)
+    [ -n "$revision" ] || die "Debian $suite has no $package $version any more; look at toolchains/pins.txt"
+    fetched=$(mktemp -d "$cache/sources/fetch.XXXXXX")
+    (cd "$fetched" && quietly "$fetched/log" apt-get -q source --download-only --tar-only "$package=$revision")
+    source_file=$(find "$fetched" -name "${package}_$version.orig.tar.*" ! -name '*.asc')
+    mv "$source_file" "$cache/sources/"
+    source_file=$cache/sources/${source_file##*/}
+    rm -rf "$fetched"
+  fi
+  have=$(sha256sum "$source_file" | cut -d' ' -f1)
+  if [ "$have" != "$want" ]; then
+    die "$source_file has sha256 $have, pinned is $want: delete the file and run again, or look at toolchains/pins.txt"
+  fi
+}
+
+# debian_mirror prints the address of the Debian archive that this machine is configured for.
+debian_mirror() {
+  if [ -n "${COIR_DEBIAN_MIRROR:-}" ]; then
+    echo "$COIR_DEBIAN_MIRROR"
+    return
+  fi
+  # shellcheck disable=SC1091
+  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+  APT_CONFIG='' apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+    awk -v r="$release" '($1 == r || $1 ~ /^(old)*stable$|^testing$|^sid$/) && $2 == "main" { print $3; exit }'
+}
+
+# private_apt SUITE makes apt-get and apt-cache of this shell read the source lists of one Debian suite, in lists and
+# folders of their own, trusting the Debian archive keyring and nothing else. It needs no root.
+private_apt() {
+  state=$cache/apt/$1
+  mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
+  mirror=$(debian_mirror)
+  [ -n "$mirror" ] ||
+    die "apt on this machine names no Debian archive; set COIR_DEBIAN_MIRROR to the address of one"
+  keyring=
+  for candidate in /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp; do
+    [ -e "$candidate" ] && keyring=$candidate
+  done
+  [ -n "$keyring" ] || die "no Debian archive keyring; run: apt-get install debian-archive-keyring"
+  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
+    "$mirror" "$1" "$keyring" >"$state/debian.sources"
+  cat >"$state/apt.conf" <<EOF
+Dir::State::lists "$state/lists";
+Dir::State::status "/dev/null";
+Dir::Cache "$state/cache";
+Dir::Etc::sourcelist "$state/debian.sources";
+Dir::Etc::sourceparts "-";
+Dir::Etc::preferencesparts "-";
+APT::Sandbox::User "$(id -un)";
+EOF
+  export APT_CONFIG="$state/apt.conf"
+  if [ ! -e "$state/fresh" ] || [ -n "$(find "$state/fresh" -mmin +60)" ]; then
+    quietly "$state/log" apt-get -q -o APT::Update::Error-Mode=any update
+    : >"$state/fresh"
+  fi
+}

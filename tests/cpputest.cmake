@@ -1,0 +1,34 @@
+# coir_cpputest: the test framework, compiled from source with this tree's flags, so that it needs no C++ runtime
+# library and is instrumented where the tests are.
+coir_cached(coir_cpputest_dir cpputest cpputest COIR_CPPUTEST_DIR)
+file(GLOB coir_cpputest_sources "${coir_cpputest_dir}/src/CppUTest/*.cpp")
+add_library(coir_cpputest STATIC ${coir_cpputest_sources} "${coir_cpputest_dir}/src/Platforms/Gcc/UtestPlatform.cpp")
+target_include_directories(coir_cpputest SYSTEM PUBLIC "${coir_cpputest_dir}/include")
+target_compile_definitions(coir_cpputest PUBLIC
+  CPPUTEST_STD_CPP_LIB_DISABLED CPPUTEST_MEM_LEAK_DETECTION_DISABLED CPPUTEST_HAVE_LONG_LONG_INT
+  CPPUTEST_HAVE_FORK CPPUTEST_HAVE_WAITPID CPPUTEST_HAVE_KILL CPPUTEST_HAVE_GETTIMEOFDAY
+  CPPUTEST_HAVE_PTHREAD_MUTEX_LOCK)
+target_compile_options(coir_cpputest PRIVATE -w)
+target_link_libraries(coir_cpputest PUBLIC coir_language PRIVATE coir_build)
+
+add_library(coir_test_support STATIC support/test_main.cpp support/cxx_runtime.cpp)
+target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_build)
+
+# coir_test(NAME [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
+#
+# One executable and one CTest entry from NAME_test.cpp of the calling folder, linked with coir_core unless LIBS says
+# otherwise. Private headers are reached from the root of the tree: #include "core/src/timer_wheel.h".
+function(coir_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(NOT arg_LIBS)
+    set(arg_LIBS coir_core)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 180)
+  endif()
+  add_executable(${name}_test ${name}_test.cpp ${arg_SOURCES})
+  target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_support coir_build)
+  add_test(NAME ${name} COMMAND ${name}_test)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+endfunction()

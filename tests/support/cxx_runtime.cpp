@@ -1,0 +1,24 @@
+// The few functions of a C++ runtime library that the test framework calls. Shipped programs need none of them: this
+// file is linked into tests only.
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cstddef>
+#include <new>
+
+void* operator new(std::size_t size) {
+  if (void* memory = malloc(size != 0 ? size : 1)) return memory;
+  abort();
+}
+void* operator new[](std::size_t size) { return ::operator new(size); }
+void operator delete(void* memory) noexcept { free(memory); }
+void operator delete[](void* memory) noexcept { free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { free(memory); }
+
+extern "C" void __cxa_pure_virtual() {
+  fputs("a pure virtual function was called\n", stderr);
+  abort();
+}

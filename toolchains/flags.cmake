@@ -1,0 +1,37 @@
+# How coir's own code is compiled, whichever toolchain compiles it.
+#
+#   coir_language   what code that uses coir must be compiled with too; travels with coir::port
+#   coir_build      what only this tree's own targets want: warnings, and sections that the linker may drop
+
+add_library(coir_language INTERFACE)
+target_compile_features(coir_language INTERFACE cxx_std_23)
+target_compile_options(coir_language INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
+target_link_options(coir_language INTERFACE -Wl,--gc-sections)
+if(COIR_SINGLE_WORKER)
+  target_compile_definitions(coir_language INTERFACE COIR_SINGLE_WORKER=1)
+endif()
+
+add_library(coir_build INTERFACE)
+target_compile_options(coir_build INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+
+# Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
+if(NOT COIR_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-asynchronous-unwind-tables>)
+endif()
+
+# A sanitizer instruments everything in the tree, dependencies included, or it reports what is not there.
+if(COIR_SANITIZE STREQUAL "asan")
+  set(coir_sanitize -fsanitize=address,undefined -fno-sanitize=vptr,function -fno-sanitize-recover=all)
+elseif(COIR_SANITIZE STREQUAL "tsan")
+  set(coir_sanitize -fsanitize=thread)
+elseif(COIR_SANITIZE)
+  message(FATAL_ERROR "COIR_SANITIZE=${COIR_SANITIZE}: asan, tsan or nothing")
+endif()
+if(COIR_SANITIZE)
+  add_compile_options(${coir_sanitize} -fno-omit-frame-pointer)
+  add_link_options(${coir_sanitize})
+endif()
