@@ -1,0 +1,137 @@
+#pragma once
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/net/address.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace coir {
+
+// TcpStream is one end of a connection: TCP over IPv4 or IPv6, or a Unix stream socket. Move-only; the destructor
+// closes.
+//
+// Called the same way from a fiber and from a plain thread: where a call has to wait it goes through coir::wait. One
+// reader and one writer may use a stream at the same time. Nothing is allocated. SIGPIPE is never raised but by
+// send_file, where the program must ignore it (coird does).
+//
+// A read shorter than its buffer has drained the socket, so the next read waits before it asks again: a request that
+// arrives in one piece costs one system call, not two. The same holds for writes. A sender of TCP urgent data or of
+// file descriptors defeats this for its own connection only: its reader sees the rest when more bytes or the end
+// arrive.
+class TcpStream {
+ public:
+  TcpStream() noexcept = default;
+  // Takes over `fd`, a connected, non-blocking, close-on-exec stream socket.
+  explicit TcpStream(int fd) noexcept : fd_(fd) {}
+  TcpStream(TcpStream&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), drained_(other.drained_), filled_(other.filled_) {}
+  TcpStream& operator=(TcpStream&& other) noexcept;
+  ~TcpStream() { close(); }
+
+  // connect makes a connection. Errors: timed_out, cancelled, system (ECONNREFUSED, EHOSTUNREACH ...).
+  [[nodiscard]] static std::expected<TcpStream, Error> connect(const Address& to,
+                                                               Deadline deadline = Deadline::never()) noexcept;
+
+  // read waits until at least one byte is there and returns how many were put into `into`, which must not be empty.
+  // Errors: end_of_stream (the peer has shut down its side), timed_out, cancelled, closed (reset, or closed here),
+  // system.
+  [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
+                                                       Deadline deadline = Deadline::never()) noexcept;
+
+  // write sends all of `from`. On an error some of it may have been sent.
+  // Errors: timed_out, cancelled, closed (the peer reset, or this side is shut down), system.
+  [[nodiscard]] std::expected<void, Error> write(std::span<const char> from,
+                                                 Deadline deadline = Deadline::never()) noexcept;
+  [[nodiscard]] std::expected<void, Error> write(std::string_view from,
+                                                 Deadline deadline = Deadline::never()) noexcept {
+    return write(std::span<const char>(from.data(), from.size()), deadline);
+  }
+
+  // write_some waits until something can be sent and returns how many bytes were, at least one. For writers whose
+  // deadline is renewed by progress. `more_follows` lets the kernel hold back a partial segment.
+  [[nodiscard]] std::expected<std::size_t, Error> write_some(std::span<const iovec> from,
+                                                             Deadline deadline = Deadline::never(),
+                                                             bool more_follows = false) noexcept;
+
+  // writev sends all of `parts`, in order. The entries are used up: their lengths are 0 afterwards. Errors as for
+  // write.
+  [[nodiscard]] std::expected<void, Error> writev(std::span<iovec> parts,
+                                                  Deadline deadline = Deadline::never()) noexcept;
+
+  // send_file sends up to `count` bytes (> 0) of the regular file `file` from `offset` on and returns how many were
+  // sent as soon as any were; 0 means that the file ends at `offset`. Reads of the file may block the thread on the
+  // disk. Errors as for write.
+  [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
+                                                            Deadline deadline = Deadline::never()) noexcept;
+
+  // shutdown_write ends this side: the peer reads what was sent and then the end. Reading goes on. Idempotent.
+  void shutdown_write() noexcept;
+
+  // close wakes whoever waits on this stream with `closed`. Idempotent.
+  void close() noexcept;
+
+  // mark_readable says that readiness was learnt elsewhere (a Dormant woke), so that the next read asks at once.
+  void mark_readable() noexcept { drained_ = false; }
+  // drained tells that the last read took all there was.
+  bool drained() const noexcept { return drained_; }
+
+  [[nodiscard]] std::expected<Address, Error> local_address() const noexcept;
+  [[nodiscard]] std::expected<Address, Error> peer_address() const noexcept;
+
+  bool is_open() const noexcept { return fd_ >= 0; }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_ = -1;
+  bool drained_ = false;
+  bool filled_ = false;  // the last write left the socket's buffer full
+};
+
+// TcpListener accepts connections on an address. Move-only; the destructor closes, and removes the path of a Unix
+// socket.
+class TcpListener {
+ public:
+  struct Options {
+    int backlog = 511;          // connections the kernel holds until they are accepted; it may lower it (somaxconn)
+    bool without_delay = true;  // TCP_NODELAY, inherited by what is accepted: whole answers are written at once
+  };
+
+  TcpListener() noexcept = default;
+  TcpListener(TcpListener&& other) noexcept : fd_(std::exchange(other.fd_, -1)), address_(other.address_) {}
+  TcpListener& operator=(TcpListener&& other) noexcept;
+  ~TcpListener() { close(); }
+
+  // listen binds and listens. ":80" and "*:80" take both families on one socket, or IPv4 alone where the kernel has no
+  // IPv6. The path of a Unix socket nobody listens on any more is taken over. Never waits. Errors: no_memory,
+  // unsupported (the kernel lacks the family), system (EADDRINUSE, EACCES ...).
+  [[nodiscard]] static std::expected<TcpListener, Error> listen(const Address& at, Options options) noexcept;
+  [[nodiscard]] static std::expected<TcpListener, Error> listen(const Address& at) noexcept {
+    return listen(at, Options());
+  }
+
+  // accept waits for the next connection. One that failed before it was taken is skipped.
+  // Errors: timed_out, cancelled, closed, no_memory, and system with EMFILE or ENFILE: out of descriptors; the
+  // connection stays in the backlog, and calling again at once would spin.
+  [[nodiscard]] std::expected<TcpStream, Error> accept(Deadline deadline = Deadline::never()) noexcept;
+
+  // local_address is what was really bound: the port that the kernel chose stands in it.
+  const Address& local_address() const noexcept { return address_; }
+
+  void close() noexcept;
+
+  bool is_open() const noexcept { return fd_ >= 0; }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_ = -1;
+  Address address_;
+};
+
+}  // namespace coir

@@ -1,0 +1,187 @@
+#include <arpa/inet.h>
+#include <coir/net/address.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include <charconv>
+
+namespace coir {
+namespace {
+
+constexpr std::size_t kPathOffset = offsetof(sockaddr_un, sun_path);
+constexpr const char* kBadPort = "the port is not a number from 0 to 65535";
+
+bool parse_port(std::string_view text, std::uint16_t& port) noexcept {
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return fault == std::errc() && end == text.data() + text.size();
+}
+
+// with_nul gives inet_pton the terminated string it wants; false when the text cannot be an address for its length
+// alone.
+bool with_nul(std::string_view text, std::span<char> out) noexcept {
+  if (text.empty() || text.size() >= out.size() || text.find('\0') != text.npos) return false;
+  memcpy(out.data(), text.data(), text.size());
+  out[text.size()] = '\0';
+  return true;
+}
+
+class TextWriter {
+ public:
+  explicit TextWriter(std::span<char> out) noexcept : out_(out) {}
+  void add(std::string_view text) noexcept {
+    if (!fits_ || text.size() > out_.size() - used_) {
+      fits_ = false;
+      return;
+    }
+    memcpy(out_.data() + used_, text.data(), text.size());
+    used_ += text.size();
+  }
+  void add_port(std::uint16_t port) noexcept {
+    char digits[5];
+    add(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, port).ptr));
+  }
+  std::string_view text() const noexcept { return fits_ ? std::string_view(out_.data(), used_) : std::string_view(); }
+
+ private:
+  std::span<char> out_;
+  std::size_t used_ = 0;
+  bool fits_ = true;
+};
+
+}  // namespace
+
+Address Address::ip(Family family, const void* bytes, std::uint16_t port, bool any) noexcept {
+  Address made;
+  made.family_ = family;
+  made.any_ = any;
+  if (family == Family::ipv4) {
+    sockaddr_in in = {};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(port);
+    memcpy(&in.sin_addr, bytes, sizeof in.sin_addr);
+    memcpy(made.storage_, &in, sizeof in);
+    made.length_ = sizeof in;
+  } else {
+    sockaddr_in6 in = {};
+    in.sin6_family = AF_INET6;
+    in.sin6_port = htons(port);
+    memcpy(&in.sin6_addr, bytes, sizeof in.sin6_addr);
+    memcpy(made.storage_, &in, sizeof in);
+    made.length_ = sizeof in;
+  }
+  return made;
+}
+
+std::expected<Address, const char*> Address::parse(std::string_view text) noexcept {
+  if (text.starts_with("unix:")) {
+    const std::string_view path = text.substr(5);
+    if (path.empty()) return std::unexpected("the path after 'unix:' is empty");
+    if (path.find('\0') != path.npos) return std::unexpected("the path contains a NUL");
+    if (path.size() >= sizeof(sockaddr_un::sun_path)) return std::unexpected("the path is longer than 107 bytes");
+    Address made;
+    made.family_ = Family::unix_path;
+    sockaddr_un un = {};
+    un.sun_family = AF_UNIX;
+    memcpy(un.sun_path, path.data(), path.size());
+    const bool abstract = path[0] == '@';
+    if (abstract) un.sun_path[0] = '\0';
+    memcpy(made.storage_, &un, sizeof un);
+    made.length_ = static_cast<std::uint8_t>(kPathOffset + path.size() + (abstract ? 0 : 1));
+    return made;
+  }
+
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos) return std::unexpected("the port is missing (ADDRESS:PORT)");
+  const std::string_view host = text.substr(0, colon);
+  std::uint16_t port = 0;
+  if (!host.empty() && host.front() == '[' && host.back() != ']')
+    return std::unexpected("']' or the port after it is missing");
+  if (!parse_port(text.substr(colon + 1), port)) return std::unexpected(kBadPort);
+
+  unsigned char bytes[16] = {};
+  if (host.empty() || host == "*") return ip(Family::ipv6, bytes, port, true);
+  char terminated[INET6_ADDRSTRLEN];
+  if (host.front() == '[') {
+    if (!with_nul(host.substr(1, host.size() - 2), terminated) || inet_pton(AF_INET6, terminated, bytes) != 1) {
+      return std::unexpected("what stands in brackets is not an IPv6 address");
+    }
+    return ip(Family::ipv6, bytes, port, false);
+  }
+  if (host.find(':') != host.npos) return std::unexpected("an IPv6 address needs brackets: [ADDRESS]:PORT");
+  if (!with_nul(host, terminated) || inet_pton(AF_INET, terminated, bytes) != 1) {
+    return std::unexpected("the address is not an IPv4 address (names are not looked up)");
+  }
+  return ip(Family::ipv4, bytes, port, false);
+}
+
+Address Address::from_sockaddr(const sockaddr* address, socklen_t length) noexcept {
+  Address made;
+  if (length > sizeof made.storage_) length = sizeof made.storage_;
+  memcpy(made.storage_, address, length);
+  made.length_ = static_cast<std::uint8_t>(length);
+  const sa_family_t family = length >= sizeof(sa_family_t) ? address->sa_family : sa_family_t(AF_UNIX);
+  made.family_ = family == AF_INET ? Family::ipv4 : family == AF_INET6 ? Family::ipv6 : Family::unix_path;
+  return made;
+}
+
+Address Address::as_ipv4_any() const noexcept {
+  const unsigned char bytes[4] = {};
+  return ip(Family::ipv4, bytes, port(), true);
+}
+
+// sin_port and sin6_port stand at the same place.
+static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+
+Address Address::with_port(std::uint16_t port) const noexcept {
+  Address changed = *this;
+  const std::uint16_t raw = htons(port);
+  memcpy(changed.storage_ + offsetof(sockaddr_in, sin_port), &raw, sizeof raw);
+  return changed;
+}
+
+std::uint16_t Address::port() const noexcept {
+  if (family_ == Family::unix_path) return 0;
+  std::uint16_t raw;
+  memcpy(&raw, storage_ + offsetof(sockaddr_in, sin_port), sizeof raw);
+  return ntohs(raw);
+}
+
+std::string_view Address::unix_path() const noexcept {
+  if (family_ != Family::unix_path || length_ <= kPathOffset) return {};
+  const char* path = reinterpret_cast<const char*>(storage_) + kPathOffset;
+  const std::size_t size = length_ - kPathOffset;
+  return path[0] == '\0' ? std::string_view(path, size) : std::string_view(path, strnlen(path, size));
+}
+
+std::string_view Address::format(std::span<char> out) const noexcept {
+  TextWriter writer(out);
+  if (family_ == Family::unix_path) {
+    writer.add("unix:");
+    const std::string_view path = unix_path();
+    if (!path.empty() && path[0] == '\0') {
+      writer.add("@");
+      writer.add(path.substr(1));
+    } else {
+      writer.add(path);
+    }
+    return writer.text();
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  if (any_) {
+    writer.add("*");
+  } else if (family_ == Family::ipv4) {
+    writer.add(inet_ntop(AF_INET, storage_ + offsetof(sockaddr_in, sin_addr), text, sizeof text));
+  } else {
+    writer.add("[");
+    writer.add(inet_ntop(AF_INET6, storage_ + offsetof(sockaddr_in6, sin6_addr), text, sizeof text));
+    writer.add("]");
+  }
+  writer.add(":");
+  writer.add_port(port());
+  return writer.text();
+}
+
+}  // namespace coir

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// The system calls of the sockets, answering -errno.
+//
+// They are functions of their own, never inlined, because a fiber that parks may go on on another thread, and the C
+// library declares errno's address constant: in a loop that both makes system calls and parks, the compiler would go on
+// reading the first thread's errno.
+namespace coir::kernel {
+
+ssize_t receive(int fd, void* into, std::size_t size) noexcept;
+ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
+ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
+ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
+// These two return a new descriptor: non-blocking, close-on-exec.
+int stream_socket(int family) noexcept;
+int accept(int fd) noexcept;
+int connect(int fd, const sockaddr* to, socklen_t length) noexcept;
+// socket_error takes the pending error: 0 or -errno.
+int socket_error(int fd) noexcept;
+int local_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept;
+int peer_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept;
+
+}  // namespace coir::kernel
