@@ -19,12 +19,13 @@ step() {
   printf '[%d/%d] %s\n' "$steps_done" "$steps_total" "$*" >&2
 }
 
-# quietly LOG COMMAND ... runs a command with its output in LOG; a failure shows the log's end and stops the script.
+# quietly LOG COMMAND ... runs a command with its output in LOG; a failure shows its errors and its end and stops the script.
 quietly() {
   log=$1
   shift
   if ! "$@" >"$log" 2>&1 </dev/null; then
-    tail -n 40 "$log" >&2
+    grep -E 'error:|Error [0-9]|^E: ' "$log" | head -n 10 >&2 || true
+    tail -n 10 "$log" >&2
     die "failed: $* (whole log: $log)"
   fi
 }
