@@ -1,0 +1,131 @@
+// The least a server can do: one thread, epoll, one read and one write per wakeup, a fixed answer, no parser. What a
+// real server adds to its figures is the price of being one.
+//
+//   epoll_floor PORT [ANSWER_BYTES]
+//
+// Listens on 127.0.0.1, answers every request of a batch (counted by its blank line) with ANSWER_BYTES bytes, head
+// included, 100 of them body. A connection costs no memory beyond the kernel's.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+constexpr std::size_t kBodyBytes = 100;
+constexpr std::size_t kBatch = 64;
+
+// answers holds the same answer as often as one read can bring a request, so that a batch is still one write.
+char answers[kBatch * 1024];
+std::size_t answer_bytes = 0;
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+// make_answer pads the head with a field of its own until the whole is `total` bytes long.
+void make_answer(std::size_t total) {
+  constexpr char kPlain[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n";
+  constexpr char kOpen[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\nX: ";
+  constexpr std::size_t kLeast = sizeof kOpen - 1 + 4 + kBodyBytes;
+  if (total > sizeof answers / kBatch) total = sizeof answers / kBatch;
+  if (total < kLeast) {
+    std::memcpy(answers, kPlain, sizeof kPlain - 1);
+    total = sizeof kPlain - 1 + kBodyBytes;
+    std::memset(answers + total - kBodyBytes, 'x', kBodyBytes);
+  } else {
+    std::memset(answers, 'x', total);
+    std::memcpy(answers, kOpen, sizeof kOpen - 1);
+    std::memcpy(answers + total - kBodyBytes - 4, "\r\n\r\n", 4);
+  }
+  answer_bytes = total;
+  for (std::size_t i = 1; i < kBatch; ++i) std::memcpy(answers + i * total, answers, total);
+}
+
+std::size_t count_requests(const char* bytes, std::size_t size) {
+  std::size_t count = 0;
+  const char* const end = bytes + size;
+  while (count < kBatch) {
+    const void* blank = memmem(bytes, static_cast<std::size_t>(end - bytes), "\r\n\r\n", 4);
+    if (blank == nullptr) break;
+    bytes = static_cast<const char*>(blank) + 4;
+    ++count;
+  }
+  return count;
+}
+
+int listen_on(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("epoll_floor: bind");
+  if (listen(fd, 4096) != 0) fail("epoll_floor: listen");
+  return fd;
+}
+
+void watch(int poller, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_floor: epoll_ctl");
+}
+
+void accept_all(int poller, int listener) {
+  for (;;) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return;
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    watch(poller, fd);
+  }
+}
+
+void serve(int fd) {
+  char request[16 * 1024];
+  const ssize_t size = read(fd, request, sizeof request);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) {
+    close(fd);
+    return;
+  }
+  const std::size_t bytes = count_requests(request, static_cast<std::size_t>(size)) * answer_bytes;
+  if (bytes > 0 && write(fd, answers, bytes) != static_cast<ssize_t>(bytes)) close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fputs("usage: epoll_floor PORT [ANSWER_BYTES]\n", stderr);
+    return 2;
+  }
+  make_answer(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 250);
+  const int listener = listen_on(std::atoi(argv[1]));
+  const int poller = epoll_create1(EPOLL_CLOEXEC);
+  watch(poller, listener);
+  epoll_event events[256];
+  for (;;) {
+    const int ready = epoll_wait(poller, events, 256, -1);
+    for (int i = 0; i < ready; ++i) {
+      if (events[i].data.fd == listener) {
+        accept_all(poller, listener);
+      } else {
+        serve(events[i].data.fd);
+      }
+    }
+  }
+}

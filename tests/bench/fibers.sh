@@ -1,0 +1,59 @@
+# scripts/bench fibers: see tests/bench/README.md for what each figure means.
+set -eu
+. "$(dirname "$0")/bench.sh"
+trap 'rm -rf "$scratch"' EXIT
+
+rounds=9 switches=10000000 yields=1000000 spawns=1000000
+[ "${1:-}" != --quick ] || rounds=3
+
+"$root/scripts/setup" --for build
+build_coir x86_64-linux-musl-single fibers_bench
+build_coir x86_64-linux-musl fibers_bench
+build_host boost_fibers_bench.cpp -lboost_fiber -lboost_context
+build_host go_fibers_bench.go
+
+# measure PREFIX SUFFIX PROGRAM ARGUMENT ... runs a figure program and keeps what it prints.
+measure() {
+  local prefix=$1 suffix=$2 name value unit
+  shift 2
+  timeout 120 "$@" >"$scratch/out" || die "failed: $*"
+  while read -r name value unit; do
+    # How many can be held is told once, by the larger run.
+    [[ -z $suffix || $name = *bytes: ]] || continue
+    sample "$prefix${name%:}$suffix" "$value" "$unit"
+  done <"$scratch/out"
+}
+
+ours=$root/build/x86_64-linux-musl-single/tests/bench/fibers_bench
+mn=$root/build/x86_64-linux-musl/tests/bench/fibers_bench
+boost=$programs/boost_fibers_bench
+go=$programs/go_fibers_bench
+export GOMAXPROCS=1 COIR_WORKERS=1
+
+for ((round = 1; round <= rounds; ++round)); do
+  say "round $round of $rounds"
+  measure '' '' "$ours" switch $switches
+  measure mn. '' "$mn" switch $switches
+  measure boost. '' "$boost" switch $switches
+  measure '' '' "$ours" yield $yields
+  measure mn. '' "$mn" yield $yields
+  measure boost. '' "$boost" yield $yields
+  measure go. '' "$go" yield $yields
+  measure '' '' "$ours" spawn $spawns
+  measure mn. '' "$mn" spawn $spawns
+  measure boost. '' "$boost" spawn $spawns
+  measure go. '' "$go" spawn $spawns
+done
+
+say 'parked fibers'
+measure '' _10k "$ours" suspended 10000
+measure '' '' "$ours" suspended 100000
+measure mn. _10k "$mn" suspended 10000
+measure mn. '' "$mn" suspended 100000
+measure boost. _10k "$boost" suspended 10000
+measure boost. '' "$boost" suspended 100000
+measure boost. '' "$boost" guarded 100000
+measure go. _10k "$go" suspended 10000
+measure go. '' "$go" suspended 100000
+
+print_figures boost go

@@ -1,0 +1,148 @@
+# scripts/bench http: see tests/bench/README.md for what each figure means.
+set -eu
+. "$(dirname "$0")/bench.sh"
+. "$here/servers.sh"
+
+rounds=7 seconds=2 traced=20000
+if [ "${1:-}" = --quick ]; then
+  rounds=2 seconds=1 traced=10000
+fi
+
+build_host epoll_floor.cpp
+build_host idle_clients.cpp
+coird=${COIRD:-none}
+
+servers=(coird floor nginx lighttpd h2o)
+declare -A pids ports
+
+# prefix NAME is what stands before a server's figures: nothing before ours.
+prefix() {
+  [ "$1" = coird ] || echo "$1."
+}
+
+# measure_idle NAME starts a server and holds 1,000 and then 5,000 connections to it, each of which has made one request.
+measure_idle() {
+  local name=$1 before held
+  start "$name"
+  pids[$name]=$pid ports[$name]=$port
+  sample "$(prefix "$name")idle_rss_kb" $(($(resident_bytes "$pid") / 1024)) kB
+  client "$port"
+  ask open 1 || die "$name does not answer $target"
+  [ "$name" != coird ] || answer_bytes=${answer[2]}
+  before=$(resident_bytes "$pid")
+  for held in 1000 5000; do
+    ask open $((held - ${answer[1]} + (held == 1000))) || break
+    sample "$(prefix "$name")idle_conn_bytes_$held" \
+      "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held=$held 'BEGIN { printf "%.1f", grown / held }')" bytes
+  done
+  client_end
+}
+
+# measure_rate NAME CONNECTIONS is one run of wrk: rate, latency, and what a request cost the server in processor time.
+measure_rate() {
+  local name=$1 held=$2 out=$scratch/wrk before after
+  before=$(cpu_ns "${pids[$name]}")
+  timeout $((seconds + 20)) taskset -c $client_cpu wrk -t1 -c"$held" -d"${seconds}s" --latency \
+    "http://127.0.0.1:${ports[$name]}$target" >"$out" || die "wrk fails against $name: $(tail -n 1 "$out")"
+  after=$(cpu_ns "${pids[$name]}")
+  if grep -q '^ *Non-2xx\|Socket errors' "$out"; then
+    say "$name at $held connections: $(grep '^ *Non-2xx\|Socket errors' "$out")"
+  fi
+  # wrk writes a time with its unit: us, ms or s.
+  awk -v name="$(prefix "$name")" -v held="$held" -v ns=$((after - before)) '
+    $1 == "99%" { t = $2 + 0; if ($2 ~ /us$/) t /= 1000; else if ($2 !~ /ms$/) t *= 1000; p99 = t }
+    $2 == "requests" && $3 == "in" { requests = $1 }
+    $1 == "Requests/sec:" { rate = $2 }
+    END {
+      if (requests == 0) exit 1
+      printf "%srps_%d: %.0f /s\n", name, held, rate
+      printf "%sp99_ms_%d: %.3f ms\n", name, held, p99
+      printf "%scpu_us_per_request_%d: %.3f us\n", name, held, ns / 1000 / requests
+    }' "$out" >>"$samples" || die "$name answered nothing to wrk"
+}
+
+# measure_calls NAME counts every system call that the server makes while 64 connections keep it busy.
+measure_calls() {
+  local name=$1 out=$scratch/strace tracer tries=0
+  client "${ports[$name]}"
+  ask open 64 || return 0
+  timeout -s INT 60 strace -f -c -U name,calls -o "$out.$name" -p "${pids[$name]}" 2>"$out.log" &
+  tracer=$!
+  started+=("$tracer")
+  until grep -q attached "$out.log" || [ $((tries += 1)) -gt 100 ]; do sleep 0.05; done
+  ask go $traced || true
+  kill -INT "$tracer" 2>/dev/null || true
+  wait "$tracer" 2>/dev/null || true
+  client_end
+  [ "${answer[0]}" = done ] || return 0
+  awk -v name="$(prefix "$name")" -v requests="${answer[1]}" '
+    $1 == "total" { printf "%ssyscalls_per_request: %.3f calls\n", name, $2 / requests }' "$out.$name" >>"$samples"
+}
+
+# measure_instructions NAME counts user instructions: with the processor's counters where they may be read, else by running
+# a second instance of the server on valgrind's synthetic processor, which counts the same ones.
+measure_instructions() {
+  local name=$1 count=
+  if [ "$counters" = yes ]; then
+    client "${ports[$name]}"
+    ask open 64 || return 0
+    perf stat -x, -e instructions:u -o "$scratch/perf.$name" -p "${pids[$name]}" sleep 60 &
+    local meter=$!
+    started+=("$meter")
+    sleep 0.3
+    ask go $traced || true
+    kill -INT "$meter"
+    wait "$meter" 2>/dev/null || true
+    count=$(awk -F, '/instructions/ { print $1 }' "$scratch/perf.$name")
+  else
+    start "$name" valgrind -q --tool=callgrind --instr-atstart=no --callgrind-out-file=@DIR@/callgrind
+    client "$port"
+    ask open 64 && ask go 500 || return 0
+    callgrind_control -i on "$pid" >/dev/null 2>&1
+    ask go 4000 || true
+    callgrind_control -i off "$pid" >/dev/null 2>&1
+    callgrind_control -d "$pid" >/dev/null 2>&1
+    count=$(awk '/^(totals|summary):/ { sum = $2 } END { print sum }' "$folder"/callgrind.* 2>/dev/null || true)
+    stop "$pid"
+  fi
+  client_end
+  if [ -z "$count" ] || [ "${answer[0]}" != done ]; then
+    say "$name: instructions could not be counted"
+  else
+    awk -v name="$(prefix "$name")" -v count="$count" -v requests="${answer[1]}" \
+      'BEGIN { printf "%sinstructions_per_request: %.0f instructions\n", name, count / requests }' >>"$samples"
+  fi
+}
+
+counters=no
+if perf stat -x, -e instructions:u true 2>&1 | grep -q '^[0-9]'; then counters=yes; fi
+
+say 'idle connections'
+for name in "${servers[@]}"; do measure_idle "$name"; done
+
+for ((round = 1; round <= rounds; ++round)); do
+  say "requests per second, round $round of $rounds"
+  for held in 64 1000; do
+    for name in "${servers[@]}"; do measure_rate "$name" $held; done
+  done
+done
+
+say 'system calls'
+for name in "${servers[@]}"; do measure_calls "$name"; done
+
+say 'instructions'
+# Counting does not mind company: valgrind's instances run all at once, each in a shell of its own that ends its own server.
+for name in "${servers[@]}"; do
+  (
+    trap 'stop "${started[@]}"' EXIT
+    trap 'exit 143' TERM
+    started=() pinned='' samples=$scratch/instructions.$name
+    measure_instructions "$name"
+  ) &
+  started+=("$!")
+  [ "$counters" = no ] || wait "$!"
+done
+wait "${started[@]: -${#servers[@]}}" || true
+for name in "${servers[@]}"; do cat "$scratch/instructions.$name" >>"$samples" 2>/dev/null || true; done
+
+print_figures floor nginx lighttpd h2o

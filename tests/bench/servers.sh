@@ -1,0 +1,113 @@
+# Sourced by http.sh: starting, asking about and ending the servers that are compared.
+
+server_cpu=0 client_cpu=1
+[ "$(nproc)" -gt 1 ] || client_cpu=0
+connections=16384 files=20000
+ulimit -n "$(ulimit -Hn)"
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge 6000 ] ||
+  die "5,000 connections need 6,000 open files; run: ulimit -n 20000"
+[ "$(ulimit -n)" = unlimited ] || [ "$(ulimit -n)" -ge $files ] || files=$(ulimit -n)
+
+# The text file that everybody serves; the folder is readable for a server that gives up its privileges.
+chmod 755 "$scratch"
+mkdir "$scratch/www"
+printf '%099d\n' 0 >"$scratch/www/small.txt"
+target=/small.txt
+
+answer_bytes=250
+started=()
+pinned=yes
+trap 'stop "${started[@]}"; rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# stop PID ... ends processes that this script started: asks, waits two seconds, insists.
+stop() {
+  local pid tries=0
+  for pid; do kill -TERM "$pid" 2>/dev/null || true; done
+  for pid; do
+    while kill -0 "$pid" 2>/dev/null && [ $tries -lt 40 ]; do
+      sleep 0.05
+      tries=$((tries + 1))
+    done
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+}
+
+# free_port prints a port on which nothing listens, below the range that clients are given theirs from.
+free_port() {
+  local port
+  while :; do
+    port=$((20000 + RANDOM % 12000))
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+  done
+  echo $port
+}
+
+# command_of NAME PORT FOLDER leaves the server's command line in the array `command`, its configuration in FOLDER.
+command_of() {
+  local name=$1 port=$2 folder=$3
+  case $name in
+    coird) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www") ;;
+    floor) command=("$programs/epoll_floor" "$port" "$answer_bytes") ;;
+    nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
+    lighttpd) command=("$(command -v lighttpd || echo /usr/sbin/lighttpd)" -D -f "$folder/lighttpd.conf") ;;
+    h2o) command=(h2o -c "$folder/h2o.conf") ;;
+  esac
+  [ ! -e "$here/peers/$name.conf" ] ||
+    sed -e "s|@PORT@|$port|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@USER@|$(id -un)|" \
+      -e "s|@FILES@|$files|; s|@CONNECTIONS@|$connections|" "$here/peers/$name.conf" >"$folder/$name.conf"
+}
+
+# start NAME [WRAPPER ...] starts a server, under a wrapper (valgrind) or not, and waits until it takes connections. Leaves
+# its process in `pid`, its port in `port` and its folder in `folder`.
+start() {
+  local name=$1 command tries=0
+  shift
+  folder=$(mktemp -d "$scratch/$name.XXXXXX")
+  chmod 755 "$folder"
+  port=$(free_port)
+  command_of "$name" "$port" "$folder"
+  # The kernel ends the server should this script be killed outright.
+  COIR_WORKERS=1 setpriv --pdeathsig TERM ${pinned:+taskset -c $server_cpu} "${@//@DIR@/$folder}" "${command[@]}" \
+    >"$folder/log" 2>&1 </dev/null &
+  pid=$!
+  started+=("$pid")
+  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+    tries=$((tries + 1))
+    if [ $tries -gt 200 ] || ! kill -0 "$pid" 2>/dev/null; then
+      tail -n 5 "$folder"/*log >&2
+      die "$name does not start; its command: ${command[*]}"
+    fi
+    sleep 0.05
+  done
+}
+
+# resident_bytes PID reads what is resident of a process, exactly: VmRSS is summed up lazily and can be off by 64 pages.
+resident_bytes() {
+  awk '/^Rss:/ { print $2 * 1024 }' "/proc/$1/smaps_rollup"
+}
+
+# cpu_ns PID prints the processor time of all its threads, user and kernel, in nanoseconds.
+cpu_ns() {
+  cat "/proc/$1/task"/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'
+}
+
+# client PORT starts idle_clients as a coprocess; ask COMMAND ... sends it one command and leaves the words of its answer in
+# the array `answer`. Failing that, it says what went wrong and returns 1.
+client() {
+  client_port=$1
+  coproc CLIENT { exec timeout 120 taskset -c $client_cpu "$programs/idle_clients" "$1" "$target" 2>"$scratch/client.$1.log"; }
+}
+ask() {
+  echo "$*" >&"${CLIENT[1]}" 2>/dev/null
+  read -r -t 60 -a answer <&"${CLIENT[0]}" && return 0
+  say "$(cat "$scratch/client.$client_port.log")"
+  return 1
+}
+client_end() {
+  local input=${CLIENT[1]:-} child=${CLIENT_PID:-}
+  [ -z "$input" ] || eval "exec $input>&-"
+  [ -z "$child" ] || wait "$child" 2>/dev/null || true
+}
