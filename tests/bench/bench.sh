@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the benchmarks: packages, programs, samples and what becomes of them.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -15,8 +16,8 @@ need_packages build bench
 build_coir() {
   local preset=$1 target=$2
   say "building $target for $preset ..."
-  [ -e "$root/build/$preset/build.ninja" ] ||
-    (cd "$root" && quietly "$scratch/configure.log" cmake --preset "$preset")
+  grep -qs '^COIR_BUILD_TESTS:BOOL=ON' "$root/build/$preset/CMakeCache.txt" ||
+    (cd "$root" && quietly "$scratch/configure.log" cmake --preset "$preset" -DCOIR_BUILD_TESTS=ON)
   quietly "$scratch/build.log" cmake --build "$root/build/$preset" --target "$target"
 }
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # scripts/bench fibers: see tests/bench/README.md for what each figure means.
 set -eu
 . "$(dirname "$0")/bench.sh"

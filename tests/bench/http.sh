@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # scripts/bench http: see tests/bench/README.md for what each figure means.
 set -eu
 . "$(dirname "$0")/bench.sh"
@@ -10,7 +11,12 @@ fi
 
 build_host epoll_floor.cpp
 build_host idle_clients.cpp
-coird=${COIRD:-none}
+coird=${COIRD:-}
+if [ -z "$coird" ]; then
+  "$root/scripts/setup" --for build
+  build_coir x86_64-linux-musl-single coird
+  coird=$root/build/x86_64-linux-musl-single/apps/coird/coird
+fi
 
 servers=(coird floor nginx lighttpd h2o)
 declare -A pids ports

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by http.sh: starting, asking about and ending the servers that are compared.
 
 server_cpu=0 client_cpu=1
