@@ -51,7 +51,7 @@ class ChunkedDecoder {
  private:
   enum class At : std::uint8_t;
 
-  std::uint16_t framing_byte(unsigned char c, const ChunkedLimits& limits) noexcept;
+  std::uint16_t framing_byte(char c, const ChunkedLimits& limits) noexcept;
 
   std::uint64_t left_ = 0;   // of the chunk being read
   std::uint64_t total_ = 0;  // content of all chunks, the announced rest of this one excluded

@@ -12,7 +12,7 @@ namespace coir::http {
 struct ResolvedPath {
   std::uint16_t status = 0;  // 400: malformed or leaves the root; 404: can name no file; 414: does not fit
   bool directory = false;    // the target ended in '/' (or in "/." or "/.."): it names a directory
-  std::string_view relative;
+  std::string_view relative{};
 };
 
 // resolve_path turns the path of a request target into a file's path below a root. Percent-encoding is decoded exactly

@@ -56,6 +56,7 @@ class ResponseHead {
  private:
   void append(std::string_view text) noexcept {
     if (static_cast<std::size_t>(end_ - at_) < text.size()) return spoil();
+    if (text.empty()) return;
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
