@@ -24,10 +24,7 @@ make_cached() {
   what=$1 package=$2
   shift 2
   out=$(cached "$what" "$package")
-  if [ -d "$out" ]; then
-    say "      $what: in the cache"
-    return
-  fi
+  [ ! -d "$out" ] || return 0
   fetch_source "$package"
   work=$(mktemp -d "$cache/work.XXXXXX")
   mkdir "$work/src" "$work/out"
