@@ -20,7 +20,7 @@ function median(name,    n, i, j, v, sorted) {
 }
 
 function show(v) {
-  return v == int(v) ? sprintf("%d", v) : sprintf("%.2f", v)
+  return v == int(v) ? sprintf("%.0f", v) : sprintf("%.2f", v)
 }
 
 # More is better of rates and capacities, less of everything else.

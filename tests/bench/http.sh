@@ -37,7 +37,7 @@ measure_idle() {
   [ "$name" != coird ] || answer_bytes=${answer[2]}
   before=$(resident_bytes "$pid")
   for held in 1000 5000; do
-    ask open $((held - ${answer[1]} + (held == 1000))) || break
+    ask open $((held - answer[1] + (held == 1000))) || break
     sample "$(prefix "$name")idle_conn_bytes_$held" \
       "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held=$held 'BEGIN { printf "%.1f", grown / held }')" bytes
   done
@@ -112,7 +112,7 @@ measure_instructions() {
     stop "$pid"
   fi
   client_end
-  if [ -z "$count" ] || [ "${answer[0]}" != done ]; then
+  if [ -z "$count" ] || [ "${answer[0]}" != "done" ]; then
     say "$name: instructions could not be counted"
   else
     awk -v name="$(prefix "$name")" -v count="$count" -v requests="${answer[1]}" \
@@ -129,7 +129,7 @@ for name in "${servers[@]}"; do measure_idle "$name"; done
 for ((round = 1; round <= rounds; ++round)); do
   say "requests per second, round $round of $rounds"
   for held in 64 1000; do
-    for name in "${servers[@]}"; do measure_rate "$name" $held; done
+    for name in "${servers[@]}"; do measure_rate "$name" "$held"; done
   done
 done
 

@@ -20,6 +20,7 @@ started=()
 pinned=yes
 trap 'stop "${started[@]}"; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT
+trap '' PIPE
 trap 'exit 143' TERM
 
 # stop PID ... ends processes that this script started: asks, waits two seconds, insists.
@@ -87,12 +88,12 @@ start() {
 
 # resident_bytes PID reads what is resident of a process, exactly: VmRSS is summed up lazily and can be off by 64 pages.
 resident_bytes() {
-  awk '/^Rss:/ { print $2 * 1024 }' "/proc/$1/smaps_rollup"
+  awk '/^Rss:/ { printf "%.0f\n", $2 * 1024 }' "/proc/$1/smaps_rollup"
 }
 
 # cpu_ns PID prints the processor time of all its threads, user and kernel, in nanoseconds.
 cpu_ns() {
-  cat "/proc/$1/task"/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'
+  cat "/proc/$1/task"/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
 # client PORT starts idle_clients as a coprocess; ask COMMAND ... sends it one command and leaves the words of its answer in
@@ -102,7 +103,7 @@ client() {
   coproc CLIENT { exec timeout 120 taskset -c $client_cpu "$programs/idle_clients" "$1" "$target" 2>"$scratch/client.$1.log"; }
 }
 ask() {
-  echo "$*" >&"${CLIENT[1]}" 2>/dev/null
+  { echo "$*" >&"${CLIENT[1]}"; } 2>/dev/null
   read -r -t 60 -a answer <&"${CLIENT[0]}" && return 0
   say "$(cat "$scratch/client.$client_port.log")"
   return 1
