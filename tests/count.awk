@@ -1,44 +1,70 @@
-# Adds up the tests in one output, CTest's log or a system test's, and prints "PASSED FAILED SKIPPED".
+# Adds up the tests of one run, `ctest --verbose` or a system test, and prints "PASSED FAILED SKIPPED". What a program
+# that did not pass printed goes to standard error.
 #
 # Counted are CppUTest's summaries and lines "ok - promise" and "not ok - promise" ("# SKIP why" at the end of one: not
-# run). A program that ended badly without having named a failure counts as one; so does one that named no test at all,
-# unless CTest says that it passed.
+# run). A program that ended badly without having named a failure counts as one failure; one that ended well without
+# having named a test counts as one passed test under CTest, and as a failure elsewhere.
+#
+#   awk -v exit_status=N -f count.awk LOG
 
-function settle(ended_well) {
-  if (ended_well && good + bad + skip == 0) good = 1
-  if (!ended_well && bad == 0) bad = 1
-  passed += good; failed += bad; skipped += skip
-  good = bad = skip = 0
-  open_block = 0
+# take notes a line that program `id` printed.
+function take(id, text,  word, faults, ran) {
+  line[id, ++lines[id]] = text
+  split(text, word, " ")
+  if (text ~ /^not ok( |$)/) bad[id]++
+  else if (text ~ /^ok .*# SKIP/) skip[id]++
+  else if (text ~ /^ok( |$)/) good[id]++
+  else if (text ~ /^OK \([0-9]+ tests, [0-9]+ ran/) {
+    good[id] += word[4]
+    skip[id] += ignored(text)
+  } else if (text ~ /^Errors \([0-9]+ failures, [0-9]+ tests, [0-9]+ ran/) {
+    faults = substr(word[2], 2) + 0
+    ran = word[6] + 0
+    if (faults > ran) faults = ran
+    bad[id] += faults
+    good[id] += ran - faults
+    skip[id] += ignored(text)
+  }
 }
 
-/^OK \([0-9]+ tests, [0-9]+ ran/ { good += $4; skip += ignored() }
-/^Errors \([0-9]+ failures, [0-9]+ tests, [0-9]+ ran/ {
-  faults = substr($2, 2) + 0
-  if (faults == 0) faults = 1
-  if (faults > $6) faults = $6
-  bad += faults; good += $6 - faults; skip += ignored()
-}
-function ignored(  place) {
-  place = match($0, /[0-9]+ ignored/)
-  return place ? substr($0, place, RLENGTH) + 0 : 0
+function ignored(text) {
+  return match(text, /[0-9]+ ignored/) ? substr(text, RSTART, RLENGTH) + 0 : 0
 }
 
-/^not ok( |$)/ { bad++; next }
-/^ok( |$)/ { if ($0 ~ /# SKIP/) skip++; else good++; next }
+# settle closes the account of program `id`.
+function settle(id, name, ended_well, silence_is_good,  i) {
+  if (ended_well && good[id] + bad[id] + skip[id] == 0) {
+    if (silence_is_good) good[id] = 1
+    else bad[id] = 1
+  }
+  if (!ended_well && bad[id] + 0 == 0) bad[id] = 1
+  passed += good[id]
+  failed += bad[id]
+  skipped += skip[id]
+  if (bad[id] + 0 == 0) return
+  print "      | " name > "/dev/stderr"
+  for (i = 1; i <= lines[id] && i <= 120; i++) print "      |   " line[id, i] > "/dev/stderr"
+  if (lines[id] > 120) print "      |   ... and " lines[id] - 120 " lines more" > "/dev/stderr"
+}
 
-/^[0-9]+\/[0-9]+ Testing: / { ctest = 1; open_block = 1 }
-/^Test Passed\.$/ && open_block { settle(1) }
-/^Test Skipped\.$/ && open_block { skip++; settle(1) }
-/^Test (Failed|Timeout|Not Run)/ && open_block { settle(0) }
+# "7: text" is what CTest's seventh test printed; "3/9 Test #7: name ....***Failed  0.1 sec" is what became of it.
+/^[0-9]+: / {
+  id = $1 + 0
+  take(id, substr($0, index($0, ": ") + 2))
+  next
+}
+/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: / {
+  ctest = 1
+  match($0, /#[0-9]+: /)
+  id = substr($0, RSTART + 1) + 0
+  if (/\*\*\*Skipped /) skipped++
+  else settle(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
+  next
+}
+!ctest { take("other", $0) }
 
 END {
-  if (ctest && open_block) settle(0)
-  if (!ctest) {
-    if (good + bad + skip == 0) bad = 1
-    settle(exit_status == 0)
-  } else if (exit_status != 0 && failed == 0) {
-    failed = 1
-  }
+  if (!ctest) settle("other", "exit status " exit_status, exit_status == 0, 0)
+  else if (exit_status != 0 && failed == 0) failed = 1
   print passed + 0, failed + 0, skipped + 0
 }
