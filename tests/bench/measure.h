@@ -62,9 +62,9 @@ inline void print(const char* name, long value, const char* unit) {
 
 // print_growth prints what each of `count` parked fibers added between two readings.
 inline void print_growth(Memory before, Memory after, long count) {
-  print("suspended_bytes", static_cast<double>(after.resident_kb - before.resident_kb) * 1024 / count, "bytes");
-  print("suspended_pte_bytes", static_cast<double>(after.page_tables_kb - before.page_tables_kb) * 1024 / count,
-        "bytes");
+  const auto bytes_each = [=](long kb) { return static_cast<double>(kb) * 1024 / static_cast<double>(count); };
+  print("suspended_bytes", bytes_each(after.resident_kb - before.resident_kb), "bytes");
+  print("suspended_pte_bytes", bytes_each(after.page_tables_kb - before.page_tables_kb), "bytes");
 }
 
 }  // namespace bench
