@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The defaults of a build for no board in particular: a 64-bit Linux machine with memory to spare.
+namespace coir::board {
+
+inline constexpr const char* kName = "generic";
+inline constexpr std::size_t kDefaultStackKb = 16;
+inline constexpr unsigned kMaxWorkers = 16;
+
+// The most stacks of each class; address space only, until they are used.
+inline constexpr std::uint32_t kStackCapacity8 = 131072;
+inline constexpr std::uint32_t kStackCapacity16 = 131072;
+inline constexpr std::uint32_t kStackCapacity32 = 32768;
+inline constexpr std::uint32_t kStackCapacity64 = 16384;
+
+// Unused stacks that each worker keeps resident, per class.
+inline constexpr std::uint32_t kHotStacks = 1024;
+
+// The share of vm.max_map_count that guard pages may spend, in percent, where the kernel has no guards without mappings.
+inline constexpr std::size_t kGuardVmaPercent = 50;
+
+inline constexpr std::size_t kMemoryBudgetBytes = std::size_t{256} << 20;
+inline constexpr std::uint32_t kMaxConnections = 65536;
+
+}  // namespace coir::board

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+
+namespace coir::port {
+
+inline constexpr std::size_t kPageBytes = 4096;
+
+// reserve maps `bytes` of address space, readable and writable, of which nothing is resident until it is touched.
+// Returns nullptr when address space or the process's limits refuse. release gives it back.
+void* reserve(std::size_t bytes) noexcept;
+void release(void* start, std::size_t bytes) noexcept;
+
+// give_back returns whole pages to the kernel; they read as zero afterwards. By madvise(MADV_DONTNEED), or, on kernels built
+// without it, by mapping fresh pages over them. False: the kernel refused and the pages stay as they are.
+bool give_back(void* start, std::size_t bytes) noexcept;
+
+// guard_by_advice makes pages fault on access without a mapping of their own (MADV_GUARD_INSTALL, Linux 6.13).
+// guard_by_protection does so by mprotect, which splits the mapping: two more entries of the process's map count each.
+bool guard_by_advice(void* start, std::size_t bytes) noexcept;
+bool guard_by_protection(void* start, std::size_t bytes) noexcept;
+
+// max_map_count is vm.max_map_count: how many mappings the kernel grants one process. 65530 when it cannot be read.
+std::size_t max_map_count() noexcept;
+
+}  // namespace coir::port

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace coir::port {
+
+// PollEvent tells of one descriptor. `tag` is what add() was given (epoll), or 0 (ppoll).
+struct PollEvent {
+  int fd;
+  std::uint32_t tag;
+  bool readable;
+  bool writable;
+  bool hung_up;  // the peer is gone or half-closed, or the descriptor failed: this news may not be repeated
+};
+
+// Poller asks the kernel which descriptors are ready: by epoll, edge-triggered, or by ppoll where epoll is missing (ENOSYS).
+// One thread waits at a time; add and interrupt may be called by any thread meanwhile.
+class Poller {
+ public:
+  enum class Kind : unsigned char { closed, epoll, ppoll };
+
+  // open picks epoll, or ppoll when the kernel has no epoll or `want_ppoll` is set. Returns 0 or an errno.
+  int open(bool want_ppoll, std::size_t max_fds) noexcept;
+  void close() noexcept;
+
+  Kind kind() const noexcept { return kind_; }
+
+  // add registers `fd` for both directions, edge-triggered, until it is closed. With ppoll there is nothing to do.
+  // Returns 0 or an errno.
+  int add(int fd, std::uint32_t tag) noexcept;
+
+  // Collect fills in what ppoll is to watch and returns how many entries it wrote. epoll never calls it.
+  using Collect = std::size_t (*)(void* context, std::span<pollfd> into);
+
+  // wait fills `events` and returns their number. timeout_ns < 0: until an event or interrupt().
+  std::size_t wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
+
+  // interrupt makes a wait in progress, or the next, return. From any thread; from a signal handler too.
+  void interrupt() noexcept;
+
+ private:
+  std::size_t wait_epoll(std::span<PollEvent> events, int timeout_ms) noexcept;
+  std::size_t wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
+  void drain_wakeup() noexcept;
+
+  Kind kind_ = Kind::closed;
+  int epoll_fd_ = -1;
+  int wakeup_fd_ = -1;
+  std::span<pollfd> watched_;
+};
+
+}  // namespace coir::port

@@ -1,0 +1,47 @@
+#include <coir/port/memory.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <charconv>
+
+namespace coir::port {
+
+namespace {
+#ifndef MADV_GUARD_INSTALL
+constexpr int kGuardInstall = 102;
+#else
+constexpr int kGuardInstall = MADV_GUARD_INSTALL;
+#endif
+}  // namespace
+
+void* reserve(std::size_t bytes) noexcept {
+  void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return start == MAP_FAILED ? nullptr : start;
+}
+
+void release(void* start, std::size_t bytes) noexcept { munmap(start, bytes); }
+
+bool give_back(void* start, std::size_t bytes) noexcept {
+  if (madvise(start, bytes, MADV_DONTNEED) == 0) return true;
+  // MAP_FIXED drops the old pages and merges with the neighbours, whose flags are the same.
+  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+bool guard_by_advice(void* start, std::size_t bytes) noexcept { return madvise(start, bytes, kGuardInstall) == 0; }
+
+bool guard_by_protection(void* start, std::size_t bytes) noexcept { return mprotect(start, bytes, PROT_NONE) == 0; }
+
+std::size_t max_map_count() noexcept {
+  std::size_t count = 65530;
+  const int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return count;
+  char text[24];
+  const ssize_t n = read(fd, text, sizeof text);
+  close(fd);
+  if (n > 0) std::from_chars(text, text + n, count);
+  return count;
+}
+
+}  // namespace coir::port

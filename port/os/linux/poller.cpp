@@ -1,0 +1,135 @@
+#include <coir/port/poller.h>
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <coir/port/memory.h>
+
+namespace coir::port {
+
+namespace {
+constexpr std::size_t kBatch = 128;
+
+int round_up_ms(std::int64_t ns) noexcept {
+  if (ns < 0) return -1;
+  const std::int64_t ms = (ns + 999'999) / 1'000'000;
+  return ms > 0x7fffffff ? 0x7fffffff : static_cast<int>(ms);
+}
+}  // namespace
+
+int Poller::open(bool want_ppoll, std::size_t max_fds) noexcept {
+  wakeup_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (wakeup_fd_ < 0) return errno;
+  if (!want_ppoll) {
+    epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_fd_ >= 0) {
+      kind_ = Kind::epoll;
+      if (const int error = add(wakeup_fd_, 0); error != 0) {
+        close();
+        return error;
+      }
+      return 0;
+    }
+    if (errno != ENOSYS) {
+      const int error = errno;
+      close();
+      return error;
+    }
+  }
+  kind_ = Kind::ppoll;
+  auto* entries = static_cast<pollfd*>(reserve((max_fds + 1) * sizeof(pollfd)));
+  if (entries == nullptr) {
+    close();
+    return ENOMEM;
+  }
+  watched_ = {entries, max_fds + 1};
+  return 0;
+}
+
+void Poller::close() noexcept {
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+  if (wakeup_fd_ >= 0) ::close(wakeup_fd_);
+  if (!watched_.empty()) release(watched_.data(), watched_.size_bytes());
+  epoll_fd_ = wakeup_fd_ = -1;
+  watched_ = {};
+  kind_ = Kind::closed;
+}
+
+int Poller::add(int fd, std::uint32_t tag) noexcept {
+  if (kind_ != Kind::epoll) return 0;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.u64 = static_cast<std::uint64_t>(tag) << 32 | static_cast<std::uint32_t>(fd);
+  if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
+  // A descriptor that outlived an earlier registration of its number takes the new tag.
+  if (errno == EEXIST && epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
+  return errno;
+}
+
+std::size_t Poller::wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept {
+  if (kind_ == Kind::epoll) return wait_epoll(events, round_up_ms(timeout_ns));
+  return wait_ppoll(events, timeout_ns, collect, context);
+}
+
+std::size_t Poller::wait_epoll(std::span<PollEvent> events, int timeout_ms) noexcept {
+  epoll_event raw[kBatch];
+  const std::size_t room = events.size() < kBatch ? events.size() : kBatch;
+  const int n = epoll_wait(epoll_fd_, raw, static_cast<int>(room), timeout_ms);
+  std::size_t kept = 0;
+  for (int i = 0; i < n; ++i) {
+    const std::uint64_t data = raw[i].data.u64;
+    const int fd = static_cast<int>(static_cast<std::uint32_t>(data));
+    if (fd == wakeup_fd_) {
+      drain_wakeup();
+      continue;
+    }
+    const std::uint32_t bits = raw[i].events;
+    const bool hung_up = (bits & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    events[kept++] = {.fd = fd,
+                      .tag = static_cast<std::uint32_t>(data >> 32),
+                      .readable = (bits & EPOLLIN) != 0 || hung_up,
+                      .writable = (bits & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
+                      .hung_up = hung_up};
+  }
+  return kept;
+}
+
+std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept {
+  watched_[0] = {.fd = wakeup_fd_, .events = POLLIN, .revents = 0};
+  const std::size_t count = 1 + collect(context, watched_.subspan(1));
+  timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000), .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
+  int ready = ppoll(watched_.data(), static_cast<nfds_t>(count), timeout_ns < 0 ? nullptr : &limit, nullptr);
+  if (ready > 0 && watched_[0].revents != 0) {
+    drain_wakeup();
+    --ready;
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < count && ready > 0 && kept < events.size(); ++i) {
+    const int bits = watched_[i].revents;
+    if (bits == 0) continue;
+    --ready;
+    const bool broken = (bits & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+    // Level-triggered: a hang-up is reported again at the next wait, so nothing needs to be remembered.
+    events[kept++] = {.fd = watched_[i].fd,
+                      .tag = 0,
+                      .readable = (bits & POLLIN) != 0 || broken,
+                      .writable = (bits & POLLOUT) != 0 || broken,
+                      .hung_up = false};
+  }
+  return kept;
+}
+
+void Poller::interrupt() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wakeup_fd_, &one, sizeof one);
+}
+
+void Poller::drain_wakeup() noexcept {
+  std::uint64_t count;
+  [[maybe_unused]] const ssize_t n = read(wakeup_fd_, &count, sizeof count);
+}
+
+}  // namespace coir::port
