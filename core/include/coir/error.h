@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+namespace coir {
+
+// ErrorCode is the whole vocabulary of failures that coir's own calls return. The same word means the same thing everywhere.
+enum class ErrorCode : std::uint16_t {
+  cancelled = 1,   // the caller's fiber is cancelled, or the operation was
+  timed_out,       // the deadline passed first
+  closed,          // the object was closed, here or by the peer
+  end_of_stream,   // the peer ended its side in good order; nothing more comes
+  stale,           // the handle's fiber has ended and was joined, or never was
+  busy,            // somebody else already does what may be done once
+  limit,           // a ceiling, a capacity or a size limit is reached
+  no_memory,       // memory or address space could not be had
+  invalid,         // an argument or an input is malformed
+  deadlock,        // nothing can ever wake what is parked
+  unsupported,     // this kernel or this build lacks it
+  system,          // the kernel refused: sys holds its errno
+};
+
+// Error is a code and, where the kernel had a say, its errno. It is a value of eight bytes; nothing is owned.
+struct Error {
+  ErrorCode code;
+  int sys = 0;
+
+  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOMEM, EPIPE, ECONNRESET ...) and keeps the number.
+  static Error from_errno(int number) noexcept;
+
+  friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }
+  friend constexpr bool operator==(Error a, ErrorCode b) noexcept { return a.code == b; }
+};
+
+// describe returns a static, lower-case phrase for logs ("timed out"); the errno's text when the code is `system`.
+const char* describe(Error error) noexcept;
+
+}  // namespace coir

@@ -1,0 +1,65 @@
+#include <coir/error.h>
+
+#include <errno.h>
+#include <string.h>
+
+namespace coir {
+
+Error Error::from_errno(int number) noexcept {
+  switch (number) {
+    case ECANCELED:
+      return {ErrorCode::cancelled, number};
+    case ETIMEDOUT:
+      return {ErrorCode::timed_out, number};
+    case EPIPE:
+    case ECONNRESET:
+    case ECONNABORTED:
+      return {ErrorCode::closed, number};
+    case ENOMEM:
+    case ENOBUFS:
+      return {ErrorCode::no_memory, number};
+    case EMFILE:
+    case ENFILE:
+      return {ErrorCode::limit, number};
+    case EINVAL:
+      return {ErrorCode::invalid, number};
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EAFNOSUPPORT:
+      return {ErrorCode::unsupported, number};
+    default:
+      return {ErrorCode::system, number};
+  }
+}
+
+const char* describe(Error error) noexcept {
+  switch (error.code) {
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::timed_out:
+      return "timed out";
+    case ErrorCode::closed:
+      return "closed";
+    case ErrorCode::end_of_stream:
+      return "end of stream";
+    case ErrorCode::stale:
+      return "stale handle";
+    case ErrorCode::busy:
+      return "busy";
+    case ErrorCode::limit:
+      return "limit reached";
+    case ErrorCode::no_memory:
+      return "out of memory";
+    case ErrorCode::invalid:
+      return "invalid";
+    case ErrorCode::deadlock:
+      return "deadlock";
+    case ErrorCode::unsupported:
+      return "not supported here";
+    case ErrorCode::system:
+      break;
+  }
+  return strerror(error.sys);
+}
+
+}  // namespace coir

@@ -1,0 +1,265 @@
+#include <coir/fiber.h>
+
+#include <sched.h>
+#include <time.h>
+
+#include <new>
+
+#include "park.h"
+
+namespace coir {
+
+namespace {
+
+// await_done waits out the few instructions between a fiber's last claim and the switch off its stack, on another worker.
+void await_done(const FiberControl* fiber) noexcept {
+  for (int spins = 0; fiber->join.load(std::memory_order_acquire) != FiberControl::kDone; ++spins) {
+    if (spins < 128) {
+      Spinlock::relax();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+// end_fiber is the last thing that runs on a fiber's stack.
+//
+// join:   kOpen    -> kLocked -> kDone       nobody waits yet; the stack stays until the handle asks
+//         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a fiber
+//         kDetached                          the stack goes back to the pool
+// kDone is set from the far side of the switch, when nobody stands on the stack any more. Who meets kLocked waits for it.
+[[noreturn]] void end_fiber(FiberControl* self) noexcept {
+  std::uint32_t join = self->join.load(std::memory_order_acquire);
+  for (;;) {
+    if (join == FiberControl::kDetached) {
+      if (self->drop != nullptr) self->drop(self->storage);
+      Worker::leave(self, Commit::ended, nullptr);
+    }
+    if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel, std::memory_order_acquire)) break;
+  }
+  FiberControl* heir = nullptr;
+  if (join == FiberControl::kWaiting) {
+    Waiter* const joiner = self->joiner;
+    // Under kLocked the joiner cannot leave its wait; see Waiter.
+    if (joiner->claim(WakeReason::joined) == Waiter::Claim::parked) {
+      const Scheduler& scheduler = self->worker->scheduler();
+      if (joiner->wakes_by(&wake_fiber) && !scheduler.migrate() && !scheduler.seeded()) {
+        heir = static_cast<FiberControl*>(joiner);
+      } else {
+        joiner->wake();
+      }
+    }
+  }
+  Worker::leave(self, Commit::handed_off, heir);
+}
+
+void fiber_main(void* message, void* argument) noexcept {
+  auto* self = static_cast<FiberControl*>(argument);
+  SanitizerContext::after_switch(self->sanitizer);
+  self->worker->commit(message);
+  self->run(self->storage);
+  end_fiber(self);
+}
+
+std::size_t class_for(std::size_t bytes) noexcept {
+  std::size_t stack_class = 0;
+  while (stack_class < kStackClassCount && nominal_stack_bytes(stack_class) < bytes) ++stack_class;
+  return stack_class;
+}
+
+}  // namespace
+
+namespace detail {
+
+Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
+               const std::source_location& where) noexcept {
+  Worker* const worker = this_worker();
+  Scheduler* const scheduler = worker != nullptr ? &worker->scheduler() : Scheduler::current();
+  if (scheduler == nullptr) return {nullptr, 0, nullptr, {ErrorCode::unsupported}};
+  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
+  if (stack_class == kStackClassCount || bytes > nominal_stack_bytes(stack_class) / 2) {
+    return {nullptr, 0, nullptr, {ErrorCode::invalid}};
+  }
+  Error error{};
+  FiberControl* control;
+  std::uint64_t id;
+  if (worker != nullptr) {
+    control = worker->stacks().acquire(scheduler->stacks, stack_class, error);
+    if (control == nullptr) return {nullptr, 0, nullptr, error};
+    id = worker->next_id();
+    bump(worker->counters.spawned);
+  } else {
+    control = scheduler->stacks.arena(stack_class).acquire(error);
+    if (control == nullptr) return {nullptr, 0, nullptr, error};
+    id = Scheduler::id_block();
+    scheduler->outside_spawned.fetch_add(1, std::memory_order_relaxed);
+  }
+  control->reset(&wake_fiber, id);
+  control->id.store(id, std::memory_order_relaxed);
+  control->cancelled_id.store(0, std::memory_order_relaxed);
+  control->wait_kind = WaitKind::nothing;
+  control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
+  control->run = run;
+  control->drop = drop;
+  control->parent_id = worker != nullptr && worker->current() != nullptr ? worker->current()->id.load(std::memory_order_relaxed) : 0;
+  control->name = options.name;
+  control->file = where.file_name();
+  control->line = where.line();
+  control->worker = worker != nullptr ? worker : &scheduler->worker(0);
+  const std::size_t stack_bytes = nominal_stack_bytes(stack_class) * kStackInflation;
+  control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
+  const auto top = reinterpret_cast<std::uintptr_t>(control);
+  control->storage = reinterpret_cast<void*>((top - bytes) & ~(kStorageAlignment - 1));
+  control->sp = port::make_context(control->storage, &fiber_main, control);
+  return {control, id, control->storage, {}};
+}
+
+void launch(FiberControl* control) noexcept {
+  control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  Worker* const worker = this_worker();
+  if (worker == nullptr) return Scheduler::current()->inject(control);
+  Scheduler& scheduler = worker->scheduler();
+  if (scheduler.migrate()) [[unlikely]] return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
+  worker->push(control);
+  scheduler.notify();
+}
+
+}  // namespace detail
+
+std::expected<void, Error> FiberRef::cancel() const noexcept {
+  if (control_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
+  std::uint64_t seen = control_->cancelled_id.load(std::memory_order_seq_cst);
+  do {
+    if (control_->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});
+    // seq_cst pairs with Waiter::commit. A mark that meets another fiber, for this one has just ended, bears the wrong id and
+    // means nothing there.
+  } while (seen != id_ && !control_->cancelled_id.compare_exchange_weak(seen, id_, std::memory_order_seq_cst));
+  if (control_->claim_ticket(WakeReason::cancelled, id_) == Waiter::Claim::parked) control_->wake();
+  return {};
+}
+
+bool FiberRef::alive() const noexcept {
+  if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return false;
+  const std::uint32_t join = control_->join.load(std::memory_order_acquire);
+  return join != FiberControl::kLocked && join != FiberControl::kDone;
+}
+
+bool Fiber::done() const noexcept { return control_ != nullptr && !alive(); }
+
+std::expected<void, Error> Fiber::join(Deadline deadline) noexcept {
+  if (auto ended = wait_ended(deadline); !ended) return ended;
+  if (control_->drop != nullptr) control_->drop(control_->storage);
+  release();
+  return {};
+}
+
+std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
+  FiberControl* const fiber = control_;
+  if (fiber == nullptr) return std::unexpected(failure_);
+  if (fiber->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});
+  std::uint32_t join = fiber->join.load(std::memory_order_acquire);
+  if (join == FiberControl::kWaiting) return std::unexpected(Error{ErrorCode::busy});
+  if (join != FiberControl::kOpen) {
+    await_done(fiber);
+    return {};
+  }
+  FiberControl* const self = running_fiber();
+  if (self != nullptr && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  ThreadWaiter thread;
+  if (self != nullptr) {
+    arm(self);
+    fiber->joiner = self;
+  } else {
+    if (this_worker() != nullptr || !kManyWorkers) return std::unexpected(Error{ErrorCode::unsupported});
+    thread.arm();
+    fiber->joiner = &thread;
+  }
+  // release publishes `joiner` to end_fiber.
+  if (!fiber->join.compare_exchange_strong(join, FiberControl::kWaiting, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (join == FiberControl::kWaiting) return std::unexpected(Error{ErrorCode::busy});
+    await_done(fiber);
+    return {};
+  }
+  const WakeReason reason = self != nullptr ? park(self, WaitKind::join, static_cast<std::int64_t>(id_), deadline) : thread.park(deadline);
+  if (reason != WakeReason::joined) {
+    join = FiberControl::kWaiting;
+    if (fiber->join.compare_exchange_strong(join, FiberControl::kOpen, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return std::unexpected(error_of(reason));
+    }
+  }
+  await_done(fiber);
+  return {};
+}
+
+void Fiber::detach() noexcept {
+  FiberControl* const fiber = control_;
+  if (fiber == nullptr) return;
+  if (fiber->id.load(std::memory_order_acquire) != id_) {  // a handle that outlived its run
+    control_ = nullptr;
+    return;
+  }
+  std::uint32_t join = FiberControl::kOpen;
+  if (fiber->join.compare_exchange_strong(join, FiberControl::kDetached, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    control_ = nullptr;
+    id_ = 0;
+    return;
+  }
+  await_done(fiber);
+  if (fiber->drop != nullptr) fiber->drop(fiber->storage);
+  release();
+}
+
+void* Fiber::storage() const noexcept { return control_->storage; }
+
+// release hands an ended fiber's stack to the pool of whoever joined it.
+void Fiber::release() noexcept {
+  FiberControl* const fiber = std::exchange(control_, nullptr);
+  id_ = 0;
+  failure_ = {ErrorCode::stale};
+  fiber->id.store(0, std::memory_order_release);
+  fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
+  Scheduler* const scheduler = Scheduler::current();
+  if (Worker* const worker = this_worker(); worker != nullptr) {
+    worker->stacks().release(scheduler->stacks, fiber);
+  } else {
+    scheduler->stacks.arena(fiber->stack_class).cool(fiber);
+  }
+}
+
+FiberRef current() noexcept {
+  FiberControl* const self = running_fiber();
+  return self == nullptr ? FiberRef() : FiberRef(self, self->id.load(std::memory_order_relaxed));
+}
+
+void yield() noexcept {
+  if (FiberControl* const self = running_fiber(); self != nullptr) {
+    Worker::yield(self);
+  } else {
+    sched_yield();
+  }
+}
+
+std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept { return sleep_until(Deadline::after(span)); }
+
+std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) {
+    if (deadline.is_never()) return std::unexpected(Error{ErrorCode::invalid});
+    const timespec until{.tv_sec = static_cast<time_t>(deadline.ns() / 1'000'000'000), .tv_nsec = static_cast<long>(deadline.ns() % 1'000'000'000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+    }
+    return {};
+  }
+  if (is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  arm(self);
+  const WakeReason reason = park(self, WaitKind::sleep, deadline.ns(), deadline);
+  if (reason != WakeReason::timed_out) return std::unexpected(error_of(reason));
+  return {};
+}
+
+bool cancelled() noexcept {
+  FiberControl* const self = running_fiber();
+  return self != nullptr && is_cancelled(self);
+}
+
+}  // namespace coir

@@ -1,0 +1,109 @@
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include <coir/port/memory.h>
+
+#include "scheduler.h"
+
+namespace coir {
+
+namespace {
+
+constexpr std::size_t kSignalStackBytes = 64 * 1024;  // touched only when a report is written
+
+struct sigaction g_previous_segv;
+struct sigaction g_previous_bus;
+
+// Line collects a report without stdio, for it is written from a signal handler.
+class Line {
+ public:
+  Line& text(const char* s) noexcept {
+    while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
+    return *this;
+  }
+  Line& number(std::uint64_t value) noexcept {
+    char digits[20];
+    std::size_t count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + value % 10);
+      value /= 10;
+    } while (value != 0);
+    while (count > 0 && used_ < sizeof buffer_) buffer_[used_++] = digits[--count];
+    return *this;
+  }
+  void send() noexcept { [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, buffer_, used_); }
+
+ private:
+  char buffer_[512];
+  std::size_t used_ = 0;
+};
+
+void write_overflow(const FiberControl& fiber) noexcept {
+  Line line;
+  line.text("coir: fiber ").text(fiber.name).text(" (spawned at ").text(fiber.file).text(":").number(fiber.line);
+  line.text(") overflowed its ").number(nominal_stack_bytes(fiber.stack_class) / 1024).text(" KB stack\n");
+  line.send();
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) noexcept {
+  const Scheduler* const scheduler = Scheduler::current();
+  for (std::size_t i = 0; scheduler != nullptr && i < kStackClassCount; ++i) {
+    FiberControl* owner = nullptr;
+    bool in_guard = false;
+    if (scheduler->stacks.arena(i).contains(info->si_addr, owner, in_guard) && in_guard) {
+      write_overflow(*owner);
+      // The default action then makes the core file that the fault deserves: the instruction faults again on return.
+      ::signal(signal, SIG_DFL);
+      return;
+    }
+  }
+  // Not ours: whoever was there before decides, or the default does when the instruction faults again.
+  const struct sigaction& previous = signal == SIGBUS ? g_previous_bus : g_previous_segv;
+  if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);
+  ::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+void install_overflow_report() noexcept {
+  struct sigaction action{};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &g_previous_segv);
+  sigaction(SIGBUS, &action, &g_previous_bus);
+}
+
+void remove_overflow_report() noexcept {
+  sigaction(SIGSEGV, &g_previous_segv, nullptr);
+  sigaction(SIGBUS, &g_previous_bus, nullptr);
+}
+
+void* add_signal_stack() noexcept {
+  void* const memory = port::reserve(kSignalStackBytes);
+  if (memory == nullptr) return nullptr;
+  stack_t stack{};
+  stack.ss_sp = memory;
+  stack.ss_size = kSignalStackBytes;
+  sigaltstack(&stack, nullptr);
+  return memory;
+}
+
+void remove_signal_stack(void* memory) noexcept {
+  if (memory == nullptr) return;
+  stack_t stack{};
+  stack.ss_flags = SS_DISABLE;
+  sigaltstack(&stack, nullptr);
+  port::release(memory, kSignalStackBytes);
+}
+
+void report_overflow(const FiberControl& fiber) noexcept {
+  write_overflow(fiber);
+  std::abort();
+}
+
+}  // namespace coir

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <expected>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+
+#include "scheduler.h"
+#include "waiter.h"
+#include "worker.h"
+
+namespace coir {
+
+// running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
+inline FiberControl* running_fiber() noexcept {
+  Worker* const worker = this_worker();
+  return worker == nullptr ? nullptr : worker->current();
+}
+
+// is_cancelled tells whether `fiber`, which is the caller, is to give up its waits.
+inline bool is_cancelled(const FiberControl* fiber) noexcept {
+  return fiber->cancelled() || fiber->worker->scheduler().cancelling();
+}
+
+inline void arm(FiberControl* fiber) noexcept { fiber->arm(fiber->id.load(std::memory_order_relaxed)); }
+
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation wakes it.
+// The caller then takes itself out of the sources that did not win.
+WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline) noexcept;
+
+// ThreadWaiter is the Waiter of an OS thread that is no worker.
+class ThreadWaiter : public Waiter {
+ public:
+  ThreadWaiter() noexcept;
+  void arm() noexcept { Waiter::arm(0); }
+  WakeReason park(Deadline deadline) noexcept;
+
+ private:
+  static void wake_thread(Waiter& waiter) noexcept;
+  std::atomic<std::uint32_t> asleep_{1};
+};
+
+// error_of maps the reasons that are failures.
+inline Error error_of(WakeReason reason) noexcept {
+  switch (reason) {
+    case WakeReason::timed_out:
+      return {ErrorCode::timed_out};
+    case WakeReason::closed:
+      return {ErrorCode::closed};
+    default:
+      return {ErrorCode::cancelled};
+  }
+}
+
+}  // namespace coir

@@ -1,0 +1,258 @@
+#include "scheduler.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include <bit>
+#include <new>
+
+#include <coir/port/futex.h>
+#include <coir/port/memory.h>
+
+#include "board.h"
+
+namespace coir {
+
+namespace {
+
+constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit StackPool g_stacks;
+constinit std::atomic<std::uint64_t> g_next_block{0};
+
+constexpr std::size_t kWorkerStackBytes = 256 * 1024;
+constexpr std::size_t kMostFds = std::size_t{1} << 20;
+
+// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked instruction.
+void full_fence() noexcept {
+#if defined(COIR_TSAN)
+  static std::atomic<int> word{0};
+  word.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+std::size_t fd_table_size() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 65536;
+  return limit.rlim_max > kMostFds ? kMostFds : static_cast<std::size_t>(limit.rlim_max);
+}
+
+}  // namespace
+
+Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
+
+Scheduler* Scheduler::current() noexcept { return g_scheduler.load(std::memory_order_acquire); }
+
+std::uint64_t Scheduler::id_block() noexcept { return g_next_block.fetch_add(1, std::memory_order_relaxed) * kIdBlock + 1; }
+
+std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers, std::size_t default_stack) noexcept {
+  Scheduler* none = nullptr;
+  if (!g_scheduler.compare_exchange_strong(none, this)) return std::unexpected(Error{ErrorCode::busy});
+  migrate_ = options.migrate && workers > 1;
+  seed_ = options.seed;
+  default_stack_ = default_stack;
+  stacks.prepare();
+  if (const int error = reactor.open(fd_table_size(), options.force_ppoll); error != 0) {
+    g_scheduler.store(nullptr);
+    return std::unexpected(Error::from_errno(error));
+  }
+  for (unsigned i = 0; i < workers; ++i) {
+    void* place = port::reserve(sizeof(Worker));
+    if (place == nullptr) {
+      finish();
+      return std::unexpected(Error{ErrorCode::no_memory});
+    }
+    workers_[i] = new (place) Worker(*this, i);
+    workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
+    if (seed_ != 0) workers_[i]->random_ = seed_;
+    worker_count_ = i + 1;
+  }
+  install_overflow_report();
+  return {};
+}
+
+void* Scheduler::thread_main(void* worker) noexcept {
+  static_cast<Worker*>(worker)->run();
+  return nullptr;
+}
+
+std::expected<void, Error> Scheduler::run() noexcept {
+  if constexpr (kManyWorkers) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kWorkerStackBytes * kStackInflation);
+    int error = 0;
+    unsigned started = 1;
+    for (; started < worker_count_ && error == 0; ++started) {
+      error = pthread_create(&workers_[started]->thread_, &attributes, thread_main, workers_[started]);
+    }
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+      --started;
+      stopping_.store(true, std::memory_order_release);
+      wake_all();
+    } else {
+      workers_[0]->run();
+    }
+    for (unsigned i = 1; i < started; ++i) pthread_join(workers_[i]->thread_, nullptr);
+    if (error != 0) return std::unexpected(Error::from_errno(error));
+  } else {
+    workers_[0]->run();
+  }
+  if (deadlocked_) return std::unexpected(Error{ErrorCode::deadlock});
+  return {};
+}
+
+void Scheduler::finish() noexcept {
+  remove_overflow_report();
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
+  worker_count_ = 0;
+  reactor.close();
+  stacks.empty();
+  g_scheduler.store(nullptr, std::memory_order_release);
+}
+
+void Scheduler::notify() noexcept {
+  if constexpr (kManyWorkers) {
+    if (worker_count_ == 1) {
+      // Only a thread from outside can find the one worker idle; it comes through inject.
+      return;
+    }
+    full_fence();
+    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
+  }
+}
+
+void Scheduler::inject(FiberControl* fiber) noexcept {
+  inbox.push(fiber);
+  if constexpr (kManyWorkers) {
+    full_fence();
+    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
+  }
+}
+
+void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
+  workers_[index]->inbox_.push(fiber);
+  full_fence();
+  const std::uint64_t both = bit(index, false) | bit(index, true);
+  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+  while ((idle & both) != 0) {
+    if (idle_.compare_exchange_weak(idle, idle & ~both, std::memory_order_seq_cst)) {
+      searching_.fetch_add(1, std::memory_order_seq_cst);
+      rouse(index, (idle & bit(index, true)) != 0);
+      return;
+    }
+  }
+}
+
+// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after it has
+// set its bit.
+void Scheduler::wake_one() noexcept {
+  std::uint32_t none = 0;
+  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+  while (idle != 0) {
+    const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst)) return rouse(lowest % 32, lowest >= 32);
+  }
+  searching_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Scheduler::rouse(unsigned index, bool polling) noexcept {
+  if (polling) return reactor.interrupt();
+  workers_[index]->asleep_.store(0, std::memory_order_release);
+  port::futex_wake(workers_[index]->asleep_);
+}
+
+void Scheduler::wake_all() noexcept {
+  for (unsigned i = 0; i < worker_count_; ++i) rouse(i, false);
+  reactor.interrupt();
+}
+
+bool Scheduler::all_idle(std::uint64_t idle) const noexcept {
+  return static_cast<unsigned>(std::popcount(idle)) == worker_count_;
+}
+
+bool Scheduler::any_work() const noexcept {
+  if (!inbox.empty()) return true;
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    if (workers_[i]->has_work()) return true;
+  }
+  return false;
+}
+
+// settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for good.
+//
+// Invariant: it is called with every idle bit set and all queues seen empty after that. A worker clears its bit before it takes
+// work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside comes in, which
+// they count as waited for.
+void Scheduler::settle() noexcept {
+  if (waits_outside() != 0) return;
+  if (alive() != 0 && !deadlocked_) {
+    deadlocked_ = true;
+    report_deadlock(*this);
+    cancel_all();
+    return;
+  }
+  stopping_.store(true, std::memory_order_release);
+  if (kManyWorkers) wake_all();
+}
+
+std::int64_t Scheduler::alive() const noexcept {
+  auto sum = static_cast<std::int64_t>(outside_spawned.load(std::memory_order_acquire));
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    sum += static_cast<std::int64_t>(workers_[i]->counters.spawned.load(std::memory_order_relaxed));
+    sum -= static_cast<std::int64_t>(workers_[i]->counters.ended.load(std::memory_order_relaxed));
+  }
+  return sum;
+}
+
+std::int64_t Scheduler::waits_outside() const noexcept {
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
+    sum += workers_[i]->wheel_.armed();
+  }
+  return sum;
+}
+
+void Scheduler::cancel_all() noexcept {
+  cancelling_.store(true, std::memory_order_seq_cst);
+  stacks.for_each([](FiberControl& fiber) {
+    const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
+    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber.wake();
+  });
+}
+
+RuntimeStats Scheduler::stats() const noexcept {
+  RuntimeStats out{};
+  out.workers = worker_count_;
+  out.fibers_alive = static_cast<std::uint64_t>(alive());
+  out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
+  std::int64_t fd_waits = 0;
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    const Worker& worker = *workers_[i];
+    out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
+    out.switches += worker.counters.switches.load(std::memory_order_relaxed);
+    out.steals += worker.counters.steals.load(std::memory_order_relaxed);
+    out.polls += worker.counters.polls.load(std::memory_order_relaxed);
+    out.stacks_pooled += worker.stacks_.pooled();
+    out.timers_armed += worker.wheel_.armed();
+    fd_waits += worker.counters.fd_waits.load(std::memory_order_relaxed);
+  }
+  out.fd_waits = fd_waits < 0 ? 0 : static_cast<std::uint32_t>(fd_waits);
+  GuardMode weakest = GuardMode::advice;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) {
+    const StackArena& arena = stacks.arena(i);
+    out.stacks_used += arena.used();
+    out.stacks_guarded += arena.guarded();
+    if (arena.used() != 0 && arena.guard_mode() > weakest) weakest = arena.guard_mode();
+  }
+  constexpr const char* kModes[] = {"advice", "protect", "group"};
+  out.guard_mode = kModes[static_cast<int>(weakest)];
+  out.poller = reactor.fell_back() ? "ppoll" : "epoll";
+  return out;
+}
+
+}  // namespace coir

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <coir/runtime.h>
+
+#include "reactor.h"
+#include "stack_pool.h"
+#include "worker.h"
+
+namespace coir {
+
+// Scheduler is one run of the runtime: its workers and what they share.
+//
+// Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high half). Who
+// pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full fence between, one of
+// them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_` counts workers that are on their
+// way to look: while there is one, nobody else is woken; the last one to find work wakes the next.
+class Scheduler {
+ public:
+  static constexpr unsigned kMaxWorkers = 32;
+
+  Scheduler() noexcept;
+
+  // The scheduler of this process, or null.
+  static Scheduler* current() noexcept;
+
+  std::expected<void, Error> start(const RunOptions& options, unsigned workers, std::size_t default_stack) noexcept;
+  std::expected<void, Error> run() noexcept;
+  void finish() noexcept;
+
+  // notify wakes an idle worker if there may be work for it. After the push.
+  void notify() noexcept;
+
+  // inject makes a fiber runnable from a thread that is no worker of this run.
+  void inject(FiberControl* fiber) noexcept;
+
+  void cancel_all() noexcept;
+
+  bool cancelling() const noexcept { return cancelling_.load(std::memory_order_seq_cst); }
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+  bool deadlocked() const noexcept { return deadlocked_; }
+  unsigned worker_count() const noexcept { return worker_count_; }
+  Worker& worker(unsigned index) noexcept { return *workers_[index]; }
+  bool migrate() const noexcept { return migrate_; }
+  bool seeded() const noexcept { return seed_ != 0; }
+  std::size_t default_stack() const noexcept { return default_stack_; }
+
+  // hand_to makes a fiber runnable on a worker of choice; the migrating test mode.
+  void hand_to(unsigned index, FiberControl* fiber) noexcept;
+
+  // id_block hands out kIdBlock ids that no run of this process has used.
+  static constexpr std::uint64_t kIdBlock = 4096;
+  static std::uint64_t id_block() noexcept;
+
+  Reactor reactor;
+  StackPool& stacks;
+  Inbox inbox;
+
+  std::int64_t alive() const noexcept;
+  RuntimeStats stats() const noexcept;
+
+  // What threads that are no workers do is counted here.
+  Atomic<std::uint64_t> outside_spawned{0};
+  Atomic<std::int64_t> outside_waits{0};
+
+ private:
+  friend class Worker;
+
+  // Idle bits.
+  static constexpr std::uint64_t bit(std::uint32_t index, bool polling) { return std::uint64_t{1} << (index + (polling ? 32 : 0)); }
+  bool all_idle(std::uint64_t idle) const noexcept;
+  bool any_work() const noexcept;
+  void wake_one() noexcept;
+  void rouse(unsigned index, bool polling) noexcept;
+  void wake_all() noexcept;
+  void settle() noexcept;
+  std::int64_t waits_outside() const noexcept;
+  static void* thread_main(void* worker) noexcept;
+
+  std::atomic<std::uint64_t> idle_{0};
+  std::atomic<std::uint32_t> searching_{0};
+  std::atomic<bool> polling_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> cancelling_{false};
+  bool deadlocked_ = false;
+  bool migrate_ = false;
+  unsigned worker_count_ = 0;
+  std::uint64_t seed_ = 0;
+  std::size_t default_stack_ = 0;
+  Worker* workers_[kMaxWorkers] = {};
+};
+
+// report_deadlock lists what is parked, on standard error.
+void report_deadlock(const Scheduler& scheduler) noexcept;
+
+// install_overflow_report catches faults in guard pages from now on; each thread that runs fibers needs a signal stack.
+void install_overflow_report() noexcept;
+void remove_overflow_report() noexcept;
+void* add_signal_stack() noexcept;
+void remove_signal_stack(void* stack) noexcept;
+
+// report_overflow names the fiber and ends the process. Async-signal-safe.
+[[noreturn]] void report_overflow(const FiberControl& fiber) noexcept;
+
+// check_canary looks at the word below the stack of a fiber without a guard of its own.
+inline void check_canary(FiberControl* fiber) noexcept {
+  if (fiber->guarded) [[likely]] return;
+  const std::size_t bytes = nominal_stack_bytes(fiber->stack_class) * kStackInflation;
+  const auto* canary = reinterpret_cast<const std::uint64_t*>(StackArena::low_end(fiber, bytes)) - 2;
+  if ((canary[0] | canary[1]) != 0) [[unlikely]] report_overflow(*fiber);
+}
+
+}  // namespace coir

@@ -1,0 +1,132 @@
+#include "stack_pool.h"
+
+#include <coir/port/memory.h>
+
+#include "board.h"
+
+namespace coir {
+
+static_assert(StackArena::kGuardBytes == port::kPageBytes);
+
+void StackArena::prepare(std::size_t stack_class, std::uint32_t capacity, std::size_t guard_mappings) noexcept {
+  if (stack_bytes_ != 0) return;
+  stack_class_ = static_cast<std::uint8_t>(stack_class);
+  stack_bytes_ = nominal_stack_bytes(stack_class) * kStackInflation;
+  stride_ = kGuardBytes + stack_bytes_;
+  capacity_ = capacity;
+  guard_mappings_ = guard_mappings;
+}
+
+// reserve asks for the whole capacity and, where limits on address space refuse it, for half as much again and again.
+bool StackArena::reserve() noexcept {
+  for (; capacity_ > 0; capacity_ /= 2) {
+    const std::size_t slots = std::size_t{capacity_} * stride_;
+    const std::size_t bitmap = (std::size_t{capacity_} + 63) / 64 * sizeof(std::uint64_t);
+    base_ = static_cast<char*>(port::reserve(slots + bitmap));
+    if (base_ != nullptr) {
+      cold_ = reinterpret_cast<std::uint64_t*>(base_ + slots);
+      return true;
+    }
+  }
+  return false;
+}
+
+void StackArena::empty() noexcept {
+  const std::uint32_t used = used_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < used; ++i) port::give_back(slot(i) + kGuardBytes, stack_bytes_);
+  for (std::uint32_t i = 0; i < used; i += 64) cold_[i / 64] = 0;
+  used_.store(0, std::memory_order_relaxed);
+  cold_count_ = cold_hint_ = 0;
+}
+
+FiberControl* StackArena::acquire(Error& error) noexcept {
+  Locked hold(lock_);
+  if (cold_count_ > 0) {
+    while (cold_[cold_hint_] == 0) ++cold_hint_;
+    const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(cold_[cold_hint_]));
+    cold_[cold_hint_] &= cold_[cold_hint_] - 1;
+    --cold_count_;
+    const std::uint32_t index = cold_hint_ * 64 + bit;
+    FiberControl* control = control_of(index);
+    control->stack_class = stack_class_;
+    control->guarded = is_guarded(index);
+    return control;
+  }
+  if (base_ == nullptr && !reserve()) {
+    error = {ErrorCode::no_memory};
+    return nullptr;
+  }
+  const std::uint32_t index = used_.load(std::memory_order_relaxed);
+  if (index == capacity_) {
+    error = {ErrorCode::limit};
+    return nullptr;
+  }
+  FiberControl* control = control_of(index);
+  control->stack_class = stack_class_;
+  control->guarded = index < armed_ ? is_guarded(index) : arm_guard(index);
+  // release pairs with the acquire in for_each: the slot's first fields are there before it is visited.
+  used_.store(index + 1, std::memory_order_release);
+  return control;
+}
+
+// arm_guard protects a slot when it is used for the first time; its guard stays for good.
+bool StackArena::arm_guard(std::uint32_t index) noexcept {
+  char* const page = slot(index);
+  armed_ = index + 1;
+  if (mode_ == GuardMode::advice) {
+    if (port::guard_by_advice(page, kGuardBytes)) {
+      ++guarded_;
+      return true;
+    }
+    mode_ = GuardMode::protect;
+  }
+  if (mode_ == GuardMode::protect) {
+    if (guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes)) {
+      --guard_mappings_;
+      ++guarded_;
+      return true;
+    }
+    mode_ = GuardMode::group;
+    first_unguarded_ = index;
+    // What groups may spend: their guards, too, split the mapping.
+    guard_mappings_ = capacity_ / kGroup + 1;
+  }
+  if (index % kGroup != 0 || !group_guards_) return false;
+  group_guards_ = guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes);
+  if (!group_guards_) return false;
+  --guard_mappings_;
+  ++guarded_;
+  return true;
+}
+
+void StackArena::cool(FiberControl* control) noexcept {
+  const auto index = static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
+  Locked hold(lock_);
+  port::give_back(slot(index) + kGuardBytes, stack_bytes_);
+  cold_[index / 64] |= std::uint64_t{1} << (index % 64);
+  if (cold_count_ == 0 || index / 64 < cold_hint_) cold_hint_ = index / 64;
+  ++cold_count_;
+}
+
+bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_guard) const noexcept {
+  const auto* at = static_cast<const char*>(address);
+  if (base_ == nullptr || at < base_ || at >= base_ + std::size_t{used()} * stride_) return false;
+  const auto offset = static_cast<std::size_t>(at - base_);
+  owner = control_of(static_cast<std::uint32_t>(offset / stride_));
+  in_guard = offset % stride_ < kGuardBytes;
+  return true;
+}
+
+void StackPool::prepare() noexcept {
+  constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
+                                                        board::kStackCapacity32, board::kStackCapacity64};
+  // An mprotect guard in the middle of a mapping adds two mappings. The share is split evenly between the classes.
+  const std::size_t guards = port::max_map_count() * board::kGuardVmaPercent / 100 / 2 / kStackClassCount;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, capacity[i], guards);
+}
+
+void StackPool::empty() noexcept {
+  for (StackArena& arena : arenas_) arena.empty();
+}
+
+}  // namespace coir

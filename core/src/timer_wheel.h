@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+
+#include <coir/atomic.h>
+#include <coir/spinlock.h>
+
+namespace coir {
+
+class TimerWheel;
+
+// Timer is armed in one wheel at a time; its owner keeps it in place until it has fired or stop() has returned.
+struct Timer {
+  using Fire = void (*)(Timer& self);
+
+  explicit Timer(Fire on_fire) noexcept : fire(on_fire) {}
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  Fire fire;                      // runs under the wheel's lock, on a worker's stack: it may claim and wake, never park or start timers
+  Timer* next = nullptr;
+  Timer** link = nullptr;         // where the pointer to this timer is; null when it is not armed
+  std::uint64_t due_tick = 0;
+  TimerWheel* wheel = nullptr;
+};
+
+// TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): seven levels of
+// 64 slots, one tick a millisecond, 139 years of uptime. A timer stands on the level of the highest six-bit digit in which its
+// tick differs from the wheel's, so that slots never wrap. Start and stop are
+// O(1); a timer is moved at most six times.
+class TimerWheel {
+ public:
+  static constexpr std::int64_t kTickNs = 1'000'000;
+
+  // start arms `timer` for the first tick at or after `due_ns`. Any thread.
+  void start(Timer& timer, std::int64_t due_ns) noexcept;
+
+  // stop disarms; once it returns, `fire` does not run and is not running. Any thread but the one in fire.
+  void stop(Timer& timer) noexcept;
+
+  // advance fires everything due at `now_ns` and returns how many. One thread at a time.
+  std::uint32_t advance(std::int64_t now_ns) noexcept;
+
+  // next_due_ns is when advance has something to do at the latest: never later than the first timer, at times earlier.
+  // INT64_MAX when nothing is armed. Any thread, without the lock.
+  std::int64_t next_due_ns() const noexcept { return next_due_ns_.load(std::memory_order_seq_cst); }
+
+  std::uint32_t armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr unsigned kLevels = 7, kDigitBits = 6, kSlots = 1u << kDigitBits;
+  static constexpr std::uint64_t kLastTick = (std::uint64_t{1} << (kLevels * kDigitBits)) - 1;
+
+  void place(Timer& timer) noexcept;
+  static void unlink(Timer& timer) noexcept;
+  struct Position {
+    unsigned level;
+    unsigned slot;
+    std::uint64_t tick;
+  };
+  bool first(Position& position) noexcept;
+  void publish_next() noexcept;
+
+  Spinlock lock_;
+  std::uint64_t now_tick_ = 0;
+  Atomic<std::int64_t> next_due_ns_{INT64_MAX};
+  Atomic<std::uint32_t> armed_{0};
+  std::uint64_t occupied_[kLevels] = {};  // may name a slot that stop() has emptied; first() mends that
+  Timer* slots_[kLevels][kSlots] = {};
+};
+
+}  // namespace coir

@@ -1,0 +1,74 @@
+#include <coir/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <coir/dormant.h>
+
+#include "park.h"
+
+namespace coir {
+
+namespace {
+
+std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
+  pollfd entry{.fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
+  for (;;) {
+    const int ready = poll(&entry, 1, deadline.remaining_ms());
+    if (ready > 0) {
+      if ((entry.revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+      return {};
+    }
+    if (ready == 0) {
+      if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+    } else if (errno != EINTR) {
+      return std::unexpected(Error::from_errno(errno));
+    }
+  }
+}
+
+}  // namespace
+
+std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) return wait_on_thread(fd, direction, deadline);
+  if (is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  Reactor& reactor = self->worker->scheduler().reactor;
+  arm(self);
+  // Counted before it can be woken: settle must not find a fiber that waits for nothing.
+  bump(self->worker->counters.fd_waits);
+  auto attached = reactor.attach(fd, direction, *self);
+  WakeReason reason = WakeReason::ready;
+  if (attached && *attached) {
+    reason = park(self, direction == Direction::readable ? WaitKind::readable : WaitKind::writable, fd, deadline);
+    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, *self);
+  }
+  bump(self->worker->counters.fd_waits, std::int64_t{-1});
+  if (!attached) return std::unexpected(attached.error());
+  if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
+  return {};
+}
+
+void close_fd(int fd) noexcept {
+  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->reactor.forget(fd);
+  ::close(fd);
+}
+
+std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
+  Worker* const worker = this_worker();
+  if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  bump(worker->counters.fd_waits);
+  auto armed = worker->scheduler().reactor.attach(fd, record);
+  if (!armed) bump(worker->counters.fd_waits, std::int64_t{-1});
+  return armed;
+}
+
+bool dormant_disarm(Dormant& record) noexcept {
+  Worker* const worker = this_worker();
+  if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
+  bump(worker->counters.fd_waits, std::int64_t{-1});
+  return true;
+}
+
+}  // namespace coir

@@ -1,0 +1,356 @@
+#include "worker.h"
+
+#include <coir/deadline.h>
+#include <coir/port/futex.h>
+
+#include "scheduler.h"
+
+namespace coir {
+
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+thread_local Worker* t_worker = nullptr;
+#else
+static thread_local Worker* t_worker = nullptr;
+
+[[gnu::noinline]] Worker* this_worker() noexcept {
+  asm volatile("");  // keeps the compiler from taking two calls for one
+  return t_worker;
+}
+#endif
+
+namespace {
+
+void* message_of(FiberControl* fiber, Commit deed) noexcept {
+  return reinterpret_cast<char*>(fiber) + static_cast<std::uintptr_t>(deed);
+}
+
+}  // namespace
+
+Worker::Worker(Scheduler& scheduler, std::uint32_t index) noexcept
+    : counters{}, scheduler_(&scheduler), random_(0x9e3779b97f4a7c15u * (index + 1)), index_(index) {}
+
+// pick is the next fiber in line here; null when there is none or it is time to look around.
+inline FiberControl* Worker::pick() noexcept {
+  if (--turn_ == 0) [[unlikely]] return nullptr;
+  if (woken_.load(std::memory_order_relaxed) != nullptr) {
+    // acquire pairs with the release in push_woken, for thieves too; the exchange decides between the owner and a thief.
+    FiberControl* fiber = woken_.exchange(nullptr, std::memory_order_acq_rel);
+    if (fiber != nullptr) {
+      if (jumps_ < kJumpLimit) {
+        ++jumps_;
+        return fiber;
+      }
+      queue_.push(fiber, scheduler_->inbox);
+    }
+  }
+  jumps_ = 0;
+  if (scheduler_->seeded()) [[unlikely]] return queue_.take_nth(random() % 8);
+  return queue_.pop();
+}
+
+// switch_from is the only place that leaves a fiber, so that the processor learns one return address.
+[[gnu::noinline]] void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept {
+  void* target;
+  const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
+                        static_cast<std::uintptr_t>(Commit::ended);
+  SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
+  if (next != nullptr) [[likely]] {
+    next->worker = &worker;
+    next->state.store(FiberControl::State::running, std::memory_order_relaxed);
+    target = next->sp;
+    SanitizerContext::before_switch(from, next->sanitizer);
+  } else {
+    target = worker.loop_sp_;
+    SanitizerContext::before_switch(from, worker.sanitizer_);
+  }
+  worker.current_ = next;
+  bump(worker.counters.switches);
+  message = port::coir_switch(&self->sp, target, message);
+  // From here on `worker` may be another thread's.
+  SanitizerContext::after_switch(self->sanitizer);
+  self->worker->commit(message);
+}
+
+void Worker::suspend(FiberControl* self, Commit deed) noexcept {
+  check_canary(self);
+  Worker& worker = *self->worker;
+  FiberControl* const next = worker.pick();
+  if constexpr (!kManyWorkers) {
+    if (next == self) return;  // woken before it was off its stack
+    switch_from(self, worker, next, deed == Commit::parked ? nullptr : message_of(self, deed));
+  } else {
+    switch_from(self, worker, next, message_of(self, deed));
+  }
+}
+
+void Worker::yield(FiberControl* self) noexcept {
+  check_canary(self);
+  Worker& worker = *self->worker;
+  FiberControl* const next = worker.pick();
+  if (next == nullptr && worker.turn_ != 0) return;
+  self->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  switch_from(self, worker, next, message_of(self, Commit::yielded));
+}
+
+void Worker::leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept {
+  check_canary(self);
+  Worker& worker = *self->worker;
+  FiberControl* next = heir;
+  if (heir == nullptr) {
+    next = worker.pick();
+  } else if (worker.turn_ > 1) {
+    --worker.turn_;
+  }
+  self->state.store(FiberControl::State::ended, std::memory_order_relaxed);
+  switch_from(self, worker, next, message_of(self, deed));
+  __builtin_unreachable();
+}
+
+void Worker::carry_out(void* message) noexcept {
+  const auto bits = reinterpret_cast<std::uintptr_t>(message);
+  auto* fiber = reinterpret_cast<FiberControl*>(bits & ~static_cast<std::uintptr_t>(Commit::mask));
+  switch (static_cast<Commit>(bits & static_cast<std::uintptr_t>(Commit::mask))) {
+    case Commit::parked: {
+      const std::uint64_t id = fiber->id.load(std::memory_order_relaxed);
+      if (!fiber->commit()) {
+        fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+        push(fiber);
+      } else if (fiber->cancelled_id.load(std::memory_order_seq_cst) == id || scheduler_->cancelling()) {
+        // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by now: the
+        // ticket keeps this claim from any other fiber.
+        if (fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber->wake();
+      }
+      break;
+    }
+    case Commit::yielded:
+      push(fiber);
+      scheduler_->notify();
+      break;
+    case Commit::handed_off:
+      bump(counters.ended);
+      fiber->sanitizer.ended();
+      // release pairs with the joiner's acquire: the result is complete and the stack is left.
+      fiber->join.store(FiberControl::kDone, std::memory_order_release);
+      break;
+    case Commit::ended:
+      bump(counters.ended);
+      fiber->sanitizer.ended();
+      fiber->id.store(0, std::memory_order_relaxed);
+      fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
+      stacks_.release(scheduler_->stacks, fiber);
+      break;
+    case Commit::mask:
+      break;
+  }
+}
+
+void Worker::push(FiberControl* fiber) noexcept { queue_.push(fiber, scheduler_->inbox); }
+
+void Worker::push_woken(FiberControl* fiber) noexcept {
+  if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_acq_rel); displaced != nullptr) {
+    push(displaced);
+    scheduler_->notify();
+  }
+}
+
+void wake_fiber(Waiter& waiter) noexcept {
+  auto* fiber = static_cast<FiberControl*>(&waiter);
+  fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  Worker* const worker = this_worker();
+  if (worker == nullptr) return Scheduler::current()->inject(fiber);
+  Scheduler& scheduler = worker->scheduler();
+  if (scheduler.migrate()) [[unlikely]] {
+    // Test mode: never the worker that it parked on.
+    const unsigned next = (fiber->worker->index() + 1) % scheduler.worker_count();
+    return scheduler.hand_to(next, fiber);
+  }
+  if (worker->current() != nullptr && !scheduler.seeded()) return worker->push_woken(fiber);
+  worker->push(fiber);
+  scheduler.notify();
+}
+
+std::uint64_t Worker::next_id() noexcept {
+  if (next_id_ == last_id_) {
+    next_id_ = Scheduler::id_block();
+    last_id_ = next_id_ + Scheduler::kIdBlock;
+  }
+  return next_id_++;
+}
+
+std::uint32_t Worker::random() noexcept {  // xorshift64* (Vigna)
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  return static_cast<std::uint32_t>(random_ * 0x2545f4914f6cdd1du >> 32);
+}
+
+void Worker::run() noexcept {
+  t_worker = this;
+  sanitizer_.thread_stack();
+  signal_stack_ = add_signal_stack();
+  while (!scheduler_->stopping()) {
+    if (FiberControl* fiber = find_work(); fiber != nullptr) {
+      resume(fiber);
+    } else {
+      idle();
+    }
+  }
+  remove_signal_stack(signal_stack_);
+  t_worker = nullptr;
+}
+
+// find_work looks at everything but the other workers' queues.
+FiberControl* Worker::find_work() noexcept {
+  if (turn_ == 0) maintain();
+  turn_ = kTurn;
+  if (FiberControl* fiber = found_; fiber != nullptr) {
+    found_ = nullptr;
+    return fiber;
+  }
+  if (FiberControl* fiber = inbox_.pop(); fiber != nullptr) return fiber;
+  if (FiberControl* fiber = pick(); fiber != nullptr) return fiber;
+  FiberControl* const fiber = scheduler_->inbox.pop();
+  if (fiber == nullptr) return nullptr;
+  for (int i = 0; i < 32; ++i) {  // what overflowed comes back in bunches
+    FiberControl* more = scheduler_->inbox.pop();
+    if (more == nullptr) break;
+    push(more);
+  }
+  return fiber;
+}
+
+// maintain is the look around that a busy worker takes every kTurn switches.
+void Worker::maintain() noexcept {
+  if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
+  if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
+    bump(counters.polls);
+    scheduler_->reactor.poll(0);
+    scheduler_->reactor.dispatch();
+    scheduler_->polling_.store(false, std::memory_order_release);
+  }
+  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) push(fiber);
+}
+
+void Worker::resume(FiberControl* fiber) noexcept {
+  fiber->worker = this;
+  fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
+  current_ = fiber;
+  bump(counters.switches);
+  SanitizerContext::before_switch(&sanitizer_, fiber->sanitizer);
+  void* const message = port::coir_switch(&loop_sp_, fiber->sp, nullptr);
+  SanitizerContext::after_switch(sanitizer_);
+  current_ = nullptr;
+  commit(message);
+}
+
+bool Worker::has_work() const noexcept { return !inbox_.empty() || !queue_.empty(); }
+
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+// idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
+void Worker::idle() noexcept {
+  scheduler_->settle();
+  if (has_work() || scheduler_->stopping()) return;
+  const std::int64_t due = wheel_.next_due_ns();
+  const std::int64_t left = due == INT64_MAX ? -1 : due - monotonic_ns();
+  bump(counters.polls);
+  scheduler_->reactor.poll(due == INT64_MAX || left > 0 ? left : 0);
+  scheduler_->reactor.dispatch();
+  if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
+}
+#else
+FiberControl* Worker::steal() noexcept {
+  if (scheduler_->migrate()) return nullptr;  // there, work goes where the test wants it
+  const unsigned count = scheduler_->worker_count();
+  const unsigned start = random() % count;
+  for (unsigned i = 0; i < count; ++i) {
+    Worker& victim = scheduler_->worker((start + i) % count);
+    if (&victim == this) continue;
+    FiberControl* fiber = victim.queue_.steal_into(queue_);
+    if (fiber == nullptr) fiber = steal_woken(victim);
+    if (fiber != nullptr) {
+      bump(counters.steals);
+      return fiber;
+    }
+  }
+  return nullptr;
+}
+
+// steal_woken takes a fiber that its waker has not come to for a while: a running pair that wakes each other is left alone.
+FiberControl* Worker::steal_woken(Worker& victim) noexcept {
+  FiberControl* fiber = victim.woken_.load(std::memory_order_relaxed);
+  if (fiber == nullptr) return nullptr;
+  for (int i = 0; i < 256; ++i) Spinlock::relax();
+  if (victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed)) return fiber;
+  return nullptr;
+}
+
+void Worker::idle() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  if (!searching_) {
+    scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
+    searching_ = true;
+  }
+  for (int round = 0; round < 3 && found_ == nullptr; ++round) found_ = steal();
+  // The last searcher that found something wakes the next: there may be more than one worker can do.
+  searching_ = false;
+  const bool last = scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (found_ != nullptr) {
+    if (last) scheduler.notify();
+    return;
+  }
+
+  const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
+  const std::uint64_t mine = Scheduler::bit(index_, polling);
+  asleep_.store(1, std::memory_order_relaxed);
+  // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
+  const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
+  bool sleep = !scheduler.any_work();
+  if (sleep && scheduler.all_idle(idle)) {
+    scheduler.settle();
+    sleep = !scheduler.any_work() && !scheduler.stopping();
+  }
+  if (sleep) {
+    std::int64_t due = wheel_.next_due_ns();
+    if (polling) {
+      for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
+        const std::int64_t other = scheduler.worker(i).wheel_.next_due_ns();
+        due = other < due ? other : due;
+      }
+    }
+    std::int64_t timeout = -1;
+    if (due != INT64_MAX) {
+      timeout = due - monotonic_ns();
+      if (timeout < 0) timeout = 0;
+    }
+    if (polling) {
+      // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
+      if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) && (timeout < 0 || timeout > kPatienceNs)) {
+        timeout = kPatienceNs;
+      }
+      bump(counters.polls);
+      scheduler.reactor.poll(timeout);
+    } else if (timeout != 0) {
+      port::futex_wait(asleep_, 1, timeout);
+    }
+  }
+  // Whoever cleared the bit counts this worker as searching.
+  const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
+  searching_ = (before & mine) == 0;
+  if (polling) {
+    // Only after the bit is gone: a fiber that is woken here must not be overlooked by settle.
+    scheduler.reactor.dispatch();
+    const std::int64_t now = monotonic_ns();
+    for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
+    scheduler.polling_.store(false, std::memory_order_release);
+    if (has_work()) scheduler.notify();
+  } else if (wheel_.armed() != 0) {
+    wheel_.advance(monotonic_ns());
+  }
+  if (searching_ && has_work()) {
+    searching_ = false;
+    if (scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler.notify();
+  }
+}
+#endif
+
+}  // namespace coir

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include <coir/atomic.h>
+#include <coir/port/context.h>
+
+#include "control.h"
+#include "run_queue.h"
+#include "stack_pool.h"
+#include "timer_wheel.h"
+
+namespace coir {
+
+class Scheduler;
+
+// A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that fiber's
+// control block, whose alignment leaves room for the deed in the low bits; null means nothing.
+enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, mask = 7 };
+
+// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber that
+// parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn switches.
+class Worker {
+ public:
+  Worker(Scheduler& scheduler, std::uint32_t index) noexcept;
+
+  // run is the loop; it returns when the scheduler stops.
+  void run() noexcept;
+
+  // suspend saves the running fiber and goes on with the next. It returns when the fiber runs again, on whatever worker.
+  static void suspend(FiberControl* self, Commit deed) noexcept;
+
+  // yield is suspend, but returns at once when nobody else wants to run.
+  static void yield(FiberControl* self) noexcept;
+
+  // leave ends the running fiber: `heir`, where given, is its joiner, claimed and parked, which goes on in its place.
+  [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept;
+
+  // commit does what the message of a switch asks for. On the new context's side.
+  void commit(void* message) noexcept {
+    if (message != nullptr) carry_out(message);
+  }
+
+  // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line, a
+  // bounded number of times in a row. Owner only.
+  void push(FiberControl* fiber) noexcept;
+  void push_woken(FiberControl* fiber) noexcept;
+
+  FiberControl* current() const noexcept { return current_; }
+  Scheduler& scheduler() const noexcept { return *scheduler_; }
+  TimerWheel& wheel() noexcept { return wheel_; }
+  StackCache& stacks() noexcept { return stacks_; }
+  std::uint32_t index() const noexcept { return index_; }
+
+  std::uint64_t next_id() noexcept;
+
+  // Counters have one writer, this worker; their sum over all workers means something.
+  struct Counters {
+    Atomic<std::uint64_t> spawned, ended, switches, steals, polls;
+    Atomic<std::int64_t> fd_waits;  // started here minus ended here
+  };
+  Counters counters;
+
+ private:
+  friend class Scheduler;
+
+  static constexpr std::uint32_t kTurn = 64;       // switches between two looks at timers, inbox and poller
+  static constexpr std::uint32_t kJumpLimit = 3;   // how often in a row a woken fiber may jump the line
+  static constexpr std::int64_t kPatienceNs = 10'000'000;
+
+  FiberControl* pick() noexcept;
+  FiberControl* find_work() noexcept;
+  void maintain() noexcept;
+  void resume(FiberControl* fiber) noexcept;
+  void idle() noexcept;
+  FiberControl* steal() noexcept;
+  FiberControl* steal_woken(Worker& victim) noexcept;
+  bool has_work() const noexcept;
+  void carry_out(void* message) noexcept;
+  static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
+  std::uint32_t random() noexcept;
+
+  // What every switch touches comes first.
+  FiberControl* current_ = nullptr;
+  void* loop_sp_ = nullptr;
+  std::uint32_t turn_ = kTurn;
+  std::uint32_t jumps_ = 0;
+  Scheduler* scheduler_;
+  Atomic<FiberControl*> woken_{nullptr};
+  RunQueue queue_;
+  Inbox inbox_;
+  StackCache stacks_;
+  std::uint64_t next_id_ = 0, last_id_ = 0;
+  std::uint64_t random_;
+  std::uint32_t index_;
+  bool searching_ = false;
+  FiberControl* found_ = nullptr;
+  SanitizerContext sanitizer_;
+  TimerWheel wheel_;
+  std::atomic<std::uint32_t> asleep_{0};
+  pthread_t thread_{};
+  void* signal_stack_ = nullptr;
+};
+
+// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that was taken
+// before a switch is another thread's after it.
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+extern thread_local Worker* t_worker;
+inline Worker* this_worker() noexcept { return t_worker; }
+#else
+Worker* this_worker() noexcept;
+#endif
+
+// wake_fiber is every fiber's Waiter::Wake.
+void wake_fiber(Waiter& waiter) noexcept;
+
+}  // namespace coir
