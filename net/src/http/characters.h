@@ -55,13 +55,17 @@ constexpr bool is_space(char c) noexcept {
   return c == ' ' || c == '\t';
 }
 
-// first and after cut a view at a place inside it. substr does that too, but reports a place outside, which needs a
-// function of the C++ runtime library.
+// first, after and begins_with cut and compare a view inside its bounds. The members of string_view do that too, but
+// report a place outside, which needs a function of the C++ runtime library.
 constexpr std::string_view first(std::string_view text, std::size_t size) noexcept {
   return {text.data(), size};
 }
 constexpr std::string_view after(std::string_view text, std::size_t place) noexcept {
   return {text.data() + place, text.size() - place};
+}
+
+constexpr bool begins_with(std::string_view text, std::string_view prefix) noexcept {
+  return text.size() >= prefix.size() && first(text, prefix.size()) == prefix;
 }
 
 // until returns what stands before the first `end`, or all of it.

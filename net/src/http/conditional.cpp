@@ -7,7 +7,7 @@ namespace coir::http {
 namespace {
 
 bool is_weak(std::string_view tag) noexcept {
-  return tag.starts_with("W/");
+  return begins_with(tag, "W/");
 }
 
 // take_tag reads one entity tag from the start of `list`; an empty view when there is none. Commas may stand inside a
@@ -56,7 +56,7 @@ bool present(std::string_view field) noexcept {
 // if_range_holds: a part may be sent only when the client's other parts are surely of the same bytes, so the comparison
 // is strong, and a date must be the very one (RFC 9110, 13.1.5).
 bool if_range_holds(std::string_view value, const Validators& validators, std::int64_t now) noexcept {
-  if (value.starts_with('"') || is_weak(value)) {
+  if (begins_with(value, "\"") || is_weak(value)) {
     std::string_view rest = value;
     return same_tag(take_tag(rest), validators.etag, true) && rest.empty();
   }

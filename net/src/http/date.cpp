@@ -66,14 +66,14 @@ class Reader {
   explicit Reader(std::string_view text) noexcept : text_(text) {}
 
   void text(std::string_view expected) noexcept {
-    ok_ = ok_ && text_.starts_with(expected);
+    ok_ = ok_ && begins_with(text_, expected);
     if (ok_) text_.remove_prefix(expected.size());
   }
 
   // name reads one of the three-letter names of `table` and returns its place.
   int name(std::string_view table) noexcept {
     for (std::size_t at = 0; ok_ && at < table.size(); at += 3) {
-      if (!text_.starts_with(first(after(table, at), 3))) continue;
+      if (!begins_with(text_, first(after(table, at), 3))) continue;
       text_.remove_prefix(3);
       return static_cast<int>(at / 3);
     }
@@ -83,7 +83,7 @@ class Reader {
 
   void long_day() noexcept {
     for (const std::string_view day : kLongDays) {
-      if (text_.starts_with(day)) return text(day);
+      if (begins_with(text_, day)) return text(day);
     }
     ok_ = false;
   }
@@ -112,7 +112,7 @@ class Reader {
 
   // day reads the day of the month as asctime writes it: two digits, or a space and one.
   int padded_day() noexcept {
-    if (!text_.starts_with(' ')) return number(2);
+    if (!begins_with(text_, " ")) return number(2);
     text(" ");
     return number(1);
   }
