@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
 #include <coir/atomic.h>
 
@@ -47,8 +48,7 @@ struct alignas(64) FiberControl : Waiter {
   void* storage;                   // closure and result, built in place
   std::uint64_t parent_id;
   const char* name;
-  const char* file;
-  std::uint32_t line;
+  std::source_location where;      // of the spawn
   SanitizerContext sanitizer;
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field

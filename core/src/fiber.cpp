@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include <bit>
 #include <new>
 
 #include "park.h"
@@ -20,6 +21,14 @@ void await_done(const FiberControl* fiber) noexcept {
       sched_yield();
     }
   }
+}
+
+// open_to_waiting shows the joiner to the fiber; false when it has ended meanwhile.
+bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
+  fiber->joiner = joiner;
+  std::uint32_t open = FiberControl::kOpen;
+  // release publishes `joiner` to end_fiber.
+  return fiber->join.compare_exchange_strong(open, FiberControl::kWaiting, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 // end_fiber is the last thing that runs on a fiber's stack.
@@ -61,10 +70,52 @@ void fiber_main(void* message, void* argument) noexcept {
   end_fiber(self);
 }
 
-std::size_t class_for(std::size_t bytes) noexcept {
-  std::size_t stack_class = 0;
-  while (stack_class < kStackClassCount && nominal_stack_bytes(stack_class) < bytes) ++stack_class;
-  return stack_class;
+// class_for is the smallest class of at least `bytes`, or kStackClassCount and above for what none can hold.
+std::size_t class_for(std::size_t bytes) noexcept { return static_cast<std::size_t>(std::bit_width((bytes - 1) >> 13)); }
+static_assert(nominal_stack_bytes(0) == std::size_t{1} << 13);
+
+struct Identity {
+  std::uint64_t id;
+  std::uint64_t parent_id;
+  Worker* worker;
+};
+
+// lay_out sets every field of a slot and its first frame.
+inline void lay_out(FiberControl* control, const Identity& identity, const SpawnOptions& options, std::size_t bytes,
+                    void (*run)(void*), void (*drop)(void*), std::source_location where) noexcept {
+  control->reset(&wake_fiber, identity.id);
+  control->worker = identity.worker;
+  control->id.store(identity.id, std::memory_order_relaxed);
+  control->cancelled_id.store(0, std::memory_order_relaxed);
+  control->wait_kind = WaitKind::nothing;
+  control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
+  control->run = run;
+  control->drop = drop;
+  control->parent_id = identity.parent_id;
+  control->name = options.name;
+  control->where = where;
+  const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;
+  control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
+  control->storage = detail::storage_of(control, bytes);
+  control->sp = port::make_context(control->storage, &fiber_main, control);
+}
+
+// prepare_outside serves plain threads, which have no pool of their own.
+detail::Launch prepare_outside(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
+                               std::source_location where) noexcept {
+  Scheduler* const scheduler = Scheduler::current();
+  if (scheduler == nullptr || !scheduler->takes_outsiders()) return detail::Launch::failed(ErrorCode::unsupported);
+  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
+  if (stack_class >= kStackClassCount || bytes > nominal_stack_bytes(stack_class) / 2) {
+    return detail::Launch::failed(ErrorCode::invalid);
+  }
+  Error error{};
+  FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
+  if (control == nullptr) return detail::Launch::failed(error.code);
+  const std::uint64_t id = Scheduler::id_block();
+  scheduler->outside_spawned.fetch_add(1, std::memory_order_relaxed);
+  lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0)}, options, bytes, run, drop, where);
+  return {control, id};
 }
 
 }  // namespace
@@ -72,46 +123,23 @@ std::size_t class_for(std::size_t bytes) noexcept {
 namespace detail {
 
 Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
-               const std::source_location& where) noexcept {
+               std::source_location where) noexcept {
   Worker* const worker = this_worker();
-  Scheduler* const scheduler = worker != nullptr ? &worker->scheduler() : Scheduler::current();
-  if (scheduler == nullptr) return {nullptr, 0, nullptr, {ErrorCode::unsupported}};
-  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
-  if (stack_class == kStackClassCount || bytes > nominal_stack_bytes(stack_class) / 2) {
-    return {nullptr, 0, nullptr, {ErrorCode::invalid}};
+  if (worker == nullptr) [[unlikely]] return prepare_outside(options, bytes, run, drop, where);
+  Scheduler& scheduler = worker->scheduler();
+  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler.default_stack());
+  if (stack_class >= kStackClassCount || bytes > nominal_stack_bytes(stack_class) / 2) [[unlikely]] {
+    return Launch::failed(ErrorCode::invalid);
   }
   Error error{};
-  FiberControl* control;
-  std::uint64_t id;
-  if (worker != nullptr) {
-    control = worker->stacks().acquire(scheduler->stacks, stack_class, error);
-    if (control == nullptr) return {nullptr, 0, nullptr, error};
-    id = worker->next_id();
-    bump(worker->counters.spawned);
-  } else {
-    control = scheduler->stacks.arena(stack_class).acquire(error);
-    if (control == nullptr) return {nullptr, 0, nullptr, error};
-    id = Scheduler::id_block();
-    scheduler->outside_spawned.fetch_add(1, std::memory_order_relaxed);
-  }
-  control->reset(&wake_fiber, id);
-  control->id.store(id, std::memory_order_relaxed);
-  control->cancelled_id.store(0, std::memory_order_relaxed);
-  control->wait_kind = WaitKind::nothing;
-  control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
-  control->run = run;
-  control->drop = drop;
-  control->parent_id = worker != nullptr && worker->current() != nullptr ? worker->current()->id.load(std::memory_order_relaxed) : 0;
-  control->name = options.name;
-  control->file = where.file_name();
-  control->line = where.line();
-  control->worker = worker != nullptr ? worker : &scheduler->worker(0);
-  const std::size_t stack_bytes = nominal_stack_bytes(stack_class) * kStackInflation;
-  control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
-  const auto top = reinterpret_cast<std::uintptr_t>(control);
-  control->storage = reinterpret_cast<void*>((top - bytes) & ~(kStorageAlignment - 1));
-  control->sp = port::make_context(control->storage, &fiber_main, control);
-  return {control, id, control->storage, {}};
+  FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
+  if (control == nullptr) [[unlikely]] return Launch::failed(error.code);
+  const FiberControl* const parent = worker->current();
+  const std::uint64_t id = worker->next_id();
+  bump(worker->counters.spawned);
+  lay_out(control, {.id = id, .parent_id = parent != nullptr ? parent->id.load(std::memory_order_relaxed) : 0, .worker = worker},
+          options, bytes, run, drop, where);
+  return {control, id};
 }
 
 void launch(FiberControl* control) noexcept {
@@ -157,33 +185,23 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
   FiberControl* const fiber = control_;
   if (fiber == nullptr) return std::unexpected(failure_);
   if (fiber->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});
-  std::uint32_t join = fiber->join.load(std::memory_order_acquire);
+  const std::uint32_t join = fiber->join.load(std::memory_order_acquire);
   if (join == FiberControl::kWaiting) return std::unexpected(Error{ErrorCode::busy});
-  if (join != FiberControl::kOpen) {
-    await_done(fiber);
-    return {};
-  }
-  FiberControl* const self = running_fiber();
-  if (self != nullptr && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
-  ThreadWaiter thread;
-  if (self != nullptr) {
-    arm(self);
-    fiber->joiner = self;
-  } else {
-    if (this_worker() != nullptr || !kManyWorkers) return std::unexpected(Error{ErrorCode::unsupported});
-    thread.arm();
-    fiber->joiner = &thread;
-  }
-  // release publishes `joiner` to end_fiber.
-  if (!fiber->join.compare_exchange_strong(join, FiberControl::kWaiting, std::memory_order_acq_rel, std::memory_order_acquire)) {
-    if (join == FiberControl::kWaiting) return std::unexpected(Error{ErrorCode::busy});
-    await_done(fiber);
-    return {};
-  }
-  const WakeReason reason = self != nullptr ? park(self, WaitKind::join, static_cast<std::int64_t>(id_), deadline) : thread.park(deadline);
-  if (reason != WakeReason::joined) {
-    join = FiberControl::kWaiting;
-    if (fiber->join.compare_exchange_strong(join, FiberControl::kOpen, std::memory_order_acq_rel, std::memory_order_acquire)) {
+  WakeReason reason = WakeReason::joined;
+  if (join == FiberControl::kOpen) {
+    if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
+      if (is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+      arm(self);
+      if (open_to_waiting(fiber, self)) reason = park(self, WaitKind::join, static_cast<std::int64_t>(id_), deadline);
+    } else {
+      if (this_worker() != nullptr || !kManyWorkers) return std::unexpected(Error{ErrorCode::unsupported});
+      ThreadWaiter thread;
+      thread.arm();
+      if (open_to_waiting(fiber, &thread)) reason = thread.park(deadline);
+    }
+    std::uint32_t waiting = FiberControl::kWaiting;
+    if (reason != WakeReason::joined && fiber->join.compare_exchange_strong(waiting, FiberControl::kOpen, std::memory_order_acq_rel,
+                                                                            std::memory_order_acquire)) {
       return std::unexpected(error_of(reason));
     }
   }

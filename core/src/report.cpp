@@ -49,7 +49,7 @@ void write_fiber(const FiberControl& fiber, int fd) noexcept {
   char line[320];
   const int length = snprintf(line, sizeof line, "coir:   fiber %llu \"%s\" %s%s; spawned at %s:%u\n",
                               static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)), fiber.name,
-                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, fiber.file, fiber.line);
+                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, fiber.where.file_name(), fiber.where.line());
   const auto bytes = static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1;
   [[maybe_unused]] const ssize_t n = write(fd, line, bytes);
 }

@@ -65,7 +65,10 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     }
     workers_[i] = new (place) Worker(*this, i);
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
-    if (seed_ != 0) workers_[i]->random_ = seed_;
+    if (seed_ != 0) {
+      workers_[i]->random_ = seed_;
+      workers_[i]->seeded_ = true;
+    }
     worker_count_ = i + 1;
   }
   install_overflow_report();
@@ -78,6 +81,7 @@ void* Scheduler::thread_main(void* worker) noexcept {
 }
 
 std::expected<void, Error> Scheduler::run() noexcept {
+  running_ = true;
   if constexpr (kManyWorkers) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -40,6 +40,8 @@ class Scheduler {
 
   bool cancelling() const noexcept { return cancelling_.load(std::memory_order_seq_cst); }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
+  // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
+  bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   bool deadlocked() const noexcept { return deadlocked_; }
   unsigned worker_count() const noexcept { return worker_count_; }
   Worker& worker(unsigned index) noexcept { return *workers_[index]; }
@@ -85,6 +87,7 @@ class Scheduler {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
   bool deadlocked_ = false;
+  bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;
   std::uint64_t seed_ = 0;

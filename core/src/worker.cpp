@@ -44,7 +44,7 @@ inline FiberControl* Worker::pick() noexcept {
     }
   }
   jumps_ = 0;
-  if (scheduler_->seeded()) [[unlikely]] return queue_.take_nth(random() % 8);
+  if (seeded_) [[unlikely]] return queue_.take_nth(random() % 8);
   return queue_.pop();
 }
 
@@ -89,7 +89,12 @@ void Worker::yield(FiberControl* self) noexcept {
   FiberControl* const next = worker.pick();
   if (next == nullptr && worker.turn_ != 0) return;
   self->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  switch_from(self, worker, next, message_of(self, Commit::yielded));
+  if constexpr (!kManyWorkers) {
+    worker.push(self);  // nobody takes it before it is off its stack
+    switch_from(self, worker, next, nullptr);
+  } else {
+    switch_from(self, worker, next, message_of(self, Commit::yielded));
+  }
 }
 
 void Worker::leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept {

@@ -88,6 +88,7 @@ class Worker {
   void* loop_sp_ = nullptr;
   std::uint32_t turn_ = kTurn;
   std::uint32_t jumps_ = 0;
+  bool seeded_ = false;
   Scheduler* scheduler_;
   Atomic<FiberControl*> woken_{nullptr};
   RunQueue queue_;

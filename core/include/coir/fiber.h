@@ -59,14 +59,16 @@ class [[nodiscard]] Fiber : public FiberRef {
       : FiberRef(std::exchange(other.control_, nullptr), std::exchange(other.id_, 0)), failure_(other.failure_) {}
   Fiber& operator=(Fiber&& other) noexcept {
     if (this != &other) {
-      detach();
+      if (control_ != nullptr) detach();
       control_ = std::exchange(other.control_, nullptr);
       id_ = std::exchange(other.id_, 0);
       failure_ = other.failure_;
     }
     return *this;
   }
-  ~Fiber() { detach(); }
+  ~Fiber() {
+    if (control_ != nullptr) detach();
+  }
 
   // started tells whether the spawn had a stack to run on.
   bool started() const noexcept { return control_ != nullptr; }
@@ -93,16 +95,23 @@ class [[nodiscard]] Fiber : public FiberRef {
 
 namespace detail {
 
-// Launch is a fiber that has its stack but does not run yet. control is null when `error` says why.
+// Launch is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place of the id.
 struct Launch {
   FiberControl* control;
   std::uint64_t id;
-  void* storage;
-  Error error;
+
+  static Launch failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
+  Error error() const noexcept { return {static_cast<ErrorCode>(id)}; }
 };
 Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
-               const std::source_location& where) noexcept;
+               std::source_location where) noexcept;
 void launch(FiberControl* control) noexcept;
+
+// storage_of is where a fiber's Body lies: right below its control block.
+inline constexpr std::size_t kStorageAlignment = 16;
+inline void* storage_of(FiberControl* control, std::size_t bytes) noexcept {
+  return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(control) - bytes) & ~(kStorageAlignment - 1));
+}
 
 // Body is what lies at the top of a fiber's stack: the closure, before it room for its result, so that a Task finds the result
 // without knowing the closure.
@@ -136,8 +145,6 @@ struct Body<F, void> {
     self->closure.~F();
   }
 };
-inline constexpr std::size_t kStorageAlignment = 16;
-
 }  // namespace detail
 
 // Task is a Fiber whose body returns a value, which waits in place at the top of the fiber's stack.
@@ -173,8 +180,8 @@ auto spawn(const SpawnOptions& options, F&& body, const std::source_location& wh
     using Body = detail::Body<Closure, void>;
     static_assert(alignof(Body) <= detail::kStorageAlignment);
     const detail::Launch made = detail::prepare(options, sizeof(Body), &Body::run, nullptr, where);
-    if (made.control == nullptr) return Fiber(made.error);
-    new (made.storage) Body(std::forward<F>(body));
+    if (made.control == nullptr) return Fiber(made.error());
+    new (detail::storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
     detail::launch(made.control);
     return Fiber(made.control, made.id);
   } else {
@@ -182,8 +189,8 @@ auto spawn(const SpawnOptions& options, F&& body, const std::source_location& wh
     static_assert(alignof(Body) <= detail::kStorageAlignment);
     void (*drop)(void*) = std::is_trivially_destructible_v<R> ? nullptr : &Body::drop;
     const detail::Launch made = detail::prepare(options, sizeof(Body), &Body::run, drop, where);
-    if (made.control == nullptr) return Task<R>(made.error);
-    new (made.storage) Body(std::forward<F>(body));
+    if (made.control == nullptr) return Task<R>(made.error());
+    new (detail::storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
     detail::launch(made.control);
     return Task<R>(made.control, made.id);
   }
