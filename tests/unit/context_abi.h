@@ -119,7 +119,6 @@ inline void exchange(Pair& pair, void* stack_top) {
   }
   pair.there_context = coir::port::make_context(stack_top, there_entry, &pair);
   abi_probe(&pair.here_context, pair.there_context, pair.here.fill, pair.here.seen);
-  if (pair.here.changed() != nullptr) return;
   abi_probe(&pair.here_context, pair.there_context, pair.here.fill, pair.here.seen);
 }
 
