@@ -174,13 +174,6 @@ bool FiberRef::alive() const noexcept {
 
 bool Fiber::done() const noexcept { return control_ != nullptr && !alive(); }
 
-std::expected<void, Error> Fiber::join(Deadline deadline) noexcept {
-  if (auto ended = wait_ended(deadline); !ended) return ended;
-  if (control_->drop != nullptr) control_->drop(control_->storage);
-  release();
-  return {};
-}
-
 std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
   FiberControl* const fiber = control_;
   if (fiber == nullptr) return std::unexpected(failure_);
@@ -206,6 +199,13 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
     }
   }
   await_done(fiber);
+  return {};
+}
+
+[[gnu::flatten]] std::expected<void, Error> Fiber::join(Deadline deadline) noexcept {
+  if (auto ended = wait_ended(deadline); !ended) return ended;
+  if (control_->drop != nullptr) control_->drop(control_->storage);
+  release();
   return {};
 }
 

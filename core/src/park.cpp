@@ -4,36 +4,6 @@
 
 namespace coir {
 
-namespace {
-
-struct DeadlineTimer : Timer {
-  explicit DeadlineTimer(FiberControl* owner) noexcept : Timer(&fired), fiber(owner) {}
-
-  // Under the wheel's lock, which the owner takes to stop the timer: the claim meets this wait or none.
-  static void fired(Timer& timer) noexcept { static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out); }
-
-  FiberControl* fiber;
-};
-
-}  // namespace
-
-WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline) noexcept {
-  self->wait_kind = kind;
-  self->wait_object = object;
-  self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
-  if (deadline.is_never()) {
-    Worker::suspend(self, Commit::parked);
-  } else {
-    DeadlineTimer timer(self);
-    self->worker->wheel().start(timer, deadline.ns());
-    Worker::suspend(self, Commit::parked);
-    timer.wheel->stop(timer);
-  }
-  self->state.store(FiberControl::State::running, std::memory_order_relaxed);
-  self->wait_kind = WaitKind::nothing;
-  return self->reason();
-}
-
 ThreadWaiter::ThreadWaiter() noexcept : Waiter(&wake_thread, 0) {}
 
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {

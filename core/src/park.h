@@ -6,6 +6,7 @@
 #include <coir/error.h>
 
 #include "scheduler.h"
+#include "switching.h"
 #include "waiter.h"
 #include "worker.h"
 
@@ -24,9 +25,28 @@ inline bool is_cancelled(const FiberControl* fiber) noexcept {
 
 inline void arm(FiberControl* fiber) noexcept { fiber->arm(fiber->id.load(std::memory_order_relaxed)); }
 
+// DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it meets this
+// wait or none.
+struct DeadlineTimer : Timer {
+  explicit DeadlineTimer(FiberControl* owner) noexcept : Timer(&fired), fiber(owner) {}
+  static void fired(Timer& timer) noexcept { static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out); }
+
+  FiberControl* fiber;
+};
+
 // park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation wakes it.
 // The caller then takes itself out of the sources that did not win.
-WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline) noexcept;
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline) noexcept {
+  self->wait_kind = kind;
+  self->wait_object = object;
+  self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
+  DeadlineTimer timer(self);
+  if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
+  Worker::suspend(self, Commit::parked);
+  if (!deadline.is_never()) timer.wheel->stop(timer);
+  self->wait_kind = WaitKind::nothing;
+  return self->reason();
+}
 
 // ThreadWaiter is the Waiter of an OS thread that is no worker.
 class ThreadWaiter : public Waiter {

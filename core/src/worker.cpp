@@ -3,7 +3,7 @@
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
-#include "scheduler.h"
+#include "switching.h"
 
 namespace coir {
 
@@ -18,98 +18,8 @@ static thread_local Worker* t_worker = nullptr;
 }
 #endif
 
-namespace {
-
-void* message_of(FiberControl* fiber, Commit deed) noexcept {
-  return reinterpret_cast<char*>(fiber) + static_cast<std::uintptr_t>(deed);
-}
-
-}  // namespace
-
 Worker::Worker(Scheduler& scheduler, std::uint32_t index) noexcept
     : counters{}, scheduler_(&scheduler), random_(0x9e3779b97f4a7c15u * (index + 1)), index_(index) {}
-
-// pick is the next fiber in line here; null when there is none or it is time to look around.
-inline FiberControl* Worker::pick() noexcept {
-  if (--turn_ == 0) [[unlikely]] return nullptr;
-  if (woken_.load(std::memory_order_relaxed) != nullptr) {
-    // acquire pairs with the release in push_woken, for thieves too; the exchange decides between the owner and a thief.
-    FiberControl* fiber = woken_.exchange(nullptr, std::memory_order_acq_rel);
-    if (fiber != nullptr) {
-      if (jumps_ < kJumpLimit) {
-        ++jumps_;
-        return fiber;
-      }
-      queue_.push(fiber, scheduler_->inbox);
-    }
-  }
-  jumps_ = 0;
-  if (seeded_) [[unlikely]] return queue_.take_nth(random() % 8);
-  return queue_.pop();
-}
-
-// switch_from is the only place that leaves a fiber, so that the processor learns one return address.
-[[gnu::noinline]] void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept {
-  void* target;
-  const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
-                        static_cast<std::uintptr_t>(Commit::ended);
-  SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
-  if (next != nullptr) [[likely]] {
-    next->worker = &worker;
-    next->state.store(FiberControl::State::running, std::memory_order_relaxed);
-    target = next->sp;
-    SanitizerContext::before_switch(from, next->sanitizer);
-  } else {
-    target = worker.loop_sp_;
-    SanitizerContext::before_switch(from, worker.sanitizer_);
-  }
-  worker.current_ = next;
-  bump(worker.counters.switches);
-  message = port::coir_switch(&self->sp, target, message);
-  // From here on `worker` may be another thread's.
-  SanitizerContext::after_switch(self->sanitizer);
-  self->worker->commit(message);
-}
-
-void Worker::suspend(FiberControl* self, Commit deed) noexcept {
-  check_canary(self);
-  Worker& worker = *self->worker;
-  FiberControl* const next = worker.pick();
-  if constexpr (!kManyWorkers) {
-    if (next == self) return;  // woken before it was off its stack
-    switch_from(self, worker, next, deed == Commit::parked ? nullptr : message_of(self, deed));
-  } else {
-    switch_from(self, worker, next, message_of(self, deed));
-  }
-}
-
-void Worker::yield(FiberControl* self) noexcept {
-  check_canary(self);
-  Worker& worker = *self->worker;
-  FiberControl* const next = worker.pick();
-  if (next == nullptr && worker.turn_ != 0) return;
-  self->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  if constexpr (!kManyWorkers) {
-    worker.push(self);  // nobody takes it before it is off its stack
-    switch_from(self, worker, next, nullptr);
-  } else {
-    switch_from(self, worker, next, message_of(self, Commit::yielded));
-  }
-}
-
-void Worker::leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept {
-  check_canary(self);
-  Worker& worker = *self->worker;
-  FiberControl* next = heir;
-  if (heir == nullptr) {
-    next = worker.pick();
-  } else if (worker.turn_ > 1) {
-    --worker.turn_;
-  }
-  self->state.store(FiberControl::State::ended, std::memory_order_relaxed);
-  switch_from(self, worker, next, message_of(self, deed));
-  __builtin_unreachable();
-}
 
 void Worker::carry_out(void* message) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
@@ -148,8 +58,6 @@ void Worker::carry_out(void* message) noexcept {
       break;
   }
 }
-
-void Worker::push(FiberControl* fiber) noexcept { queue_.push(fiber, scheduler_->inbox); }
 
 void Worker::push_woken(FiberControl* fiber) noexcept {
   if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_acq_rel); displaced != nullptr) {
