@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/sendfile.h>
+#include <unistd.h>
 
 namespace coir::kernel {
 namespace {
@@ -31,6 +32,14 @@ T negative_errno(T result) noexcept {
 [[gnu::noinline]] ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept {
   off_t at = static_cast<off_t>(offset);
   return negative_errno(::sendfile(fd, file, &at, count));
+}
+
+[[gnu::noinline]] ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept {
+  return negative_errno(::pread(file, into, size, static_cast<off_t>(offset)));
+}
+
+[[gnu::noinline]] int file_status(int file, struct stat& status) noexcept {
+  return negative_errno(::fstat(file, &status));
 }
 
 [[gnu::noinline]] int stream_socket(int family) noexcept {

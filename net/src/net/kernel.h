@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -18,6 +19,8 @@ ssize_t receive(int fd, void* into, std::size_t size) noexcept;
 ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
 ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
+ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept;
+int file_status(int file, struct stat& status) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;
 int accept(int fd) noexcept;

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/http/request.h>
+#include <coir/http/response.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+namespace coir::http {
+
+struct Session;
+
+// Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
+//
+//   void hello(Exchange& exchange) {
+//     exchange.respond(200, "text/plain", "hello\n");
+//   }
+//
+//   void upload(Exchange& exchange) {
+//     char piece[1024];
+//     while (auto got = exchange.read_body(piece)) keep({piece, *got});
+//     exchange.start(200).field("Content-Type", "text/plain");
+//     if (!exchange.begin_chunked()) return;
+//     ...
+//   }
+//
+// A handler runs on the connection's fiber, on a small stack, and reads top to bottom: every call that needs the client
+// waits for it. Errors need no handling beyond returning: the connection is closed, or the right error is answered,
+// when the handler ends. Answers to HEAD are written as for GET; their content is dropped. A handler that answers
+// nothing answers 500.
+class Exchange {
+ public:
+  explicit Exchange(Session& session) noexcept : session_(session) {}
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const Request& request() const noexcept;
+
+  // context is what ServerOptions::context held.
+  template <class T>
+  T& context() const noexcept {
+    return *static_cast<T*>(context_pointer());
+  }
+
+  // read_body waits for at least one byte of the request's content and returns how many were put into `into` (not
+  // empty). Sends "100 Continue" first when the client waits for it. The content is bounded by Limits::max_body.
+  // Errors: end_of_stream (all of it has been read), timed_out, limit, invalid, closed, cancelled. The last five are
+  // answered by 408, 413, 400 or by closing, once the handler returns.
+  [[nodiscard]] std::expected<std::size_t, Error> read_body(std::span<char> into) noexcept;
+
+  // respond answers with the whole content at once. `fields` are further header lines, each ended by CRLF, trusted.
+  void respond(int status, std::string_view content_type, std::string_view content,
+               std::string_view fields = {}) noexcept;
+
+  // respond_status answers with the status' own words as plain text. `fields` as above.
+  void respond_status(int status, std::string_view fields = {}) noexcept;
+
+  // start begins a response: status line and Date. Add fields to the head that is returned, not the framing ones, then
+  // call one of begin_fixed, begin_chunked and begin_empty. Content of the request that the handler has not begun to
+  // read is read and dropped first, so that what is wrong with it is answered instead.
+  ResponseHead& start(int status) noexcept;
+
+  // begin_fixed ends the head of a response with `bytes` of content, all of which must follow by write and send_file.
+  [[nodiscard]] std::expected<void, Error> begin_fixed(std::uint64_t bytes) noexcept;
+  // begin_chunked ends the head of a response whose length is not known: chunked, or ended by close for an HTTP/1.0
+  // client.
+  [[nodiscard]] std::expected<void, Error> begin_chunked() noexcept;
+  // begin_empty ends the head of a response that has no content by its status: 204 or 304.
+  [[nodiscard]] std::expected<void, Error> begin_empty() noexcept;
+
+  // write adds to the content. Small pieces are gathered; the client sees them when the memory for them is full, at
+  // flush, or when the handler returns. Waits while the client is slow, as long as it makes progress within
+  // ServerOptions::write_timeout. Errors: timed_out, closed, cancelled, invalid (more than begin_fixed promised).
+  [[nodiscard]] std::expected<void, Error> write(std::string_view content) noexcept;
+
+  // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones. Errors as
+  // write, and `end_of_stream` when the file has become shorter.
+  [[nodiscard]] std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
+
+  // flush sends what has been gathered. Errors as write.
+  [[nodiscard]] std::expected<void, Error> flush() noexcept;
+
+  // close_after makes this the connection's last exchange. Before begin_... it is announced to the client.
+  void close_after() noexcept;
+
+  // scratch is memory for the handler's own use while it runs, 4 KiB and more: larger than what its stack should hold.
+  std::span<char> scratch() noexcept;
+
+  // now is the wall clock in seconds since 1970, read once for the exchange.
+  std::int64_t now() noexcept;
+
+ private:
+  void* context_pointer() const noexcept;
+
+  Session& session_;
+};
+
+}  // namespace coir::http

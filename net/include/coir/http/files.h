@@ -1,0 +1,61 @@
+#pragma once
+
+#include <coir/error.h>
+#include <coir/http/exchange.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <utility>
+
+namespace coir::http {
+
+class FileCache;
+
+struct FileOptions {
+  // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
+  std::size_t cached_files = 64;
+};
+
+// FileTree answers requests with the files below a directory.
+//
+//   auto files = FileTree::open("/srv/www");
+//   files->serve(exchange);                       // in a handler
+//
+// No path leaves the directory, symbolic links that point out of it included: the kernel resolves beneath the root
+// (openat2), or the path is walked component by component without following where the kernel is older than 5.6. Only
+// regular files are served; a directory answers with its index.html, and with a redirection when the target lacks the
+// final slash. GET, HEAD and OPTIONS; ranges and conditions as RFC 9110 has them.
+//
+// A small file is kept in memory with what its head says, and looked at again once a second at most: until then serving
+// it costs no system call but the socket's. Other files are read by the kernel (sendfile); a disk that is slow holds up
+// the worker.
+class FileTree {
+ public:
+  static constexpr std::size_t kCachedFileBytes = 4096;
+
+  // open opens the directory and reserves the memory. Errors: no_memory, system (ENOENT, ENOTDIR, EACCES ...).
+  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileOptions& options) noexcept;
+  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
+    return open(root, FileOptions());
+  }
+
+  FileTree(FileTree&& other) noexcept
+      : root_(std::exchange(other.root_, -1)), cache_(std::exchange(other.cache_, nullptr)) {}
+  FileTree& operator=(FileTree&&) = delete;
+  ~FileTree();
+
+  // serve answers the exchange; from several fibers and workers at once. It uses the exchange's scratch memory.
+  void serve(Exchange& exchange) noexcept;
+
+  // cached_bytes is how much of the files' content is in memory.
+  std::size_t cached_bytes() const noexcept;
+
+ private:
+  FileTree(int root, FileCache* cache) noexcept : root_(root), cache_(cache) {}
+
+  int root_;
+  FileCache* cache_;
+};
+
+}  // namespace coir::http

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/http/exchange.h>
+#include <coir/http/request.h>
+#include <coir/net/tcp.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <utility>
+
+namespace coir::http {
+
+class Engine;
+
+// Handler answers one request. See Exchange.
+using Handler = void(Exchange& exchange);
+
+// ServerOptions is what a server reserves and how patient it is.
+struct ServerOptions {
+  Handler* handler = nullptr;
+  void* context = nullptr;  // for Exchange::context
+
+  // Connections held at once, idle ones included: under 100 bytes each. One more takes the place of the one that has
+  // been idle for longest; if none is idle it is answered 503.
+  std::size_t max_connections = 1024;
+  // Requests being served at once: each has a fiber and 26 KB of buffers, touched as far as they are used. More wait in
+  // order.
+  std::size_t max_active = 256;
+  std::uint32_t max_requests_per_connection = 0;  // 0: no limit
+
+  Limits limits;
+
+  std::chrono::milliseconds idle_timeout{60'000};    // between requests
+  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its head
+  std::chrono::milliseconds body_timeout{30'000};    // for a request's content as a whole
+  std::chrono::milliseconds write_timeout{30'000};   // without the client taking anything
+  std::chrono::milliseconds linger_timeout{2'000};   // after an error was answered, for the client to read it
+
+  bool access_log = false;  // one line for each request on standard error
+};
+
+// ServerCounters may be read from any thread at any time.
+struct ServerCounters {
+  Atomic<std::uint64_t> accepted = 0;       // connections
+  Atomic<std::uint64_t> refused = 0;        // connections answered 503 for want of room
+  Atomic<std::uint64_t> evicted = 0;        // idle connections closed to make room
+  Atomic<std::uint64_t> expired = 0;        // idle connections closed by the timeout
+  Atomic<std::uint64_t> stopped_idle = 0;   // idle connections closed by begin_stop
+  Atomic<std::uint64_t> accept_pauses = 0;  // times that the kernel was out of descriptors or memory
+  Atomic<std::uint64_t> responses[5] = {};  // by class of status, 1xx to 5xx
+  Atomic<std::uint64_t> bytes_received = 0;
+  Atomic<std::uint64_t> bytes_sent = 0;
+};
+
+// ServerGauges is a snapshot of what a server holds.
+struct ServerGauges {
+  std::size_t open;     // connections
+  std::size_t idle;     // of these, without stack and buffer
+  std::size_t active;   // being served
+  std::size_t waiting;  // that want to be served when max_active allows
+};
+
+// Server accepts connections and has a handler answer their requests, by HTTP/1.1.
+//
+//   auto server = Server::create({.handler = hello});
+//   server->add(std::move(listener));
+//   server->start();
+//   ... wait for a signal ...
+//   server->stop(Deadline::after(10s));
+//
+// All memory is reserved by create. Between requests a connection is a record of less than 100 bytes: it owns no fiber,
+// no stack and no buffer. Where more than one worker runs, handlers run in parallel.
+class Server {
+ public:
+  static constexpr std::size_t kMaxListeners = 8;
+
+  // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
+  // large).
+  [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
+
+  Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
+  Server& operator=(Server&&) = delete;
+  // The server must be stopped, or never started.
+  ~Server();
+
+  // add hands over a listener, before start. Error: limit (kMaxListeners).
+  [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener) noexcept;
+
+  // start spawns the accepting fibers; from a fiber. Errors: those of spawn.
+  [[nodiscard]] std::expected<void, Error> start() noexcept;
+
+  // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:
+  // close". Returns at once.
+  void begin_stop() noexcept;
+
+  // stopped tells whether nothing is left; it also closes what has become idle since begin_stop.
+  bool stopped() noexcept;
+
+  // stop is begin_stop and then waits until all has ended. Error: timed_out: what is left is cut off when the runtime
+  // is shut down.
+  [[nodiscard]] std::expected<void, Error> stop(Deadline deadline) noexcept;
+
+  const ServerCounters& counters() const noexcept;
+  ServerGauges gauges() const noexcept;
+  const ServerOptions& options() const noexcept;
+
+ private:
+  explicit Server(Engine* engine) noexcept : engine_(engine) {}
+
+  Engine* engine_;
+};
+
+}  // namespace coir::http

@@ -1,0 +1,92 @@
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "engine.h"
+
+namespace coir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kNoRoom =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
+
+// Out of descriptors or memory: the connection stays in the backlog, and asking again at once would spin.
+bool kernel_is_short(Error error) noexcept {
+  return error == ErrorCode::no_memory || error == ErrorCode::limit || error.sys == EMFILE || error.sys == ENFILE ||
+         error.sys == ENOBUFS || error.sys == ENOMEM;
+}
+
+}  // namespace
+
+void Engine::accept_all(TcpListener& listener) noexcept {
+  constexpr int kBurst = 32;
+  for (int burst = 1; !stopping(); ++burst) {
+    auto accepted = listener.accept();
+    if (accepted) {
+      admit(std::move(*accepted));
+      // A flood of connections must not keep this worker from serving those it has.
+      if (burst % kBurst == 0) yield();
+      continue;
+    }
+    if (accepted.error() == ErrorCode::cancelled || accepted.error() == ErrorCode::closed) break;
+    if (kernel_is_short(accepted.error())) {
+      counters.accept_pauses.fetch_add(1, std::memory_order_relaxed);
+      Connection* victim;
+      {
+        Locked locked(lock_);
+        victim = take_longest_idle(INT64_MAX);
+      }
+      if (victim != nullptr) {
+        counters.evicted.fetch_add(1, std::memory_order_relaxed);
+        close(*victim);
+        yield();
+        continue;
+      }
+    }
+    if (!sleep(50ms)) break;
+  }
+  listener.close();
+}
+
+void Engine::admit(TcpStream&& stream) noexcept {
+  counters.accepted.fetch_add(1, std::memory_order_relaxed);
+  Connection* connection;
+  bool evicted = false;
+  {
+    Locked locked(lock_);
+    connection = take_record();
+    if (connection == nullptr) {
+      connection = take_longest_idle(INT64_MAX);
+      evicted = connection != nullptr;
+    }
+  }
+  if (connection == nullptr) {
+    counters.refused.fetch_add(1, std::memory_order_relaxed);
+    return refuse(stream);
+  }
+  if (evicted) counters.evicted.fetch_add(1, std::memory_order_relaxed);
+  // Closes the evicted connection's socket, if the record had one.
+  connection->stream = std::move(stream);
+  connection->requests = 0;
+  // The request may be there already, but asking costs more than being told.
+  if (!rest(*connection)) {
+    {
+      Locked locked(lock_);
+      idle_.push_back(*connection);
+    }
+    begin_serving(*connection);
+  }
+}
+
+// refuse answers 503 as well as it can be done without a session: the answer fits any socket buffer, and what has been
+// received is read so that closing does not take the answer back.
+void Engine::refuse(TcpStream& stream) noexcept {
+  if (auto sent = stream.write(kNoRoom, Deadline::now()); !sent) return;
+  stream.shutdown_write();
+  char dropped[512];
+  static_cast<void>(::recv(stream.fd(), dropped, sizeof dropped, MSG_DONTWAIT));
+}
+
+}  // namespace coir::http

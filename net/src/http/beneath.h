@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+
+namespace coir::http {
+
+// open_beneath opens `relative` (NUL-terminated, without a leading slash) for reading, below the directory `root` and
+// nowhere else: symbolic links are followed as long as they are relative and stay beneath it. Neither waits for a
+// FIFO's writer nor becomes a terminal's controlling process. Returns the descriptor or -errno: EXDEV for what leaves
+// the root.
+//
+// By openat2(2) where the kernel has it. `work` is memory for the walk that replaces it; a path with links that does
+// not fit there is ENAMETOOLONG.
+int open_beneath(int root, const char* relative, std::span<char> work) noexcept;
+
+// walk_beneath is the replacement. What it opens cannot be moved out of the root between a check and a use, for it goes
+// from directory to directory by descriptor and follows no link but by reading it.
+int walk_beneath(int root, const char* relative, std::span<char> work) noexcept;
+
+}  // namespace coir::http

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <coir/atomic.h>
+#include <coir/dormant.h>
+#include <coir/net/tcp.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace coir::http {
+
+class Engine;
+
+// Eviction: a request head that is slow to come may be ended early to make room. The one who ends it shuts the socket's
+// reading side down between `running` and `ended`; the fiber that reads waits for `ended` before it does anything else
+// with the socket.
+enum class Eviction : std::uint8_t { none, running, ended };
+
+// Connection is all that is kept of a connection between two requests. It stands in one list at a time: idle (asleep on
+// its socket), waiting (for a session), reading (a fiber waits for the rest of a head), or free.
+struct Connection : Dormant {
+  Engine* engine = nullptr;
+  Connection* previous = nullptr;
+  Connection* next = nullptr;
+  TcpStream stream;
+  std::int64_t since_ns = 0;   // when it entered its list, on the coarse monotonic clock
+  std::uint32_t requests = 0;  // answered so far
+  Atomic<Eviction> eviction = Eviction::none;
+};
+static_assert(sizeof(Connection) <= 200);
+
+// ConnectionList is intrusive and in order of arrival. Its user holds the engine's lock.
+class ConnectionList {
+ public:
+  Connection* front() const noexcept { return front_; }
+  std::size_t size() const noexcept { return size_; }
+
+  void push_back(Connection& connection) noexcept {
+    connection.previous = back_;
+    connection.next = nullptr;
+    (back_ != nullptr ? back_->next : front_) = &connection;
+    back_ = &connection;
+    ++size_;
+  }
+
+  void remove(Connection& connection) noexcept {
+    (connection.previous != nullptr ? connection.previous->next : front_) = connection.next;
+    (connection.next != nullptr ? connection.next->previous : back_) = connection.previous;
+    --size_;
+  }
+
+ private:
+  Connection* front_ = nullptr;
+  Connection* back_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace coir::http

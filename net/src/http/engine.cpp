@@ -1,0 +1,206 @@
+#include "engine.h"
+
+#include <coir/port/memory.h>
+#include <time.h>
+
+#include <memory>
+#include <new>
+
+namespace coir::http {
+namespace {
+
+constexpr std::size_t kLine = 64;
+// A head that has not been slow for this long is not ended early, however many wait.
+constexpr std::int64_t kHeadGraceNs = 500'000'000;
+
+constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+void Engine::wake(Dormant& record) noexcept {
+  auto& connection = static_cast<Connection&>(record);
+  connection.stream.mark_readable();
+  connection.engine->begin_serving(connection);
+}
+
+void Engine::begin_serving(Connection& connection) noexcept {
+  Session* session;
+  {
+    Locked locked(lock_);
+    idle_.remove(connection);
+    session = take_session();
+    if (session == nullptr) {
+      connection.since_ns = coarse_ns();
+      waiting_.push_back(connection);
+    }
+  }
+  if (session == nullptr) return end_slowest_head();
+  launch(*session, connection);
+}
+
+bool Engine::launch(Session& session, Connection& connection) noexcept {
+  const Fiber fiber =
+      spawn({.name = "http", .stack = 8_KiB}, [&session, &connection]() noexcept { session.serve(connection); });
+  if (fiber.started()) return true;
+  // Without a stack it waits; the reaper tries again.
+  Locked locked(lock_);
+  give_session(session);
+  connection.since_ns = coarse_ns();
+  waiting_.push_back(connection);
+  return false;
+}
+
+bool Engine::rest(Connection& connection) noexcept {
+  if (stopping()) {
+    close(connection);
+    return true;
+  }
+  connection.since_ns = coarse_ns();
+  {
+    // Before the record is armed, for from then on wake may run elsewhere and takes it out.
+    Locked locked(lock_);
+    idle_.push_back(connection);
+  }
+  const auto slept = dormant_arm(connection, connection.stream.fd());
+  if (slept) return true;
+  {
+    Locked locked(lock_);
+    idle_.remove(connection);
+  }
+  if (slept.error() == ErrorCode::busy) {
+    connection.stream.mark_readable();
+    return false;
+  }
+  close(connection);
+  return true;
+}
+
+void Engine::close(Connection& connection) noexcept {
+  connection.stream.close();
+  Locked locked(lock_);
+  connection.next = free_connections_;
+  free_connections_ = &connection;
+  --open_;
+}
+
+Connection* Engine::next_or_release(Session& session) noexcept {
+  Locked locked(lock_);
+  if (Connection* connection = waiting_.front()) {
+    waiting_.remove(*connection);
+    return connection;
+  }
+  give_session(session);
+  return nullptr;
+}
+
+void Engine::begin_reading(Connection& connection) noexcept {
+  connection.since_ns = coarse_ns();
+  connection.eviction.store(Eviction::none, std::memory_order_relaxed);
+  Locked locked(lock_);
+  reading_.push_back(connection);
+}
+
+bool Engine::end_reading(Connection& connection) noexcept {
+  {
+    Locked locked(lock_);
+    if (connection.eviction.load(std::memory_order_relaxed) == Eviction::none) {
+      reading_.remove(connection);
+      return true;
+    }
+  }
+  // acquire pairs with the release in end_slowest_head: its shutdown is over, the descriptor is ours again.
+  while (connection.eviction.load(std::memory_order_acquire) != Eviction::ended) yield();
+  return false;
+}
+
+// end_slowest_head takes the place of the fiber that has waited for the rest of a head for longest, so that a few slow
+// clients cannot hold every session.
+void Engine::end_slowest_head() noexcept {
+  Connection* slowest;
+  {
+    Locked locked(lock_);
+    slowest = reading_.front();
+    if (slowest == nullptr || coarse_ns() - slowest->since_ns < kHeadGraceNs) return;
+    reading_.remove(*slowest);
+    slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
+  }
+  // Its reader wakes up and finds the end of the stream.
+  ::shutdown(slowest->stream.fd(), SHUT_RD);
+  slowest->eviction.store(Eviction::ended, std::memory_order_release);
+}
+
+// The next four need the lock.
+
+Session* Engine::take_session() noexcept {
+  Session* session = free_sessions_;
+  if (session != nullptr) {
+    free_sessions_ = session->next_free;
+  } else if (sessions_used_ < options.max_active) {
+    session = new (sessions_ + sessions_used_++) Session(*this);
+  }
+  if (session != nullptr) ++active_;
+  return session;
+}
+
+void Engine::give_session(Session& session) noexcept {
+  session.next_free = free_sessions_;
+  free_sessions_ = &session;
+  --active_;
+}
+
+Connection* Engine::take_record() noexcept {
+  Connection* connection = free_connections_;
+  if (connection != nullptr) {
+    free_connections_ = connection->next;
+  } else if (connections_used_ < options.max_connections) {
+    connection = new (connections_ + connections_used_++) Connection();
+    connection->wake = wake;
+    connection->engine = this;
+  }
+  if (connection != nullptr) ++open_;
+  return connection;
+}
+
+Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
+  for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
+    if (connection->since_ns > not_after_ns) return nullptr;
+    // One that cannot be disarmed is waking up, or not yet asleep.
+    if (!dormant_disarm(*connection)) continue;
+    idle_.remove(*connection);
+    return connection;
+  }
+  return nullptr;
+}
+
+ServerGauges Engine::gauges() noexcept {
+  Locked locked(lock_);
+  return {.open = open_, .idle = idle_.size(), .active = active_, .waiting = waiting_.size()};
+}
+
+Engine* Engine::create(const ServerOptions& options) noexcept {
+  const std::size_t connections_at = rounded(sizeof(Engine), kLine);
+  const std::size_t sessions_at =
+      connections_at + rounded(options.max_connections * sizeof(Connection), port::kPageBytes);
+  const std::size_t bytes = rounded(sessions_at + options.max_active * sizeof(Session), port::kPageBytes);
+  auto* memory = static_cast<char*>(port::reserve(bytes));
+  if (memory == nullptr) return nullptr;
+  return new (memory) Engine(options, reinterpret_cast<Connection*>(memory + connections_at),
+                             reinterpret_cast<Session*>(memory + sessions_at), bytes);
+}
+
+void Engine::destroy(Engine* engine) noexcept {
+  const std::size_t bytes = engine->mapped_bytes_;
+  for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
+  std::destroy_at(engine);
+  port::release(engine, bytes);
+}
+
+std::int64_t coarse_ns() noexcept {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+}  // namespace coir::http

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <coir/atomic.h>
+#include <coir/fiber.h>
+#include <coir/http/server.h>
+#include <coir/spinlock.h>
+
+#include "connection.h"
+#include "session.h"
+
+namespace coir::http {
+
+// Engine is what a Server is made of: it lies at the start of one reserved mapping, followed by the array of
+// connections and the array of sessions, both of which are touched only as far as they are used.
+class Engine {
+ public:
+  static Engine* create(const ServerOptions& options) noexcept;
+  static void destroy(Engine* engine) noexcept;
+
+  std::expected<void, Error> add(TcpListener&& listener) noexcept;
+  std::expected<void, Error> start() noexcept;
+  void begin_stop() noexcept;
+  bool stopped() noexcept;
+  ServerGauges gauges() noexcept;
+
+  // rest puts a connection to sleep until it has something to say. False: it has already, go on serving it.
+  [[nodiscard]] bool rest(Connection& connection) noexcept;
+  // close ends a connection that stands in no list.
+  void close(Connection& connection) noexcept;
+  // next_or_release gives a session back, or returns the next connection that waits for one.
+  Connection* next_or_release(Session& session) noexcept;
+
+  // Around waiting for the rest of a head. end_reading returns false when the connection was evicted meanwhile.
+  void begin_reading(Connection& connection) noexcept;
+  bool end_reading(Connection& connection) noexcept;
+
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
+
+  ServerOptions options;
+  ServerCounters counters;
+
+ private:
+  Engine(const ServerOptions& given, Connection* connections, Session* sessions, std::size_t mapped) noexcept
+      : options(given), mapped_bytes_(mapped), connections_(connections), sessions_(sessions) {}
+
+  // accepting.cpp
+  void accept_all(TcpListener& listener) noexcept;
+  void admit(TcpStream&& stream) noexcept;
+  static void refuse(TcpStream& stream) noexcept;
+
+  // engine.cpp
+  static void wake(Dormant& record) noexcept;
+  void begin_serving(Connection& connection) noexcept;
+  bool launch(Session& session, Connection& connection) noexcept;
+  Connection* take_record() noexcept;
+  Session* take_session() noexcept;
+  void give_session(Session& session) noexcept;
+  Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
+  void end_slowest_head() noexcept;
+
+  // reaping.cpp
+  void reap() noexcept;
+  void serve_waiting() noexcept;
+  // close_idle closes what has been idle since `not_after_ns` or longer, and counts it.
+  void close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept;
+  void expire_waiting(std::int64_t not_after_ns) noexcept;
+
+  std::size_t mapped_bytes_;
+  Connection* const connections_;
+  Session* const sessions_;
+
+  Spinlock lock_;  // guards what follows up to listeners_
+  ConnectionList idle_;
+  ConnectionList waiting_;
+  ConnectionList reading_;
+  Connection* free_connections_ = nullptr;
+  Session* free_sessions_ = nullptr;
+  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
+  std::size_t sessions_used_ = 0;
+  std::size_t open_ = 0;
+  std::size_t active_ = 0;
+
+  Atomic<bool> stopping_ = false;
+  std::size_t listener_count_ = 0;
+  TcpListener listeners_[Server::kMaxListeners];
+  FiberRef acceptors_[Server::kMaxListeners];
+  FiberRef reaper_;
+};
+
+// coarse_ns is the monotonic clock as of the last tick (1 to 4 ms): it costs no reading of the hardware.
+std::int64_t coarse_ns() noexcept;
+
+}  // namespace coir::http

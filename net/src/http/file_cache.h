@@ -1,0 +1,91 @@
+#pragma once
+
+#include <coir/http/conditional.h>
+#include <coir/http/date.h>
+#include <coir/http/files.h>
+#include <coir/spinlock.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace coir::http {
+
+// FileFacts is what a response says of a file. It owns nothing.
+struct FileFacts {
+  std::uint64_t size = 0;
+  std::int64_t modified = 0;  // seconds since 1970
+  std::string_view type;      // static
+  ETag etag;
+  char last_modified[kDateBytes];
+
+  // of a file, whose type is `media_type`, at `now` (seconds).
+  static FileFacts of(const struct stat& info, std::string_view media_type, std::int64_t now) noexcept;
+};
+
+// FileCache keeps the content of small files that were asked for lately, least recently used out first. Its memory is
+// reserved at the start: a fixed number of places of kCachedFileBytes each, touched as far as they are used. A place is
+// found by the path below the root; long paths are not kept. From several workers at once.
+class FileCache {
+ public:
+  static constexpr std::size_t kPathBytes = 120;
+
+  // create returns nullptr when the memory cannot be had.
+  static FileCache* create(std::size_t places) noexcept;
+  static void destroy(FileCache* cache) noexcept;
+
+  // find copies facts and content out, if the file was looked at in this second. `directory` tells paths apart that
+  // name a file from those that name a directory's index. `content` has room for kCachedFileBytes.
+  bool find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts,
+            std::span<char> content) noexcept;
+
+  // put keeps a file that was looked at now, in the place of its older state or of the least recently used.
+  void put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
+           std::string_view content) noexcept;
+
+  // drop forgets a path that has no such file any more.
+  void drop(std::string_view path, bool directory) noexcept;
+
+  std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  using Index = std::uint16_t;
+  static constexpr Index kNone = 0xffff;
+  static constexpr std::size_t kMostPlaces = 4096;
+
+  struct Place {
+    FileFacts facts;
+    std::int64_t checked = 0;  // second in which the file was last looked at
+    std::uint32_t hash = 0;
+    Index chain = kNone;  // next of the same bucket
+    Index newer = kNone;
+    Index older = kNone;
+    bool used = false;
+    bool directory = false;
+    std::uint8_t path_bytes = 0;
+    char path[kPathBytes];
+  };
+
+  explicit FileCache(std::size_t places) noexcept;
+
+  // These need the lock.
+  Index look_up(std::string_view path, bool directory, std::uint32_t hash) const noexcept;
+  void unchain(Index index) noexcept;
+  void unlink(Index index) noexcept;
+  void push_newest(Index index) noexcept;
+
+  std::size_t mapped_bytes_ = 0;
+  Place* places_ = nullptr;
+  Index* buckets_ = nullptr;  // as many as places
+  char* contents_ = nullptr;
+  Index count_ = 0;
+
+  Spinlock lock_;
+  Index newest_ = kNone;
+  Index oldest_ = kNone;
+  Atomic<std::size_t> bytes_ = 0;
+};
+
+}  // namespace coir::http

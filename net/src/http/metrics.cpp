@@ -1,0 +1,136 @@
+#include <coir/http/metrics.h>
+#include <coir/runtime.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <charconv>
+
+namespace coir::http {
+namespace {
+
+enum class Kind : unsigned char { counter, gauge };
+
+// MetricsText gathers lines in the exchange's scratch memory and sends them in chunks.
+class MetricsText {
+ public:
+  explicit MetricsText(Exchange& exchange) noexcept : exchange_(exchange), memory_(exchange.scratch()) {}
+
+  // about opens a family of samples; its name has to end in _total for a counter.
+  void about(Kind kind, std::string_view name, std::string_view help) noexcept {
+    add({"# HELP ", name, " ", help, "\n# TYPE ", name, kind == Kind::counter ? " counter\n" : " gauge\n"});
+  }
+  // sample adds one line; `labels` is empty or stands in braces.
+  void sample(std::string_view name, std::string_view labels, std::uint64_t value) noexcept {
+    char digits[20];
+    add({name, labels, " ", std::string_view(digits, write_decimal(digits, value)), "\n"});
+  }
+  void one(Kind kind, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
+    about(kind, name, help);
+    sample(name, {}, value);
+  }
+  // state says which of several words holds, as a label of a sample that is 1.
+  void state(std::string_view name, std::string_view help, std::string_view label, std::string_view word) noexcept {
+    about(Kind::gauge, name, help);
+    add({name, "{", label, "=\"", word, "\"} 1\n"});
+  }
+  void end() noexcept {
+    static_cast<void>(exchange_.write({memory_.data(), used_}));
+    used_ = 0;
+  }
+
+ private:
+  void add(std::initializer_list<std::string_view> parts) noexcept {
+    std::size_t size = 0;
+    for (std::string_view part : parts) size += part.size();
+    if (size > memory_.size()) return;
+    if (size > memory_.size() - used_) end();
+    for (std::string_view part : parts) {
+      memcpy(memory_.data() + used_, part.data(), part.size());
+      used_ += part.size();
+    }
+  }
+
+  Exchange& exchange_;
+  std::span<char> memory_;
+  std::size_t used_ = 0;
+};
+
+// resident_bytes reads the second number of /proc/self/statm; 0 without /proc.
+std::uint64_t resident_bytes() noexcept {
+  char text[128];
+  const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t space = line.find(' ');
+  std::uint64_t pages = 0;
+  if (space != line.npos) std::from_chars(text + space + 1, text + line.size(), pages);
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+void write_runtime(MetricsText& text) noexcept {
+  const RuntimeStats now = stats();
+  text.one(Kind::gauge, "coir_workers", "Threads that run fibers.", now.workers);
+  text.one(Kind::gauge, "coir_fibers", "Fibers alive.", now.fibers_alive);
+  text.one(Kind::counter, "coir_fibers_spawned_total", "Fibers started.", now.fibers_spawned);
+  text.one(Kind::counter, "coir_switches_total", "Switches from one fiber to another.", now.switches);
+  text.one(Kind::counter, "coir_steals_total", "Times that a worker took fibers from another.", now.steals);
+  text.one(Kind::counter, "coir_polls_total", "Times that the kernel was asked for readiness.", now.polls);
+  text.one(Kind::gauge, "coir_fd_waits", "Fibers and idle connections that wait for a descriptor.", now.fd_waits);
+  text.one(Kind::gauge, "coir_timers", "Timers armed.", now.timers_armed);
+  text.one(Kind::gauge, "coir_stacks_used", "Stacks ever taken from the arena.", now.stacks_used);
+  text.one(Kind::gauge, "coir_stacks_guarded", "Of these, with a guard of their own.", now.stacks_guarded);
+  text.one(Kind::gauge, "coir_stacks_pooled", "Stacks unused and kept resident.", now.stacks_pooled);
+  text.state("coir_guard_mode", "The weakest protection of stacks in use.", "mode", now.guard_mode);
+  text.state("coir_poller", "How the kernel is asked for readiness.", "kind", now.poller);
+}
+
+void write_server(MetricsText& text, const Server& server) noexcept {
+  const ServerGauges now = server.gauges();
+  const ServerCounters& all = server.counters();
+  const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  text.about(Kind::gauge, "coir_http_connections", "Connections by what they are doing.");
+  text.sample("coir_http_connections", "{state=\"idle\"}", now.idle);
+  text.sample("coir_http_connections", "{state=\"active\"}", now.active);
+  text.sample("coir_http_connections", "{state=\"waiting\"}", now.waiting);
+  text.one(Kind::gauge, "coir_http_connections_open", "Connections held.", now.open);
+  text.one(Kind::gauge, "coir_http_connections_max", "Connections that may be held.", server.options().max_connections);
+  text.one(Kind::counter, "coir_http_connections_accepted_total", "Connections accepted.", read(all.accepted));
+  text.about(Kind::counter, "coir_http_connections_closed_total",
+             "Connections closed for a reason of the server's own.");
+  text.sample("coir_http_connections_closed_total", "{reason=\"refused\"}", read(all.refused));
+  text.sample("coir_http_connections_closed_total", "{reason=\"evicted\"}", read(all.evicted));
+  text.sample("coir_http_connections_closed_total", "{reason=\"expired\"}", read(all.expired));
+  text.one(Kind::counter, "coir_http_accept_pauses_total", "Times that the kernel was out of descriptors or memory.",
+           read(all.accept_pauses));
+  constexpr std::string_view kClasses[] = {"{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}",
+                                           "{class=\"5xx\"}"};
+  text.about(Kind::counter, "coir_http_responses_total", "Responses begun, by class of status.");
+  for (std::size_t i = 0; i < std::size(kClasses); ++i) {
+    text.sample("coir_http_responses_total", kClasses[i], read(all.responses[i]));
+  }
+  text.one(Kind::counter, "coir_http_received_bytes_total", "Bytes read from clients.", read(all.bytes_received));
+  text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
+}
+
+}  // namespace
+
+void write_metrics(Exchange& exchange, const Server& server, const FileTree* files) noexcept {
+  ResponseHead& head = exchange.start(200);
+  head.field("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  head.fixed("Cache-Control: no-store\r\n");
+  if (!exchange.begin_chunked()) return;
+  MetricsText text(exchange);
+  write_runtime(text);
+  write_server(text, server);
+  if (files != nullptr) {
+    text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
+             files->cached_bytes());
+  }
+  text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", resident_bytes());
+  text.end();
+}
+
+}  // namespace coir::http

@@ -1,0 +1,67 @@
+#include <algorithm>
+
+#include "engine.h"
+
+namespace coir::http {
+
+using namespace std::chrono_literals;
+
+// reap is the body of the fiber that closes what has been idle for too long, and tries again where a stack or a session
+// was missing.
+void Engine::reap() noexcept {
+  const auto calm = std::clamp<std::chrono::nanoseconds>(options.idle_timeout / 4, 10ms, 1s);
+  for (;;) {
+    const bool crowded = gauges().waiting > 0;
+    if (!sleep(crowded ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
+    const std::int64_t now = coarse_ns();
+    close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
+    if (!crowded) continue;
+    serve_waiting();
+    end_slowest_head();
+    expire_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
+  }
+}
+
+void Engine::close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept {
+  for (;;) {
+    Connection* connection;
+    {
+      Locked locked(lock_);
+      connection = take_longest_idle(not_after_ns);
+    }
+    if (connection == nullptr) return;
+    counter.fetch_add(1, std::memory_order_relaxed);
+    close(*connection);
+  }
+}
+
+void Engine::serve_waiting() noexcept {
+  for (;;) {
+    Connection* connection;
+    Session* session = nullptr;
+    {
+      Locked locked(lock_);
+      connection = waiting_.front();
+      if (connection != nullptr) session = take_session();
+      if (session != nullptr) waiting_.remove(*connection);
+    }
+    if (session == nullptr || !launch(*session, *connection)) return;
+  }
+}
+
+void Engine::expire_waiting(std::int64_t not_after_ns) noexcept {
+  for (;;) {
+    Connection* connection;
+    {
+      Locked locked(lock_);
+      connection = waiting_.front();
+      if (connection == nullptr || connection->since_ns > not_after_ns) return;
+      waiting_.remove(*connection);
+    }
+    counters.refused.fetch_add(1, std::memory_order_relaxed);
+    refuse(connection->stream);
+    close(*connection);
+  }
+}
+
+}  // namespace coir::http

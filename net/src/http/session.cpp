@@ -1,0 +1,174 @@
+#include "session.h"
+
+#include <coir/fiber.h>
+#include <coir/http/exchange.h>
+#include <string.h>
+
+#include "connection.h"
+#include "engine.h"
+
+namespace coir::http {
+
+// answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
+Session::After Session::answer_arrived() noexcept {
+  while (begin_ < end_) {
+    const ParseResult parsed =
+        parse_head({in_ + begin_, end_ - begin_}, seen_, headers_, engine_.options.limits, request_);
+    if (parsed.state == ParseState::incomplete) {
+      if (seen_ == 0) head_deadline_ = Deadline::after(engine_.options.header_timeout);
+      seen_ = end_ - begin_;
+      return After::go_on;
+    }
+    seen_ = 0;
+    if (parsed.state == ParseState::bad) {
+      refuse(parsed.status);
+      return After::linger;
+    }
+    begin_body(parsed.head_bytes);
+    if (const After after = answer_parsed(); after != After::go_on) return after;
+  }
+  return After::go_on;
+}
+
+Session::After Session::run() noexcept {
+  constexpr int kBurst = 8;
+  for (int burst = 1;; ++burst) {
+    if (const After after = answer_arrived(); after != After::go_on) return after;
+    std::expected<std::size_t, Error> got;
+    const bool between_requests = begin_ == end_;
+    if (between_requests) {
+      begin_ = end_ = 0;
+      if (!flush()) return After::close;
+      // A short read has taken all there was: sleep without asking again.
+      if (connection_->stream.drained()) {
+        if (!confirm_) return After::rest;
+        confirm_ = false;
+        connection_->stream.mark_readable();
+      }
+      got = read_input(Deadline::now());
+    } else {
+      got = read_rest_of_head();
+    }
+    if (!got) {
+      if (got.error() != ErrorCode::timed_out) return After::close;
+      if (between_requests) return After::rest;
+      refuse(408);
+      return After::linger;
+    }
+    // A client that never pauses must not keep the worker for itself.
+    if (burst % kBurst == 0) yield();
+  }
+}
+
+Session::After Session::answer_parsed() noexcept {
+  phase_ = Phase::none;
+  fault_ = 0;
+  status_ = 0;
+  now_ = 0;
+  content_sent_ = 0;
+  keep_ = request_.keep_alive;
+  head_only_ = request_.method == Method::head;
+  ++connection_->requests;
+  const std::uint32_t most = engine_.options.max_requests_per_connection;
+  if (most != 0 && connection_->requests >= most) keep_ = false;
+
+  Exchange exchange(*this);
+  engine_.options.handler(exchange);
+  return finish();
+}
+
+// finish completes the response, finds the end of the request and decides what becomes of the connection.
+Session::After Session::finish() noexcept {
+  if (phase_ != Phase::content && !broken_) {
+    keep_ = false;
+    body_done_ = true;
+    const int status = fault_ != 0 ? fault_ : 500;
+    fault_ = 0;
+    answer_status(status, {});
+    if (engine_.options.access_log) log_access();
+    return broken_ ? After::close : After::linger;
+  }
+  if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
+    static_cast<void>(broken(Error{ErrorCode::invalid}));
+  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
+  if (engine_.options.access_log) log_access();
+  if (broken_) return After::close;
+
+  const bool unread = !body_done_ && (request_.expects_continue && !body_begun_ ? true : !skip_body());
+  begin_ = body_at_;
+  if (broken_) return After::close;
+  if (unread) return After::linger;
+  if (keep_) return After::go_on;
+  // More requests may be on their way to a connection that the client thinks is kept.
+  return begin_ < end_ || request_.keep_alive ? After::linger : After::close;
+}
+
+void Session::serve(Connection& first) noexcept {
+  for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
+    connection_ = connection;
+    begin_ = end_ = seen_ = out_used_ = 0;
+    broken_ = confirm_ = false;
+    for (;;) {
+      const After after = run();
+      if (after == After::rest) {
+        // Once asleep the connection is no longer ours.
+        if (engine_.rest(*connection)) break;
+        confirm_ = true;
+        continue;
+      }
+      if (!broken_) static_cast<void>(flush());
+      if (after == After::linger && !broken_) linger();
+      engine_.close(*connection);
+      break;
+    }
+  }
+}
+
+std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcept {
+  auto got = connection_->stream.read({in_ + end_, kInputBytes - end_}, deadline);
+  if (!got) return got;
+  end_ += static_cast<std::uint32_t>(*got);
+  engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
+  return got;
+}
+
+std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
+  if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
+  if (begin_ > 0) {
+    memmove(in_, in_ + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  engine_.begin_reading(*connection_);
+  auto got = read_input(head_deadline_);
+  if (!engine_.end_reading(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
+  return got;
+}
+
+// refuse answers a request that could not be understood, or did not arrive. What follows it is unknown.
+void Session::refuse(int status) noexcept {
+  request_ = Request();
+  phase_ = Phase::none;
+  fault_ = 0;
+  now_ = 0;
+  content_sent_ = 0;
+  keep_ = head_only_ = false;
+  body_done_ = true;
+  answer_status(status, {});
+  if (engine_.options.access_log) log_access();
+}
+
+// linger lets the client read the last answer: to close while bytes from it are unread or under way would make the
+// kernel reset the connection and take the answer back.
+void Session::linger() noexcept {
+  constexpr std::size_t kMost = 64 * 1024;
+  connection_->stream.shutdown_write();
+  const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
+  for (std::size_t dropped = 0; dropped < kMost;) {
+    const auto got = connection_->stream.read(in_, deadline);
+    if (!got) return;
+    dropped += *got;
+  }
+}
+
+}  // namespace coir::http

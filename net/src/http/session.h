@@ -1,0 +1,139 @@
+#pragma once
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/http/chunked.h>
+#include <coir/http/date.h>
+#include <coir/http/request.h>
+#include <coir/http/response.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+namespace coir::http {
+
+class Engine;
+struct Connection;
+
+// Session is the memory with which a fiber serves a connection while there is something to serve: buffers, the parsed
+// request, the state of its content and of the response. Sessions are pooled; one serves many connections in turn.
+//
+// in_    +---------+--------------+-----------------+------------------+
+//        |  done   |     head     |     content     |  next requests   |     free
+//        +---------+--------------+-----------------+------------------+
+//        0       begin_       head_end_         body_at_ moves        end_                kInputBytes
+struct Session {
+ public:
+  static constexpr std::size_t kHeaders = 64;
+  static constexpr std::size_t kScratchBytes = 4608;
+  static constexpr std::size_t kOutputBytes = 8192;
+  static constexpr std::size_t kMaxHeadBytes = 8192;
+  // Behind the longest head there is room to read content.
+  static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
+
+  explicit Session(Engine& engine) noexcept : engine_(engine) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // serve answers what the connection has sent, until it is asleep again or closed. Then the session serves whoever
+  // waits for one, and goes back to the pool.
+  void serve(Connection& connection) noexcept;
+
+  Session* next_free = nullptr;
+
+ private:
+  friend class Exchange;
+
+  // What becomes of the connection.
+  enum class After : std::uint8_t { go_on, rest, close, linger };
+  enum class Phase : std::uint8_t { none, head, content };
+  enum class Content : std::uint8_t { fixed, chunked, until_close, empty };
+
+  // session.cpp: the connection
+  After run() noexcept;
+  After answer_parsed() noexcept;
+  After answer_arrived() noexcept;
+  std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
+  std::expected<std::size_t, Error> read_rest_of_head() noexcept;
+  void linger() noexcept;
+  void refuse(int status) noexcept;
+  After finish() noexcept;
+
+  // request_body.cpp: the request's content
+  void begin_body(std::size_t head_bytes) noexcept;
+  // take_body delivers content; with `into` null it drops what comes.
+  std::expected<std::size_t, Error> take_body(char* into, std::size_t size) noexcept;
+  std::expected<std::size_t, Error> take_fixed(char* into, std::size_t size) noexcept;
+  std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
+  std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
+  bool skip_body() noexcept;
+  std::unexpected<Error> body_failed(Error error) noexcept;
+
+  // response_writer.cpp: the response
+  ResponseHead& start(int status) noexcept;
+  std::expected<void, Error> begin_content(Content kind, std::uint64_t bytes) noexcept;
+  std::expected<void, Error> write(std::string_view content) noexcept;
+  std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
+  void answer(int status, std::string_view type, std::string_view content, std::string_view fields) noexcept;
+  void answer_status(int status, std::string_view fields) noexcept;
+  std::expected<void, Error> append(std::string_view bytes) noexcept;
+  std::expected<void, Error> send(std::span<iovec> parts, bool more_follows) noexcept;
+  std::expected<void, Error> flush(bool more_follows = false) noexcept;
+  std::unexpected<Error> broken(Error error) noexcept;
+  std::int64_t now() noexcept;
+
+  // access_log.cpp
+  void log_access() noexcept;
+
+  std::size_t output_room() const noexcept { return kOutputBytes - out_used_; }
+
+  Engine& engine_;
+  Connection* connection_ = nullptr;
+
+  std::uint32_t begin_ = 0;
+  std::uint32_t end_ = 0;
+  std::uint32_t seen_ = 0;  // bytes that parse_head has been shown already
+  std::uint32_t out_used_ = 0;
+  Deadline head_deadline_;
+
+  // The request's content. What has been decoded and not delivered yet lies at content_at_ .. content_end_.
+  std::uint32_t head_end_ = 0;
+  std::uint32_t body_at_ = 0;
+  std::uint32_t content_at_ = 0;
+  std::uint32_t content_end_ = 0;
+  std::uint64_t body_left_ = 0;
+  ChunkedDecoder decoder_;
+  Deadline body_deadline_;
+  // After rest found the connection readable already: that news may have told of the peer's end as well as of bytes,
+  // and does not come again, so that a short read is not taken for all there is.
+  bool confirm_ = false;
+  bool body_begun_ = false;  // the handler has asked for it
+  bool body_done_ = true;
+  bool chunks_done_ = false;
+  std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
+
+  // The response.
+  Phase phase_ = Phase::none;
+  Content content_kind_ = Content::fixed;
+  bool keep_ = true;     // the connection, after this exchange
+  bool broken_ = false;  // the connection cannot carry anything any more
+  bool head_only_ = false;
+  std::uint16_t status_ = 0;
+  std::uint64_t content_left_ = 0;
+  std::uint64_t content_sent_ = 0;
+  std::int64_t now_ = 0;  // 0: not read yet for this exchange
+  ResponseHead head_{std::span<char>()};
+  CachedDate date_;
+
+  Request request_;
+  Header headers_[kHeaders];
+  char scratch_[kScratchBytes];
+  char out_[kOutputBytes];
+  char in_[kInputBytes];
+};
+
+}  // namespace coir::http
