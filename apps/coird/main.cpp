@@ -1,0 +1,160 @@
+#include <coir/fiber.h>
+#include <coir/http/files.h>
+#include <coir/http/metrics.h>
+#include <coir/http/server.h>
+#include <coir/port/probe.h>
+#include <coir/runtime.h>
+#include <coir/signal.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "options.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using coir::http::Exchange;
+using coir::http::FileTree;
+using coir::http::Method;
+using coir::http::Server;
+
+// Daemon is what the handler answers from.
+struct Daemon {
+  std::optional<FileTree> files;
+  std::optional<Server> server;
+};
+
+bool is_read(Exchange& exchange) noexcept {
+  const Method method = exchange.request().method;
+  if (method == Method::get || method == Method::head) return true;
+  exchange.respond_status(405, "Allow: GET, HEAD\r\n");
+  return false;
+}
+
+void answer(Exchange& exchange) {
+  auto& daemon = exchange.context<Daemon>();
+  const std::string_view path = exchange.request().path;
+  if (path == "/healthz") {
+    if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
+  } else if (path == "/metrics") {
+    if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
+  } else if (daemon.files) {
+    daemon.files->serve(exchange);
+  } else {
+    exchange.respond_status(404);
+  }
+}
+
+// failed writes the one line that says why coird cannot run.
+int failed(const char* what, const char* which, coir::Error error) noexcept {
+  fprintf(stderr, "coird: %s %s: %s\n", what, which, describe(error));
+  return 1;
+}
+
+// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the number of connections to what
+// it allows.
+void fit_descriptors(Options& options) noexcept {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  // Standard streams, poller, wakeups, root, and some files being served.
+  const std::size_t others = 15 + options.listen_count;
+  const std::size_t most = limit.rlim_cur > others + 1 ? static_cast<std::size_t>(limit.rlim_cur) - others : 1;
+  if (options.server.max_connections <= most) return;
+  if (options.connections_given) {
+    fprintf(stderr, "coird: --max-connections %zu: the limit of open files allows %zu\n",
+            options.server.max_connections, most);
+  }
+  options.server.max_connections = most;
+}
+
+int print_probe() noexcept {
+  coir::port::Feature features[coir::port::kFeatures];
+  coir::port::probe(features);
+  for (const auto& feature : features) {
+    printf("%-15s %-4s %s\n", feature.name, feature.present ? "yes" : "no", feature.used());
+  }
+  return 0;
+}
+
+// open_listeners binds every address, so that a failure is known before anything is served.
+int open_listeners(const Options& options, Server& server) noexcept {
+  for (std::size_t i = 0; i < options.listen_count; ++i) {
+    char text[coir::Address::kMaxText + 1] = {};
+    options.listen[i].format(std::span(text, sizeof text - 1));
+    auto listener = coir::TcpListener::listen(options.listen[i]);
+    if (!listener) return failed("cannot listen on", text, listener.error());
+    std::ranges::fill(text, '\0');
+    listener->local_address().format(std::span(text, sizeof text - 1));
+    if (auto added = server.add(std::move(*listener)); !added) return failed("cannot listen on", text, added.error());
+    fprintf(stderr, "coird: listening on %s\n", text);
+  }
+  return 0;
+}
+
+// drain waits for the requests in progress; a second signal or the deadline cuts them off.
+int drain(Server& server, coir::Deadline deadline) noexcept {
+  server.begin_stop();
+  while (!server.stopped()) {
+    const coir::Deadline next = std::min(deadline, coir::Deadline::after(20ms));
+    const auto signal = coir::wait_signal({SIGTERM, SIGINT}, next);
+    if (!signal && signal.error() == coir::ErrorCode::timed_out && !deadline.passed()) continue;
+    fprintf(stderr, "coird: %zu connections cut off\n", server.gauges().open);
+    coir::shutdown();
+    return 1;
+  }
+  return 0;
+}
+
+int serve(Options& options) noexcept {
+  // sendfile(2) has no flag against it; every other write has.
+  signal(SIGPIPE, SIG_IGN);
+  fit_descriptors(options);
+  // Outlives the run: what is cut off still answers from it while it ends.
+  Daemon daemon;
+  if (options.root != nullptr) {
+    auto files = FileTree::open(options.root);
+    if (!files) return failed("cannot serve", options.root, files.error());
+    daemon.files.emplace(std::move(*files));
+  }
+  options.server.handler = answer;
+  options.server.context = &daemon;
+  auto server = Server::create(options.server);
+  if (!server) return failed("cannot reserve memory for", "the connections", server.error());
+  daemon.server.emplace(std::move(*server));
+  return coir::run([&] {
+    // Before the line that says it is ready, so that no signal after it is lost.
+    if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
+      return failed("cannot catch", "signals", caught.error());
+    if (const int status = open_listeners(options, *daemon.server); status != 0) return status;
+    if (auto started = daemon.server->start(); !started) return failed("cannot start", "the server", started.error());
+    static_cast<void>(coir::wait_signal({SIGTERM, SIGINT}));
+    return drain(*daemon.server, coir::Deadline::after(options.drain_timeout));
+  });
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  Options options;
+  if (!parse_options(count, arguments, options)) return 2;
+  switch (options.action) {
+    case Options::Action::help:
+      print_help();
+      return 0;
+    case Options::Action::version:
+      puts("coird " COIR_VERSION);
+      return 0;
+    case Options::Action::probe:
+      return print_probe();
+    case Options::Action::serve:
+      return serve(options);
+  }
+}

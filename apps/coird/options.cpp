@@ -1,0 +1,237 @@
+#include "options.h"
+
+// getopt_long: musl has it, it is 2 KB of code, and users get from it what they know of other programs ("--root=DIR",
+// "--root DIR",
+// "--", unambiguous abbreviations). Its own messages are off: each of ours is one line that names the option.
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kHelp[] =
+    "usage: coird [--listen ADDRESS]... [--root DIR] [OPTION]...\n"
+    "\n"
+    "coird serves files, /healthz and /metrics over HTTP/1.1.\n"
+    "\n"
+    "  -l, --listen ADDRESS        127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0\n"
+    "                              lets the kernel choose; up to 8 times (default: *:8080)\n"
+    "  -r, --root DIR              serve the files below DIR (default: no files)\n"
+    "\n"
+    "Limits (K, M and G are 1024, 1024K and 1024M):\n"
+    "      --max-connections N     connections held at once; the one idle for longest makes room\n"
+    "                              for a new one (default: 1024)\n"
+    "      --max-active N          requests served at once, each with its buffers (default: 256)\n"
+    "      --max-requests N        requests on one connection, 0 for no limit (default: 0)\n"
+    "      --max-body BYTES        content of one request (default: 1M)\n"
+    "\n"
+    "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
+    "      --idle-timeout TIME     between two requests (default: 60s)\n"
+    "      --header-timeout TIME   for the head of a request (default: 10s)\n"
+    "      --body-timeout TIME     for the content of a request (default: 30s)\n"
+    "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
+    "      --drain-timeout TIME    for requests in progress at SIGTERM (default: 30s)\n"
+    "\n"
+    "      --access-log            one line for each request on standard error\n"
+    "      --probe                 print what this kernel offers and what is used instead, and exit\n"
+    "  -h, --help                  print this and exit\n"
+    "  -V, --version               print the version and exit\n"
+    "\n"
+    "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
+    "\n"
+    "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
+    "second one ends at once. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+
+enum Long : int {
+  kMaxConnections = 256,
+  kMaxActive,
+  kMaxRequests,
+  kMaxBody,
+  kIdleTimeout,
+  kHeaderTimeout,
+  kBodyTimeout,
+  kWriteTimeout,
+  kDrainTimeout,
+  kAccessLog,
+  kProbe,
+};
+
+constexpr option kOptions[] = {
+    {"listen", required_argument, nullptr, 'l'},
+    {"root", required_argument, nullptr, 'r'},
+    {"max-connections", required_argument, nullptr, kMaxConnections},
+    {"max-active", required_argument, nullptr, kMaxActive},
+    {"max-requests", required_argument, nullptr, kMaxRequests},
+    {"max-body", required_argument, nullptr, kMaxBody},
+    {"idle-timeout", required_argument, nullptr, kIdleTimeout},
+    {"header-timeout", required_argument, nullptr, kHeaderTimeout},
+    {"body-timeout", required_argument, nullptr, kBodyTimeout},
+    {"write-timeout", required_argument, nullptr, kWriteTimeout},
+    {"drain-timeout", required_argument, nullptr, kDrainTimeout},
+    {"access-log", no_argument, nullptr, kAccessLog},
+    {"probe", no_argument, nullptr, kProbe},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},
+    {},
+};
+
+[[gnu::format(printf, 1, 2)]] bool wrong(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("coird: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputs(" (coird --help lists the options)\n", stderr);
+  va_end(arguments);
+  return false;
+}
+
+const char* name_of(int chosen) noexcept {
+  for (const option& known : kOptions) {
+    if (known.name != nullptr && known.val == chosen) return known.name;
+  }
+  return "?";
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view& text) noexcept {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
+  const auto number = parse_number(text);
+  if (!number) return std::nullopt;
+  unsigned shift = 0;
+  if (text == "K") shift = 10;
+  if (text == "M") shift = 20;
+  if (text == "G") shift = 30;
+  if ((!text.empty() && shift == 0) || *number > std::numeric_limits<std::int64_t>::max() >> shift) return std::nullopt;
+  return *number << shift;
+}
+
+std::optional<milliseconds> parse_time(std::string_view text) noexcept {
+  const auto number = parse_number(text);
+  std::uint64_t unit = 0;
+  if (text == "ms") unit = 1;
+  if (text == "s" || text.empty()) unit = 1'000;
+  if (text == "m") unit = 60'000;
+  constexpr std::uint64_t kLongest = 366ull * 24 * 3600 * 1000;
+  if (!number || unit == 0 || *number == 0 || *number > kLongest / unit) return std::nullopt;
+  return milliseconds(*number * unit);
+}
+
+bool add_listener(const char* text, Options& options) noexcept {
+  if (options.listen_count == coir::http::Server::kMaxListeners) {
+    return wrong("--listen '%s': more than %zu addresses", text, coir::http::Server::kMaxListeners);
+  }
+  const auto address = coir::Address::parse(text);
+  if (!address) return wrong("--listen '%s': %s", text, address.error());
+  options.listen[options.listen_count++] = *address;
+  return true;
+}
+
+bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& into) noexcept {
+  const auto value = parse_size(text);
+  if (!value || *value < least || *value > most) {
+    return wrong("--%s '%s': not a number from %llu to %llu", name_of(chosen), text,
+                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+  }
+  into = *value;
+  return true;
+}
+
+bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
+  const auto value = parse_time(text);
+  if (!value) return wrong("--%s '%s': not a time such as 500ms, 30s or 2m", name_of(chosen), text);
+  into = *value;
+  return true;
+}
+
+bool apply(int chosen, const char* text, Options& options) noexcept {
+  coir::http::ServerOptions& server = options.server;
+  std::uint64_t value = 0;
+  switch (chosen) {
+    case 'l':
+      return add_listener(text, options);
+    case 'r':
+      options.root = text;
+      return true;
+    case kMaxConnections:
+      options.connections_given = true;
+      if (!set_size(chosen, text, 1, 1'000'000, value)) return false;
+      server.max_connections = static_cast<std::size_t>(value);
+      return true;
+    case kMaxActive:
+      if (!set_size(chosen, text, 1, 100'000, value)) return false;
+      server.max_active = static_cast<std::size_t>(value);
+      return true;
+    case kMaxRequests:
+      if (!set_size(chosen, text, 0, UINT32_MAX, value)) return false;
+      server.max_requests_per_connection = static_cast<std::uint32_t>(value);
+      return true;
+    case kMaxBody:
+      return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
+    case kIdleTimeout:
+      return set_time(chosen, text, server.idle_timeout);
+    case kHeaderTimeout:
+      return set_time(chosen, text, server.header_timeout);
+    case kBodyTimeout:
+      return set_time(chosen, text, server.body_timeout);
+    case kWriteTimeout:
+      return set_time(chosen, text, server.write_timeout);
+    case kDrainTimeout:
+      return set_time(chosen, text, options.drain_timeout);
+    case kAccessLog:
+      server.access_log = true;
+      return true;
+    case kProbe:
+      options.action = Options::Action::probe;
+      return true;
+    case 'h':
+      options.action = Options::Action::help;
+      return true;
+    default:
+      options.action = Options::Action::version;
+      return true;
+  }
+}
+
+}  // namespace
+
+bool parse_options(int count, char** arguments, Options& options) noexcept {
+  opterr = 0;
+  for (;;) {
+    const int before = optind;
+    // The colon asks for ':' where a value is missing.
+    const int chosen = getopt_long(count, arguments, ":l:r:hV", kOptions, nullptr);
+    if (chosen == -1) break;
+    if (chosen == ':') {
+      if (optopt > ' ' && optopt < 256) return wrong("--%s: a value is missing", name_of(optopt));
+      return wrong("%s: a value is missing", arguments[optind - 1]);
+    }
+    if (chosen == '?') {
+      if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0)
+        return wrong("-%c: no such option", optopt);
+      return wrong("%s: no such option, or it takes no value", arguments[optind - 1]);
+    }
+    if (!apply(chosen, optarg, options)) return false;
+  }
+  if (optind < count) return wrong("'%s': an option is expected here", arguments[optind]);
+  if (options.listen_count == 0 && !add_listener("*:8080", options)) return false;
+  return true;
+}
+
+void print_help() noexcept {
+  fputs(kHelp, stdout);
+}

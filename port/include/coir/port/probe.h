@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace coir::port {
+
+// Feature is something a kernel may lack, with what is used where it has it and where it has not.
+struct Feature {
+  const char* name;
+  bool present;
+  const char* with;
+  const char* without;
+
+  const char* used() const noexcept { return present ? with : without; }
+};
+
+inline constexpr std::size_t kFeatures = 14;
+
+// probe asks the running kernel for each feature by using it, and leaves nothing behind. It takes some tens of system
+// calls.
+void probe(std::span<Feature, kFeatures> features) noexcept;
+
+}  // namespace coir::port
