@@ -13,14 +13,18 @@
 //           +56   the return address, pushed by the call
 //           +64   the caller's rsp, which is the CFA
 //
+// Differently from the reference, it saves into the red zone below rsp, which signal handlers leave alone, and restores
+// straight from the other frame; rsp moves once. Until then unwinding shows the context left, from then on the one taken up.
+//
 // The control words are callee-saved by the ABI. stmxcsr is the dearest instruction here, and reading back what it wrote
 // is dearer than loading what may already be there; with the x87 word it is the other way round. So mxcsr is loaded always
-// and the x87 word only when it differs. (Zen 5, a switch in ns: as is 4.8, both compared 6.6, both loaded 5.0.)
+// and the x87 word only where the two contexts differ. (Zen 5, a switch in ns: as is 4.4, both compared 6.6, both loaded
+// 4.7; without mxcsr 3.0.)
 //
-// Leaving is decided by where the other context parked. If by the same call, the processor's stack of return addresses
-// has the right one on top, and also the ones below it are right when both came the same way: ret. If not, ret would
-// mispredict, while an indirect jump learns its target. (Two contexts switching in one place: ret 5.5 ns, jump 20 ns,
-// since each later return of the callers mispredicts too. In two places: ret 16 ns, jump 4.8 ns.)
+// How to leave depends on where the other context parked. If by the same call, the processor's stack of return addresses
+// has the right one on top, and those below it are right as far as both came the same way: ret. If not, ret would be
+// mispredicted, while an indirect jump learns its target. (64 contexts in turn, two calls deep: ret 5.4 ns, jump 20 ns,
+// since each later return of the callers is mispredicted too. Two that call from different places: ret 16 ns, jump 4.4 ns.)
 
   .text
   .p2align 6
@@ -29,48 +33,40 @@
   .type coir_switch, @function
 coir_switch:
   .cfi_startproc
-  mov (%rsp), %r8                      // where this context goes on
-  mov COIR_FRAME_RIP(%rsi), %rcx       // where the other does
-  lea -COIR_FRAME_RIP(%rsp), %rsp
-  .cfi_def_cfa_offset COIR_FRAME_SIZE
-  stmxcsr COIR_FRAME_MXCSR(%rsp)
-  fnstcw COIR_FRAME_X87(%rsp)
-  mov %r12, COIR_FRAME_R12(%rsp)
-  mov %r13, COIR_FRAME_R13(%rsp)
-  mov %r14, COIR_FRAME_R14(%rsp)
-  mov %r15, COIR_FRAME_R15(%rsp)
-  mov %rbx, COIR_FRAME_RBX(%rsp)
-  mov %rbp, COIR_FRAME_RBP(%rsp)
-  .cfi_rel_offset r12, COIR_FRAME_R12
-  .cfi_rel_offset r13, COIR_FRAME_R13
-  .cfi_rel_offset r14, COIR_FRAME_R14
-  .cfi_rel_offset r15, COIR_FRAME_R15
-  .cfi_rel_offset rbx, COIR_FRAME_RBX
-  .cfi_rel_offset rbp, COIR_FRAME_RBP
-  movzwl COIR_FRAME_X87(%rsp), %r9d
+  mov (%rsp), %r8  // where this context goes on
+  stmxcsr COIR_FRAME_MXCSR-COIR_FRAME_RIP(%rsp)
+  fnstcw COIR_FRAME_X87-COIR_FRAME_RIP(%rsp)
+  mov %r12, COIR_FRAME_R12-COIR_FRAME_RIP(%rsp)
+  mov %r13, COIR_FRAME_R13-COIR_FRAME_RIP(%rsp)
+  mov %r14, COIR_FRAME_R14-COIR_FRAME_RIP(%rsp)
+  mov %r15, COIR_FRAME_R15-COIR_FRAME_RIP(%rsp)
+  mov %rbx, COIR_FRAME_RBX-COIR_FRAME_RIP(%rsp)
+  mov %rbp, COIR_FRAME_RBP-COIR_FRAME_RIP(%rsp)
+  .cfi_offset r12, COIR_FRAME_R12-COIR_FRAME_SIZE
+  .cfi_offset r13, COIR_FRAME_R13-COIR_FRAME_SIZE
+  .cfi_offset r14, COIR_FRAME_R14-COIR_FRAME_SIZE
+  .cfi_offset r15, COIR_FRAME_R15-COIR_FRAME_SIZE
+  .cfi_offset rbx, COIR_FRAME_RBX-COIR_FRAME_SIZE
+  .cfi_offset rbp, COIR_FRAME_RBP-COIR_FRAME_SIZE
+  movzwl COIR_FRAME_X87-COIR_FRAME_RIP(%rsp), %r9d
+  lea -COIR_FRAME_RIP(%rsp), %rax
+  mov %rax, (%rdi)
 
-  mov %rsp, (%rdi)
-  mov %rsi, %rsp
-  .globl coir_switch_parked
-  .hidden coir_switch_parked
-coir_switch_parked:
-
-  ldmxcsr COIR_FRAME_MXCSR(%rsp)
-  cmp COIR_FRAME_X87(%rsp), %r9w
+  ldmxcsr COIR_FRAME_MXCSR(%rsi)
+  cmp COIR_FRAME_X87(%rsi), %r9w
   jne .Lother_x87
 .Lx87_set:
-  mov COIR_FRAME_R12(%rsp), %r12
-  mov COIR_FRAME_R13(%rsp), %r13
-  mov COIR_FRAME_R14(%rsp), %r14
-  mov COIR_FRAME_R15(%rsp), %r15
-  mov COIR_FRAME_RBX(%rsp), %rbx
-  mov COIR_FRAME_RBP(%rsp), %rbp
+  mov COIR_FRAME_R12(%rsi), %r12
+  mov COIR_FRAME_R13(%rsi), %r13
+  mov COIR_FRAME_R14(%rsi), %r14
+  mov COIR_FRAME_R15(%rsi), %r15
+  mov COIR_FRAME_RBX(%rsi), %rbx
+  mov COIR_FRAME_RBP(%rsi), %rbp
   mov %rdx, %rax
-  cmp %rcx, %r8
+  cmp COIR_FRAME_RIP(%rsi), %r8
   jne .Lother_place
   .cfi_remember_state
-  lea COIR_FRAME_RIP(%rsp), %rsp
-  .cfi_def_cfa_offset 8
+  lea COIR_FRAME_RIP(%rsi), %rsp
   .cfi_restore r12
   .cfi_restore r13
   .cfi_restore r14
@@ -81,20 +77,25 @@ coir_switch_parked:
   .cfi_restore_state
 .Lother_place:
   .cfi_remember_state
-  lea COIR_FRAME_SIZE(%rsp), %rsp
+  lea COIR_FRAME_SIZE(%rsi), %rsp
   .cfi_def_cfa_offset 0
-  .cfi_register rip, rcx
   .cfi_restore r12
   .cfi_restore r13
   .cfi_restore r14
   .cfi_restore r15
   .cfi_restore rbx
   .cfi_restore rbp
-  jmp *%rcx
+  jmp *COIR_FRAME_RIP(%rsi)
   .cfi_restore_state
 .Lother_x87:
-  fldcw COIR_FRAME_X87(%rsp)
+  fldcw COIR_FRAME_X87(%rsi)
   jmp .Lx87_set
+
+  .cfi_def_cfa_offset COIR_FRAME_SIZE
+  .globl coir_switch_parked
+  .hidden coir_switch_parked
+coir_switch_parked:  // never executed: there is no instruction here at which rsp points to a frame
+  ud2
   .cfi_endproc
   .size coir_switch, .-coir_switch
 

@@ -18,7 +18,9 @@ SECOND_TWIN = ["change_twins", "second_twin", "coir_context_start"]
 LARGE = ["stop_on_large_stack", "on_large_stack", "coir_call_on", "outermost", "parked_entry", "coir_context_start"]
 SWITCH = ["coir_switch"]
 
-# The frame of a parked context: its length, and where it keeps what, by gdb's names.
+# The frame of a parked context: its length, and where it keeps what, by gdb's names. The red zone is what signal handlers
+# leave alone below the stack.
+RED_ZONE = 128 if CPU == "x86_64" else 0
 if CPU == "x86_64":
     SIZE, PC, FRAME_POINTER = 64, 56, "rbp"
     LAYOUT = {"r12": 8, "r13": 16, "r14": 24, "r15": 32, "rbx": 40, "rbp": 48}
@@ -114,11 +116,11 @@ def misplaced(context):
 
 
 def given_up():
-    """The registers that gdb looks for just below the stack, where a signal may have overwritten them."""
+    """The registers that gdb looks for just below the stack, where a signal handler may have overwritten them."""
     if gdb.newest_frame().name() == "coir_context_start":  # nothing called it
         return ""
-    sp = value("$sp")
-    return ", ".join(name for name, address in saved_registers().items() if sp - 256 <= address < sp)
+    end = value("$sp") - RED_ZONE
+    return ", ".join(name for name, address in saved_registers().items() if end - 256 <= address < end)
 
 
 def callers_registers():
