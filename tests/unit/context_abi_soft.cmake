@@ -1,5 +1,5 @@
-# coir_soft_float_abi_test(MARCH): the ABI test compiled for riscv64's lp64, without a C library, since none is built for
-# that ABI.
+# coir_soft_float_abi_test(MARCH): the ABI test compiled for riscv64's lp64, without a C library, since none is built
+# for that ABI.
 function(coir_soft_float_abi_test march)
   set(name context_abi_lp64_${march})
   set(objects ${name}_objects)

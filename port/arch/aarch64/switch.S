@@ -13,9 +13,9 @@
 //           +160  fpcr
 //           +176                 the caller's sp, which is the CFA
 //
-// AAPCS64 calls fpcr global state that only functions made for it may change, and the switch is none of these: it is kept,
-// and written only where the two contexts differ. x18 is not used on Linux. A return address that the caller signed
-// (PAC) passes through unchanged and is checked by the caller against the same sp as before.
+// AAPCS64 calls fpcr global state that only functions made for it may change, and the switch is none of these: it is
+// kept, and written only where the two contexts differ. x18 is not used on Linux. A return address that the caller
+// signed (PAC) passes through unchanged and is checked by the caller against the same sp as before.
 
   .text
   .p2align 6

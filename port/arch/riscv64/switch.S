@@ -9,21 +9,21 @@
 // Frame  what is pushed, low to high (16-byte aligned, sp points at it while the context is parked):
 //
 //        sp +0    ra             where the parked context goes on
-//           +8    s0             frame pointer: 0 at a context's first frame, so that a walk along frame pointers ends there
+//           +8    s0             frame pointer: 0 at a context's first frame, so that a walk along them ends there
 //           +16   s1 .. s11
 //           +104  fs0 .. fs11    lp64d only: lp64 passes no double in registers and so preserves none
 //           +200  frm            rounding mode; at +104 with lp64, and unused there without the F extension
 //           +208                 the caller's sp, which is the CFA; +112 with lp64
 //
-// frm is not a callee-saved register: the psABI gives fcsr thread storage duration. It is kept all the same, because to the
-// code in it a context is its thread, and may resume on another one. Reading it is cheap, writing it is not on every core,
-// so it is written only where the two contexts differ. fflags is nobody's across a call. gp and tp are the thread's, and
-// the vector registers (vl, vtype and vcsr too) are all caller-saved.
+// frm is not a callee-saved register: the psABI gives fcsr thread storage duration. It is kept all the same, because to
+// the code in it a context is its thread, and may resume on another one. Reading it is cheap, writing it is not on
+// every core, so it is written only where the two contexts differ. fflags is nobody's across a call. gp and tp are the
+// thread's, and the vector registers (vl, vtype and vcsr too) are all caller-saved.
 //
-// Every line below is one of four steps: make room, save, exchange stacks, restore. Unwinding is right at each:
-// the frame has one shape on both stacks, so "CFA = sp + size, registers at these offsets" holds on either side of the
-// exchange; only whose CFA it is changes. Saving leaves the registers as they were, so the offsets are announced once, when
-// all are written, and withdrawn once, when all are read back.
+// Every line below is one of four steps: make room, save, exchange stacks, restore. Unwinding is right at each: the
+// frame has one shape on both stacks, so "CFA = sp + size, registers at these offsets" holds on either side of the
+// exchange; only whose CFA it is changes. Saving leaves the registers as they were, so the offsets are announced once,
+// when all are written, and withdrawn once, when all are read back.
 //
 // It leaves by ret, which the processor predicts from its stack of return addresses. That is right where both contexts
 // parked by the same call, as nearly all do; elsewhere it costs one misprediction.
@@ -180,9 +180,10 @@ coir_switch_parked:  // a debugger that sets pc here and sp to a parked context 
   .cfi_endproc
   .size coir_switch, .-coir_switch
 
-// Where the first switch to a context arrives: sp = the stack's top, a0 = the message, s1 = the entry, s2 = its argument,
-// s0 = 0. An undefined return address tells unwinders that nothing called this. The nop is for them too: they look up a
-// caller by the byte before its pc, which for a context that never ran is the byte before coir_context_arrive.
+// Where the first switch to a context arrives: sp = the stack's top, a0 = the message, s1 = the entry, s2 = its
+// argument, s0 = 0. An undefined return address tells unwinders that nothing called this. The nop is for them too: they
+// look up a caller by the byte before its pc, which for a context that never ran is the byte before
+// coir_context_arrive.
 
   .p2align 4
   .type coir_context_start, @function

@@ -14,17 +14,19 @@
 //           +64   the caller's rsp, which is the CFA
 //
 // Differently from the reference, it saves into the red zone below rsp, which signal handlers leave alone, and restores
-// straight from the other frame; rsp moves once. Until then unwinding shows the context left, from then on the one taken up.
+// straight from the other frame; rsp moves once. Until then unwinding shows the context left, from then on the one
+// taken up.
 //
-// The control words are callee-saved by the ABI. stmxcsr is the dearest instruction here, and reading back what it wrote
-// is dearer than loading what may already be there; with the x87 word it is the other way round. So mxcsr is loaded always
-// and the x87 word only where the two contexts differ. (Zen 5, a switch in ns: as is 4.4, both compared 6.6, both loaded
-// 4.7; without mxcsr 3.0.)
+// The control words are callee-saved by the ABI. stmxcsr is the dearest instruction here, and reading back what it
+// wrote is dearer than loading what may already be there; with the x87 word it is the other way round. So mxcsr is
+// loaded always and the x87 word only where the two contexts differ. (Zen 5, a switch in ns: as is 4.4, both compared
+// 6.6, both loaded 4.7; without mxcsr 3.0.)
 //
-// How to leave depends on where the other context parked. If by the same call, the processor's stack of return addresses
-// has the right one on top, and those below it are right as far as both came the same way: ret. If not, ret would be
-// mispredicted, while an indirect jump learns its target. (64 contexts in turn, two calls deep: ret 5.4 ns, jump 20 ns,
-// since each later return of the callers is mispredicted too. Two that call from different places: ret 16 ns, jump 4.4 ns.)
+// How to leave depends on where the other context parked. If by the same call, the processor's stack of return
+// addresses has the right one on top, and those below it are right as far as both came the same way: ret. If not, ret
+// would be mispredicted, while an indirect jump learns its target. (64 contexts in turn, two calls deep: ret 5.4 ns,
+// jump 20 ns, since each later return of the callers is mispredicted too. Two that call from different places: ret 16
+// ns, jump 4.4 ns.)
 
   .text
   .p2align 6

@@ -18,8 +18,8 @@ SECOND_TWIN = ["change_twins", "second_twin", "coir_context_start"]
 LARGE = ["stop_on_large_stack", "on_large_stack", "coir_call_on", "outermost", "parked_entry", "coir_context_start"]
 SWITCH = ["coir_switch"]
 
-# The frame of a parked context: its length, and where it keeps what, by gdb's names. The red zone is what signal handlers
-# leave alone below the stack.
+# The frame of a parked context: its length, and where it keeps what, by gdb's names. The red zone is what signal
+# handlers leave alone below the stack.
 RED_ZONE = 128 if CPU == "x86_64" else 0
 if CPU == "x86_64":
     SIZE, PC, FRAME_POINTER = 64, 56, "rbp"
@@ -104,8 +104,8 @@ def at_its_caller(context):
 
 def saved_registers():
     """Where gdb looks for the registers of the caller of the innermost function, by address."""
-    text = gdb.execute("info frame", to_string=True)
-    return {name: int(address, 16) for name, address in re.findall(r"(\w+) at 0x([0-9a-f]+)", text.partition("Saved registers:")[2])}
+    text = gdb.execute("info frame", to_string=True).partition("Saved registers:")[2]
+    return {name: int(address, 16) for name, address in re.findall(r"(\w+) at 0x([0-9a-f]+)", text)}
 
 
 def misplaced(context):
@@ -132,8 +132,8 @@ def callers_registers():
 
 
 def step_until(function, contexts, allowed, promise):
-    """Steps by instructions until `function` is the innermost one. Each backtrace on the way must be one of `allowed`, in
-    their order, and the registers of the caller those of one of as many `contexts`, in turn."""
+    """Steps by instructions until `function` is the innermost one. Each backtrace on the way must be one of `allowed`,
+    in their order, and the registers of the caller those of one of as many `contexts`, in turn."""
     at = 0
     steps = 0
     changes = 0
