@@ -22,7 +22,7 @@ if(NOT EXISTS "${COIR_LIBCXX_INCLUDE}/expected")
 endif()
 
 set(CMAKE_CXX_FLAGS_INIT "-nostdinc++ -isystem ${COIR_LIBCXX_INCLUDE}")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "--ld-path=${coir_llvm_bin}/ld.lld -nostdlib++")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "--ld-path=${coir_llvm_bin}/ld.lld")
 
 # Line tables stay in the build tree's binaries; what is shipped is stripped of them.
 foreach(language C CXX)

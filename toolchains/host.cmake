@@ -3,4 +3,3 @@ include("${CMAKE_CURRENT_LIST_DIR}/clang.cmake")
 
 # Linking as C leaves out the half of the sanitizers' runtime that wants a C++ runtime library.
 set(CMAKE_CXX_COMPILER "${COIR_CLANG}")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "--ld-path=${coir_llvm_bin}/ld.lld")

@@ -28,9 +28,11 @@ string(APPEND CMAKE_CXX_FLAGS_INIT " ${COIR_TARGET_FLAGS} -fno-pie -D_LIBCPP_HAS
 
 # Start files and libraries are named one by one: the compiler's own choice would ask for gcc's.
 set(coir_lib "${COIR_SYSROOT}/usr/lib")
-string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -static -nostdlib ${coir_lib}/crt1.o ${coir_lib}/crti.o")
-set(CMAKE_C_STANDARD_LIBRARIES "-Wl,--start-group -lc -lgcc -Wl,--end-group ${coir_lib}/crtn.o" CACHE STRING "")
-set(CMAKE_CXX_STANDARD_LIBRARIES "${CMAKE_C_STANDARD_LIBRARIES}" CACHE STRING "")
+foreach(language C CXX)
+  set(CMAKE_${language}_LINK_EXECUTABLE "<CMAKE_${language}_COMPILER> <FLAGS> <CMAKE_${language}_LINK_FLAGS> <LINK_FLAGS> \
+-static -nostdlib ${coir_lib}/crt1.o ${coir_lib}/crti.o <OBJECTS> -o <TARGET> <LINK_LIBRARIES> \
+-Wl,--start-group -lc -lgcc -Wl,--end-group ${coir_lib}/crtn.o")
+endforeach()
 
 # A foreign CPU's programs, tests above all, run under QEMU's user mode.
 if(NOT COIR_TARGET_CPU STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)

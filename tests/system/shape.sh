@@ -1,0 +1,84 @@
+#!/bin/sh
+# The shape of the tree: what may stand at its top, which layer may include which, what must not be written in it.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+cd "$root"
+found=$(mktemp "${TMPDIR:-/tmp}/coir-shape.XXXXXX")
+trap 'rm -f "$found"' EXIT
+status=0
+
+# none TEXT: the promise holds if nothing was written to $found.
+none() {
+  if [ -s "$found" ]; then
+    echo "not ok - $1"
+    sed 's/^/  /' "$found"
+    status=1
+  else
+    echo "ok - $1"
+  fi
+}
+
+# sources DIR ... prints the C, C++ and assembly files below.
+sources() {
+  find "$@" \( -name '*.h' -o -name '*.cpp' -o -name '*.c' -o -name '*.S' \) | sort
+}
+
+# includes DIR ... prints "FILE: HEADER" for each coir header named in angle brackets.
+includes() {
+  sources "$@" | xargs -r grep -HoE '^ *# *include *<coir/[^>]*>' | sed -E 's/:? *# *include *</: /; s/::/:/; s/>$//'
+}
+
+wanted='CMakeLists.txt CMakePresets.json LICENSE README.md apps core net port qemu scripts tests toolchains'
+for name in *; do
+  case " $wanted build " in *" $name "*) ;; *) echo "$name is not wanted" ;; esac
+done >"$found"
+for name in $wanted; do [ -e "$name" ] || echo "$name is missing"; done >>"$found"
+none "the top level holds exactly what the design names"
+
+includes port | grep -v ': coir/port/' >"$found" || true
+none "port includes no layer above it"
+includes core | grep -E ': coir/(net|http)/' >"$found" || true
+none "core includes no layer above it"
+
+# A private header is named in quotes, and found beside the file or in its own layer.
+for layer in port core net apps; do
+  sources $layer | xargs -r grep -HoE '^ *# *include *"[^"]+"' | sed -E 's/: *# *include *"/ /; s/"$//' |
+    while read -r file header; do
+      base=$(dirname "$file")
+      [ -e "$base/$header" ] && case $(realpath -m --relative-to=. "$base/$header") in $layer/*) continue ;; esac
+      [ ! -e "$layer/src/$header" ] || continue
+      # A board's header is named by its role; the build chooses the board.
+      [ "$header" != board.h ] || continue
+      echo "$file: $header"
+    done
+done >"$found"
+none "a private header is included from its own layer only"
+
+sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
+none "a public header includes public headers only"
+
+# Each public header compiles alone, as this machine's CPU and with the flags that users of coir need.
+. scripts/say.sh
+. scripts/cache.sh
+sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
+libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
+find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do
+  clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
+    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -Iport/include -Icore/include -Inet/include \
+    -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
+done >"$found"
+none "each public header is usable alone"
+
+for header in $(find port core net apps -name '*.h'); do
+  grep -qE '^#(pragma once|ifndef COIR_)' "$header" || echo "$header"
+done >"$found"
+none "each header guards itself against being read twice"
+
+# The words are split so that this file is not found by itself.
+grep -rnE "TO""DO|FIX""ME" --include='*' port core net apps tests qemu scripts toolchains CMakeLists.txt >"$found" || true
+none "nothing is left for later in a comment"
+
+grep -rnE '(https?|ftp)://[^ /]*(debian|ubuntu|kernel\.org|github|gitlab)' \
+  port core net apps tests qemu scripts toolchains CMakeLists.txt >"$found" || true
+none "no address of a registry or an archive is written down"
+exit "$status"
