@@ -5,25 +5,45 @@
 namespace coir::http {
 namespace {
 
-// holds_control looks for what a field value must not hold. Eight bytes at a time: a byte under 0x20 or equal to 0x7f
-// sets its highest bit, and only then are the bytes looked at one by one, for HTAB is allowed.
-bool holds_control(std::string_view value) noexcept {
-  const auto scan = [](std::string_view text) {
-    for (const char c : text) {
-      if (is(c, kFieldControl)) return true;
-    }
-    return false;
-  };
-  constexpr std::uint64_t ones = 0x0101010101010101;
-  while (value.size() >= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, value.data(), sizeof word);
-    const std::uint64_t is_delete = word ^ (ones * 0x7f);
-    const std::uint64_t under = ((word - ones * 0x20) & ~word) | ((is_delete - ones) & ~is_delete);
-    if ((under & (ones * 0x80)) != 0 && scan(first(value, 8))) return true;
-    value.remove_prefix(8);
+bool holds_control(std::string_view text) noexcept {
+  for (const char c : text) {
+    if (is(c, kFieldControl)) return true;
   }
-  return scan(value);
+  return false;
+}
+
+// may_hold_control looks at eight bytes at once: one under 0x20 or equal to 0x7f sets its highest bit in the sum. HTAB
+// does too, so a hit has to be looked at again.
+bool may_hold_control(std::uint64_t word) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101;
+  const std::uint64_t is_delete = word ^ (ones * 0x7f);
+  return ((((word - ones * 0x20) & ~word) | ((is_delete - ones) & ~is_delete)) & (ones * 0x80)) != 0;
+}
+
+// copy_checked copies a field value and returns its end, nullptr when it holds what no value may. Values are short:
+// words are cheaper than a call, and the last word may overlap the one before it.
+char* copy_checked(char* out, std::string_view value) noexcept {
+  const char* at = value.data();
+  char* const end = out + value.size();
+  if (value.size() < 8) {
+    for (; out != end; ++at, ++out) {
+      if (is(*at, kFieldControl)) return nullptr;
+      *out = *at;
+    }
+    return end;
+  }
+  std::uint64_t suspicious = 0;
+  const auto copy_word = [&] {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof word);
+    std::memcpy(out, &word, sizeof word);
+    suspicious |= may_hold_control(word);
+  };
+  for (; end - out >= 8; at += 8, out += 8) copy_word();
+  at -= 8 - (end - out);
+  out = end - 8;
+  copy_word();
+  return suspicious != 0 && holds_control(value) ? nullptr : end;
 }
 
 }  // namespace
@@ -45,11 +65,12 @@ void ResponseHead::start(int status, std::string_view date_line) noexcept {
 }
 
 void ResponseHead::field(std::string_view name, std::string_view value) noexcept {
-  const std::size_t size = name.size() + value.size() + 4;
-  if (static_cast<std::size_t>(end_ - at_) < size || holds_control(value)) return spoil();
+  if (static_cast<std::size_t>(end_ - at_) < name.size() + value.size() + 4) return spoil();
   append(name);
   append(": ");
-  append(value);
+  char* const end = copy_checked(at_, value);
+  if (end == nullptr) return spoil();
+  at_ = end;
   append("\r\n");
 }
 

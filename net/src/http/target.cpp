@@ -89,9 +89,10 @@ bool is_authority(std::string_view text) noexcept {
     if (at == end || *at != ']' || colons < 2) return false;
     ++at;
   } else {
-    for (; at != end && *at != ':'; ++at) {
+    for (; at != end; ++at) {
       if (is(*at, kHostName)) [[likely]]
         continue;
+      if (*at == ':') break;
       if (*at != '%' || end - at < 3 || !is(at[1], kHex) || !is(at[2], kHex)) return false;
       at += 2;
     }

@@ -56,10 +56,30 @@ class ResponseHead {
  private:
   void append(std::string_view text) noexcept {
     if (static_cast<std::size_t>(end_ - at_) < text.size()) return spoil();
-    if (text.empty()) return;
-    std::memcpy(at_, text.data(), text.size());
-    at_ += text.size();
+    at_ = copy(at_, text);
   }
+
+  // copy is memcpy for the short texts of a head, whose sizes the compiler does not know: two words that may overlap.
+  static char* copy(char* out, std::string_view text) noexcept {
+    const char* at = text.data();
+    std::size_t left = text.size();
+    for (; left > 16; left -= 16, at += 16, out += 16) std::memcpy(out, at, 16);
+    if (left >= 8) {
+      ends<8>(out, at, left);
+    } else if (left >= 4) {
+      ends<4>(out, at, left);
+    } else {
+      for (std::size_t i = 0; i < left; ++i) out[i] = at[i];
+    }
+    return out + left;
+  }
+
+  template <std::size_t kWord>
+  static void ends(char* out, const char* at, std::size_t size) noexcept {
+    std::memcpy(out, at, kWord);
+    std::memcpy(out + size - kWord, at + size - kWord, kWord);
+  }
+
   // spoil leaves no room, so that nothing is appended any more.
   void spoil() noexcept {
     spoilt_ = true;
