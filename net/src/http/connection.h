@@ -11,7 +11,7 @@ namespace coir::http {
 
 class Engine;
 
-// Eviction: a request head that is slow to come may be ended early to make room. The one who ends it shuts the socket's
+// Eviction: a wait for a slow client may be ended early to make room. The one who ends it shuts the socket's
 // reading side down between `running` and `ended`; the fiber that reads waits for `ended` before it does anything else
 // with the socket.
 enum class Eviction : std::uint8_t { none, running, ended };

@@ -10,8 +10,8 @@ namespace coir::http {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// A head that has not been slow for this long is not ended early, however many wait.
-constexpr std::int64_t kHeadGraceNs = 500'000'000;
+// Nobody is taken for a slow client before this, however many wait.
+constexpr std::int64_t kGraceNs = 100'000'000;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -36,7 +36,7 @@ void Engine::begin_serving(Connection& connection) noexcept {
       waiting_.push_back(connection);
     }
   }
-  if (session == nullptr) return end_slowest_head();
+  if (session == nullptr) return end_slow_readers();
   launch(*session, connection);
 }
 
@@ -110,25 +110,29 @@ bool Engine::end_reading(Connection& connection) noexcept {
       return true;
     }
   }
-  // acquire pairs with the release in end_slowest_head: its shutdown is over, the descriptor is ours again.
+  // acquire pairs with the release in end_slow_readers: its shutdown is over, the descriptor is ours again.
   while (connection.eviction.load(std::memory_order_acquire) != Eviction::ended) yield();
   return false;
 }
 
-// end_slowest_head takes the place of the fiber that has waited for the rest of a head for longest, so that a few slow
-// clients cannot hold every session.
-void Engine::end_slowest_head() noexcept {
-  Connection* slowest;
-  {
-    Locked locked(lock_);
-    slowest = reading_.front();
-    if (slowest == nullptr || coarse_ns() - slowest->since_ns < kHeadGraceNs) return;
-    reading_.remove(*slowest);
-    slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
+// end_slow_readers frees the sessions that serve clients which owe bytes, so that a few slow ones cannot hold every
+// session.
+void Engine::end_slow_readers() noexcept {
+  const std::int64_t since = coarse_ns() - kGraceNs;
+  for (;;) {
+    Connection* slowest;
+    {
+      Locked locked(lock_);
+      slowest = reading_.front();
+      if (slowest == nullptr || slowest->since_ns > since) return;
+      reading_.remove(*slowest);
+      slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
+    }
+    // Its reader wakes up and finds the end of the stream.
+    ::shutdown(slowest->stream.fd(), SHUT_RD);
+    // release pairs with the acquire in end_reading.
+    slowest->eviction.store(Eviction::ended, std::memory_order_release);
   }
-  // Its reader wakes up and finds the end of the stream.
-  ::shutdown(slowest->stream.fd(), SHUT_RD);
-  slowest->eviction.store(Eviction::ended, std::memory_order_release);
 }
 
 // The next four need the lock.

@@ -30,7 +30,8 @@ class Engine {
   // next_or_release gives a session back, or returns the next connection that waits for one.
   Connection* next_or_release(Session& session) noexcept;
 
-  // Around waiting for the rest of a head. end_reading returns false when the connection was evicted meanwhile.
+  // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
+  // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
   void begin_reading(Connection& connection) noexcept;
   bool end_reading(Connection& connection) noexcept;
 
@@ -56,7 +57,7 @@ class Engine {
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
-  void end_slowest_head() noexcept;
+  void end_slow_readers() noexcept;
 
   // reaping.cpp
   void reap() noexcept;

@@ -17,7 +17,7 @@ void Engine::reap() noexcept {
     close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
     if (!crowded) continue;
     serve_waiting();
-    end_slowest_head();
+    end_slow_readers();
     expire_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
 }

@@ -19,6 +19,21 @@ constexpr std::size_t kFileSlice = 512 * 1024;
 
 }  // namespace
 
+// send_patiently waits as long as the client goes on taking something. That the socket has room again says so only now
+// and then: the kernel reports it when a third of its buffer is free, which may be more than a slow client takes in the
+// time. So the wait is cut in halves, and what the peer has acknowledged meanwhile counts too.
+template <class Attempt>
+std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
+  const auto half = engine_.options.write_timeout / 2;
+  for (int unsent = -1;;) {
+    auto sent = attempt(Deadline::after(half));
+    if (sent || sent.error() != ErrorCode::timed_out) return sent;
+    const int now = kernel::unsent(connection_->stream.fd());
+    if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;
+    unsent = now;
+  }
+}
+
 ResponseHead& Session::start(int status) noexcept {
   head_ = ResponseHead({out_ + kOutputBytes, 0});
   if (phase_ == Phase::content || broken_) return head_;
@@ -133,9 +148,10 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   // The head waits for the first bytes of the file.
   if (auto flushed = flush(true); !flushed) return flushed;
   for (std::size_t slice = 0; count > 0;) {
-    const auto sent = connection_->stream.send_file(
-        file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)),
-        Deadline::after(engine_.options.write_timeout));
+    const auto sent = send_patiently([&](Deadline deadline) {
+      return connection_->stream.send_file(
+          file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
+    });
     if (!sent) return broken(sent.error());
     if (*sent == 0) return broken(Error{ErrorCode::end_of_stream});
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
@@ -167,14 +183,13 @@ std::expected<void, Error> Session::flush(bool more_follows) noexcept {
   return send({&part, 1}, more_follows);
 }
 
-// send waits as long as the client goes on taking something.
 std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follows) noexcept {
   out_used_ = 0;
   for (;;) {
     while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
     if (parts.empty()) return {};
-    const auto sent =
-        connection_->stream.write_some(parts, Deadline::after(engine_.options.write_timeout), more_follows);
+    const auto sent = send_patiently(
+        [&](Deadline deadline) { return connection_->stream.write_some(parts, deadline, more_follows); });
     if (!sent) return broken(sent.error());
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
     std::size_t left = *sent;

@@ -8,6 +8,17 @@
 #include "engine.h"
 
 namespace coir::http {
+namespace {
+
+// A method whose meaning is in its content, without a word on where that ends: content may follow that would be taken
+// for a request.
+bool lacks_length(const Request& request) noexcept {
+  const bool means_content =
+      request.method == Method::post || request.method == Method::put || request.method == Method::patch;
+  return means_content && request.framing == Framing::none;
+}
+
+}  // namespace
 
 // answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
 Session::After Session::answer_arrived() noexcept {
@@ -22,6 +33,10 @@ Session::After Session::answer_arrived() noexcept {
     seen_ = 0;
     if (parsed.state == ParseState::bad) {
       refuse(parsed.status);
+      return After::linger;
+    }
+    if (lacks_length(request_)) {
+      refuse(411);
       return After::linger;
     }
     begin_body(parsed.head_bytes);
@@ -164,11 +179,13 @@ void Session::linger() noexcept {
   constexpr std::size_t kMost = 64 * 1024;
   connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
+  engine_.begin_reading(*connection_);
   for (std::size_t dropped = 0; dropped < kMost;) {
     const auto got = connection_->stream.read(in_, deadline);
-    if (!got) return;
+    if (!got) break;
     dropped += *got;
   }
+  static_cast<void>(engine_.end_reading(*connection_));
 }
 
 }  // namespace coir::http

@@ -83,6 +83,8 @@ struct Session {
   std::expected<void, Error> append(std::string_view bytes) noexcept;
   std::expected<void, Error> send(std::span<iovec> parts, bool more_follows) noexcept;
   std::expected<void, Error> flush(bool more_follows = false) noexcept;
+  template <class Attempt>
+  std::expected<std::size_t, Error> send_patiently(Attempt attempt) noexcept;
   std::unexpected<Error> broken(Error error) noexcept;
   std::int64_t now() noexcept;
 

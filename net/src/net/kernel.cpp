@@ -1,6 +1,8 @@
 #include "kernel.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -36,6 +38,11 @@ T negative_errno(T result) noexcept {
 
 [[gnu::noinline]] ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept {
   return negative_errno(::pread(file, into, size, static_cast<off_t>(offset)));
+}
+
+[[gnu::noinline]] int unsent(int fd) noexcept {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }
 
 [[gnu::noinline]] int file_status(int file, struct stat& status) noexcept {

@@ -20,6 +20,8 @@ ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
 ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
 ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept;
+// unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
+int unsent(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;

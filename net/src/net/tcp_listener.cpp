@@ -58,6 +58,9 @@ int open_bound(const Address& at, const TcpListener::Options& options) noexcept 
     if (path_is_orphaned(at)) ::unlink(at.unix_path().data());
   } else {
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (options.unsent_bytes > 0) {
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &options.unsent_bytes, sizeof options.unsent_bytes);
+    }
     if (options.without_delay) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   if (at.family() == Address::Family::ipv6) {

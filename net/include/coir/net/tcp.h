@@ -99,7 +99,8 @@ class TcpStream {
 class TcpListener {
  public:
   struct Options {
-    int backlog = 511;          // connections the kernel holds until they are accepted; it may lower it (somaxconn)
+    int backlog = 511;     // connections the kernel holds until they are accepted; it may lower it (somaxconn)
+    int unsent_bytes = 0;  // what the kernel may hold that is not sent yet, inherited; 0: as it likes, up to megabytes
     bool without_delay = true;  // TCP_NODELAY, inherited by what is accepted: whole answers are written at once
   };
 

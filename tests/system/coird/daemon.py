@@ -1,0 +1,286 @@
+"""Drives a real coird on loopback: starts it, waits for its addresses, speaks to it over plain sockets, ends it."""
+
+import os
+import platform
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+CPU = platform.machine()
+TREES = [f"{CPU}-linux-musl", f"{CPU}-linux-musl-single"]
+PATIENCE = 20  # seconds that any one wait may take
+
+_promises = []
+
+
+def promise(text):
+    """Marks a function as a test; it is given the path of the program."""
+
+    def mark(test):
+        _promises.append((text, test))
+        return test
+
+    return mark
+
+
+def build(tree):
+    """Builds coird in one tree and returns its path."""
+    directory = os.path.join(ROOT, "build", tree)
+    steps = [] if os.path.exists(os.path.join(directory, "build.ninja")) else [["cmake", "--preset", tree]]
+    steps.append(["cmake", "--build", directory, "--target", "coird"])
+    for step in steps:
+        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(step)} failed:\n{done.stdout[-3000:]}")
+    return os.path.join(directory, "apps", "coird", "coird")
+
+
+def main():
+    """Runs every promise on every tree (those of the command line, or the two of this machine's CPU)."""
+    failed = 0
+    for tree in sys.argv[1:] or TREES:
+        program = tree if os.path.isfile(tree) else build(tree)
+        for text, test in _promises:
+            name = f"{os.path.basename(tree)}: {text}"
+            try:
+                note = test(program)
+                print(f"ok - {name}" + (f" ({note})" if note else ""), flush=True)
+            except Exception as fault:  # a broken promise of any kind is reported, and the next one is tried
+                failed += 1
+                print(f"not ok - {name}", flush=True)
+                trace = fault.__traceback__
+                while trace.tb_next and trace.tb_frame.f_code.co_filename == __file__:
+                    trace = trace.tb_next
+                print(f"#   line {trace.tb_lineno}: {type(fault).__name__}: {fault}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+def until(condition, what="the condition"):
+    """Waits for a state that can only be asked for."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about in {PATIENCE} s"
+        time.sleep(0.01)
+
+
+class Site:
+    """A directory of files to serve, removed at the end."""
+
+    def __init__(self, **files):
+        self.path = tempfile.mkdtemp(prefix="coir-site.")
+        for name, content in files.items():
+            self.write(name.replace("__", "."), content)
+
+    def write(self, name, content, age=60):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+        then = time.time() - age
+        os.utime(path, (then, then))
+        return path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+
+class Daemon:
+    """A running coird. Its standard error is collected in .lines."""
+
+    def __init__(self, program, *options, listen=("127.0.0.1:0",), files=None, nofile=None, wrapper=(), environment=None):
+        command = [*wrapper, program]
+        for address in listen:
+            command += ["--listen", address]
+        if files is not None:
+            command += ["--root", files]
+        command += options
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
+
+        self.lines = []
+        self.process = subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            preexec_fn=limit if nofile else None,
+        )
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+        with self._changed:
+            self._changed.wait_for(lambda: len(self.addresses()) == len(listen) or not self._reader.is_alive(), PATIENCE)
+        if len(self.addresses()) != len(listen):
+            self.process.kill()
+            raise AssertionError(f"coird did not start: {self.lines}")
+        self.port = int(self.addresses()[0].rsplit(":", 1)[1]) if not self.addresses()[0].startswith("unix:") else 0
+
+    def _collect(self):
+        for line in self.process.stderr:
+            with self._changed:
+                self.lines.append(line.rstrip("\n"))
+                self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+    def addresses(self):
+        marker = "coird: listening on "
+        return [line[len(marker):] for line in self.lines if line.startswith(marker)]
+
+    def connect(self, timeout=PATIENCE, receive_buffer=None):
+        plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        plain.settimeout(timeout)
+        if receive_buffer:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        plain.connect(("127.0.0.1", self.port))
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Client(plain)
+
+    def get(self, path, **headers):
+        with self.connect() as client:
+            client.send(request("GET", path, Connection="close", **headers))
+            return client.response()
+
+    def metric(self, sample):
+        for line in self.get("/metrics").body.decode().splitlines():
+            if line.startswith(sample + " "):
+                return int(line.rsplit(" ", 1)[1])
+        raise AssertionError(f"no sample {sample}")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    def signal(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+
+    def wait(self):
+        status = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        return status
+
+    def end(self):
+        """Ends it as an operator does, and insists on a clean end."""
+        self.signal()
+        status = self.wait()
+        assert status == 0, f"exit status {status}: {self.lines}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            if kind is None:
+                self.end()
+                return
+            self.process.kill()
+            self.process.wait()
+        elif kind is None and self.process.returncode < 0:
+            raise AssertionError(f"coird was ended by signal {-self.process.returncode}: {self.lines}")
+
+
+class Response:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def __getitem__(self, name):
+        return self.headers.get(name.lower())
+
+
+class Client:
+    """One connection, read by hand so that nothing is hidden."""
+
+    def __init__(self, plain):
+        self.plain, self.buffer = plain, b""
+
+    def send(self, data):
+        self.plain.sendall(data)
+
+    def _more(self):
+        got = self.plain.recv(1 << 18)
+        if not got:
+            raise EOFError(f"the server closed; unread: {self.buffer[:200]!r}")
+        self.buffer += got
+
+    def take(self, size):
+        while len(self.buffer) < size:
+            self._more()
+        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        return taken
+
+    def line(self):
+        while b"\r\n" not in self.buffer:
+            self._more()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def response(self, head=False):
+        version, status, _ = self.line().split(b" ", 2)
+        assert version == b"HTTP/1.1", version
+        headers = {}
+        while line := self.line():
+            name, value = line.split(b":", 1)
+            assert name.lower() not in headers, f"{name} twice"
+            headers[name.decode().lower()] = value.strip().decode()
+        status = int(status)
+        body = b""
+        if head or status in (204, 304) or status < 200:
+            pass
+        elif headers.get("transfer-encoding") == "chunked":
+            while size := int(self.line(), 16):
+                body += self.take(size)
+                assert self.take(2) == b"\r\n"
+            assert self.line() == b""
+        elif "content-length" in headers:
+            body = self.take(int(headers["content-length"]))
+        else:
+            body = self.rest()
+        return Response(status, headers, body)
+
+    def rest(self):
+        """Everything up to the end of the connection, which must come in good order."""
+        while got := self.plain.recv(1 << 18):
+            self.buffer += got
+        taken, self.buffer = self.buffer, b""
+        return taken
+
+    def ended(self):
+        return self.rest() == b""
+
+    def close(self):
+        self.plain.close()
+
+    def reset(self):
+        self.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.plain.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def request(method, target, body=None, version="HTTP/1.1", host="test", **headers):
+    lines = [f"{method} {target} {version}"]
+    if host is not None:
+        lines.append(f"Host: {host}")
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + (body or b"")
