@@ -103,6 +103,7 @@ void Worker::run() noexcept {
   signal_stack_ = add_signal_stack();
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
+      if (kManyWorkers && searching_) [[unlikely]] stop_searching();
       resume(fiber);
     } else {
       idle();
@@ -203,21 +204,27 @@ void Worker::idle() noexcept {
     scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
     searching_ = true;
   }
-  for (int round = 0; round < 3 && found_ == nullptr; ++round) found_ = steal();
-  // The last searcher that found something wakes the next: there may be more than one worker can do.
-  searching_ = false;
-  const bool last = scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (found_ != nullptr) {
-    if (last) scheduler.notify();
-    return;
-  }
-
   const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
+  // Descriptors are not to wait for a poller that searches; otherwise some microseconds of search spare the others a system call
+  // to wake this worker.
+  const int rounds = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
+  for (int round = 0; round < rounds; ++round) {
+    found_ = steal();
+    if (found_ != nullptr || !inbox_.empty() || !scheduler.inbox.empty()) {
+      if (polling) scheduler.polling_.store(false, std::memory_order_release);
+      return;
+    }
+    for (int i = 0; i < 64; ++i) Spinlock::relax();
+  }
+  // It stops searching before it looks for the last time, below: who pushed in between and woke nobody is seen there.
+  searching_ = false;
+  scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst);
+
   const std::uint64_t mine = Scheduler::bit(index_, polling);
   asleep_.store(1, std::memory_order_relaxed);
   // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
-  bool sleep = !scheduler.any_work();
+  bool sleep = !scheduler.any_work() && !scheduler.stopping();
   if (sleep && scheduler.all_idle(idle)) {
     scheduler.settle();
     sleep = !scheduler.any_work() && !scheduler.stopping();
@@ -259,10 +266,12 @@ void Worker::idle() noexcept {
   } else if (wheel_.armed() != 0) {
     wheel_.advance(monotonic_ns());
   }
-  if (searching_ && has_work()) {
-    searching_ = false;
-    if (scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler.notify();
-  }
+}
+
+// stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can do.
+void Worker::stop_searching() noexcept {
+  searching_ = false;
+  if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();
 }
 #endif
 

@@ -69,6 +69,7 @@ class Worker {
 
   static constexpr std::uint32_t kTurn = 64;       // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;   // how often in a row a woken fiber may jump the line
+  static constexpr int kSearchRounds = 20;         // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
 
   FiberControl* pick() noexcept;
@@ -76,6 +77,7 @@ class Worker {
   void maintain() noexcept;
   void resume(FiberControl* fiber) noexcept;
   void idle() noexcept;
+  void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(Worker& victim) noexcept;
   bool has_work() const noexcept;
