@@ -6,7 +6,7 @@ namespace coir {
 
 void TimerWheel::start(Timer& timer, std::int64_t due_ns) noexcept {
   Locked hold(lock_);
-  const std::uint64_t tick = due_ns <= 0 ? 0 : static_cast<std::uint64_t>((due_ns + kTickNs - 1) / kTickNs);
+  const std::uint64_t tick = due_ns <= 0 ? 0 : static_cast<std::uint64_t>((due_ns - 1) / kTickNs + 1);
   timer.due_tick = tick <= now_tick_ ? now_tick_ + 1 : tick < kLastTick ? tick : kLastTick;
   timer.wheel = this;
   place(timer);
