@@ -13,6 +13,8 @@ ulimit -n "$(ulimit -Hn)"
 chmod 755 "$scratch"
 mkdir "$scratch/www"
 printf '%099d\n' 0 >"$scratch/www/small.txt"
+# Old enough for a strong entity tag: a server may tag a file as weak, with a longer answer, while it is new.
+touch -d '2024-01-01 12:00 UTC' "$scratch/www/small.txt"
 target=/small.txt
 
 answer_bytes=250
@@ -51,7 +53,7 @@ free_port() {
 command_of() {
   local name=$1 port=$2 folder=$3
   case $name in
-    coird) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www") ;;
+    coird) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www" --max-connections $connections --idle-timeout 600s) ;;
     floor) command=("$programs/epoll_floor" "$port" "$answer_bytes") ;;
     nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
     lighttpd) command=("$(command -v lighttpd || echo /usr/sbin/lighttpd)" -D -f "$folder/lighttpd.conf") ;;
