@@ -19,20 +19,27 @@ cached() {
 }
 
 # make_cached WHAT PACKAGE [NAME=VALUE ...] runs the recipe for PACKAGE unless its result is there. The result appears
-# by one rename: an interrupted run leaves nothing that looks finished.
+# by one rename: an interrupted run leaves nothing that looks finished. Of runs at the same time one builds, others wait.
 make_cached() {
   what=$1 package=$2
   shift 2
   out=$(cached "$what" "$package")
   [ ! -d "$out" ] || return 0
+  exec 9>"$cache/lock"
+  flock -n 9 || { say "      waiting for another set-up ..."; flock 9; }
+  if [ -d "$out" ]; then
+    exec 9>&-
+    return 0
+  fi
   fetch_source "$package"
   work=$(mktemp -d "$cache/work.XXXXXX")
   mkdir "$work/src" "$work/out"
   say "      $what: building ..."
   (cd "$work/src" && quietly "$work/log" env SOURCE="$source_file" OUT="$work/out" "$@" \
     sh "$root/toolchains/recipes/$package.sh")
-  mv "$work/out" "$out" 2>/dev/null || [ -d "$out" ] || die "cannot write $out"
+  mv -T "$work/out" "$out"
   rm -rf "$work"
+  exec 9>&-
 }
 
 # fetch_source PACKAGE leaves the pinned tarball in the cache, its hash verified, and its path in source_file.
