@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -84,8 +85,15 @@ int print_probe() noexcept {
   return 0;
 }
 
+// Announcement is what standard error is told when the daemon is ready. It is written down before the run: printf needs
+// more stack than a fiber may have.
+struct Announcement {
+  char text[Server::kMaxListeners * (coir::Address::kMaxText + 32)];
+  std::size_t size = 0;
+};
+
 // open_listeners binds every address, so that a failure is known before anything is served.
-int open_listeners(const Options& options, Server& server) noexcept {
+int open_listeners(const Options& options, Server& server, Announcement& ready) noexcept {
   for (std::size_t i = 0; i < options.listen_count; ++i) {
     char text[coir::Address::kMaxText + 1] = {};
     options.listen[i].format(std::span(text, sizeof text - 1));
@@ -95,21 +103,23 @@ int open_listeners(const Options& options, Server& server) noexcept {
     std::ranges::fill(text, '\0');
     listener->local_address().format(std::span(text, sizeof text - 1));
     if (auto added = server.add(std::move(*listener)); !added) return failed("cannot listen on", text, added.error());
-    fprintf(stderr, "coird: listening on %s\n", text);
+    ready.size += static_cast<std::size_t>(
+        snprintf(ready.text + ready.size, sizeof ready.text - ready.size, "coird: listening on %s\n", text));
   }
   return 0;
 }
 
-// drain waits for the requests in progress; a second signal or the deadline cuts them off.
-int drain(Server& server, coir::Deadline deadline) noexcept {
+// drain waits for the requests in progress; a second signal or the deadline cuts them off. Returns how many connections
+// that were.
+std::size_t drain(Server& server, coir::Deadline deadline) noexcept {
   server.begin_stop();
   while (!server.stopped()) {
     const coir::Deadline next = std::min(deadline, coir::Deadline::after(20ms));
     const auto signal = coir::wait_signal({SIGTERM, SIGINT}, next);
     if (!signal && signal.error() == coir::ErrorCode::timed_out && !deadline.passed()) continue;
-    fprintf(stderr, "coird: %zu connections cut off\n", server.gauges().open);
+    const std::size_t open = server.gauges().open;
     coir::shutdown();
-    return 1;
+    return open;
   }
   return 0;
 }
@@ -117,6 +127,9 @@ int drain(Server& server, coir::Deadline deadline) noexcept {
 int serve(Options& options) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
+  // Before the line that says it is ready, so that no signal after it is lost.
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
+    return failed("cannot catch", "signals", caught.error());
   fit_descriptors(options);
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
@@ -130,15 +143,24 @@ int serve(Options& options) noexcept {
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));
-  return coir::run([&] {
-    // Before the line that says it is ready, so that no signal after it is lost.
-    if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
-      return failed("cannot catch", "signals", caught.error());
-    if (const int status = open_listeners(options, *daemon.server); status != 0) return status;
-    if (auto started = daemon.server->start(); !started) return failed("cannot start", "the server", started.error());
+  Announcement ready;
+  if (const int status = open_listeners(options, *daemon.server, ready); status != 0) return status;
+
+  coir::Error start_error{};
+  std::size_t cut_off = 0;
+  const int status = coir::run([&] {
+    if (auto started = daemon.server->start(); !started) {
+      start_error = started.error();
+      return 1;
+    }
+    static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
     static_cast<void>(coir::wait_signal({SIGTERM, SIGINT}));
-    return drain(*daemon.server, coir::Deadline::after(options.drain_timeout));
+    cut_off = drain(*daemon.server, coir::Deadline::after(options.drain_timeout));
+    return cut_off == 0 ? 0 : 1;
   });
+  if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);
+  if (cut_off != 0) fprintf(stderr, "coird: %zu connections cut off\n", cut_off);
+  return status;
 }
 
 }  // namespace

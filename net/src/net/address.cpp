@@ -39,9 +39,9 @@ class TextWriter {
     memcpy(out_.data() + used_, text.data(), text.size());
     used_ += text.size();
   }
-  void add_port(std::uint16_t port) noexcept {
+  void add(unsigned value, int base) noexcept {
     char digits[5];
-    add(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, port).ptr));
+    add(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, value, base).ptr));
   }
   std::string_view text() const noexcept { return fits_ ? std::string_view(out_.data(), used_) : std::string_view(); }
 
@@ -50,6 +50,41 @@ class TextWriter {
   std::size_t used_ = 0;
   bool fits_ = true;
 };
+
+// These two replace inet_ntop, which in musl goes through printf and needs more stack than a small fiber has.
+void add_ipv4(TextWriter& writer, const unsigned char* bytes) noexcept {
+  for (int i = 0; i < 4; ++i) {
+    if (i != 0) writer.add(".");
+    writer.add(bytes[i], 10);
+  }
+}
+
+// add_ipv6 writes the canonical form (RFC 5952): lower case, the longest run of zero groups as "::", the first of
+// equals.
+void add_ipv6(TextWriter& writer, const unsigned char* bytes) noexcept {
+  constexpr int kGroups = 8;
+  unsigned groups[kGroups];
+  int start = kGroups, length = 1, run = 0;
+  for (int i = 0; i < kGroups; ++i) {
+    groups[i] = static_cast<unsigned>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+    run = groups[i] == 0 ? run + 1 : 0;
+    if (run > length) {
+      length = run;
+      start = i + 1 - run;
+    }
+  }
+  const bool mapped = start == 0 && length == 5 && groups[5] == 0xffff;
+  for (int i = 0; i < kGroups; ++i) {
+    if (i == start) {
+      writer.add("::");
+      i += length - 1;
+      continue;
+    }
+    if (i != 0 && i != start + length) writer.add(":");
+    if (mapped && i == 6) return add_ipv4(writer, bytes + 12);
+    writer.add(groups[i], 16);
+  }
+}
 
 }  // namespace
 
@@ -169,18 +204,17 @@ std::string_view Address::format(std::span<char> out) const noexcept {
     }
     return writer.text();
   }
-  char text[INET6_ADDRSTRLEN] = "";
   if (any_) {
     writer.add("*");
   } else if (family_ == Family::ipv4) {
-    writer.add(inet_ntop(AF_INET, storage_ + offsetof(sockaddr_in, sin_addr), text, sizeof text));
+    add_ipv4(writer, storage_ + offsetof(sockaddr_in, sin_addr));
   } else {
     writer.add("[");
-    writer.add(inet_ntop(AF_INET6, storage_ + offsetof(sockaddr_in6, sin6_addr), text, sizeof text));
+    add_ipv6(writer, storage_ + offsetof(sockaddr_in6, sin6_addr));
     writer.add("]");
   }
   writer.add(":");
-  writer.add_port(port());
+  writer.add(port(), 10);
   return writer.text();
 }
 
