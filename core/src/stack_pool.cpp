@@ -1,5 +1,6 @@
 #include "stack_pool.h"
 
+#include <coir/ledger.h>
 #include <coir/port/memory.h>
 
 #include "board.h"
@@ -24,7 +25,7 @@ bool StackArena::reserve() noexcept {
     const std::size_t bitmap = (std::size_t{capacity_} + 63) / 64 * sizeof(std::uint64_t);
     base_ = static_cast<char*>(port::reserve(slots + bitmap));
     if (base_ != nullptr) {
-      cold_ = reinterpret_cast<std::uint64_t*>(base_ + slots);
+      cold_ = reinterpret_cast<Atomic<std::uint64_t>*>(base_ + slots);
       return true;
     }
   }
@@ -34,39 +35,40 @@ bool StackArena::reserve() noexcept {
 void StackArena::empty() noexcept {
   const std::uint32_t used = used_.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < used; ++i) port::give_back(slot(i) + kGuardBytes, stack_bytes_);
-  for (std::uint32_t i = 0; i < used; i += 64) cold_[i / 64] = 0;
+  account::stacks.refund(std::size_t{used - cold_count_} * stack_bytes_);
+  for (std::uint32_t i = 0; i < used; i += 64) cold_[i / 64].store(0, std::memory_order_relaxed);
   used_.store(0, std::memory_order_relaxed);
   cold_count_ = cold_hint_ = 0;
 }
 
 FiberControl* StackArena::acquire(Error& error) noexcept {
   Locked hold(lock_);
-  if (cold_count_ > 0) {
-    while (cold_[cold_hint_] == 0) ++cold_hint_;
-    const auto bit = static_cast<std::uint32_t>(__builtin_ctzll(cold_[cold_hint_]));
-    cold_[cold_hint_] &= cold_[cold_hint_] - 1;
-    --cold_count_;
-    const std::uint32_t index = cold_hint_ * 64 + bit;
-    FiberControl* control = control_of(index);
-    control->stack_class = stack_class_;
-    control->guarded = is_guarded(index);
-    return control;
-  }
   if (base_ == nullptr && !reserve()) {
     error = {ErrorCode::no_memory};
     return nullptr;
   }
-  const std::uint32_t index = used_.load(std::memory_order_relaxed);
-  if (index == capacity_) {
+  const std::uint32_t used = used_.load(std::memory_order_relaxed);
+  if ((cold_count_ == 0 && used == capacity_) || !account::stacks.charge(stack_bytes_)) {
     error = {ErrorCode::limit};
     return nullptr;
   }
+  const bool fresh = cold_count_ == 0;
+  const std::uint32_t index = fresh ? used : take_cold();
   FiberControl* control = control_of(index);
   control->stack_class = stack_class_;
   control->guarded = index < armed_ ? is_guarded(index) : arm_guard(index);
   // release pairs with the acquire in for_each: the slot's first fields are there before it is visited.
-  used_.store(index + 1, std::memory_order_release);
+  if (fresh) used_.store(index + 1, std::memory_order_release);
   return control;
+}
+
+// take_cold is the lowest cold slot; there is one.
+std::uint32_t StackArena::take_cold() noexcept {
+  while (cold_[cold_hint_].load(std::memory_order_relaxed) == 0) ++cold_hint_;
+  const std::uint64_t word = cold_[cold_hint_].load(std::memory_order_relaxed);
+  cold_[cold_hint_].store(word & (word - 1), std::memory_order_relaxed);
+  --cold_count_;
+  return cold_hint_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
 }
 
 // arm_guard protects a slot when it is used for the first time; its guard stays for good.
@@ -103,7 +105,8 @@ void StackArena::cool(FiberControl* control) noexcept {
   const auto index = static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
   Locked hold(lock_);
   port::give_back(slot(index) + kGuardBytes, stack_bytes_);
-  cold_[index / 64] |= std::uint64_t{1} << (index % 64);
+  account::stacks.refund(stack_bytes_);
+  cold_[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_relaxed);
   if (cold_count_ == 0 || index / 64 < cold_hint_) cold_hint_ = index / 64;
   ++cold_count_;
 }

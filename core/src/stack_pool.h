@@ -34,10 +34,11 @@ class StackArena {
   // empty forgets all slots and gives their pages back, at the end of a run.
   void empty() noexcept;
 
-  // acquire returns a slot's control block, or nullptr with `error` set to limit or no_memory.
+  // acquire returns a slot's control block and charges its stack to account::stacks, or returns nullptr with `error` set to
+  // limit (the capacity or the ledger) or no_memory.
   FiberControl* acquire(Error& error) noexcept;
 
-  // cool gives the pages of a slot back and keeps it for a later acquire.
+  // cool gives the pages of a slot back, refunds them and keeps the slot for a later acquire.
   void cool(FiberControl* control) noexcept;
 
   // contains tells whether `address` lies in a slot's guard page or stack, and whose.
@@ -48,7 +49,7 @@ class StackArena {
   void for_each(Visit&& visit) const {
     const std::uint32_t used = used_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < used; ++i) {
-      if ((cold_[i / 64] >> (i % 64) & 1) == 0) visit(*control_of(i));
+      if ((cold_[i / 64].load(std::memory_order_relaxed) >> (i % 64) & 1) == 0) visit(*control_of(i));
     }
   }
 
@@ -65,6 +66,7 @@ class StackArena {
  private:
   bool reserve() noexcept;
   bool arm_guard(std::uint32_t index) noexcept;
+  std::uint32_t take_cold() noexcept;
   char* slot(std::uint32_t index) const noexcept { return base_ + std::size_t{index} * stride_; }
   FiberControl* control_of(std::uint32_t index) const noexcept {
     return reinterpret_cast<FiberControl*>(slot(index) + stride_) - 1;
@@ -86,7 +88,7 @@ class StackArena {
   std::uint32_t first_unguarded_ = 0;
   bool group_guards_ = true;           // false once the kernel refuses even those
   std::size_t guard_mappings_ = 0;  // how many more mprotect guards this arena may spend
-  std::uint64_t* cold_ = nullptr;   // one bit a slot, behind the slots in the same reservation
+  Atomic<std::uint64_t>* cold_ = nullptr;   // one bit a slot, behind the slots in the same reservation
   std::uint32_t cold_count_ = 0;
   std::uint32_t cold_hint_ = 0;     // no word before it has a bit set
 };
