@@ -13,9 +13,11 @@ if(COIR_SINGLE_WORKER)
 endif()
 
 add_library(coir_build INTERFACE)
+# (Options are structs of which a caller names the fields that matter: {.name = "reader"}.)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+    -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 
 # Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
