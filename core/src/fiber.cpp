@@ -12,7 +12,8 @@ namespace coir {
 
 namespace {
 
-// await_done waits out the few instructions between a fiber's last claim and the switch off its stack, on another worker.
+// await_done waits out the few instructions between a fiber's last claim and the switch off its stack, on another
+// worker.
 void await_done(const FiberControl* fiber) noexcept {
   for (int spins = 0; fiber->join.load(std::memory_order_acquire) != FiberControl::kDone; ++spins) {
     if (spins < 128) {
@@ -28,15 +29,17 @@ bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
   fiber->joiner = joiner;
   std::uint32_t open = FiberControl::kOpen;
   // release publishes `joiner` to end_fiber.
-  return fiber->join.compare_exchange_strong(open, FiberControl::kWaiting, std::memory_order_acq_rel, std::memory_order_acquire);
+  return fiber->join.compare_exchange_strong(open, FiberControl::kWaiting, std::memory_order_acq_rel,
+                                             std::memory_order_acquire);
 }
 
 // end_fiber is the last thing that runs on a fiber's stack.
 //
 // join:   kOpen    -> kLocked -> kDone       nobody waits yet; the stack stays until the handle asks
-//         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a fiber
-//         kDetached                          the stack goes back to the pool
-// kDone is set from the far side of the switch, when nobody stands on the stack any more. Who meets kLocked waits for it.
+//         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a
+//         fiber kDetached                          the stack goes back to the pool
+// kDone is set from the far side of the switch, when nobody stands on the stack any more. Who meets kLocked waits for
+// it.
 [[noreturn]] void end_fiber(FiberControl* self) noexcept {
   std::uint32_t join = self->join.load(std::memory_order_acquire);
   for (;;) {
@@ -44,7 +47,9 @@ bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
       if (self->drop != nullptr) self->drop(self->storage);
       Worker::leave(self, Commit::ended, nullptr);
     }
-    if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel, std::memory_order_acquire)) break;
+    if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
+                                         std::memory_order_acquire))
+      break;
   }
   FiberControl* heir = nullptr;
   if (join == FiberControl::kWaiting) {
@@ -71,7 +76,9 @@ void fiber_main(void* message, void* argument) noexcept {
 }
 
 // class_for is the smallest class of at least `bytes`, or kStackClassCount and above for what none can hold.
-std::size_t class_for(std::size_t bytes) noexcept { return static_cast<std::size_t>(std::bit_width((bytes - 1) >> 13)); }
+std::size_t class_for(std::size_t bytes) noexcept {
+  return static_cast<std::size_t>(std::bit_width((bytes - 1) >> 13));
+}
 static_assert(nominal_stack_bytes(0) == std::size_t{1} << 13);
 
 struct Identity {
@@ -125,7 +132,8 @@ namespace detail {
 Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
                std::source_location where) noexcept {
   Worker* const worker = this_worker();
-  if (worker == nullptr) [[unlikely]] return prepare_outside(options, bytes, run, drop, where);
+  if (worker == nullptr) [[unlikely]]
+    return prepare_outside(options, bytes, run, drop, where);
   Scheduler& scheduler = worker->scheduler();
   const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler.default_stack());
   if (stack_class >= kStackClassCount || bytes > nominal_stack_bytes(stack_class) / 2) [[unlikely]] {
@@ -133,11 +141,13 @@ Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*
   }
   Error error{};
   FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
-  if (control == nullptr) [[unlikely]] return Launch::failed(error.code);
+  if (control == nullptr) [[unlikely]]
+    return Launch::failed(error.code);
   const FiberControl* const parent = worker->current();
   const std::uint64_t id = worker->next_id();
   bump(worker->counters.spawned);
-  lay_out(control, {.id = id, .parent_id = parent != nullptr ? parent->id.load(std::memory_order_relaxed) : 0, .worker = worker},
+  lay_out(control,
+          {.id = id, .parent_id = parent != nullptr ? parent->id.load(std::memory_order_relaxed) : 0, .worker = worker},
           options, bytes, run, drop, where);
   return {control, id};
 }
@@ -147,7 +157,8 @@ void launch(FiberControl* control) noexcept {
   Worker* const worker = this_worker();
   if (worker == nullptr) return Scheduler::current()->inject(control);
   Scheduler& scheduler = worker->scheduler();
-  if (scheduler.migrate()) [[unlikely]] return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
+  if (scheduler.migrate()) [[unlikely]]
+    return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
   worker->push(control);
   scheduler.notify();
 }
@@ -159,8 +170,8 @@ std::expected<void, Error> FiberRef::cancel() const noexcept {
   std::uint64_t seen = control_->cancelled_id.load(std::memory_order_seq_cst);
   do {
     if (control_->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});
-    // seq_cst pairs with Waiter::commit. A mark that meets another fiber, for this one has just ended, bears the wrong id and
-    // means nothing there.
+    // seq_cst pairs with Waiter::commit. A mark that meets another fiber, for this one has just ended, bears the wrong
+    // id and means nothing there.
   } while (seen != id_ && !control_->cancelled_id.compare_exchange_weak(seen, id_, std::memory_order_seq_cst));
   if (control_->claim_ticket(WakeReason::cancelled, id_) == Waiter::Claim::parked) control_->wake();
   return {};
@@ -172,7 +183,9 @@ bool FiberRef::alive() const noexcept {
   return join != FiberControl::kLocked && join != FiberControl::kDone;
 }
 
-bool Fiber::done() const noexcept { return control_ != nullptr && !alive(); }
+bool Fiber::done() const noexcept {
+  return control_ != nullptr && !alive();
+}
 
 std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
   FiberControl* const fiber = control_;
@@ -193,8 +206,9 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
       if (open_to_waiting(fiber, &thread)) reason = thread.park(deadline);
     }
     std::uint32_t waiting = FiberControl::kWaiting;
-    if (reason != WakeReason::joined && fiber->join.compare_exchange_strong(waiting, FiberControl::kOpen, std::memory_order_acq_rel,
-                                                                            std::memory_order_acquire)) {
+    if (reason != WakeReason::joined &&
+        fiber->join.compare_exchange_strong(waiting, FiberControl::kOpen, std::memory_order_acq_rel,
+                                            std::memory_order_acquire)) {
       return std::unexpected(error_of(reason));
     }
   }
@@ -217,7 +231,8 @@ void Fiber::detach() noexcept {
     return;
   }
   std::uint32_t join = FiberControl::kOpen;
-  if (fiber->join.compare_exchange_strong(join, FiberControl::kDetached, std::memory_order_acq_rel, std::memory_order_acquire)) {
+  if (fiber->join.compare_exchange_strong(join, FiberControl::kDetached, std::memory_order_acq_rel,
+                                          std::memory_order_acquire)) {
     control_ = nullptr;
     id_ = 0;
     return;
@@ -227,7 +242,9 @@ void Fiber::detach() noexcept {
   release();
 }
 
-void* Fiber::storage() const noexcept { return control_->storage; }
+void* Fiber::storage() const noexcept {
+  return control_->storage;
+}
 
 // release hands an ended fiber's stack to the pool of whoever joined it.
 void Fiber::release() noexcept {
@@ -257,13 +274,16 @@ void yield() noexcept {
   }
 }
 
-std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept { return sleep_until(Deadline::after(span)); }
+std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
+  return sleep_until(Deadline::after(span));
+}
 
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (deadline.is_never()) return std::unexpected(Error{ErrorCode::invalid});
-    const timespec until{.tv_sec = static_cast<time_t>(deadline.ns() / 1'000'000'000), .tv_nsec = static_cast<long>(deadline.ns() % 1'000'000'000)};
+    const timespec until{.tv_sec = static_cast<time_t>(deadline.ns() / 1'000'000'000),
+                         .tv_nsec = static_cast<long>(deadline.ns() % 1'000'000'000)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
     }
     return {};

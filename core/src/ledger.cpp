@@ -16,7 +16,8 @@ constinit Account stacks("stacks");
 }  // namespace account
 
 bool Account::charge(std::size_t bytes) noexcept {
-  if (!entered_.load(std::memory_order_relaxed)) [[unlikely]] enter();
+  if (!entered_.load(std::memory_order_relaxed)) [[unlikely]]
+    enter();
   if (!take(bytes)) return false;
   if (!g_total.take(bytes)) [[unlikely]] {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -49,8 +50,8 @@ bool Account::take(std::size_t bytes) noexcept {
   return true;
 }
 
-// raise_high follows a charge that stands. The figure never shows more than the ceiling: a charge that is about to be refused by
-// another thread is left out.
+// raise_high follows a charge that stands. The figure never shows more than the ceiling: a charge that is about to be
+// refused by another thread is left out.
 void Account::raise_high() noexcept {
   const std::size_t used = used_.load(std::memory_order_relaxed);
   const std::size_t ceiling = ceiling_.load(std::memory_order_relaxed);
@@ -70,9 +71,13 @@ void Account::enter() noexcept {
   } while (!g_first.compare_exchange_weak(first, this, std::memory_order_release, std::memory_order_relaxed));
 }
 
-Account& Ledger::total() noexcept { return g_total; }
+Account& Ledger::total() noexcept {
+  return g_total;
+}
 
-const Account* Ledger::accounts() noexcept { return g_first.load(std::memory_order_acquire); }
+const Account* Ledger::accounts() noexcept {
+  return g_first.load(std::memory_order_acquire);
+}
 
 Account* Ledger::find(const char* name) noexcept {
   for (Account* account = g_first.load(std::memory_order_acquire); account != nullptr;

@@ -43,7 +43,12 @@ class Line {
 
 void write_overflow(const FiberControl& fiber) noexcept {
   Line line;
-  line.text("coir: fiber ").text(fiber.name).text(" (spawned at ").text(fiber.where.file_name()).text(":").number(fiber.where.line());
+  line.text("coir: fiber ")
+      .text(fiber.name)
+      .text(" (spawned at ")
+      .text(fiber.where.file_name())
+      .text(":")
+      .number(fiber.where.line());
   line.text(") overflowed its ").number(nominal_stack_bytes(fiber.stack_class) / 1024).text(" KB stack\n");
   line.send();
 }

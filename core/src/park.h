@@ -23,20 +23,25 @@ inline bool is_cancelled(const FiberControl* fiber) noexcept {
   return fiber->cancelled() || fiber->worker->scheduler().cancelling();
 }
 
-inline void arm(FiberControl* fiber) noexcept { fiber->arm(fiber->id.load(std::memory_order_relaxed)); }
+inline void arm(FiberControl* fiber) noexcept {
+  fiber->arm(fiber->id.load(std::memory_order_relaxed));
+}
 
-// DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it meets this
-// wait or none.
+// DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it
+// meets this wait or none.
 struct DeadlineTimer : Timer {
   explicit DeadlineTimer(FiberControl* owner) noexcept : Timer(&fired), fiber(owner) {}
-  static void fired(Timer& timer) noexcept { static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out); }
+  static void fired(Timer& timer) noexcept {
+    static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out);
+  }
 
   FiberControl* fiber;
 };
 
-// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation wakes it.
-// The caller then takes itself out of the sources that did not win.
-[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline) noexcept {
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation
+// wakes it. The caller then takes itself out of the sources that did not win.
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
+                                              Deadline deadline) noexcept {
   self->wait_kind = kind;
   self->wait_object = object;
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);

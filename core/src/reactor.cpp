@@ -49,8 +49,8 @@ void Reactor::dispatch() noexcept {
   pending_ = 0;
 }
 
-// signal delivers an edge. A hang-up leaves the word ready even when it woke somebody: its edge does not come again, and the
-// one that was woken may be content with the bytes that came with it.
+// signal delivers an edge. A hang-up leaves the word ready even when it woke somebody: its edge does not come again,
+// and the one that was woken may be content with the bytes that came with it.
 void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   const Word leave = hung_up ? kReady : kEmpty;
   Word seen = word.load(std::memory_order_acquire);
@@ -75,12 +75,13 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   }
 }
 
-// take_waiter claims the waiter that was seen in the word and leaves `leave` there. The owner cannot get past detach while
-// kLock is set, so that the claim meets this wait or none. A waiter that something else woke has lost interest; the edge then
-// stays in the word. False: the word has changed.
+// take_waiter claims the waiter that was seen in the word and leaves `leave` there. The owner cannot get past detach
+// while kLock is set, so that the claim meets this wait or none. A waiter that something else woke has lost interest;
+// the edge then stays in the word. False: the word has changed.
 bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept {
   Word expected = seen;
-  if (!word.compare_exchange_strong(expected, seen | kLock, std::memory_order_acq_rel, std::memory_order_relaxed)) return false;
+  if (!word.compare_exchange_strong(expected, seen | kLock, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return false;
   auto* waiter = reinterpret_cast<Waiter*>(seen);
   const Waiter::Claim won = waiter->claim(reason);
   // release pairs with the acquire in detach and attach.
@@ -91,7 +92,8 @@ bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word
 
 std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& waiter) noexcept {
   Entry* const at = entry(fd);
-  if (at == nullptr) return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
+  if (at == nullptr)
+    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
   Atomic<Word>& word = at->word[static_cast<int>(direction)];
   Word seen = word.load(std::memory_order_acquire);
   for (;;) {
@@ -99,7 +101,9 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
       if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
     } else if (seen == kEmpty) {
       // release pairs with the acquire in signal: the event finds an armed waiter.
-      if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel, std::memory_order_acquire)) break;
+      if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+        break;
     } else if ((seen & kLock) != 0) {
       Spinlock::relax();
       seen = word.load(std::memory_order_acquire);
@@ -128,13 +132,15 @@ void Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
 
 std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {
   Entry* const at = entry(fd);
-  if (at == nullptr) return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
+  if (at == nullptr)
+    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
   dormant.fd = fd;
   Atomic<Word>& word = at->word[static_cast<int>(Direction::readable)];
   Word seen = kEmpty;
   if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&dormant) | kSleep, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
-    if (seen == kReady) word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_relaxed);
+    if (seen == kReady)
+      word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_relaxed);
     return std::unexpected(Error{ErrorCode::busy});
   }
   // From here on the record may be awake already: only the table is touched.
@@ -146,8 +152,8 @@ bool Reactor::detach(int fd, Dormant& dormant) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr) return false;
   Word seen = reinterpret_cast<Word>(&dormant) | kSleep;
-  return at->word[static_cast<int>(Direction::readable)].compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel,
-                                                                                 std::memory_order_acquire);
+  return at->word[static_cast<int>(Direction::readable)].compare_exchange_strong(
+      seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 void Reactor::forget(int fd) noexcept {
@@ -175,7 +181,9 @@ void Reactor::forget(int fd) noexcept {
   }
 }
 
-void Reactor::poll(std::int64_t timeout_ns) noexcept { pending_ = poller_.wait(events_, timeout_ns, collect, this); }
+void Reactor::poll(std::int64_t timeout_ns) noexcept {
+  pending_ = poller_.wait(events_, timeout_ns, collect, this);
+}
 
 Reactor::Entry* Reactor::entry(int fd) noexcept {
   return fd >= 0 && static_cast<std::size_t>(fd) < max_fds_ ? &entries_[fd] : nullptr;
@@ -194,7 +202,8 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   }
   registered_.fetch_add(1, std::memory_order_relaxed);
   int highest = highest_fd_.load(std::memory_order_relaxed);
-  while (highest < fd && !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  while (highest < fd &&
+         !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
   if (kManyWorkers && fell_back()) poller_.interrupt();
   return {};

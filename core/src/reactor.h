@@ -21,11 +21,12 @@ namespace coir {
 //   Waiter* | kLock   the waiter is being claimed; who sees the bit spins until it is gone
 //   Dormant* | kSleep a record that wants its wake called
 //
-// The word is changed by CAS alone. A claim happens only under kLock, and a waiter that leaves for another reason takes itself
-// out with the same CAS, so that no claim reaches a later wait.
+// The word is changed by CAS alone. A claim happens only under kLock, and a waiter that leaves for another reason takes
+// itself out with the same CAS, so that no claim reaches a later wait.
 class Reactor {
  public:
-  // open reserves the table for `max_fds` descriptors (touched page by page) and opens the poller. Returns 0 or an errno.
+  // open reserves the table for `max_fds` descriptors (touched page by page) and opens the poller. Returns 0 or an
+  // errno.
   int open(std::size_t max_fds, bool want_ppoll) noexcept;
   void close() noexcept;
 
@@ -42,7 +43,8 @@ class Reactor {
   // forget wakes fd's waiters with `closed` before the descriptor is closed.
   void forget(int fd) noexcept;
 
-  // poll waits for events; dispatch hands them out on the calling worker. One worker at a time polls and then dispatches.
+  // poll waits for events; dispatch hands them out on the calling worker. One worker at a time polls and then
+  // dispatches.
   void poll(std::int64_t timeout_ns) noexcept;
   void dispatch() noexcept;
   void interrupt() noexcept { poller_.interrupt(); }
@@ -56,7 +58,7 @@ class Reactor {
 
   struct Entry {
     Atomic<Word> word[2];
-    Atomic<std::uint32_t> tag;     // counts the descriptors that had this number; stale events carry an old one
+    Atomic<std::uint32_t> tag;  // counts the descriptors that had this number; stale events carry an old one
     Atomic<std::uint32_t> registered;
   };
 

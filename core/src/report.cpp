@@ -49,8 +49,10 @@ void write_fiber(const FiberControl& fiber, int fd) noexcept {
   char line[320];
   const int length = snprintf(line, sizeof line, "coir:   fiber %llu \"%s\" %s%s; spawned at %s:%u\n",
                               static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)), fiber.name,
-                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, fiber.where.file_name(), fiber.where.line());
-  const auto bytes = static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1;
+                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, fiber.where.file_name(),
+                              fiber.where.line());
+  const auto bytes =
+      static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1;
   [[maybe_unused]] const ssize_t n = write(fd, line, bytes);
 }
 
@@ -64,7 +66,8 @@ void write_fibers(const Scheduler& scheduler, int fd) noexcept {
 }  // namespace
 
 void report_deadlock(const Scheduler& scheduler) noexcept {
-  fprintf(stderr, "coir: deadlock: nothing is runnable, no timer is armed and no descriptor is waited on; %lld parked:\n",
+  fprintf(stderr,
+          "coir: deadlock: nothing is runnable, no timer is armed and no descriptor is waited on; %lld parked:\n",
           static_cast<long long>(scheduler.alive()));
   write_fibers(scheduler, STDERR_FILENO);
 }

@@ -87,12 +87,12 @@ class RunQueue {
   FiberList list_;
 };
 #else
-// RunQueue is a bounded ring with one owner and many thieves, after the run queue of Go's scheduler (runtime/proc.go, runqput,
-// runqget, runqgrab). The owner pushes at the tail and takes from the head, so that yield is round-robin; a thief takes half
-// from the head; what does not fit goes to the overflow inbox.
+// RunQueue is a bounded ring with one owner and many thieves, after the run queue of Go's scheduler (runtime/proc.go,
+// runqput, runqget, runqgrab). The owner pushes at the tail and takes from the head, so that yield is round-robin; a
+// thief takes half from the head; what does not fit goes to the overflow inbox.
 //
-// Invariant: slots in [head, tail) hold fibers; only the owner writes tail and slots; whoever moves head by CAS owns what it
-// passed. head and tail run freely and wrap.
+// Invariant: slots in [head, tail) hold fibers; only the owner writes tail and slots; whoever moves head by CAS owns
+// what it passed. head and tail run freely and wrap.
 class RunQueue {
  public:
   // push appends. Owner only.
@@ -100,7 +100,8 @@ class RunQueue {
     const std::uint32_t tail = tail_.load(std::memory_order_relaxed);
     // acquire pairs with the thieves' CAS: a slot is overwritten only after the thief has read it.
     const std::uint32_t head = head_.load(std::memory_order_acquire);
-    if (tail - head == kSlots) [[unlikely]] return spill(fiber, overflow);
+    if (tail - head == kSlots) [[unlikely]]
+      return spill(fiber, overflow);
     slots_[tail % kSlots].store(fiber, std::memory_order_relaxed);
     // release pairs with the acquire of tail in steal_into.
     tail_.store(tail + 1, std::memory_order_release);
@@ -112,12 +113,13 @@ class RunQueue {
     for (;;) {
       if (head == tail_.load(std::memory_order_relaxed)) return nullptr;
       FiberControl* fiber = slots_[head % kSlots].load(std::memory_order_relaxed);
-      if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel, std::memory_order_acquire)) return fiber;
+      if (head_.compare_exchange_weak(head, head + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        return fiber;
     }
   }
 
-  // steal_into moves half of this queue, rounded up, to `thief`, which is empty and whose owner calls. Returns one of them, to
-  // be run at once, or nullptr.
+  // steal_into moves half of this queue, rounded up, to `thief`, which is empty and whose owner calls. Returns one of
+  // them, to be run at once, or nullptr.
   FiberControl* steal_into(RunQueue& thief) noexcept {
     const std::uint32_t thief_tail = thief.tail_.load(std::memory_order_relaxed);
     std::uint32_t head = head_.load(std::memory_order_acquire);
@@ -155,9 +157,7 @@ class RunQueue {
     return fiber;
   }
 
-  bool empty() const noexcept {
-    return head_.load(std::memory_order_seq_cst) == tail_.load(std::memory_order_seq_cst);
-  }
+  bool empty() const noexcept { return head_.load(std::memory_order_seq_cst) == tail_.load(std::memory_order_seq_cst); }
 
  private:
   static constexpr std::uint32_t kSlots = 256;

@@ -19,7 +19,8 @@ namespace coir {
 
 namespace {
 
-// read_environment reads a whole number. Unset leaves `value` alone; anything else but `from`..`to` is reported in one line.
+// read_environment reads a whole number. Unset leaves `value` alone; anything else but `from`..`to` is reported in one
+// line.
 bool read_environment(const char* name, std::uint64_t from, std::uint64_t to, std::uint64_t& value) noexcept {
   const char* text = getenv(name);
   if (text == nullptr) return true;
@@ -27,8 +28,8 @@ bool read_environment(const char* name, std::uint64_t from, std::uint64_t to, st
   std::uint64_t number = 0;
   const auto parsed = std::from_chars(text, end, number);
   if (text == end || parsed.ec != std::errc{} || parsed.ptr != end || number < from || number > to) {
-    fprintf(stderr, "coir: %s=%s: not a whole number from %llu to %llu\n", name, text, static_cast<unsigned long long>(from),
-            static_cast<unsigned long long>(to));
+    fprintf(stderr, "coir: %s=%s: not a whole number from %llu to %llu\n", name, text,
+            static_cast<unsigned long long>(from), static_cast<unsigned long long>(to));
     return false;
   }
   value = number;
@@ -60,7 +61,8 @@ std::expected<void, Error> run_erased(const RunOptions& asked, void (*body)(void
   if (options.workers != 0) workers = std::min(options.workers, most);
   if (options.seed == 0) options.seed = seed;
   if (options.seed != 0) workers = 1;
-  const std::size_t stack = options.default_stack != 0 ? options.default_stack : static_cast<std::size_t>(stack_kb) * 1024;
+  const std::size_t stack =
+      options.default_stack != 0 ? options.default_stack : static_cast<std::size_t>(stack_kb) * 1024;
 
   if (port::shadow_stack_active()) return std::unexpected(Error{ErrorCode::unsupported});
   void* const place = port::reserve(sizeof(Scheduler));

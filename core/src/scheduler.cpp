@@ -22,7 +22,8 @@ constinit std::atomic<std::uint64_t> g_next_block{0};
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
 
-// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked instruction.
+// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
+// instruction.
 void full_fence() noexcept {
 #if defined(COIR_TSAN)
   static std::atomic<int> word{0};
@@ -42,11 +43,16 @@ std::size_t fd_table_size() noexcept {
 
 Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
 
-Scheduler* Scheduler::current() noexcept { return g_scheduler.load(std::memory_order_acquire); }
+Scheduler* Scheduler::current() noexcept {
+  return g_scheduler.load(std::memory_order_acquire);
+}
 
-std::uint64_t Scheduler::id_block() noexcept { return g_next_block.fetch_add(1, std::memory_order_relaxed) * kIdBlock + 1; }
+std::uint64_t Scheduler::id_block() noexcept {
+  return g_next_block.fetch_add(1, std::memory_order_relaxed) * kIdBlock + 1;
+}
 
-std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers, std::size_t default_stack) noexcept {
+std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers,
+                                            std::size_t default_stack) noexcept {
   Scheduler* none = nullptr;
   if (!g_scheduler.compare_exchange_strong(none, this)) return std::unexpected(Error{ErrorCode::busy});
   migrate_ = options.migrate && workers > 1;
@@ -150,15 +156,16 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
   }
 }
 
-// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after it has
-// set its bit.
+// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
+// it has set its bit.
 void Scheduler::wake_one() noexcept {
   std::uint32_t none = 0;
   if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
   std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
   while (idle != 0) {
     const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
-    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst)) return rouse(lowest % 32, lowest >= 32);
+    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+      return rouse(lowest % 32, lowest >= 32);
   }
   searching_.fetch_sub(1, std::memory_order_seq_cst);
 }
@@ -186,11 +193,12 @@ bool Scheduler::any_work() const noexcept {
   return false;
 }
 
-// settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for good.
+// settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for
+// good.
 //
-// Invariant: it is called with every idle bit set and all queues seen empty after that. A worker clears its bit before it takes
-// work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside comes in, which
-// they count as waited for.
+// Invariant: it is called with every idle bit set and all queues seen empty after that. A worker clears its bit before
+// it takes work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside
+// comes in, which they count as waited for.
 void Scheduler::settle() noexcept {
   if (waits_outside() != 0) return;
   if (alive() != 0 && !deadlocked_) {

@@ -13,10 +13,11 @@ namespace coir {
 
 // Scheduler is one run of the runtime: its workers and what they share.
 //
-// Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high half). Who
-// pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full fence between, one of
-// them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_` counts workers that are on their
-// way to look: while there is one, nobody else is woken; the last one to find work wakes the next.
+// Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high
+// half). Who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full
+// fence between, one of them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_`
+// counts workers that are on their way to look: while there is one, nobody else is woken; the last one to find work
+// wakes the next.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -71,7 +72,9 @@ class Scheduler {
   friend class Worker;
 
   // Idle bits.
-  static constexpr std::uint64_t bit(std::uint32_t index, bool polling) { return std::uint64_t{1} << (index + (polling ? 32 : 0)); }
+  static constexpr std::uint64_t bit(std::uint32_t index, bool polling) {
+    return std::uint64_t{1} << (index + (polling ? 32 : 0));
+  }
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
@@ -109,10 +112,12 @@ void remove_signal_stack(void* stack) noexcept;
 
 // check_canary looks at the word below the stack of a fiber without a guard of its own.
 inline void check_canary(FiberControl* fiber) noexcept {
-  if (fiber->guarded) [[likely]] return;
+  if (fiber->guarded) [[likely]]
+    return;
   const std::size_t bytes = nominal_stack_bytes(fiber->stack_class) * kStackInflation;
   const auto* canary = reinterpret_cast<const std::uint64_t*>(StackArena::low_end(fiber, bytes)) - 2;
-  if ((canary[0] | canary[1]) != 0) [[unlikely]] report_overflow(*fiber);
+  if ((canary[0] | canary[1]) != 0) [[unlikely]]
+    report_overflow(*fiber);
 }
 
 }  // namespace coir

@@ -102,7 +102,8 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
 }
 
 void StackArena::cool(FiberControl* control) noexcept {
-  const auto index = static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
+  const auto index =
+      static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
   Locked hold(lock_);
   port::give_back(slot(index) + kGuardBytes, stack_bytes_);
   account::stacks.refund(stack_bytes_);

@@ -18,10 +18,11 @@ enum class GuardMode : std::uint8_t {
   group,    // one guard per group of stacks beyond the share of the map count, and a canary under each
 };
 
-// StackArena holds the stacks of one class: a dense run of slots in one reservation, each a guard page, a stack that grows down
-// and, at the top, the FiberControl. Dense, because stacks spread far apart pay a page table page each.
+// StackArena holds the stacks of one class: a dense run of slots in one reservation, each a guard page, a stack that
+// grows down and, at the top, the FiberControl. Dense, because stacks spread far apart pay a page table page each.
 //
-// Slots are used lowest first. A free slot is cold (its pages are given back and its bit is set) or lies hot in a worker's cache.
+// Slots are used lowest first. A free slot is cold (its pages are given back and its bit is set) or lies hot in a
+// worker's cache.
 class StackArena {
  public:
   static constexpr std::size_t kGuardBytes = 4096;
@@ -34,8 +35,8 @@ class StackArena {
   // empty forgets all slots and gives their pages back, at the end of a run.
   void empty() noexcept;
 
-  // acquire returns a slot's control block and charges its stack to account::stacks, or returns nullptr with `error` set to
-  // limit (the capacity or the ledger) or no_memory.
+  // acquire returns a slot's control block and charges its stack to account::stacks, or returns nullptr with `error`
+  // set to limit (the capacity or the ledger) or no_memory.
   FiberControl* acquire(Error& error) noexcept;
 
   // cool gives the pages of a slot back, refunds them and keeps the slot for a later acquire.
@@ -83,17 +84,18 @@ class StackArena {
   GuardMode mode_ = GuardMode::advice;
   std::uint32_t capacity_ = 0;
   Atomic<std::uint32_t> used_{0};
-  std::uint32_t armed_ = 0;            // slots below it have been through arm_guard
+  std::uint32_t armed_ = 0;  // slots below it have been through arm_guard
   std::uint32_t guarded_ = 0;
   std::uint32_t first_unguarded_ = 0;
-  bool group_guards_ = true;           // false once the kernel refuses even those
-  std::size_t guard_mappings_ = 0;  // how many more mprotect guards this arena may spend
-  Atomic<std::uint64_t>* cold_ = nullptr;   // one bit a slot, behind the slots in the same reservation
+  bool group_guards_ = true;               // false once the kernel refuses even those
+  std::size_t guard_mappings_ = 0;         // how many more mprotect guards this arena may spend
+  Atomic<std::uint64_t>* cold_ = nullptr;  // one bit a slot, behind the slots in the same reservation
   std::uint32_t cold_count_ = 0;
-  std::uint32_t cold_hint_ = 0;     // no word before it has a bit set
+  std::uint32_t cold_hint_ = 0;  // no word before it has a bit set
 };
 
-// StackPool is the four arenas, one pool for the process. Each worker keeps a StackCache before it, so that reuse of a hot stack is a list operation.
+// StackPool is the four arenas, one pool for the process. Each worker keeps a StackCache before it, so that reuse of a
+// hot stack is a list operation.
 class StackPool {
  public:
   void prepare() noexcept;
@@ -116,7 +118,8 @@ class StackCache {
  public:
   FiberControl* acquire(StackPool& pool, std::size_t stack_class, Error& error) noexcept {
     FiberControl* control = hot_[stack_class];
-    if (control == nullptr) [[unlikely]] return pool.arena(stack_class).acquire(error);
+    if (control == nullptr) [[unlikely]]
+      return pool.arena(stack_class).acquire(error);
     hot_[stack_class] = control->next;
     --count_[stack_class];
     return control;
@@ -124,7 +127,8 @@ class StackCache {
 
   void release(StackPool& pool, FiberControl* control) noexcept {
     const std::size_t stack_class = control->stack_class;
-    if (count_[stack_class] >= limit_) [[unlikely]] return pool.arena(stack_class).cool(control);
+    if (count_[stack_class] >= limit_) [[unlikely]]
+      return pool.arena(stack_class).cool(control);
     control->next = hot_[stack_class];
     hot_[stack_class] = control;
     ++count_[stack_class];

@@ -11,13 +11,17 @@ inline void* message_of(FiberControl* fiber, Commit deed) noexcept {
   return reinterpret_cast<char*>(fiber) + static_cast<std::uintptr_t>(deed);
 }
 
-inline void Worker::push(FiberControl* fiber) noexcept { queue_.push(fiber, scheduler_->inbox); }
+inline void Worker::push(FiberControl* fiber) noexcept {
+  queue_.push(fiber, scheduler_->inbox);
+}
 
 // pick is the next fiber in line here; null when there is none or it is time to look around.
 [[gnu::always_inline]] inline FiberControl* Worker::pick() noexcept {
-  if (--turn_ == 0) [[unlikely]] return nullptr;
+  if (--turn_ == 0) [[unlikely]]
+    return nullptr;
   if (woken_.load(std::memory_order_relaxed) != nullptr) {
-    // acquire pairs with the release in push_woken, for thieves too; the exchange decides between the owner and a thief.
+    // acquire pairs with the release in push_woken, for thieves too; the exchange decides between the owner and a
+    // thief.
     FiberControl* fiber = woken_.exchange(nullptr, std::memory_order_acq_rel);
     if (fiber != nullptr) {
       if (jumps_ < kJumpLimit) {
@@ -28,13 +32,16 @@ inline void Worker::push(FiberControl* fiber) noexcept { queue_.push(fiber, sche
     }
   }
   jumps_ = 0;
-  if (seeded_) [[unlikely]] return queue_.take_nth(random() % 8);
+  if (seeded_) [[unlikely]]
+    return queue_.take_nth(random() % 8);
   return queue_.pop();
 }
 
-// switch_from leaves a fiber. It and what calls it are inlined up to the public call: a return from a frame that another fiber's
-// calls have pushed out of the processor's return stack is predicted wrong, and costs more than the switch.
-[[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept {
+// switch_from leaves a fiber. It and what calls it are inlined up to the public call: a return from a frame that
+// another fiber's calls have pushed out of the processor's return stack is predicted wrong, and costs more than the
+// switch.
+[[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
+                                                       void* message) noexcept {
   void* target;
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
                         static_cast<std::uintptr_t>(Commit::ended);

@@ -71,7 +71,8 @@ void TimerWheel::unlink(Timer& timer) noexcept {
   timer.link = nullptr;
 }
 
-// first finds the earliest occupied slot: the lowest level that has one, for all of a level lies before the next one's slots.
+// first finds the earliest occupied slot: the lowest level that has one, for all of a level lies before the next one's
+// slots.
 bool TimerWheel::first(Position& position) noexcept {
   for (unsigned level = 0; level < kLevels; ++level) {
     while (occupied_[level] != 0) {

@@ -17,17 +17,17 @@ struct Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  Fire fire;                      // runs under the wheel's lock, on a worker's stack: it may claim and wake, never park or start timers
+  Fire fire;  // runs under the wheel's lock, on a worker's stack: it may claim and wake, never park or start timers
   Timer* next = nullptr;
-  Timer** link = nullptr;         // where the pointer to this timer is; null when it is not armed
+  Timer** link = nullptr;  // where the pointer to this timer is; null when it is not armed
   std::uint64_t due_tick = 0;
   TimerWheel* wheel = nullptr;
 };
 
-// TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): seven levels of
-// 64 slots, one tick a millisecond, 139 years of uptime. A timer stands on the level of the highest six-bit digit in which its
-// tick differs from the wheel's, so that slots never wrap. Start and stop are
-// O(1); a timer is moved at most six times.
+// TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): seven
+// levels of 64 slots, one tick a millisecond, 139 years of uptime. A timer stands on the level of the highest six-bit
+// digit in which its tick differs from the wheel's, so that slots never wrap. Start and stop are O(1); a timer is moved
+// at most six times.
 class TimerWheel {
  public:
   static constexpr std::int64_t kTickNs = 1'000'000;

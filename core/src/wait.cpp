@@ -13,7 +13,8 @@ namespace coir {
 namespace {
 
 std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
-  pollfd entry{.fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
+  pollfd entry{
+      .fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
   for (;;) {
     const int ready = poll(&entry, 1, deadline.remaining_ms());
     if (ready > 0) {

@@ -9,8 +9,8 @@ namespace coir {
 // WakeReason is why a wait ended.
 enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled, closed };
 
-// Waiter is whatever can wait: a fiber, or an OS thread on a futex. What can end a wait (a readiness, a timer, a cancellation)
-// competes for it by claim(); exactly one wins, and only the winner wakes.
+// Waiter is whatever can wait: a fiber, or an OS thread on a futex. What can end a wait (a readiness, a timer, a
+// cancellation) competes for it by claim(); exactly one wins, and only the winner wakes.
 //
 // One wait goes
 //   arm()                      the owner: the word says Armed
@@ -21,14 +21,16 @@ enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled
 //     from Armed               the owner's own commit fails and it runs on by itself: no wakeup is lost
 //   ... the owner takes itself back from the sources that did not win ...
 //
-// Invariant: a source may call claim() only while the owner cannot have left this wait, that is under the lock (or the lock
-// bit) that the owner needs in order to take itself back. Then a claim never reaches a later wait.
-// Cancellation has no such lock; it names the owner by ticket, and a wait that it ends needlessly finds no cancel mark.
+// Invariant: a source may call claim() only while the owner cannot have left this wait, that is under the lock (or the
+// lock bit) that the owner needs in order to take itself back. Then a claim never reaches a later wait. Cancellation
+// has no such lock; it names the owner by ticket, and a wait that it ends needlessly finds no cancel mark.
 class Waiter {
  public:
   using Wake = void (*)(Waiter& self);
 
-  Waiter(Wake wake, std::uint64_t ticket) noexcept : wake_(wake) { word_.store(ticket << kTicketShift, std::memory_order_relaxed); }
+  Waiter(Wake wake, std::uint64_t ticket) noexcept : wake_(wake) {
+    word_.store(ticket << kTicketShift, std::memory_order_relaxed);
+  }
 
   // reset makes a waiter of memory that lay fallow.
   void reset(Wake wake, std::uint64_t ticket) noexcept {
@@ -39,7 +41,8 @@ class Waiter {
   // wakes_by tells what kind of waiter this is.
   bool wakes_by(Wake wake) const noexcept { return wake_ == wake; }
 
-  // arm starts a wait. Owner only. With one worker nothing runs before the owner has parked, so that it counts as parked at once.
+  // arm starts a wait. Owner only. With one worker nothing runs before the owner has parked, so that it counts as
+  // parked at once.
   void arm(std::uint64_t ticket) noexcept {
     word_.store(ticket << kTicketShift | (kManyWorkers ? kArmed : kParked), std::memory_order_release);
   }
@@ -50,13 +53,14 @@ class Waiter {
     if constexpr (!kManyWorkers) return true;
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     if ((word & kStateMask) != kArmed) return false;
-    return word_.compare_exchange_strong(word, (word & ~kStateMask) | kParked, std::memory_order_seq_cst, std::memory_order_acquire);
+    return word_.compare_exchange_strong(word, (word & ~kStateMask) | kParked, std::memory_order_seq_cst,
+                                         std::memory_order_acquire);
   }
 
   enum class Claim : std::uint8_t { lost, armed, parked };
 
-  // claim ends the wait for `reason`; see the invariant above. release publishes what the winner wrote before; it pairs with
-  // the acquire in reason().
+  // claim ends the wait for `reason`; see the invariant above. release publishes what the winner wrote before; it pairs
+  // with the acquire in reason().
   Claim claim(WakeReason reason) noexcept { return claim_if(reason, nullptr); }
 
   // claim_ticket is claim for callers without the sources' locks: it ends a wait of the owner with that ticket only.

@@ -31,8 +31,8 @@ void Worker::carry_out(void* message) noexcept {
         fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
         push(fiber);
       } else if (fiber->cancelled_id.load(std::memory_order_seq_cst) == id || scheduler_->cancelling()) {
-        // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by now: the
-        // ticket keeps this claim from any other fiber.
+        // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by
+        // now: the ticket keeps this claim from any other fiber.
         if (fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber->wake();
       }
       break;
@@ -103,7 +103,8 @@ void Worker::run() noexcept {
   signal_stack_ = add_signal_stack();
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
-      if (kManyWorkers && searching_) [[unlikely]] stop_searching();
+      if (kManyWorkers && searching_) [[unlikely]]
+        stop_searching();
       resume(fiber);
     } else {
       idle();
@@ -157,7 +158,9 @@ void Worker::resume(FiberControl* fiber) noexcept {
   commit(message);
 }
 
-bool Worker::has_work() const noexcept { return !inbox_.empty() || !queue_.empty(); }
+bool Worker::has_work() const noexcept {
+  return !inbox_.empty() || !queue_.empty();
+}
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 // idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
@@ -189,12 +192,14 @@ FiberControl* Worker::steal() noexcept {
   return nullptr;
 }
 
-// steal_woken takes a fiber that its waker has not come to for a while: a running pair that wakes each other is left alone.
+// steal_woken takes a fiber that its waker has not come to for a while: a running pair that wakes each other is left
+// alone.
 FiberControl* Worker::steal_woken(Worker& victim) noexcept {
   FiberControl* fiber = victim.woken_.load(std::memory_order_relaxed);
   if (fiber == nullptr) return nullptr;
   for (int i = 0; i < 256; ++i) Spinlock::relax();
-  if (victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed)) return fiber;
+  if (victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return fiber;
   return nullptr;
 }
 
@@ -205,8 +210,8 @@ void Worker::idle() noexcept {
     searching_ = true;
   }
   const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
-  // Descriptors are not to wait for a poller that searches; otherwise some microseconds of search spare the others a system call
-  // to wake this worker.
+  // Descriptors are not to wait for a poller that searches; otherwise some microseconds of search spare the others a
+  // system call to wake this worker.
   const int rounds = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
   for (int round = 0; round < rounds; ++round) {
     found_ = steal();
@@ -244,7 +249,8 @@ void Worker::idle() noexcept {
     }
     if (polling) {
       // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
-      if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) && (timeout < 0 || timeout > kPatienceNs)) {
+      if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
+          (timeout < 0 || timeout > kPatienceNs)) {
         timeout = kPatienceNs;
       }
       bump(counters.polls);
@@ -268,7 +274,8 @@ void Worker::idle() noexcept {
   }
 }
 
-// stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can do.
+// stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can
+// do.
 void Worker::stop_searching() noexcept {
   searching_ = false;
   if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();

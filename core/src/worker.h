@@ -17,12 +17,13 @@ namespace coir {
 
 class Scheduler;
 
-// A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that fiber's
-// control block, whose alignment leaves room for the deed in the low bits; null means nothing.
+// A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that
+// fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
 enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, mask = 7 };
 
-// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber that
-// parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn switches.
+// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber
+// that parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn
+// switches.
 class Worker {
  public:
   Worker(Scheduler& scheduler, std::uint32_t index) noexcept;
@@ -30,7 +31,8 @@ class Worker {
   // run is the loop; it returns when the scheduler stops.
   void run() noexcept;
 
-  // suspend saves the running fiber and goes on with the next. It returns when the fiber runs again, on whatever worker.
+  // suspend saves the running fiber and goes on with the next. It returns when the fiber runs again, on whatever
+  // worker.
   static void suspend(FiberControl* self, Commit deed) noexcept;
 
   // yield is suspend, but returns at once when nobody else wants to run.
@@ -44,8 +46,8 @@ class Worker {
     if (message != nullptr) carry_out(message);
   }
 
-  // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line, a
-  // bounded number of times in a row. Owner only.
+  // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line,
+  // a bounded number of times in a row. Owner only.
   void push(FiberControl* fiber) noexcept;
   void push_woken(FiberControl* fiber) noexcept;
 
@@ -67,9 +69,10 @@ class Worker {
  private:
   friend class Scheduler;
 
-  static constexpr std::uint32_t kTurn = 64;       // switches between two looks at timers, inbox and poller
-  static constexpr std::uint32_t kJumpLimit = 3;   // how often in a row a woken fiber may jump the line
-  static constexpr int kSearchRounds = 20;         // how often a worker looks at the others before it sleeps: some microseconds
+  static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
+  static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
+  static constexpr int kSearchRounds =
+      20;  // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
 
   FiberControl* pick() noexcept;
@@ -108,11 +111,13 @@ class Worker {
   void* signal_stack_ = nullptr;
 };
 
-// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that was taken
-// before a switch is another thread's after it.
+// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
+// was taken before a switch is another thread's after it.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 extern thread_local Worker* t_worker;
-inline Worker* this_worker() noexcept { return t_worker; }
+inline Worker* this_worker() noexcept {
+  return t_worker;
+}
 #else
 Worker* this_worker() noexcept;
 #endif

@@ -1,4 +1,5 @@
-// What the ledger promises: a ceiling that holds, figures that add up, refusals that are counted, for any mix of threads.
+// What the ledger promises: a ceiling that holds, figures that add up, refusals that are counted, for any mix of
+// threads.
 
 #include <coir/ledger.h>
 
@@ -10,7 +11,8 @@
 namespace {
 
 // Accounts live as long as the process, so that each test has its own.
-constinit coir::Account plain("plain"), limited("limited"), first_of_two("first"), second_of_two("second"), listed("listed");
+constinit coir::Account plain("plain"), limited("limited"), first_of_two("first"), second_of_two("second"),
+    listed("listed");
 
 struct TotalCeiling {
   explicit TotalCeiling(std::size_t room) { coir::Ledger::total().set_ceiling(coir::Ledger::total().used() + room); }
@@ -19,7 +21,7 @@ struct TotalCeiling {
 
 }  // namespace
 
-TEST_GROUP(Ledger) {};
+TEST_GROUP(Ledger){};
 
 TEST(Ledger, charges_and_refunds_add_up_in_the_account_and_in_the_total) {
   const std::size_t total = coir::Ledger::total().used();
@@ -67,7 +69,8 @@ TEST(Ledger, an_account_is_found_by_name_once_it_was_charged) {
   POINTERS_EQUAL(&listed, coir::Ledger::find("listed"));
   listed.refund(1);
   int count = 0;
-  for (const coir::Account* a = coir::Ledger::accounts(); a != nullptr; a = a->next()) count += strcmp(a->name(), "listed") == 0;
+  for (const coir::Account* a = coir::Ledger::accounts(); a != nullptr; a = a->next())
+    count += strcmp(a->name(), "listed") == 0;
   LONGS_EQUAL(1, count);
 }
 

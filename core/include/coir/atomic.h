@@ -4,8 +4,8 @@
 
 namespace coir {
 
-// kManyWorkers tells whether fibers of this build run on several threads. With one worker every Atomic is a plain variable
-// and every Spinlock is empty: nothing else runs while a fiber does.
+// kManyWorkers tells whether fibers of this build run on several threads. With one worker every Atomic is a plain
+// variable and every Spinlock is empty: nothing else runs while a fiber does.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 inline constexpr bool kManyWorkers = false;
 

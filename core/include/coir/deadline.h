@@ -9,8 +9,8 @@ namespace coir {
 // monotonic_ns reads CLOCK_MONOTONIC, in nanoseconds. Never goes back, is not moved by setting the clock.
 std::int64_t monotonic_ns() noexcept;
 
-// Deadline is an absolute point on the monotonic clock, the last argument of everything that blocks. A deadline is passed down
-// through calls unchanged, so that a sequence of waits as a whole ends in time.
+// Deadline is an absolute point on the monotonic clock, the last argument of everything that blocks. A deadline is
+// passed down through calls unchanged, so that a sequence of waits as a whole ends in time.
 //
 //   Deadline d = Deadline::after(250ms);
 //   auto n = stream.read(buffer, d);

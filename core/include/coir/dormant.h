@@ -6,14 +6,15 @@
 
 namespace coir {
 
-// Dormant is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer meanwhile. An idle
-// keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
+// Dormant is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer meanwhile.
+// An idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
 //
 //   struct Connection : coir::Dormant { ... };
 //   connection.wake = [](coir::Dormant& d) noexcept { spawn_server(static_cast<Connection&>(d)); };
 //   if (auto slept = coir::dormant_arm(connection, fd); !slept) ...   // bytes are there already, go on serving
 //
-// From dormant_arm's success on the record belongs to wake, which may run on another worker before dormant_arm has returned.
+// From dormant_arm's success on the record belongs to wake, which may run on another worker before dormant_arm has
+// returned.
 struct alignas(8) Dormant {
   // Runs once on a worker's own stack. It must not park; spawning a fiber is its job.
   using Wake = void (*)(Dormant& self) noexcept;
@@ -22,8 +23,8 @@ struct alignas(8) Dormant {
 };
 
 // dormant_arm puts the record to sleep until `fd` becomes readable, hangs up or fails.
-// Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit, no_memory,
-// system. Runs in a fiber or in a wake.
+// Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit,
+// no_memory, system. Runs in a fiber or in a wake.
 [[nodiscard]] std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept;
 
 // dormant_disarm takes a sleeping record back. True: wake has not run and will not. False: it has run or is about to.

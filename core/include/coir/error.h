@@ -4,20 +4,21 @@
 
 namespace coir {
 
-// ErrorCode is the whole vocabulary of failures that coir's own calls return. The same word means the same thing everywhere.
+// ErrorCode is the whole vocabulary of failures that coir's own calls return. The same word means the same thing
+// everywhere.
 enum class ErrorCode : std::uint16_t {
-  cancelled = 1,   // the caller's fiber is cancelled, or the operation was
-  timed_out,       // the deadline passed first
-  closed,          // the object was closed, here or by the peer
-  end_of_stream,   // the peer ended its side in good order; nothing more comes
-  stale,           // the handle's fiber has ended and was joined, or never was
-  busy,            // somebody else already does what may be done once
-  limit,           // a ceiling, a capacity or a size limit is reached
-  no_memory,       // memory or address space could not be had
-  invalid,         // an argument or an input is malformed
-  deadlock,        // nothing can ever wake what is parked
-  unsupported,     // this kernel or this build lacks it
-  system,          // the kernel refused: sys holds its errno
+  cancelled = 1,  // the caller's fiber is cancelled, or the operation was
+  timed_out,      // the deadline passed first
+  closed,         // the object was closed, here or by the peer
+  end_of_stream,  // the peer ended its side in good order; nothing more comes
+  stale,          // the handle's fiber has ended and was joined, or never was
+  busy,           // somebody else already does what may be done once
+  limit,          // a ceiling, a capacity or a size limit is reached
+  no_memory,      // memory or address space could not be had
+  invalid,        // an argument or an input is malformed
+  deadlock,       // nothing can ever wake what is parked
+  unsupported,    // this kernel or this build lacks it
+  system,         // the kernel refused: sys holds its errno
 };
 
 // Error is a code and, where the kernel had a say, its errno. It is a value of eight bytes; nothing is owned.
@@ -25,7 +26,8 @@ struct Error {
   ErrorCode code;
   int sys = 0;
 
-  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOMEM, EPIPE, ECONNRESET ...) and keeps the number.
+  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOMEM, EPIPE, ECONNRESET ...) and keeps the
+  // number.
   static Error from_errno(int number) noexcept;
 
   friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }

@@ -19,8 +19,8 @@ namespace coir {
 
 struct FiberControl;
 
-// SpawnOptions: `name` outlives the fiber (a literal, as a rule). `stack` is in bytes, rounded up to 8, 16, 32 or 64 KiB; 0 is
-// the default of the run.
+// SpawnOptions: `name` outlives the fiber (a literal, as a rule). `stack` is in bytes, rounded up to 8, 16, 32 or 64
+// KiB; 0 is the default of the run.
 struct SpawnOptions {
   const char* name = "fiber";
   std::size_t stack = 0;
@@ -35,8 +35,8 @@ class FiberRef {
   // id is unique in a run; 0 for no fiber, such as a plain thread.
   std::uint64_t id() const noexcept { return id_; }
 
-  // cancel marks the fiber and ends the wait that it is in, or enters next, with `cancelled`. It stays marked: every later wait
-  // fails at once. Any thread, any fiber, itself included. Error: stale.
+  // cancel marks the fiber and ends the wait that it is in, or enters next, with `cancelled`. It stays marked: every
+  // later wait fails at once. Any thread, any fiber, itself included. Error: stale.
   [[nodiscard]] std::expected<void, Error> cancel() const noexcept;
 
   bool alive() const noexcept;
@@ -73,9 +73,9 @@ class [[nodiscard]] Fiber : public FiberRef {
   // started tells whether the spawn had a stack to run on.
   bool started() const noexcept { return control_ != nullptr; }
 
-  // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`. From a
-  // fiber or a plain thread; one joiner at a time.
-  // Errors: timed_out, cancelled (the caller; the fiber stays joinable), stale, busy, or why the spawn failed: limit, no_memory.
+  // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`.
+  // From a fiber or a plain thread; one joiner at a time. Errors: timed_out, cancelled (the caller; the fiber stays
+  // joinable), stale, busy, or why the spawn failed: limit, no_memory.
   [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
 
   // detach lets the fiber run to its end on its own. Its result is destroyed when it ends.
@@ -95,7 +95,8 @@ class [[nodiscard]] Fiber : public FiberRef {
 
 namespace detail {
 
-// Launch is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place of the id.
+// Launch is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
+// of the id.
 struct Launch {
   FiberControl* control;
   std::uint64_t id;
@@ -113,8 +114,8 @@ inline void* storage_of(FiberControl* control, std::size_t bytes) noexcept {
   return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(control) - bytes) & ~(kStorageAlignment - 1));
 }
 
-// Body is what lies at the top of a fiber's stack: the closure, before it room for its result, so that a Task finds the result
-// without knowing the closure.
+// Body is what lies at the top of a fiber's stack: the closure, before it room for its result, so that a Task finds the
+// result without knowing the closure.
 template <class F, class R>
 struct Body {
   union {
@@ -168,10 +169,10 @@ class [[nodiscard]] Task : public Fiber {
   using Fiber::join;
 };
 
-// spawn starts `body` as a fiber of its own: a Fiber if it returns nothing, else a Task of what it returns. The closure is moved
-// to the new fiber's stack; nothing is allocated. If no stack can be had the handle is not started(), and joining it tells why.
-// The new fiber becomes runnable; the caller goes on. From a fiber, a Dormant's wake, or a plain thread while a runtime runs.
-// Cost: some tens of nanoseconds from the pool of hot stacks.
+// spawn starts `body` as a fiber of its own: a Fiber if it returns nothing, else a Task of what it returns. The closure
+// is moved to the new fiber's stack; nothing is allocated. If no stack can be had the handle is not started(), and
+// joining it tells why. The new fiber becomes runnable; the caller goes on. From a fiber, a Dormant's wake, or a plain
+// thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
 template <class F>
 auto spawn(const SpawnOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   using Closure = std::decay_t<F>;

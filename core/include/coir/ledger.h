@@ -7,10 +7,10 @@
 
 namespace coir {
 
-// The ledger is the process's memory budget: one total with a ceiling, divided into named accounts. Whatever can grow with load
-// is charged to an account before it is taken and refunded when it is given back; a charge that would pass a ceiling is refused,
-// and the caller turns the piece of work away. Nothing here allocates, parks or makes a system call, so that it works at the
-// ceiling too, in every build, on fibers and threads.
+// The ledger is the process's memory budget: one total with a ceiling, divided into named accounts. Whatever can grow
+// with load is charged to an account before it is taken and refunded when it is given back; a charge that would pass a
+// ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a system
+// call, so that it works at the ceiling too, in every build, on fibers and threads.
 //
 //   constinit coir::Account sessions("sessions");        // static, lives as long as the process
 //   if (!sessions.charge(sizeof(Session))) return refuse();
@@ -25,14 +25,15 @@ class Account {
   Account(const Account&) = delete;
   Account& operator=(const Account&) = delete;
 
-  // charge takes `bytes` from this account and the total, or nothing: false when a ceiling would be passed, and the refusal is
-  // counted where it happened. Cost: two additions, atomic in builds with several workers.
+  // charge takes `bytes` from this account and the total, or nothing: false when a ceiling would be passed, and the
+  // refusal is counted where it happened. Cost: two additions, atomic in builds with several workers.
   [[nodiscard]] bool charge(std::size_t bytes) noexcept;
 
   // refund gives back what was charged.
   void refund(std::size_t bytes) noexcept;
 
-  // set_ceiling limits this account; SIZE_MAX, the default, leaves it to the total. What is charged beyond it already stays.
+  // set_ceiling limits this account; SIZE_MAX, the default, leaves it to the total. What is charged beyond it already
+  // stays.
   void set_ceiling(std::size_t bytes) noexcept;
 
   const char* name() const noexcept { return name_; }
@@ -64,8 +65,8 @@ class Ledger {
   // total is the account that every charge goes through as well: its ceiling is the promise of the process.
   static Account& total() noexcept;
 
-  // accounts is the first in the list of accounts that were ever charged or limited, the last entered first; Account::next goes
-  // on. The total is not among them.
+  // accounts is the first in the list of accounts that were ever charged or limited, the last entered first;
+  // Account::next goes on. The total is not among them.
   static const Account* accounts() noexcept;
 
   // find returns the account of that name, or null.

@@ -15,12 +15,13 @@ namespace coir {
 
 // RunOptions is what a program fixes before it runs. Zero means: the environment's value, else the board's.
 struct RunOptions {
-  unsigned workers = 0;            // threads that run fibers; else COIR_WORKERS, else min(cpus, 16). One in single-worker builds.
-  std::size_t default_stack = 0;   // bytes, for spawns that name none; else COIR_STACK_KB, else the board's
-  bool force_ppoll = false;        // act as on a kernel without epoll
-  std::uint32_t hot_stacks = 0;    // unused stacks that each worker keeps resident, per class; else the board's
-  bool migrate = false;            // test mode: every wakeup moves the fiber to the next worker
-  std::uint64_t seed = 0;          // test mode: one worker, and a random but repeatable choice among the runnable; else COIR_SEED
+  unsigned workers = 0;  // threads that run fibers; else COIR_WORKERS, else min(cpus, 16). One in single-worker builds.
+  std::size_t default_stack = 0;  // bytes, for spawns that name none; else COIR_STACK_KB, else the board's
+  bool force_ppoll = false;       // act as on a kernel without epoll
+  std::uint32_t hot_stacks = 0;   // unused stacks that each worker keeps resident, per class; else the board's
+  bool migrate = false;           // test mode: every wakeup moves the fiber to the next worker
+  std::uint64_t seed =
+      0;  // test mode: one worker, and a random but repeatable choice among the runnable; else COIR_SEED
 };
 
 // RuntimeStats is a snapshot; counters of other workers may lag by a few events.
@@ -30,8 +31,8 @@ struct RuntimeStats {
   std::uint64_t stacks_guarded;  // of these, with a guard of their own
   std::uint64_t stacks_pooled;   // hot and unused
   std::uint32_t workers, timers_armed, fd_waits;
-  const char* guard_mode;        // "advice", "protect" or "group": the weakest in use
-  const char* poller;            // "epoll" or "ppoll"
+  const char* guard_mode;  // "advice", "protect" or "group": the weakest in use
+  const char* poller;      // "epoll" or "ppoll"
 };
 
 namespace detail {
@@ -40,21 +41,21 @@ std::expected<void, Error> run_erased(const RunOptions& options, void (*body)(vo
 int report_run(std::expected<void, Error> outcome) noexcept;
 }  // namespace detail
 
-// run_until_idle starts the runtime on the calling thread and further workers, runs `body` as the first fiber ("main"), and
-// returns when no fiber is left and nothing sleeps on a descriptor. One at a time in a process; from a plain thread.
-// Errors: deadlock (every parked fiber was listed on standard error, then cancelled and drained), invalid (a bad value in the
-// environment; one line names it), busy (a runtime runs already), no_memory, system.
+// run_until_idle starts the runtime on the calling thread and further workers, runs `body` as the first fiber ("main"),
+// and returns when no fiber is left and nothing sleeps on a descriptor. One at a time in a process; from a plain
+// thread. Errors: deadlock (every parked fiber was listed on standard error, then cancelled and drained), invalid (a
+// bad value in the environment; one line names it), busy (a runtime runs already), no_memory, system.
 template <class F>
-[[nodiscard]] std::expected<void, Error> run_until_idle(const RunOptions& options, F&& body,
-                                                        const std::source_location& where = std::source_location::current()) {
+[[nodiscard]] std::expected<void, Error> run_until_idle(
+    const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   using Body = std::remove_reference_t<F>;
   return detail::run_erased(
       options, [](void* argument) { static_cast<void>((*static_cast<Body*>(argument))()); },
       const_cast<std::remove_const_t<Body>*>(&body), where);
 }
 
-// run is run_until_idle for main(): it returns the exit status, which is the body's if it returns an int, 0 otherwise; 1 when
-// the runtime could not start or ended in a deadlock; 2 for a bad value in the environment.
+// run is run_until_idle for main(): it returns the exit status, which is the body's if it returns an int, 0 otherwise;
+// 1 when the runtime could not start or ended in a deadlock; 2 for a bad value in the environment.
 template <class F>
 int run(const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   int status = 0;
@@ -73,15 +74,15 @@ int run(F&& body, const std::source_location& where = std::source_location::curr
   return run(RunOptions{}, std::forward<F>(body), where);
 }
 
-// shutdown cancels every fiber, and every one that is spawned later at its start: waits return `cancelled`, cleanup runs, and
-// the run ends when the last fiber has. Idempotent. From a fiber.
+// shutdown cancels every fiber, and every one that is spawned later at its start: waits return `cancelled`, cleanup
+// runs, and the run ends when the last fiber has. Idempotent. From a fiber.
 void shutdown() noexcept;
 
 // stats tells of the runtime that runs in this process; all zero when none does. Any thread.
 RuntimeStats stats() noexcept;
 
-// dump_fibers writes one line per fiber to `fd`: id, name, state, what it waits for, where it was spawned. Any thread; the
-// fibers of other workers go on meanwhile.
+// dump_fibers writes one line per fiber to `fd`: id, name, state, what it waits for, where it was spawned. Any thread;
+// the fibers of other workers go on meanwhile.
 void dump_fibers(int fd) noexcept;
 
 }  // namespace coir

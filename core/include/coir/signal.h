@@ -8,10 +8,10 @@
 
 namespace coir {
 
-// wait_signal parks until one of `signals` has been sent to the process, and returns its number. What arrives while nobody waits
-// is kept (once per signal number). The first call for a signal takes over its handler for the rest of the process's life; call
-// it, or catch_signals, before the signal can matter. The handler itself writes one word and one byte.
-// One waiter at a time. Errors: timed_out, cancelled, busy, invalid, system.
+// wait_signal parks until one of `signals` has been sent to the process, and returns its number. What arrives while
+// nobody waits is kept (once per signal number). The first call for a signal takes over its handler for the rest of the
+// process's life; call it, or catch_signals, before the signal can matter. The handler itself writes one word and one
+// byte. One waiter at a time. Errors: timed_out, cancelled, busy, invalid, system.
 [[nodiscard]] std::expected<int, Error> wait_signal(std::initializer_list<int> signals,
                                                     Deadline deadline = Deadline::never()) noexcept;
 

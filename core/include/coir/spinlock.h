@@ -4,8 +4,8 @@
 
 namespace coir {
 
-// Spinlock guards a few instructions that never park, allocate or make a system call. In a single-worker build it is empty.
-// Usable with Locked from fibers and threads; never from a signal handler.
+// Spinlock guards a few instructions that never park, allocate or make a system call. In a single-worker build it is
+// empty. Usable with Locked from fibers and threads; never from a signal handler.
 class Spinlock {
  public:
   void lock() noexcept {

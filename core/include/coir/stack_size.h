@@ -5,11 +5,15 @@
 namespace coir {
 
 // 16_KiB reads as it is meant in SpawnOptions.
-consteval std::size_t operator""_KiB(unsigned long long n) { return static_cast<std::size_t>(n) * 1024; }
-consteval std::size_t operator""_MiB(unsigned long long n) { return static_cast<std::size_t>(n) * 1024 * 1024; }
+consteval std::size_t operator""_KiB(unsigned long long n) {
+  return static_cast<std::size_t>(n) * 1024;
+}
+consteval std::size_t operator""_MiB(unsigned long long n) {
+  return static_cast<std::size_t>(n) * 1024 * 1024;
+}
 
-// Stacks come in four sizes; a request is rounded up to the next. Address and thread sanitizers inflate frames, so that their
-// builds give four times as much under the same names.
+// Stacks come in four sizes; a request is rounded up to the next. Address and thread sanitizers inflate frames, so that
+// their builds give four times as much under the same names.
 inline constexpr std::size_t kStackClassCount = 4;
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -22,6 +26,8 @@ inline constexpr std::size_t kStackInflation = 1;
 #endif
 
 // nominal_stack_bytes is the size of class 0..3 as its users name it: 8, 16, 32, 64 KiB.
-constexpr std::size_t nominal_stack_bytes(std::size_t stack_class) { return (std::size_t{8} * 1024) << stack_class; }
+constexpr std::size_t nominal_stack_bytes(std::size_t stack_class) {
+  return (std::size_t{8} * 1024) << stack_class;
+}
 
 }  // namespace coir

@@ -10,18 +10,19 @@ namespace coir {
 // Direction is the side of a file descriptor that is waited for.
 enum class Direction : unsigned char { readable, writable };
 
-// wait returns when `fd` may be read or written without blocking, when it has hung up or failed (the next system call tells
-// which), when the deadline passes, or when the caller is cancelled.
+// wait returns when `fd` may be read or written without blocking, when it has hung up or failed (the next system call
+// tells which), when the deadline passes, or when the caller is cancelled.
 //
-// This is the one place where network code blocks. On a fiber it parks the fiber; on a plain thread, and in a build without
-// fibers, it is poll(2). `fd` must be non-blocking, and on a fiber it must be closed by coir::close_fd, for the reactor keeps
-// it registered, edge-triggered, for its life. Call it after EAGAIN or after a short read or write, never to ask first: an edge
-// that has been consumed does not come again. May return without readiness; callers loop.
+// This is the one place where network code blocks. On a fiber it parks the fiber; on a plain thread, and in a build
+// without fibers, it is poll(2). `fd` must be non-blocking, and on a fiber it must be closed by coir::close_fd, for the
+// reactor keeps it registered, edge-triggered, for its life. Call it after EAGAIN or after a short read or write, never
+// to ask first: an edge that has been consumed does not come again. May return without readiness; callers loop.
 //
 // One waiter per fd and direction: a second gets `busy`.
 // Errors: timed_out, cancelled, closed (close_fd was called meanwhile), busy, no_memory, system.
 // Cost: no system call when the readiness is already known; one epoll_ctl in the fd's life.
-[[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline = Deadline::never()) noexcept;
+[[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction,
+                                              Deadline deadline = Deadline::never()) noexcept;
 
 // close_fd closes `fd` and wakes its waiters with `closed`. From a fiber or a thread. errno is not used.
 void close_fd(int fd) noexcept;

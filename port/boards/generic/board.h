@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kStackCapacity64 = 16384;
 // Unused stacks that each worker keeps resident, per class.
 inline constexpr std::uint32_t kHotStacks = 1024;
 
-// The share of vm.max_map_count that guard pages may spend, in percent, where the kernel has no guards without mappings.
+// The share of vm.max_map_count that guard pages may spend, in percent, where the kernel has no guards without
+// mappings.
 inline constexpr std::size_t kGuardVmaPercent = 50;
 
 inline constexpr std::size_t kMemoryBudgetBytes = std::size_t{256} << 20;

@@ -21,17 +21,24 @@ void* reserve(std::size_t bytes) noexcept {
   return start == MAP_FAILED ? nullptr : start;
 }
 
-void release(void* start, std::size_t bytes) noexcept { munmap(start, bytes); }
+void release(void* start, std::size_t bytes) noexcept {
+  munmap(start, bytes);
+}
 
 bool give_back(void* start, std::size_t bytes) noexcept {
   if (madvise(start, bytes, MADV_DONTNEED) == 0) return true;
   // MAP_FIXED drops the old pages and merges with the neighbours, whose flags are the same.
-  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+         MAP_FAILED;
 }
 
-bool guard_by_advice(void* start, std::size_t bytes) noexcept { return madvise(start, bytes, kGuardInstall) == 0; }
+bool guard_by_advice(void* start, std::size_t bytes) noexcept {
+  return madvise(start, bytes, kGuardInstall) == 0;
+}
 
-bool guard_by_protection(void* start, std::size_t bytes) noexcept { return mprotect(start, bytes, PROT_NONE) == 0; }
+bool guard_by_protection(void* start, std::size_t bytes) noexcept {
+  return mprotect(start, bytes, PROT_NONE) == 0;
+}
 
 std::size_t max_map_count() noexcept {
   std::size_t count = 65530;

@@ -69,7 +69,8 @@ int Poller::add(int fd, std::uint32_t tag) noexcept {
   return errno;
 }
 
-std::size_t Poller::wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept {
+std::size_t Poller::wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect,
+                         void* context) noexcept {
   if (kind_ == Kind::epoll) return wait_epoll(events, round_up_ms(timeout_ns));
   return wait_ppoll(events, timeout_ns, collect, context);
 }
@@ -97,10 +98,12 @@ std::size_t Poller::wait_epoll(std::span<PollEvent> events, int timeout_ms) noex
   return kept;
 }
 
-std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept {
+std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect,
+                               void* context) noexcept {
   watched_[0] = {.fd = wakeup_fd_, .events = POLLIN, .revents = 0};
   const std::size_t count = 1 + collect(context, watched_.subspan(1));
-  timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000), .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
+  timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000),
+                 .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
   int ready = ppoll(watched_.data(), static_cast<nfds_t>(count), timeout_ns < 0 ? nullptr : &limit, nullptr);
   if (ready > 0 && watched_[0].revents != 0) {
     drain_wakeup();

@@ -88,7 +88,8 @@ void probe(std::span<Feature, kFeatures> features) noexcept {
     features[at++] = {name, present, with, without};
   };
   add("epoll", opens(::epoll_create1(EPOLL_CLOEXEC)), "epoll, edge-triggered", "ppoll");
-  add("eventfd", opens(::eventfd(0, EFD_CLOEXEC)), "eventfd wakes a sleeping worker", "needed: coird cannot run without");
+  add("eventfd", opens(::eventfd(0, EFD_CLOEXEC)), "eventfd wakes a sleeping worker",
+      "needed: coird cannot run without");
   add("timerfd", opens(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)), "not needed: deadlines end the poll",
       "not needed: deadlines end the poll");
   add("signalfd", has_signalfd(), "not needed: signal handlers", "not needed: signal handlers");

@@ -5,7 +5,8 @@
 
 namespace coir::port {
 
-// futex_wait blocks the thread while `word` holds `expected`, for at most `timeout_ns` (negative: no limit). May return early.
+// futex_wait blocks the thread while `word` holds `expected`, for at most `timeout_ns` (negative: no limit). May return
+// early.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
 
 // futex_wake wakes one thread that waits on `word`.

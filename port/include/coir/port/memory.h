@@ -11,8 +11,8 @@ inline constexpr std::size_t kPageBytes = 4096;
 void* reserve(std::size_t bytes) noexcept;
 void release(void* start, std::size_t bytes) noexcept;
 
-// give_back returns whole pages to the kernel; they read as zero afterwards. By madvise(MADV_DONTNEED), or, on kernels built
-// without it, by mapping fresh pages over them. False: the kernel refused and the pages stay as they are.
+// give_back returns whole pages to the kernel; they read as zero afterwards. By madvise(MADV_DONTNEED), or, on kernels
+// built without it, by mapping fresh pages over them. False: the kernel refused and the pages stay as they are.
 bool give_back(void* start, std::size_t bytes) noexcept;
 
 // guard_by_advice makes pages fault on access without a mapping of their own (MADV_GUARD_INSTALL, Linux 6.13).

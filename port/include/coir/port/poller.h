@@ -17,8 +17,8 @@ struct PollEvent {
   bool hung_up;  // the peer is gone or half-closed, or the descriptor failed: this news may not be repeated
 };
 
-// Poller asks the kernel which descriptors are ready: by epoll, edge-triggered, or by ppoll where epoll is missing (ENOSYS).
-// One thread waits at a time; add and interrupt may be called by any thread meanwhile.
+// Poller asks the kernel which descriptors are ready: by epoll, edge-triggered, or by ppoll where epoll is missing
+// (ENOSYS). One thread waits at a time; add and interrupt may be called by any thread meanwhile.
 class Poller {
  public:
   enum class Kind : unsigned char { closed, epoll, ppoll };
