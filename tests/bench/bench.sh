@@ -5,6 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/bench
 . "$root/scripts/say.sh"
 . "$root/scripts/packages.sh"
+. "$root/scripts/tree.sh"
 
 programs=$root/build/bench
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-bench.XXXXXX")
@@ -14,11 +15,13 @@ need_packages build bench
 
 # build_coir PRESET TARGET builds one of this tree's programs as the preset says.
 build_coir() {
-  local preset=$1 target=$2
+  local preset=$1 target=$2 fresh
   say "building $target for $preset ..."
-  grep -qs '^COIR_BUILD_TESTS:BOOL=ON' "$root/build/$preset/CMakeCache.txt" ||
-    (cd "$root" && quietly "$scratch/configure.log" cmake --preset "$preset" -DCOIR_BUILD_TESTS=ON)
-  quietly "$scratch/build.log" cmake --build "$root/build/$preset" --target "$target"
+  fresh=$(cd "$root" && freshness "build/$preset")
+  if [ -n "$fresh" ] || ! grep -qs '^COIR_BUILD_TESTS:BOOL=ON' "$root/build/$preset/CMakeCache.txt"; then
+    (cd "$root" && quietly "$programs/build.log" cmake ${fresh:+"$fresh"} --preset "$preset" -DCOIR_BUILD_TESTS=ON)
+  fi
+  quietly "$programs/build.log" cmake --build "$root/build/$preset" --target "$target"
 }
 
 # build_host SOURCE [FLAG ...] compiles one of the programs here for this machine, once per change.
@@ -28,8 +31,8 @@ build_host() {
   if [ ! -e "$out" ] || [ "$here/$source" -nt "$out" ] || [ "$here/measure.h" -nt "$out" ]; then
     say "building $source ..."
     case $source in
-      *.go) GOCACHE=$programs/go-cache quietly "$scratch/build.log" go build -o "$out" "$here/$source" ;;
-      *) quietly "$scratch/build.log" g++ -std=c++20 -O2 -DNDEBUG -static "$here/$source" -o "$out" "$@" ;;
+      *.go) GOCACHE=$programs/go-cache quietly "$programs/build.log" go build -o "$out" "$here/$source" ;;
+      *) quietly "$programs/build.log" g++ -std=c++20 -O2 -DNDEBUG -static "$here/$source" -o "$out" "$@" ;;
     esac
   fi
 }

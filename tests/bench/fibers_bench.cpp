@@ -17,30 +17,23 @@ using namespace coir;
 
 constexpr SpawnOptions kFiber{.name = "bench", .stack = 8_KiB};
 
-// Two contexts that switch to each other and nothing else.
-struct PingPong {
-  void* contexts[2];
-  int running = 0;
-};
-
 // The one place at which both contexts park, as a scheduler has one.
-[[gnu::noinline]] void change_sides(PingPong& game) {
-  const int from = game.running;
-  game.running = 1 - from;
-  port::coir_switch(&game.contexts[from], game.contexts[1 - from], nullptr);
+[[gnu::noinline]] void change_sides(void** here, void* const* there) {
+  port::coir_switch(here, *there, nullptr);
 }
 
+// Two contexts that switch to each other and do nothing else.
 void measure_switch(long count) {
   alignas(port::kStackAlignment) static std::byte stack[16 * 1024];
-  PingPong game;
-  game.contexts[1] = port::make_context(
+  static void* contexts[2];
+  contexts[1] = port::make_context(
       stack + sizeof stack,
-      [](void*, void* argument) {
-        for (;;) change_sides(*static_cast<PingPong*>(argument));
+      [](void*, void*) {
+        for (;;) change_sides(&contexts[1], &contexts[0]);
       },
-      &game);
+      nullptr);
   const double ns = bench::ns_per(count * 2, [&] {
-    for (long i = 0; i < count; ++i) change_sides(game);
+    for (long i = 0; i < count; ++i) change_sides(&contexts[0], &contexts[1]);
   });
   bench::print("switch_ns", ns, "ns");
 }
