@@ -1,5 +1,6 @@
 #include <coir/fiber.h>
 
+#include <errno.h>
 #include <sched.h>
 #include <time.h>
 
@@ -284,7 +285,8 @@ std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
     if (deadline.is_never()) return std::unexpected(Error{ErrorCode::invalid});
     const timespec until{.tv_sec = static_cast<time_t>(deadline.ns() / 1'000'000'000),
                          .tv_nsec = static_cast<long>(deadline.ns() % 1'000'000'000)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+    // A time before zero is past; the kernel calls it invalid.
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
     }
     return {};
   }
