@@ -44,9 +44,10 @@ none "core includes no layer above it"
 for layer in port core net apps; do
   sources $layer | xargs -r grep -HoE '^ *# *include *"[^"]+"' | sed -E 's/: *# *include *"/ /; s/"$//' |
     while read -r file header; do
-      base=$(dirname "$file")
-      [ -e "$base/$header" ] && case $(realpath -m --relative-to=. "$base/$header") in $layer/*) continue ;; esac
-      [ ! -e "$layer/src/$header" ] || continue
+      for base in "$(dirname "$file")" "$layer/src"; do
+        [ -e "$base/$header" ] || continue
+        case $(realpath --relative-to=. "$base/$header") in "$layer"/*) continue 2 ;; esac
+      done
       # A board's header is named by its role; the build chooses the board.
       [ "$header" != board.h ] || continue
       echo "$file: $header"
