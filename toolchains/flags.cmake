@@ -13,6 +13,9 @@ if(COIR_SINGLE_WORKER)
 endif()
 
 add_library(coir_build INTERFACE)
+if(COIR_PAINT)
+  target_compile_definitions(coir_build INTERFACE COIR_PAINT=1)
+endif()
 # (Options are structs of which a caller names the fields that matter: {.name = "reader"}.)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>

@@ -7,6 +7,7 @@
 #include <bit>
 #include <new>
 
+#include "paint.h"
 #include "park.h"
 
 namespace coir {
@@ -106,6 +107,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
   control->storage = detail::storage_of(control, bytes);
   control->sp = port::make_context(control->storage, &fiber_main, control);
+  paint_stack(control);
 }
 
 // prepare_outside serves plain threads, which have no pool of their own.

@@ -10,6 +10,7 @@
 #include <coir/port/memory.h>
 
 #include "board.h"
+#include "paint.h"
 
 namespace coir {
 
@@ -116,6 +117,7 @@ std::expected<void, Error> Scheduler::run() noexcept {
 
 void Scheduler::finish() noexcept {
   remove_overflow_report();
+  write_stack_use();
   for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
   worker_count_ = 0;
   reactor.close();

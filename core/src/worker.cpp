@@ -3,6 +3,7 @@
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
+#include "paint.h"
 #include "switching.h"
 
 namespace coir {
@@ -43,12 +44,14 @@ void Worker::carry_out(void* message) noexcept {
       break;
     case Commit::handed_off:
       bump(counters.ended);
+      note_stack_use(fiber);
       fiber->sanitizer.ended();
       // release pairs with the joiner's acquire: the result is complete and the stack is left.
       fiber->join.store(FiberControl::kDone, std::memory_order_release);
       break;
     case Commit::ended:
       bump(counters.ended);
+      note_stack_use(fiber);
       fiber->sanitizer.ended();
       fiber->id.store(0, std::memory_order_relaxed);
       fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);

@@ -26,6 +26,8 @@ class Spinlock {
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     asm volatile("yield");
+#elif defined(__riscv)
+    asm volatile(".4byte 0x0100000f");  // pause, a hint that CPUs without Zihintpause take for a fence of nothing
 #endif
   }
 
