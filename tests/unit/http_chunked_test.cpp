@@ -102,8 +102,9 @@ TEST(HttpChunked, a_body_cut_short_wants_more) {
 TEST(HttpChunked, a_size_with_sign_prefix_space_or_nothing_is_400) {
   for (const std::string_view body :
        {"+5\r\nhello\r\n"sv, "-5\r\nhello\r\n"sv, "0x5\r\nhello\r\n"sv, " 5\r\nhello\r\n"sv, "5 \r\nhello\r\n"sv,
-        "5\t\r\nhello\r\n"sv, "\r\nhello\r\n"sv, ";x\r\nhello\r\n"sv, "g\r\n"sv, "5h\r\nhello\r\n"sv,
-        "5 ;x\r\nhello\r\n"sv, "5,5\r\nhello\r\n"sv, "\0"sv, "5\0\r\n"sv, "\xb5\r\n"sv, "5_0\r\n"sv}) {
+        "5\t\r\nhello\r\n"sv, "\r\nhello\r\n"sv, "\r\n\r\n"sv, ";x\r\n\r\n"sv, ";x\r\nhello\r\n"sv, "g\r\n"sv,
+        "5h\r\nhello\r\n"sv, "5 ;x\r\nhello\r\n"sv, "5,5\r\nhello\r\n"sv, "\0"sv, "5\0\r\n"sv, "\xb5\r\n"sv,
+        "5_0\r\n"sv}) {
     LONGS_EQUAL(400, status_of(body));
   }
 }
@@ -136,6 +137,8 @@ TEST(HttpChunked, a_line_that_does_not_end_in_crlf_is_400) {
 TEST(HttpChunked, content_that_is_not_followed_by_crlf_at_once_is_400) {
   LONGS_EQUAL(400, status_of("5\r\nhello0\r\n\r\n"));
   LONGS_EQUAL(400, status_of("5\r\nhello\n0\r\n\r\n"));
+  LONGS_EQUAL(400, status_of("5\r\nhello!\n0\r\n\r\n"));
+  LONGS_EQUAL(400, status_of("5\r\nhello\r!0\r\n\r\n"));
   LONGS_EQUAL(400, status_of("5\r\nhello!\r\n0\r\n\r\n"));
   LONGS_EQUAL(400, status_of("5\r\nhello\r\r\n0\r\n\r\n"));
   LONGS_EQUAL(400, status_of("5\r\nhello \r\n0\r\n\r\n"));

@@ -112,6 +112,11 @@ TEST(HttpPath, a_malformed_escape_is_400) {
   }
 }
 
+TEST(HttpPath, an_escape_cut_off_by_the_end_is_not_completed_by_what_follows) {
+  LONGS_EQUAL(400, status_of({"/%41", 3}));
+  LONGS_EQUAL(400, status_of({"/%41", 2}));
+}
+
 TEST(HttpPath, an_encoded_control_is_400) {
   LONGS_EQUAL(400, status_of("/a%00"));
   LONGS_EQUAL(400, status_of("/a%00.html"));

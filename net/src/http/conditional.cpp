@@ -26,7 +26,6 @@ std::string_view take_tag(std::string_view& list) noexcept {
 }
 
 bool same_tag(std::string_view a, std::string_view b, bool strong) noexcept {
-  if (a.empty() || b.empty()) return false;
   if (strong) return !is_weak(a) && a == b;
   if (is_weak(a)) a.remove_prefix(2);
   if (is_weak(b)) b.remove_prefix(2);
@@ -35,7 +34,7 @@ bool same_tag(std::string_view a, std::string_view b, bool strong) noexcept {
 
 bool field_matches(std::string_view value, const Validators& validators, bool strong) noexcept {
   if (value == "*") return validators.exists;
-  return validators.exists && etag_list_matches(value, validators.etag, strong);
+  return etag_list_matches(value, validators.etag, strong);
 }
 
 // any_line_matches looks at every line of a list field when there are several.
@@ -114,7 +113,7 @@ ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) n
     while (shift > 0 && (number >> shift) == 0) shift -= 4;
     for (; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[(number >> shift) & 15];
   };
-  const bool settled = mtime_ns <= now_ns && now_ns - mtime_ns >= kSettledNs;
+  const bool settled = mtime_ns <= now_ns - kSettledNs;
   if (!settled) {
     *at++ = 'W';
     *at++ = '/';

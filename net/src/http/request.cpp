@@ -197,6 +197,15 @@ bool skip_empty_lines(std::string_view bytes, std::size_t& skipped) {
   return true;
 }
 
+// line_ends_early: the parser waits for the nine bytes of a version even where the line, and with it perhaps the head,
+// has ended before them.
+bool line_ends_early(std::string_view head, const char* target, std::size_t target_size) {
+  if (target == nullptr) return false;
+  constexpr std::size_t version_size = 9;
+  const std::string_view rest = after(head, static_cast<std::size_t>(target - head.data()) + target_size);
+  return rest.size() <= version_size && rest.find('\n') != std::string_view::npos;
+}
+
 }  // namespace
 
 ParseResult parse_head(std::string_view bytes, std::size_t already_seen, std::span<Header> storage,
@@ -217,7 +226,7 @@ ParseResult parse_head(std::string_view bytes, std::size_t already_seen, std::sp
   int minor;
   const int size = phr_parse_request(head.data(), head.size(), &method, &method_size, &target, &target_size, &minor,
                                      reinterpret_cast<phr_header*>(storage.data()), &lines, seen);
-  if (size == -2 && head.size() < limits.max_head_bytes) return {};
+  if (size == -2 && head.size() < limits.max_head_bytes && !line_ends_early(head, target, target_size)) return {};
   if (size < 0) return bad(head_error(head, limits, max_headers));
 
   // The version and its line end are what follows the target; the head's last line end is its last two bytes.

@@ -94,6 +94,7 @@ bool is_authority(std::string_view text) noexcept {
         continue;
       if (*at == ':') break;
       if (*at != '%' || end - at < 3 || !is(at[1], kHex) || !is(at[2], kHex)) return false;
+      if (at[1] == '0' && at[2] == '0') return false;
       at += 2;
     }
   }
