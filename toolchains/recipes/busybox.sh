@@ -7,9 +7,10 @@ set -eu
 tar -xf "$SOURCE" --strip-components=1
 
 # The compiler's own choice of start files would be gcc's; this driver names those of the sysroot.
+# busybox sets a const pointer to its globals once in a while; clang believes the const unless it is defined away.
 cat >cc <<END
 #!/bin/sh
-clang="clang-19 --target=riscv64-linux-musl -march=rv64gc -mabi=lp64d --sysroot=$SYSROOT -fno-pie -w"
+clang="clang-19 --target=riscv64-linux-musl -march=rv64gc -mabi=lp64d --sysroot=$SYSROOT -fno-pie -w -DBB_GLOBAL_CONST="
 case " \$* " in
   *" -c "* | *" -E "* | *" -S "* | *" -r "* | *" -print-"* | *" --version "*) exec \$clang "\$@" ;;
 esac
