@@ -30,8 +30,8 @@ prefix() {
   [ "$1" = coird ] || echo "$1."
 }
 
-# measure_idle NAME starts a server and has it hold 1,000 and then 5,000 connections, each of which has made one request. It
-# has held a hundred before: what it keeps for requests in progress is no cost of idle connections.
+# measure_idle NAME starts a server and has it hold 1,000 and then 5,000 connections, each of which has made one request. A
+# hundred have been busy at once before: what a server keeps for requests in progress is no cost of idle connections.
 measure_idle() {
   local name=$1 before held
   start "$name"
@@ -40,7 +40,10 @@ measure_idle() {
   client "$port"
   ask open 100 || die "$name does not answer $target"
   [ "$name" != coird ] || answer_bytes=${answer[2]}
+  ask go 5000 || die "$name does not answer 100 connections at once"
   before=$(resident_bytes "$pid")
+  sample "$(prefix "$name")warm_rss_kb" $((before / 1024)) kB
+  answer=(open 100)
   for held in 1000 5000; do
     ask open $((held + 100 - answer[1])) || break
     sample "$(prefix "$name")idle_conn_bytes_$held" \
