@@ -70,7 +70,7 @@ bool Engine::rest(Connection& connection) noexcept {
     idle_.remove(connection);
   }
   if (slept.error() == ErrorCode::busy) {
-    connection.stream.mark_readable();
+    connection.stream.mark_unsettled();
     return false;
   }
   close(connection);

@@ -55,11 +55,7 @@ Session::After Session::run() noexcept {
       begin_ = end_ = 0;
       if (!flush()) return After::close;
       // A short read has taken all there was: sleep without asking again.
-      if (connection_->stream.drained()) {
-        if (!confirm_) return After::rest;
-        confirm_ = false;
-        connection_->stream.mark_readable();
-      }
+      if (connection_->stream.drained()) return After::rest;
       got = read_input(Deadline::now());
     } else {
       got = read_rest_of_head();
@@ -122,13 +118,12 @@ void Session::serve(Connection& first) noexcept {
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
-    broken_ = confirm_ = false;
+    broken_ = false;
     for (;;) {
       const After after = run();
       if (after == After::rest) {
         // Once asleep the connection is no longer ours.
         if (engine_.rest(*connection)) break;
-        confirm_ = true;
         continue;
       }
       if (!broken_) static_cast<void>(flush());

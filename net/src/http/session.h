@@ -110,9 +110,6 @@ struct Session {
   std::uint64_t body_left_ = 0;
   ChunkedDecoder decoder_;
   Deadline body_deadline_;
-  // After rest found the connection readable already: that news may have told of the peer's end as well as of bytes,
-  // and does not come again, so that a short read is not taken for all there is.
-  bool confirm_ = false;
   bool body_begun_ = false;  // the handler has asked for it
   bool body_done_ = true;
   bool chunks_done_ = false;

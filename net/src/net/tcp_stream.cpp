@@ -38,16 +38,18 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
     if (drained_) {
       if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
       drained_ = false;
+      unsettled_ = true;
     }
     const ssize_t got = kernel::receive(fd_, into.data(), into.size());
     if (got > 0) {
-      drained_ = static_cast<std::size_t>(got) < into.size();
+      drained_ = static_cast<std::size_t>(got) < into.size() && !unsettled_;
       return static_cast<std::size_t>(got);
     }
     if (got == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
     if (got == -EINTR) continue;
     if (got != -EAGAIN) return failed(got);
     drained_ = true;
+    unsettled_ = false;
   }
 }
 
@@ -75,12 +77,12 @@ std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> f
   }
 }
 
-std::expected<void, Error> TcpStream::write(std::span<const char> from, Deadline deadline) noexcept {
+std::expected<void, Error> TcpStream::write(std::string_view from, Deadline deadline) noexcept {
   while (!from.empty()) {
     const iovec part = {const_cast<char*>(from.data()), from.size()};
     const auto sent = write_some(std::span(&part, 1), deadline);
     if (!sent) return std::unexpected(sent.error());
-    from = from.subspan(*sent);
+    from.remove_prefix(*sent);
   }
   return {};
 }
@@ -143,6 +145,7 @@ TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
     close();
     fd_ = std::exchange(other.fd_, -1);
     drained_ = other.drained_;
+    unsettled_ = other.unsettled_;
     filled_ = other.filled_;
   }
   return *this;
@@ -154,7 +157,7 @@ void TcpStream::shutdown_write() noexcept {
 
 void TcpStream::close() noexcept {
   if (fd_ >= 0) close_fd(std::exchange(fd_, -1));
-  drained_ = filled_ = false;
+  drained_ = unsettled_ = filled_ = false;
 }
 
 std::expected<Address, Error> TcpStream::local_address() const noexcept {

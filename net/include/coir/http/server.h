@@ -33,7 +33,7 @@ struct ServerOptions {
   std::size_t max_active = 256;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
 
-  Limits limits;
+  Limits limits = {};
 
   std::chrono::milliseconds idle_timeout{60'000};    // between requests
   std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its head

@@ -31,7 +31,10 @@ class TcpStream {
   // Takes over `fd`, a connected, non-blocking, close-on-exec stream socket.
   explicit TcpStream(int fd) noexcept : fd_(fd) {}
   TcpStream(TcpStream&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), drained_(other.drained_), filled_(other.filled_) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        drained_(other.drained_),
+        unsettled_(other.unsettled_),
+        filled_(other.filled_) {}
   TcpStream& operator=(TcpStream&& other) noexcept;
   ~TcpStream() { close(); }
 
@@ -47,12 +50,7 @@ class TcpStream {
 
   // write sends all of `from`. On an error some of it may have been sent.
   // Errors: timed_out, cancelled, closed (the peer reset, or this side is shut down), system.
-  [[nodiscard]] std::expected<void, Error> write(std::span<const char> from,
-                                                 Deadline deadline = Deadline::never()) noexcept;
-  [[nodiscard]] std::expected<void, Error> write(std::string_view from,
-                                                 Deadline deadline = Deadline::never()) noexcept {
-    return write(std::span<const char>(from.data(), from.size()), deadline);
-  }
+  [[nodiscard]] std::expected<void, Error> write(std::string_view from, Deadline deadline = Deadline::never()) noexcept;
 
   // write_some waits until something can be sent and returns how many bytes were, at least one. For writers whose
   // deadline is renewed by progress. `more_follows` lets the kernel hold back a partial segment.
@@ -79,6 +77,12 @@ class TcpStream {
 
   // mark_readable says that readiness was learnt elsewhere (a Dormant woke), so that the next read asks at once.
   void mark_readable() noexcept { drained_ = false; }
+  // mark_unsettled says, in addition, that the news may have told of the peer's end as well as of bytes (dormant_arm
+  // answered busy).
+  void mark_unsettled() noexcept {
+    drained_ = false;
+    unsettled_ = true;
+  }
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
 
@@ -91,6 +95,9 @@ class TcpStream {
  private:
   int fd_ = -1;
   bool drained_ = false;
+  // A wait has taken news away that may have told of bytes and of the peer's end at once; the end is not told again.
+  // Until the socket has said EAGAIN, a short read is not taken for all there is.
+  bool unsettled_ = false;
   bool filled_ = false;  // the last write left the socket's buffer full
 };
 

@@ -1,0 +1,131 @@
+// What the cache of small files promises: a bounded number of them, the least recently used out first, none older than
+// a second.
+
+#include <CppUTest/TestHarness.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/src/http/file_cache.h"
+
+using coir::http::FileCache;
+using coir::http::FileFacts;
+using coir::http::FileTree;
+
+TEST_GROUP(HttpFileCache) {
+  static constexpr std::size_t kPlaces = 4;
+  FileCache* cache = nullptr;
+  char content[FileTree::kCachedFileBytes];
+
+  void setup() override {
+    cache = FileCache::create(kPlaces);
+    CHECK(cache != nullptr);
+  }
+  void teardown() override {
+    FileCache::destroy(cache);
+  }
+
+  void put(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
+    FileFacts facts;
+    facts.size = text.size();
+    cache->put(path, directory, now, facts, text);
+  }
+  bool holds(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
+    FileFacts facts;
+    return cache->find(path, directory, now, facts, content) && std::string_view(content, facts.size) == text;
+  }
+};
+
+TEST(HttpFileCache, gives_back_what_was_put) {
+  put("a", "content of a");
+  put("b", "");
+  CHECK(holds("a", "content of a"));
+  CHECK(holds("b", ""));
+  CHECK_FALSE(holds("c", ""));
+  LONGS_EQUAL(12, cache->bytes());
+}
+
+TEST(HttpFileCache, a_file_and_a_directory_of_one_name_are_two) {
+  put("a", "file");
+  put("a", "index", 1, true);
+  CHECK(holds("a", "file"));
+  CHECK(holds("a", "index", 1, true));
+}
+
+TEST(HttpFileCache, what_was_not_looked_at_in_this_second_is_not_given) {
+  put("a", "old", 1);
+  CHECK_FALSE(holds("a", "old", 2));
+  put("a", "new", 2);
+  CHECK(holds("a", "new", 2));
+  LONGS_EQUAL(3, cache->bytes());
+}
+
+TEST(HttpFileCache, the_least_recently_used_makes_room) {
+  for (const char* path : {"a", "b", "c", "d"}) put(path, path);
+  CHECK(holds("a", "a"));
+  put("e", "e");
+  CHECK_FALSE(holds("b", "b"));
+  for (const char* path : {"a", "c", "d", "e"}) CHECK_TEXT(holds(path, path), path);
+  LONGS_EQUAL(4, cache->bytes());
+}
+
+TEST(HttpFileCache, dropped_places_are_used_again_first) {
+  for (const char* path : {"a", "b", "c", "d"}) put(path, path);
+  cache->drop("c", false);
+  cache->drop("unknown", false);
+  CHECK_FALSE(holds("c", "c"));
+  LONGS_EQUAL(3, cache->bytes());
+  put("e", "e");
+  for (const char* path : {"a", "b", "d", "e"}) CHECK_TEXT(holds(path, path), path);
+}
+
+TEST(HttpFileCache, long_paths_and_large_files_are_not_kept) {
+  char path[FileCache::kPathBytes + 1];
+  memset(path, 'p', sizeof path);
+  put({path, sizeof path}, "x");
+  CHECK_FALSE(holds({path, sizeof path}, "x"));
+  put({path, sizeof path - 1}, "x");
+  CHECK(holds({path, sizeof path - 1}, "x"));
+  static char large[FileTree::kCachedFileBytes + 1];
+  put("large", {large, sizeof large});
+  CHECK_FALSE(holds("large", {large, sizeof large}));
+  put("largest", {large, sizeof large - 1});
+  CHECK(holds("largest", {large, sizeof large - 1}));
+}
+
+TEST(HttpFileCache, holds_its_promises_through_many_changes) {
+  // Against a model: which of eight paths were used last.
+  char last[8][16] = {};
+  unsigned seed = 1;
+  for (int step = 0; step < 20000; ++step) {
+    seed = seed * 1103515245u + 12345u;
+    const unsigned which = (seed >> 16) % 8;
+    char path[2] = {static_cast<char>('a' + which), '\0'};
+    switch ((seed >> 8) % 3) {
+      case 0:
+        snprintf(last[which], sizeof last[which], "%d", step);
+        put(path, last[which]);
+        CHECK(holds(path, last[which]));
+        break;
+      case 1: {
+        FileFacts facts;
+        if (cache->find(path, false, 1, facts, content)) {
+          CHECK(std::string_view(content, facts.size) == last[which]);
+        }
+        break;
+      }
+      default:
+        cache->drop(path, false);
+        CHECK_FALSE(holds(path, last[which]));
+    }
+    CHECK(cache->bytes() <= kPlaces * 5);
+  }
+}
+
+TEST(HttpFileCache, without_places_it_keeps_nothing) {
+  FileCache* none = FileCache::create(0);
+  FileFacts facts;
+  none->put("a", false, 1, facts, "");
+  CHECK_FALSE(none->find("a", false, 1, facts, content));
+  none->drop("a", false);
+  FileCache::destroy(none);
+}

@@ -1,0 +1,274 @@
+// What Server and Exchange promise to those who write handlers; clients are fibers of the same run.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/http/server.h>
+#include <coir/runtime.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <string_view>
+
+using namespace std::chrono_literals;
+using coir::Address;
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::TcpListener;
+using coir::TcpStream;
+using coir::http::Exchange;
+using coir::http::Handler;
+using coir::http::Server;
+using coir::http::ServerOptions;
+
+namespace {
+
+Deadline soon() {
+  return Deadline::after(10s);
+}
+
+char received[1'000'000];
+
+// Visitor speaks to the server and keeps what it hears in `received`.
+struct Visitor {
+  TcpStream stream;
+  std::size_t have = 0;
+
+  void say(std::string_view text) { CHECK(stream.write(text, soon()).has_value()); }
+  std::string_view heard() const { return {received, have}; }
+  void hear_until(std::string_view text) {
+    while (heard().find(text) == std::string_view::npos) {
+      auto got = stream.read({received + have, sizeof received - have}, soon());
+      if (!got) FAIL(received);
+      have += *got;
+      received[have] = '\0';
+    }
+  }
+  void hear_the_end() {
+    for (;;) {
+      auto got = stream.read({received + have, sizeof received - have}, soon());
+      if (!got) {
+        CHECK(got.error() == ErrorCode::end_of_stream);
+        received[have] = '\0';
+        return;
+      }
+      have += *got;
+    }
+  }
+  bool has(std::string_view text) const { return heard().find(text) != std::string_view::npos; }
+};
+
+// with_server runs `visit` as a client of a server with this handler, and checks that both end well.
+template <class Visit>
+void with_server(ServerOptions options, Visit visit) {
+  auto server = Server::create(options);
+  CHECK(server.has_value());
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  auto ran = coir::run_until_idle({.default_stack = 65536}, [&] {
+    CHECK(server->start().has_value());
+    {
+      memset(received, 0, 256);
+      auto connected = TcpStream::connect(address, soon());
+      CHECK(connected.has_value());
+      Visitor visitor{std::move(*connected)};
+      visit(visitor);
+    }
+    CHECK(server->stop(soon()).has_value());
+    LONGS_EQUAL(0, server->gauges().open);
+  });
+  CHECK(ran.has_value());
+}
+
+void echo(Exchange& exchange) {
+  char piece[100];
+  std::uint64_t total = 0;
+  for (;;) {
+    auto got = exchange.read_body(piece);
+    if (!got) break;
+    total += *got;
+  }
+  char text[32];
+  char* end = coir::http::write_decimal(text, total);
+  *end++ = '\n';
+  exchange.respond(200, "text/plain", {text, end});
+}
+
+void count_in_chunks(Exchange& exchange) {
+  exchange.start(200).field("Content-Type", "text/plain");
+  if (!exchange.begin_chunked()) return;
+  for (int i = 0; i < 1000; ++i) {
+    char text[24];
+    char* end = coir::http::write_decimal(text, static_cast<std::uint64_t>(i));
+    *end++ = '\n';
+    if (!exchange.write({text, end})) return;
+  }
+}
+
+char large[300'000];
+
+}  // namespace
+
+TEST_GROUP(HttpServer){};
+
+TEST(HttpServer, asks_for_content_when_the_handler_reads_it) {
+  with_server({.handler = echo}, [](Visitor& visitor) {
+    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    visitor.hear_until("\r\n\r\n");
+    CHECK(visitor.heard() == "HTTP/1.1 100 Continue\r\n\r\n");
+    visitor.say("12345GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n5\n");
+    visitor.hear_until("\r\n\r\n0\n");
+  });
+}
+
+TEST(HttpServer, does_not_ask_for_content_that_is_there) {
+  with_server({.handler = echo}, [](Visitor& visitor) {
+    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n12345");
+    visitor.hear_until("\r\n\r\n5\n");
+    CHECK_FALSE(visitor.has("100 Continue"));
+  });
+}
+
+TEST(HttpServer, hands_over_content_of_known_length_and_in_chunks) {
+  with_server({.handler = echo}, [](Visitor& visitor) {
+    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 300000\r\n\r\n");
+    visitor.say({large, sizeof large});
+    visitor.hear_until("\r\n\r\n300000\n");
+    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n493e0\r\n");
+    visitor.say({large, sizeof large});
+    visitor.say("\r\n1;a=b\r\nx\r\n0\r\nTrailer: x\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n300001\n");
+    visitor.hear_until("\r\n\r\n0\n");
+  });
+}
+
+TEST(HttpServer, broken_content_is_answered_though_the_handler_ignores_it) {
+  with_server({.handler = echo}, [](Visitor& visitor) {
+    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX");
+    visitor.hear_the_end();
+    CHECK(visitor.heard().starts_with("HTTP/1.1 400 "));
+    CHECK(visitor.has("Connection: close\r\n"));
+  });
+}
+
+TEST(HttpServer, writes_chunks_to_new_clients_and_until_the_end_to_old_ones) {
+  with_server({.handler = count_in_chunks}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n0\r\n\r\n");
+    CHECK(visitor.has("Transfer-Encoding: chunked\r\n"));
+    CHECK(visitor.has("\r\n\r\n2\r\n0\n\r\n2\r\n1\n\r\n"));
+    CHECK(visitor.has("\r\n4\r\n999\n\r\n0\r\n\r\n"));
+    visitor.have = 0;
+    visitor.say("GET / HTTP/1.0\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.has("Connection: close\r\n"));
+    CHECK(visitor.has("\r\n\r\n0\n1\n2\n"));
+    CHECK(visitor.heard().ends_with("998\n999\n"));
+  });
+}
+
+TEST(HttpServer, large_content_goes_out_whole_between_small) {
+  for (std::size_t i = 0; i < sizeof large; ++i) large[i] = static_cast<char>('a' + i % 26);
+  const auto handler = [](Exchange& exchange) {
+    const bool small = exchange.request().path == "/small";
+    exchange.respond(200, "text/plain", small ? "small" : std::string_view(large, sizeof large));
+  };
+  with_server({.handler = handler}, [](Visitor& visitor) {
+    visitor.say(
+        "GET /small HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\nGET /small HTTP/1.1\r\nHost: "
+        "t\r\nConnection: close\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.has("\r\n\r\nsmallHTTP/1.1 200"));
+    const std::size_t at = visitor.heard().find("abcdef");
+    CHECK(visitor.heard().substr(at, sizeof large) == std::string_view(large, sizeof large));
+    CHECK(visitor.heard().substr(at + sizeof large).starts_with("HTTP/1.1 200"));
+  });
+}
+
+TEST(HttpServer, a_handler_that_answers_nothing_answers_500) {
+  const auto silent = [](Exchange& exchange) { exchange.start(200); };
+  with_server({.handler = silent}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.heard().starts_with("HTTP/1.1 500 "));
+  });
+}
+
+TEST(HttpServer, a_header_that_would_split_the_answer_is_answered_500) {
+  const auto careless = [](Exchange& exchange) {
+    exchange.start(200).field("X", "a\r\nSet-Cookie: b");
+    static_cast<void>(exchange.begin_fixed(0));
+  };
+  with_server({.handler = careless}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.heard().starts_with("HTTP/1.1 500 "));
+    CHECK_FALSE(visitor.has("Set-Cookie"));
+  });
+}
+
+TEST(HttpServer, content_shorter_or_longer_than_promised_ends_the_connection) {
+  for (const char* content : {"ab", "abcdef"}) {
+    ServerOptions options;
+    options.context = const_cast<char*>(content);
+    options.handler = [](Exchange& exchange) {
+      exchange.start(200);
+      if (!exchange.begin_fixed(4)) return;
+      static_cast<void>(exchange.write(&exchange.context<const char>()));
+    };
+    with_server(options, [](Visitor& visitor) {
+      visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n");
+      for (;;) {
+        auto got = visitor.stream.read({received + visitor.have, 1000}, soon());
+        if (!got) break;
+        visitor.have += *got;
+      }
+      const std::size_t first = visitor.heard().find("HTTP/1.1");
+      CHECK(visitor.heard().find("HTTP/1.1", first + 1) == std::string_view::npos);
+    });
+  }
+}
+
+TEST(HttpServer, a_handler_may_end_the_connection) {
+  const auto last = [](Exchange& exchange) {
+    exchange.close_after();
+    exchange.respond(200, "text/plain", "bye");
+  };
+  with_server({.handler = last}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.has("Connection: close\r\n") && visitor.heard().ends_with("\r\n\r\nbye"));
+  });
+}
+
+TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
+  const auto slow = [](Exchange& exchange) {
+    exchange.start(200);
+    if (!exchange.begin_chunked() || !exchange.write("first") || !exchange.flush()) return;
+    // Ends when the client has seen the first part and says so.
+    while (exchange.context<volatile bool>() == false) {
+      if (!coir::sleep(1ms)) return;
+    }
+    static_cast<void>(exchange.write("second"));
+  };
+  static volatile bool seen;
+  seen = false;
+  with_server({.handler = slow, .context = const_cast<bool*>(&seen)}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("first");
+    CHECK_FALSE(visitor.has("second"));
+    seen = true;
+    visitor.hear_until("second");
+  });
+}
+
+TEST(HttpServer, options_that_cannot_work_are_refused) {
+  CHECK(Server::create({}).error() == ErrorCode::invalid);
+  CHECK(Server::create({.handler = echo, .max_connections = 0}).error() == ErrorCode::invalid);
+  CHECK(Server::create({.handler = echo, .max_active = 0}).error() == ErrorCode::invalid);
+  ServerOptions large_head{.handler = echo};
+  large_head.limits.max_head_bytes = 1 << 20;
+  CHECK(Server::create(large_head).error() == ErrorCode::invalid);
+}
