@@ -169,7 +169,7 @@ void launch(FiberControl* control) noexcept {
 }  // namespace detail
 
 std::expected<void, Error> FiberRef::cancel() const noexcept {
-  if (control_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
+  if (!alive()) return std::unexpected(Error{ErrorCode::stale});
   std::uint64_t seen = control_->cancelled_id.load(std::memory_order_seq_cst);
   do {
     if (control_->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});

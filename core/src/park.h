@@ -27,6 +27,10 @@ inline void arm(FiberControl* fiber) noexcept {
   fiber->arm(fiber->id.load(std::memory_order_relaxed));
 }
 
+inline void disarm(FiberControl* fiber) noexcept {
+  fiber->disarm(fiber->id.load(std::memory_order_relaxed));
+}
+
 // DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it
 // meets this wait or none.
 struct DeadlineTimer : Timer {

@@ -75,20 +75,20 @@ std::uint32_t StackArena::take_cold() noexcept {
 bool StackArena::arm_guard(std::uint32_t index) noexcept {
   char* const page = slot(index);
   armed_ = index + 1;
-  if (mode_ == GuardMode::advice) {
+  if (guard_mode() == GuardMode::advice) {
     if (port::guard_by_advice(page, kGuardBytes)) {
-      ++guarded_;
+      bump(guarded_);
       return true;
     }
-    mode_ = GuardMode::protect;
+    mode_.store(GuardMode::protect, std::memory_order_relaxed);
   }
-  if (mode_ == GuardMode::protect) {
+  if (guard_mode() == GuardMode::protect) {
     if (guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes)) {
       --guard_mappings_;
-      ++guarded_;
+      bump(guarded_);
       return true;
     }
-    mode_ = GuardMode::group;
+    mode_.store(GuardMode::group, std::memory_order_relaxed);
     first_unguarded_ = index;
     // What groups may spend: their guards, too, split the mapping.
     guard_mappings_ = capacity_ / kGroup + 1;
@@ -97,7 +97,7 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
   group_guards_ = guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes);
   if (!group_guards_) return false;
   --guard_mappings_;
-  ++guarded_;
+  bump(guarded_);
   return true;
 }
 

@@ -61,8 +61,8 @@ class StackArena {
 
   std::uint32_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   // guarded is how many slots have a guard of their own, those that an earlier run used included.
-  std::uint32_t guarded() const noexcept { return guarded_; }
-  GuardMode guard_mode() const noexcept { return mode_; }
+  std::uint32_t guarded() const noexcept { return guarded_.load(std::memory_order_relaxed); }
+  GuardMode guard_mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
 
  private:
   bool reserve() noexcept;
@@ -73,7 +73,7 @@ class StackArena {
     return reinterpret_cast<FiberControl*>(slot(index) + stride_) - 1;
   }
   bool is_guarded(std::uint32_t index) const noexcept {
-    return mode_ != GuardMode::group || index < first_unguarded_ || (index % kGroup == 0 && group_guards_);
+    return guard_mode() != GuardMode::group || index < first_unguarded_ || (index % kGroup == 0 && group_guards_);
   }
 
   Spinlock lock_;
@@ -81,11 +81,11 @@ class StackArena {
   std::size_t stride_ = 0;
   std::size_t stack_bytes_ = 0;
   std::uint8_t stack_class_ = 0;
-  GuardMode mode_ = GuardMode::advice;
+  Atomic<GuardMode> mode_{GuardMode::advice};
   std::uint32_t capacity_ = 0;
   Atomic<std::uint32_t> used_{0};
   std::uint32_t armed_ = 0;  // slots below it have been through arm_guard
-  std::uint32_t guarded_ = 0;
+  Atomic<std::uint32_t> guarded_{0};
   std::uint32_t first_unguarded_ = 0;
   bool group_guards_ = true;               // false once the kernel refuses even those
   std::size_t guard_mappings_ = 0;         // how many more mprotect guards this arena may spend
@@ -121,25 +121,31 @@ class StackCache {
     if (control == nullptr) [[unlikely]]
       return pool.arena(stack_class).acquire(error);
     hot_[stack_class] = control->next;
-    --count_[stack_class];
+    bump(count_[stack_class], std::uint32_t{0} - 1);
     return control;
   }
 
   void release(StackPool& pool, FiberControl* control) noexcept {
     const std::size_t stack_class = control->stack_class;
-    if (count_[stack_class] >= limit_) [[unlikely]]
+    if (count_[stack_class].load(std::memory_order_relaxed) >= limit_) [[unlikely]]
       return pool.arena(stack_class).cool(control);
     control->next = hot_[stack_class];
     hot_[stack_class] = control;
-    ++count_[stack_class];
+    bump(count_[stack_class]);
   }
 
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
-  std::uint32_t pooled() const noexcept { return count_[0] + count_[1] + count_[2] + count_[3]; }
+
+  // pooled is how many lie here. Any thread.
+  std::uint32_t pooled() const noexcept {
+    std::uint32_t sum = 0;
+    for (const Atomic<std::uint32_t>& count : count_) sum += count.load(std::memory_order_relaxed);
+    return sum;
+  }
 
  private:
   FiberControl* hot_[kStackClassCount] = {};
-  std::uint32_t count_[kStackClassCount] = {};
+  Atomic<std::uint32_t> count_[kStackClassCount] = {};
   std::uint32_t limit_ = 0;
 };
 

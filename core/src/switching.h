@@ -1,5 +1,6 @@
 #pragma once
 
+#include "paint.h"
 #include "scheduler.h"
 #include "worker.h"
 
@@ -13,6 +14,28 @@ inline void* message_of(FiberControl* fiber, Commit deed) noexcept {
 
 inline void Worker::push(FiberControl* fiber) noexcept {
   queue_.push(fiber, scheduler_->inbox);
+}
+
+inline std::uint64_t Worker::next_id() noexcept {
+  if (next_id_ == last_id_) [[unlikely]] {
+    next_id_ = Scheduler::id_block();
+    last_id_ = next_id_ + Scheduler::kIdBlock;
+  }
+  return next_id_++;
+}
+
+// commit has the one deed inline that every join waits for; the others are in carry_out.
+[[gnu::always_inline]] inline void Worker::commit(void* message) noexcept {
+  if (message == nullptr) return;
+  const auto bits = reinterpret_cast<std::uintptr_t>(message);
+  constexpr auto mask = static_cast<std::uintptr_t>(Commit::mask);
+  if ((bits & mask) != static_cast<std::uintptr_t>(Commit::handed_off)) return carry_out(message);
+  auto* fiber = reinterpret_cast<FiberControl*>(bits & ~mask);
+  bump(counters.ended);
+  note_stack_use(fiber);
+  fiber->sanitizer.ended();
+  // release pairs with the joiner's acquire: the result is complete and the stack is left.
+  fiber->join.store(FiberControl::kDone, std::memory_order_release);
 }
 
 // pick is the next fiber in line here; null when there is none or it is time to look around.
@@ -79,7 +102,7 @@ inline void Worker::push(FiberControl* fiber) noexcept {
   check_canary(self);
   Worker& worker = *self->worker;
   FiberControl* const next = worker.pick();
-  if (next == nullptr && worker.turn_ != 0) return;
+  if (next == nullptr && worker.turn_ != 0 && (!kManyWorkers || worker.scheduler_->inbox.empty())) return;
   self->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   if constexpr (!kManyWorkers) {
     worker.push(self);  // nobody takes it before it is off its stack

@@ -44,6 +44,8 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   if (attached && *attached) {
     reason = park(self, direction == Direction::readable ? WaitKind::readable : WaitKind::writable, fd, deadline);
     if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, *self);
+  } else {
+    disarm(self);
   }
   bump(self->worker->counters.fd_waits, std::int64_t{-1});
   if (!attached) return std::unexpected(attached.error());

@@ -9,9 +9,9 @@
 namespace coir {
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-thread_local Worker* t_worker = nullptr;
+constinit thread_local Worker* t_worker = nullptr;
 #else
-static thread_local Worker* t_worker = nullptr;
+static constinit thread_local Worker* t_worker = nullptr;
 
 [[gnu::noinline]] Worker* this_worker() noexcept {
   asm volatile("");  // keeps the compiler from taking two calls for one
@@ -39,16 +39,15 @@ void Worker::carry_out(void* message) noexcept {
       break;
     }
     case Commit::yielded:
-      push(fiber);
+      // Behind what has overflowed, for all of that has waited longer.
+      if (scheduler_->inbox.empty()) [[likely]] {
+        push(fiber);
+      } else {
+        scheduler_->inbox.push(fiber);
+      }
       scheduler_->notify();
       break;
-    case Commit::handed_off:
-      bump(counters.ended);
-      note_stack_use(fiber);
-      fiber->sanitizer.ended();
-      // release pairs with the joiner's acquire: the result is complete and the stack is left.
-      fiber->join.store(FiberControl::kDone, std::memory_order_release);
-      break;
+    case Commit::handed_off:  // in commit
     case Commit::ended:
       bump(counters.ended);
       note_stack_use(fiber);
@@ -85,14 +84,6 @@ void wake_fiber(Waiter& waiter) noexcept {
   scheduler.notify();
 }
 
-std::uint64_t Worker::next_id() noexcept {
-  if (next_id_ == last_id_) {
-    next_id_ = Scheduler::id_block();
-    last_id_ = next_id_ + Scheduler::kIdBlock;
-  }
-  return next_id_++;
-}
-
 std::uint32_t Worker::random() noexcept {  // xorshift64* (Vigna)
   random_ ^= random_ >> 12;
   random_ ^= random_ << 25;
@@ -119,8 +110,10 @@ void Worker::run() noexcept {
 
 // find_work looks at everything but the other workers' queues.
 FiberControl* Worker::find_work() noexcept {
-  if (turn_ == 0) maintain();
-  turn_ = kTurn;
+  if (turn_ <= 1) {  // at 1, pick would send back here
+    maintain();
+    turn_ = kTurn;
+  }
   if (FiberControl* fiber = found_; fiber != nullptr) {
     found_ = nullptr;
     return fiber;

@@ -42,9 +42,7 @@ class Worker {
   [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept;
 
   // commit does what the message of a switch asks for. On the new context's side.
-  void commit(void* message) noexcept {
-    if (message != nullptr) carry_out(message);
-  }
+  void commit(void* message) noexcept;
 
   // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line,
   // a bounded number of times in a row. Owner only.
@@ -114,7 +112,7 @@ class Worker {
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-extern thread_local Worker* t_worker;
+extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
 inline Worker* this_worker() noexcept {
   return t_worker;
 }
