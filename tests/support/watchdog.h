@@ -1,0 +1,14 @@
+#pragma once
+
+namespace coir::test {
+
+// Watchdog ends the process when a test hangs: it writes `what` and the list of all fibers to standard error and aborts.
+class Watchdog {
+ public:
+  Watchdog(unsigned seconds, const char* what) noexcept;
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+};
+
+}  // namespace coir::test

@@ -1,0 +1,101 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/support/scale.h"
+
+using coir::Deadline;
+using coir::Fiber;
+using coir::monotonic_ns;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::test::scaled;
+using namespace std::chrono_literals;
+
+TEST_GROUP(Sleep){};
+
+TEST(Sleep, is_never_shorter_than_asked) {
+  constexpr int kFibers = 200;
+  std::atomic<int> early{0}, failed{0};
+  for (const unsigned workers : {1u, 2u}) {
+    const auto ended = run_until_idle({.workers = workers}, [&] {
+      for (int i = 0; i < kFibers; ++i) {
+        spawn([&, i] {
+          for (int round = 0; round < 5; ++round) {
+            const std::int64_t span = (i * 7 + round) % 40 * 271'000;
+            const std::int64_t start = monotonic_ns();
+            failed += !coir::sleep(std::chrono::nanoseconds(span));
+            early += monotonic_ns() - start < span;
+          }
+        }).detach();
+      }
+    });
+    CHECK_TRUE(ended.has_value());
+  }
+  LONGS_EQUAL(0, failed);
+  LONGS_EQUAL(0, early);
+}
+
+TEST(Sleep, the_shorter_sleeper_wakes_first) {
+  constexpr int kFibers = 10;
+  int order[kFibers] = {};
+  int next = 0;
+  const auto ended = run_until_idle({.workers = 1}, [&] {
+    const std::int64_t start = monotonic_ns();
+    for (int i = 0; i < kFibers; ++i) {
+      spawn([&order, &next, start, i] {
+        static_cast<void>(coir::sleep_until(Deadline::at_ns(start + (kFibers - i) * 5'000'000)));
+        order[next++] = i;
+      }).detach();
+    }
+  });
+  CHECK_TRUE(ended.has_value());
+  for (int i = 0; i < kFibers; ++i) LONGS_EQUAL(kFibers - 1 - i, order[i]);
+}
+
+TEST(Sleep, deadlines_past_and_below_zero_return_soon) {
+  int returned = 0;
+  const auto ended = run_until_idle({.workers = 1}, [&] {
+    for (const auto span : {0ns, -1ns, std::chrono::nanoseconds(-5'000'000'000)})
+      returned += coir::sleep(span).has_value();
+    for (const auto deadline : {Deadline::now(), Deadline::at_ns(1), Deadline::at_ns(-1)}) {
+      returned += coir::sleep_until(deadline).has_value();
+    }
+  });
+  CHECK_TRUE(ended.has_value());
+  LONGS_EQUAL(6, returned);
+}
+
+TEST(Sleep, on_a_plain_thread_it_blocks) {
+  const std::int64_t start = monotonic_ns();
+  CHECK_TRUE(coir::sleep(3ms).has_value());
+  CHECK_TRUE(monotonic_ns() - start >= 3'000'000);
+  CHECK_TRUE(coir::sleep(-3ms).has_value());
+  CHECK_TRUE(coir::sleep_until(Deadline::at_ns(-1)).has_value());
+  CHECK_FALSE(coir::sleep_until(Deadline::never()).has_value());
+}
+
+TEST(Sleep, very_many_sleep_at_once_and_all_wake) {
+  constexpr int kFibers = scaled({100'000, 20'000, 1'500, 20'000});
+  std::atomic<int> woken{0}, early{0};
+  std::uint32_t armed = 0;
+  const auto ended = run_until_idle({.workers = 2}, [&] {
+    const Deadline first = Deadline::after(300ms);
+    for (int i = 0; i < kFibers; ++i) {
+      spawn({.stack = 8 * 1024}, [&woken, &early, first, i] {
+        const Deadline mine = Deadline::at_ns(first.ns() + i % 1'000 * 300'000);
+        if (coir::sleep_until(mine)) ++woken;
+        early += !mine.passed();
+      }).detach();
+    }
+    coir::yield();
+    armed = coir::stats().timers_armed;
+  });
+  CHECK_TRUE(ended.has_value());
+  LONGS_EQUAL(kFibers, woken);
+  LONGS_EQUAL(0, early);
+  CHECK_TRUE(armed > 0);
+}

@@ -1,0 +1,219 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+
+#include <chrono>
+#include <memory>
+
+#include "tests/support/counted.h"
+
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::Task;
+using coir::test::Counted;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Every test runs with one worker and with two, for the paths of a join differ.
+template <class Body>
+bool on_any_workers(Body body) {
+  for (const unsigned workers : {1u, 2u}) {
+    if (!run_until_idle({.workers = workers}, body)) return false;
+  }
+  return true;
+}
+
+Counted make_result(int number) {
+  return Counted(number);
+}
+
+}  // namespace
+
+TEST_GROUP(Task) {
+  int wrong = 0;
+  void setup() override {
+    Counted::reset();
+  }
+  void expect(bool right) {
+    wrong += !right;
+  }
+
+  void all_is_gone() {
+    LONGS_EQUAL(0, wrong);
+    LONGS_EQUAL(0, Counted::alive());
+  }
+};
+
+TEST(Task, returns_what_its_body_returned) {
+  CHECK_TRUE(on_any_workers([&] {
+    Task<int> task = spawn([] { return 6 * 7; });
+    const auto value = task.await();
+    expect(value && *value == 42);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, a_result_that_only_moves_arrives_and_is_destroyed_once) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    {
+      Task<Counted> task = spawn([] { return make_result(7); });
+      auto value = task.await();
+      expect(value && value->number() == 7);
+      expect(Counted::ended() == 0);
+    }
+    expect(Counted::ended() == 1 && Counted::alive() == 0);
+    Task<std::unique_ptr<int>> owner = spawn([] { return std::make_unique<int>(9); });
+    auto owned = owner.await();
+    expect(owned && **owned == 9);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, awaited_after_its_end_the_result_is_still_there) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    Task<Counted> task = spawn([] { return make_result(7); });
+    while (!task.done()) coir::yield();
+    expect(Counted::ended() == 0);
+    expect(task.await().has_value());
+    expect(Counted::ended() == 1);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, a_second_await_is_stale) {
+  CHECK_TRUE(on_any_workers([&] {
+    Task<int> task = spawn([] { return 1; });
+    expect(task.await().has_value());
+    const auto again = task.await();
+    expect(!again && again.error() == ErrorCode::stale);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, dropped_before_its_end_the_result_is_destroyed_at_the_end) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    {
+      Task<Counted> task = spawn([] {
+        static_cast<void>(coir::sleep(1ms));
+        return make_result(7);
+      });
+    }
+    expect(Counted::ended() == 0);
+    while (coir::stats().fibers_alive > 1) static_cast<void>(coir::sleep(1ms));
+    expect(Counted::ended() == 1);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, dropped_after_its_end_the_result_is_destroyed_at_the_drop) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    {
+      Task<Counted> task = spawn([] { return make_result(7); });
+      while (!task.done()) coir::yield();
+      expect(Counted::ended() == 0);
+    }
+    expect(Counted::ended() == 1);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, dropped_while_it_ends_the_result_is_destroyed_once) {
+  CHECK_TRUE(on_any_workers([&] {
+    for (int i = 0; i < 2'000; ++i) {
+      Counted::reset();
+      {
+        Task<Counted> task = spawn([] { return make_result(7); });
+        coir::yield();
+        for (int spin = 0; spin < i % 200; ++spin) asm volatile("");
+      }
+      while (coir::stats().fibers_alive > 1) coir::yield();
+      expect(Counted::ended() == 1 && Counted::alive() == 0);
+    }
+  }));
+  all_is_gone();
+}
+
+TEST(Task, a_cancelled_one_still_returns) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    {
+      Task<Counted> task = spawn([] {
+        const auto slept = coir::sleep_until(Deadline::never());
+        return make_result(!slept && slept.error() == ErrorCode::cancelled ? 3 : 4);
+      });
+      coir::yield();
+      expect(task.cancel().has_value());
+      const auto value = task.await();
+      expect(value && value->number() == 3);
+    }
+    expect(Counted::ended() == 1);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, taken_as_a_fiber_it_is_joined_and_the_result_destroyed) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    Fiber fiber = spawn([] { return make_result(7); });
+    expect(fiber.join().has_value());
+    expect(Counted::ended() == 1);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, assigning_over_a_handle_drops_the_fiber_that_it_had) {
+  CHECK_TRUE(on_any_workers([&] {
+    Counted::reset();
+    {
+      Task<Counted> task = spawn([] { return make_result(1); });
+      task = spawn([] { return make_result(2); });
+      const auto value = task.await();
+      expect(value && value->number() == 2);
+    }
+    while (coir::stats().fibers_alive > 1) coir::yield();
+    expect(Counted::ended() == 2);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, an_await_that_times_out_may_be_repeated) {
+  CHECK_TRUE(on_any_workers([&] {
+    Task<int> task = spawn([] {
+      static_cast<void>(coir::sleep(20ms));
+      return 5;
+    });
+    int timeouts = 0;
+    for (;;) {
+      const auto value = task.await(Deadline::after(1ms));
+      if (value) {
+        expect(*value == 5);
+        break;
+      }
+      expect(value.error() == ErrorCode::timed_out);
+      ++timeouts;
+    }
+    expect(timeouts > 0);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, a_result_with_strict_alignment_is_aligned) {
+  struct alignas(16) Wide {
+    double numbers[2];
+  };
+  CHECK_TRUE(on_any_workers([&] {
+    char odd[3] = {1, 2, 3};
+    Task<Wide> task = spawn([odd] { return Wide{{1.5, odd[2] + 0.5}}; });
+    const auto value = task.await();
+    expect(value && value->numbers[1] == 3.5);
+  }));
+  all_is_gone();
+}
