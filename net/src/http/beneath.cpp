@@ -83,7 +83,7 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
     while (rest.starts_with('/')) rest.remove_prefix(1);
     const std::size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);
-    std::string_view after = slash == rest.npos ? std::string_view() : rest.substr(slash + 1);
+    std::string_view after = rest.substr(slash == rest.npos ? rest.size() : slash + 1);
     while (after.starts_with('/')) after.remove_prefix(1);
     if (part == "..") {
       if (!directories.leave()) return -EXDEV;

@@ -46,6 +46,7 @@ class MetricsText {
     if (size > memory_.size()) return;
     if (size > memory_.size() - used_) end();
     for (std::string_view part : parts) {
+      if (part.empty()) continue;
       memcpy(memory_.data() + used_, part.data(), part.size());
       used_ += part.size();
     }

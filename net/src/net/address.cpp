@@ -32,6 +32,7 @@ class TextWriter {
  public:
   explicit TextWriter(std::span<char> out) noexcept : out_(out) {}
   void add(std::string_view text) noexcept {
+    if (text.empty()) return;
     if (!fits_ || text.size() > out_.size() - used_) {
       fits_ = false;
       return;

@@ -42,6 +42,11 @@ def build(tree):
     return os.path.join(directory, "apps", "coird", "coird")
 
 
+def sanitized(program):
+    """Whether the program's memory and system calls are a sanitizer's rather than its own."""
+    return "asan" in program or "tsan" in program
+
+
 def main():
     """Runs every promise on every tree (those of the command line, or the two of this machine's CPU)."""
     failed = 0
@@ -111,6 +116,7 @@ class Daemon:
         self.lines = []
         self.process = subprocess.Popen(
             command,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
