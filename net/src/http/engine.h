@@ -52,7 +52,10 @@ class Engine {
   // engine.cpp
   static void wake(Dormant& record) noexcept;
   void begin_serving(Connection& connection) noexcept;
-  bool launch(Session& session, Connection& connection) noexcept;
+  void spawn_standby() noexcept;
+  void serve_waiting() noexcept;
+  bool has_session() const noexcept;
+  bool want_standby() noexcept;
   Connection* take_record() noexcept;
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
@@ -61,7 +64,7 @@ class Engine {
 
   // reaping.cpp
   void reap() noexcept;
-  void serve_waiting() noexcept;
+  void try_waiting() noexcept;
   // close_idle closes what has been idle since `not_after_ns` or longer, and counts it.
   void close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept;
   void expire_waiting(std::int64_t not_after_ns) noexcept;
@@ -78,6 +81,7 @@ class Engine {
   Session* free_sessions_ = nullptr;
   std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
   std::size_t sessions_used_ = 0;
+  bool standby_ = false;
   std::size_t open_ = 0;
   std::size_t active_ = 0;
 

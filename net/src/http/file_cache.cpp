@@ -1,5 +1,7 @@
 #include "file_cache.h"
 
+#include <coir/http/date.h>
+#include <coir/http/response.h>
 #include <coir/port/memory.h>
 #include <string.h>
 
@@ -31,10 +33,17 @@ FileFacts FileFacts::of(const struct stat& info, std::string_view media_type, st
   FileFacts facts;
   facts.size = static_cast<std::uint64_t>(info.st_size);
   facts.modified = info.st_mtim.tv_sec;
-  facts.type = media_type;
   facts.etag = make_etag(nanoseconds(info.st_mtim), facts.size, now * 1'000'000'000);
   // A date in the future is not to be sent (RFC 9110, 8.8.2.1).
-  format_date(std::min<std::int64_t>(info.st_mtim.tv_sec, now), facts.last_modified);
+  char last_modified[kDateBytes];
+  format_date(std::min<std::int64_t>(info.st_mtim.tv_sec, now), last_modified);
+  ResponseHead lines(facts.lines_);
+  lines.field("Last-Modified", {last_modified, kDateBytes});
+  if (!facts.etag.empty()) lines.field("ETag", facts.etag.text());
+  facts.validator_bytes_ = static_cast<std::uint8_t>(lines.lines().size());
+  lines.field("Content-Type", media_type);
+  lines.fixed("Accept-Ranges: bytes\r\n");
+  facts.line_bytes_ = static_cast<std::uint8_t>(lines.lines().size());
   return facts;
 }
 

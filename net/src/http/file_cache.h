@@ -17,12 +17,19 @@ namespace coir::http {
 struct FileFacts {
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // seconds since 1970
-  std::string_view type;      // static
   ETag etag;
-  char last_modified[kDateBytes];
+
+  // The header lines that are the same in every response: the validators first, then the type and what ranges it takes.
+  std::string_view validator_lines() const noexcept { return {lines_, validator_bytes_}; }
+  std::string_view all_lines() const noexcept { return {lines_, line_bytes_}; }
 
   // of a file, whose type is `media_type`, at `now` (seconds).
   static FileFacts of(const struct stat& info, std::string_view media_type, std::int64_t now) noexcept;
+
+ private:
+  std::uint8_t validator_bytes_ = 0;
+  std::uint8_t line_bytes_ = 0;
+  char lines_[230];
 };
 
 // FileCache keeps the content of small files that were asked for lately, least recently used out first. Its memory is

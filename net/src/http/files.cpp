@@ -82,11 +82,6 @@ void redirect_to_directory(Exchange& exchange) noexcept {
   static_cast<void>(exchange.begin_fixed(0));
 }
 
-void add_validators(ResponseHead& head, const FileFacts& facts) noexcept {
-  head.field("Last-Modified", {facts.last_modified, kDateBytes});
-  if (!facts.etag.empty()) head.field("ETag", facts.etag.text());
-}
-
 // respond answers with a file whose content is in memory (`content`), or else in `file`.
 void respond(Exchange& exchange, const FileFacts& facts, const char* content, int file) noexcept {
   const Request& request = exchange.request();
@@ -94,7 +89,7 @@ void respond(Exchange& exchange, const FileFacts& facts, const char* content, in
   const ConditionResult outcome = evaluate(request, validators, exchange.now());
   if (outcome.condition == Condition::failed) return exchange.respond_status(412);
   if (outcome.condition == Condition::not_modified) {
-    add_validators(exchange.start(304), facts);
+    exchange.start(304).fixed(facts.validator_lines());
     static_cast<void>(exchange.begin_empty());
     return;
   }
@@ -111,9 +106,7 @@ void respond(Exchange& exchange, const FileFacts& facts, const char* content, in
   const std::uint64_t offset = part ? range.first : 0;
   const std::uint64_t bytes = part ? range.bytes() : facts.size;
   ResponseHead& head = exchange.start(part ? 206 : 200);
-  head.field("Content-Type", facts.type);
-  add_validators(head, facts);
-  head.fixed("Accept-Ranges: bytes\r\n");
+  head.fixed(facts.all_lines());
   if (part) head.field("Content-Range", write_content_range(range, facts.size, content_range));
   if (!exchange.begin_fixed(bytes)) return;
   if (content != nullptr) {

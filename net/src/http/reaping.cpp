@@ -16,7 +16,7 @@ void Engine::reap() noexcept {
     const std::int64_t now = coarse_ns();
     close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
     if (!crowded) continue;
-    serve_waiting();
+    try_waiting();
     end_slow_readers();
     expire_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
@@ -35,18 +35,14 @@ void Engine::close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counte
   }
 }
 
-void Engine::serve_waiting() noexcept {
-  for (;;) {
-    Connection* connection;
-    Session* session = nullptr;
-    {
-      Locked locked(lock_);
-      connection = waiting_.front();
-      if (connection != nullptr) session = take_session();
-      if (session != nullptr) waiting_.remove(*connection);
-    }
-    if (session == nullptr || !launch(*session, *connection)) return;
+// try_waiting makes up for a standby that could not be spawned.
+void Engine::try_waiting() noexcept {
+  bool wanted;
+  {
+    Locked locked(lock_);
+    wanted = want_standby();
   }
+  if (wanted) spawn_standby();
 }
 
 void Engine::expire_waiting(std::int64_t not_after_ns) noexcept {

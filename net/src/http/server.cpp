@@ -92,7 +92,7 @@ bool Engine::stopped() noexcept {
   if (!stopping()) return false;
   // Those that went to sleep while stopping_ was being set are found here as well.
   close_idle(INT64_MAX, counters.stopped_idle);
-  serve_waiting();
+  try_waiting();
   for (const FiberRef& acceptor : acceptors_) {
     if (acceptor.alive()) return false;
   }

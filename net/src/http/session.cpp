@@ -115,7 +115,11 @@ Session::After Session::finish() noexcept {
 }
 
 void Session::serve(Connection& first) noexcept {
+  constexpr int kTurn = 128;
+  int served = 0;
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
+    // Other fibers of this worker want to run too, however fast connections are added to the queue.
+    if (++served % kTurn == 0) yield();
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = false;
