@@ -1,6 +1,7 @@
 #include "reactor.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <coir/port/memory.h>
@@ -161,7 +162,9 @@ void Reactor::forget(int fd) noexcept {
   if (at == nullptr) return;
   // A new tag first: an event of the old descriptor that is under way no longer counts.
   at->tag.fetch_add(1, std::memory_order_acq_rel);
-  if (at->registered.exchange(0, std::memory_order_acq_rel) != 0) registered_.fetch_sub(1, std::memory_order_relaxed);
+  if (at->registered.exchange(kClosing, std::memory_order_acq_rel) == kYes) {
+    registered_.fetch_sub(1, std::memory_order_relaxed);
+  }
   for (Atomic<Word>& word : at->word) {
     Word seen = word.load(std::memory_order_acquire);
     for (;;) {
@@ -181,6 +184,10 @@ void Reactor::forget(int fd) noexcept {
   }
 }
 
+void Reactor::forgotten(int fd) noexcept {
+  if (Entry* const at = entry(fd); at != nullptr) at->registered.store(kNo, std::memory_order_release);
+}
+
 void Reactor::poll(std::int64_t timeout_ns) noexcept {
   pending_ = poller_.wait(events_, timeout_ns, collect, this);
 }
@@ -190,17 +197,29 @@ Reactor::Entry* Reactor::entry(int fd) noexcept {
 }
 
 std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
-  if (at.registered.load(std::memory_order_acquire) != 0) {
-    // ppoll watches what somebody waits for: a poll under way has to be asked anew.
-    if (kManyWorkers && fell_back()) poller_.interrupt();
-    return {};
-  }
-  if (at.registered.exchange(1, std::memory_order_acq_rel) != 0) return {};
-  if (const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire)); error != 0) {
-    at.registered.store(0, std::memory_order_release);
-    return std::unexpected(Error::from_errno(error));
+  std::uint32_t seen = at.registered.load(std::memory_order_acquire);
+  for (;;) {
+    if (seen == kYes) {
+      // ppoll watches what somebody waits for: a poll under way has to be asked anew.
+      if (kManyWorkers && fell_back()) poller_.interrupt();
+      return {};
+    }
+    if (seen == kClosing) {
+      // Registered now, it would be closed under the entry, and the number's next owner would find it registered.
+      sched_yield();
+      seen = at.registered.load(std::memory_order_acquire);
+    } else if (at.registered.compare_exchange_weak(seen, kYes, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      break;
+    }
   }
   registered_.fetch_add(1, std::memory_order_relaxed);
+  if (const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire)); error != 0) {
+    std::uint32_t mine = kYes;
+    if (at.registered.compare_exchange_strong(mine, kNo, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      registered_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return std::unexpected(error == EBADF ? Error{ErrorCode::closed, error} : Error::from_errno(error));
+  }
   int highest = highest_fd_.load(std::memory_order_relaxed);
   while (highest < fd &&
          !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {

@@ -40,8 +40,10 @@ class Reactor {
   std::expected<void, Error> attach(int fd, Dormant& dormant) noexcept;
   bool detach(int fd, Dormant& dormant) noexcept;
 
-  // forget wakes fd's waiters with `closed` before the descriptor is closed.
+  // forget wakes fd's waiters with `closed` before the descriptor is closed; forgotten, after it, frees the number for
+  // its next owner. A wait that comes in between is held up until then, and finds that the descriptor is gone.
   void forget(int fd) noexcept;
+  void forgotten(int fd) noexcept;
 
   // poll waits for events; dispatch hands them out on the calling worker. One worker at a time polls and then
   // dispatches.
@@ -56,10 +58,12 @@ class Reactor {
   using Word = std::uintptr_t;
   static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4;
 
+  static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2;
+
   struct Entry {
     Atomic<Word> word[2];
     Atomic<std::uint32_t> tag;  // counts the descriptors that had this number; stale events carry an old one
-    Atomic<std::uint32_t> registered;
+    Atomic<std::uint32_t> registered;  // kNo, kYes or kClosing
   };
 
   Entry* entry(int fd) noexcept;

@@ -54,8 +54,10 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
 }
 
 void close_fd(int fd) noexcept {
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->reactor.forget(fd);
+  Scheduler* const scheduler = Scheduler::current();
+  if (scheduler != nullptr) scheduler->reactor.forget(fd);
   ::close(fd);
+  if (scheduler != nullptr) scheduler->reactor.forgotten(fd);
 }
 
 std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
