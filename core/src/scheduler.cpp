@@ -202,7 +202,9 @@ bool Scheduler::any_work() const noexcept {
 // it takes work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside
 // comes in, which they count as waited for.
 void Scheduler::settle() noexcept {
-  if (waits_outside() != 0) return;
+  // After a shutdown the run ends with its last fiber, whatever records sleep on.
+  const bool over = cancelling() && alive() == 0;
+  if (!over && waits_outside() != 0) return;
   if (alive() != 0 && !deadlocked_) {
     deadlocked_ = true;
     report_deadlock(*this);

@@ -14,7 +14,8 @@ namespace coir {
 //   if (auto slept = coir::dormant_arm(connection, fd); !slept) ...   // bytes are there already, go on serving
 //
 // From dormant_arm's success on the record belongs to wake, which may run on another worker before dormant_arm has
-// returned.
+// returned. A record whose descriptor is closed by close_fd, or that sleeps on when a run ends after shutdown, is
+// forgotten: its wake never runs.
 struct alignas(8) Dormant {
   // Runs once on a worker's own stack. It must not park; spawning a fiber is its job.
   using Wake = void (*)(Dormant& self) noexcept;
@@ -24,10 +25,11 @@ struct alignas(8) Dormant {
 
 // dormant_arm puts the record to sleep until `fd` becomes readable, hangs up or fails.
 // Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit,
-// no_memory, system. Runs in a fiber or in a wake.
+// closed, no_memory, system. Runs in a fiber or in a wake.
 [[nodiscard]] std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept;
 
-// dormant_disarm takes a sleeping record back. True: wake has not run and will not. False: it has run or is about to.
+// dormant_disarm takes a sleeping record back. True: wake has not run and will not. False: it has run or is
+// about to, or was forgotten.
 [[nodiscard]] bool dormant_disarm(Dormant& record) noexcept;
 
 }  // namespace coir
