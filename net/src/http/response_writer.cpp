@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include <coir/fiber.h>
 #include "../net/kernel.h"
-#include "coir/fiber.h"
 #include "connection.h"
 #include "engine.h"
 #include "session.h"
