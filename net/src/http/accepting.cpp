@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "../net/kernel.h"
 #include "engine.h"
 
 namespace coir::http {
@@ -33,15 +34,8 @@ void Engine::accept_all(TcpListener& listener) noexcept {
     if (accepted.error() == ErrorCode::cancelled || accepted.error() == ErrorCode::closed) break;
     if (kernel_is_short(accepted.error())) {
       counters.accept_pauses.fetch_add(1, std::memory_order_relaxed);
-      Connection* victim;
-      {
-        Locked locked(lock_);
-        victim = take_longest_idle(INT64_MAX);
-      }
-      if (victim != nullptr) {
-        counters.evicted.fetch_add(1, std::memory_order_relaxed);
+      if (Connection* victim = evict_one()) {
         close(*victim);
-        yield();
         continue;
       }
     }
@@ -53,20 +47,15 @@ void Engine::accept_all(TcpListener& listener) noexcept {
 void Engine::admit(TcpStream&& stream) noexcept {
   counters.accepted.fetch_add(1, std::memory_order_relaxed);
   Connection* connection;
-  bool evicted = false;
   {
     Locked locked(lock_);
     connection = take_record();
-    if (connection == nullptr) {
-      connection = take_longest_idle(INT64_MAX);
-      evicted = connection != nullptr;
-    }
   }
+  if (connection == nullptr) connection = evict_one();
   if (connection == nullptr) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
     return refuse(stream);
   }
-  if (evicted) counters.evicted.fetch_add(1, std::memory_order_relaxed);
   // Closes the evicted connection's socket, if the record had one.
   connection->stream = std::move(stream);
   connection->requests = 0;
@@ -78,6 +67,40 @@ void Engine::admit(TcpStream&& stream) noexcept {
     }
     begin_serving(*connection);
   }
+}
+
+Connection* Engine::take_idle() noexcept {
+  Locked locked(lock_);
+  return take_longest_idle(INT64_MAX);
+}
+
+// evict_one takes the connection that has been idle for longest out of the idle ones, to be closed or used again. One
+// whose request has arrived and is not yet known of is served instead, and waited for a little: it will be idle, or
+// closed, soon.
+Connection* Engine::evict_one() noexcept {
+  constexpr int kTries = 20;
+  bool hopeful = false;
+  for (int tries = 0; tries < kTries; ++tries) {
+    while (Connection* connection = take_idle()) {
+      if (!kernel::has_input(connection->stream.fd())) {
+        counters.evicted.fetch_add(1, std::memory_order_relaxed);
+        return connection;
+      }
+      connection->stream.mark_readable();
+      {
+        Locked locked(lock_);
+        idle_.push_back(*connection);
+      }
+      begin_serving(*connection);
+      hopeful = true;
+    }
+    if (!hopeful || !sleep(1ms)) break;
+    {
+      Locked locked(lock_);
+      if (Connection* released = take_record()) return released;
+    }
+  }
+  return nullptr;
 }
 
 // refuse answers 503 as well as it can be done without a session: the answer fits any socket buffer, and what has been

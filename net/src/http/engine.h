@@ -47,6 +47,8 @@ class Engine {
   // accepting.cpp
   void accept_all(TcpListener& listener) noexcept;
   void admit(TcpStream&& stream) noexcept;
+  Connection* take_idle() noexcept;
+  Connection* evict_one() noexcept;
   static void refuse(TcpStream& stream) noexcept;
 
   // engine.cpp

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -38,6 +39,16 @@ T negative_errno(T result) noexcept {
 
 [[gnu::noinline]] ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept {
   return negative_errno(::pread(file, into, size, static_cast<off_t>(offset)));
+}
+
+bool has_input(int fd) noexcept {
+  char byte;
+  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool has_connection(int fd) noexcept {
+  pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
 }
 
 [[gnu::noinline]] int unsent(int fd) noexcept {

@@ -20,6 +20,10 @@ ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
 ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;
 ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept;
+// has_input tells whether bytes wait to be read (the end of the stream is none); has_connection whether one waits to be
+// accepted.
+bool has_input(int fd) noexcept;
+bool has_connection(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;

@@ -82,7 +82,9 @@ std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept 
     const int fd = kernel::accept(fd_);
     if (fd >= 0) return TcpStream(fd);
     if (concerns_one_connection(fd)) continue;
-    if (fd != -EAGAIN) return std::unexpected(Error::from_errno(-fd));
+    // The kernel takes a descriptor before it looks for a connection: without one it does not say whether there is any.
+    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(fd_));
+    if (!none) return std::unexpected(Error::from_errno(-fd));
     if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
   }
 }

@@ -1,14 +1,17 @@
 """Drives a real coird on loopback: starts it, waits for its addresses, speaks to it over plain sockets, ends it."""
 
+import fcntl
 import os
 import platform
 import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 
@@ -73,6 +76,11 @@ def until(condition, what="the condition"):
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come about in {PATIENCE} s"
         time.sleep(0.01)
+
+
+def wait_until_delivered(plain):
+    """Waits until the peer's kernel has everything that was sent."""
+    until(lambda: struct.unpack("i", fcntl.ioctl(plain.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0] == 0, "delivery")
 
 
 class Site:
@@ -168,12 +176,23 @@ class Daemon:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    @staticmethod
+    def _read(path):
+        with open(path) as file:
+            return file.read()
+
     def resident_bytes(self):
-        with open(f"/proc/{self.process.pid}/statm") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
+        return int(self._read(f"/proc/{self.process.pid}/statm").split()[1]) * resource.getpagesize()
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
+
+    def freeze(self):
+        """Stops every thread; SIGCONT lets them go on."""
+        self.signal(signal.SIGSTOP)
+        tasks = f"/proc/{self.process.pid}/task"
+        state = lambda task: self._read(f"{tasks}/{task}/stat").rsplit(") ", 1)[1][0]
+        until(lambda: all(state(task) == "T" for task in os.listdir(tasks)), "the stop")
 
     def wait(self):
         status = self.process.wait(PATIENCE)
