@@ -32,6 +32,13 @@ class StackArena {
   // The arena stays reserved between runs, with its guards, so that a handle from an earlier run reads as stale.
   void prepare(std::size_t stack_class, std::uint32_t capacity, std::size_t guard_mappings) noexcept;
 
+  // guard_by sets how the slots from now on are guarded, and how many mappings that may spend: tests act with it as on
+  // kernels that have less.
+  void guard_by(GuardMode mode, std::size_t guard_mappings) noexcept {
+    mode_.store(mode, std::memory_order_relaxed);
+    guard_mappings_ = guard_mappings;
+  }
+
   // empty forgets all slots and gives their pages back, at the end of a run.
   void empty() noexcept;
 
