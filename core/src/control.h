@@ -28,6 +28,8 @@ struct alignas(64) FiberControl : Waiter {
   enum class State : std::uint8_t { free = 0, runnable, running, parked, ended };
   enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached };
 
+  // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
+
   // What every switch touches.
   void* sp;            // the saved context, while parked
   Worker* worker;      // who runs it, or ran it last
@@ -35,11 +37,11 @@ struct alignas(64) FiberControl : Waiter {
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
   Atomic<State> state;
-  WaitKind wait_kind;
+  Atomic<WaitKind> wait_kind;
   std::uint8_t stack_class;
   bool guarded;  // its guard page is armed
   Atomic<std::uint32_t> join;
-  std::int64_t wait_object;  // the fd or the fiber id that it waits for
+  Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
 
   // What spawn and exit touch.
   Waiter* joiner;               // valid while join is kWaiting or kLocked
@@ -47,8 +49,8 @@ struct alignas(64) FiberControl : Waiter {
   void (*drop)(void* storage);  // destroys the result; null when there is nothing to destroy
   void* storage;                // closure and result, built in place
   std::uint64_t parent_id;
-  const char* name;
-  std::source_location where;  // of the spawn
+  Atomic<const char*> name;
+  Atomic<std::source_location> where;  // of the spawn
   SanitizerContext sanitizer;
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field

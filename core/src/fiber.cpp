@@ -96,13 +96,13 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->worker = identity.worker;
   control->id.store(identity.id, std::memory_order_relaxed);
   control->cancelled_id.store(0, std::memory_order_relaxed);
-  control->wait_kind = WaitKind::nothing;
+  control->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
   control->run = run;
   control->drop = drop;
   control->parent_id = identity.parent_id;
-  control->name = options.name;
-  control->where = where;
+  control->name.store(options.name, std::memory_order_relaxed);
+  control->where.store(where, std::memory_order_relaxed);
   const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;
   control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
   control->storage = detail::storage_of(control, bytes);

@@ -42,13 +42,14 @@ class Line {
 };
 
 void write_overflow(const FiberControl& fiber) noexcept {
+  const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   Line line;
   line.text("coir: fiber ")
-      .text(fiber.name)
+      .text(fiber.name.load(std::memory_order_relaxed))
       .text(" (spawned at ")
-      .text(fiber.where.file_name())
+      .text(where.file_name())
       .text(":")
-      .number(fiber.where.line());
+      .number(where.line());
   line.text(") overflowed its ").number(nominal_stack_bytes(fiber.stack_class) / 1024).text(" KB stack\n");
   line.send();
 }
@@ -70,6 +71,7 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
   if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
   if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);
   ::signal(signal, SIG_DFL);
+  if (info->si_code <= 0) raise(signal);  // sent by a process: no instruction faults again
 }
 
 }  // namespace

@@ -48,10 +48,11 @@ void note_stack_use(const FiberControl* fiber) noexcept {
   const auto* at = reinterpret_cast<const std::uint64_t*>(low);
   while (*at == kPattern) ++at;
   const std::size_t peak = bytes - static_cast<std::size_t>(reinterpret_cast<const char*>(at) - low);
+  const char* const name = fiber->name.load(std::memory_order_relaxed);
   Locked hold(g_lock);
   for (Use& use : g_uses) {
-    if (use.name == nullptr) use = {.name = fiber->name, .class_bytes = bytes, .peak_bytes = 0, .fibers = 0};
-    if (use.class_bytes != bytes || strcmp(use.name, fiber->name) != 0) continue;
+    if (use.name == nullptr) use = {.name = name, .class_bytes = bytes, .peak_bytes = 0, .fibers = 0};
+    if (use.class_bytes != bytes || strcmp(use.name, name) != 0) continue;
     if (peak > use.peak_bytes) use.peak_bytes = peak;
     ++use.fibers;
     return;

@@ -46,14 +46,14 @@ struct DeadlineTimer : Timer {
 // wakes it. The caller then takes itself out of the sources that did not win.
 [[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
                                               Deadline deadline) noexcept {
-  self->wait_kind = kind;
-  self->wait_object = object;
+  self->wait_kind.store(kind, std::memory_order_relaxed);
+  self->wait_object.store(object, std::memory_order_relaxed);
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
   DeadlineTimer timer(self);
   if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
   Worker::suspend(self, Commit::parked);
   if (!deadline.is_never()) timer.wheel->stop(timer);
-  self->wait_kind = WaitKind::nothing;
+  self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   return self->reason();
 }
 

@@ -16,8 +16,8 @@ const char* state_name(FiberControl::State state) noexcept {
 
 // describe_wait says in words what a parked fiber waits for.
 void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noexcept {
-  const auto object = static_cast<long long>(fiber.wait_object);
-  switch (fiber.wait_kind) {
+  const auto object = static_cast<long long>(fiber.wait_object.load(std::memory_order_relaxed));
+  switch (fiber.wait_kind.load(std::memory_order_relaxed)) {
     case WaitKind::nothing:
       into[0] = '\0';
       break;
@@ -46,11 +46,13 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
 void write_fiber(const FiberControl& fiber, int fd) noexcept {
   char wait[80];
   describe_wait(fiber, wait, sizeof wait);
+  const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   char line[320];
   const int length = snprintf(line, sizeof line, "coir:   fiber %llu \"%s\" %s%s; spawned at %s:%u\n",
-                              static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)), fiber.name,
-                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, fiber.where.file_name(),
-                              fiber.where.line());
+                              static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
+                              fiber.name.load(std::memory_order_relaxed),
+                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, where.file_name(),
+                              where.line());
   const auto bytes =
       static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1;
   [[maybe_unused]] const ssize_t n = write(fd, line, bytes);
