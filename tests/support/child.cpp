@@ -51,7 +51,9 @@ ChildEnd run_child(int (*body)(void*), void* argument) noexcept {
   return end;
 }
 
-bool ChildEnd::wrote(const char* text) const noexcept { return strstr(output, text) != nullptr; }
+bool ChildEnd::wrote(const char* text) const noexcept {
+  return strstr(output, text) != nullptr;
+}
 
 int ChildEnd::lines() const noexcept {
   int count = 0;

@@ -5,7 +5,8 @@
 
 namespace coir::test {
 
-// Counted is a value that only moves and tells how many of its kind live. A value that is destroyed twice, or never, shows.
+// Counted is a value that only moves and tells how many of its kind live. A value that is destroyed twice, or never,
+// shows.
 class Counted {
  public:
   explicit Counted(int number = 0) noexcept : number_(number) { ++alive_; }

@@ -31,7 +31,10 @@ struct Scale {
   int plain, address_sanitized, thread_sanitized, emulated;
 };
 consteval int scaled(Scale scale) {
-  return kThreadSanitized ? scale.thread_sanitized : kAddressSanitized ? scale.address_sanitized : kEmulated ? scale.emulated : scale.plain;
+  return kThreadSanitized    ? scale.thread_sanitized
+         : kAddressSanitized ? scale.address_sanitized
+         : kEmulated         ? scale.emulated
+                             : scale.plain;
 }
 
 }  // namespace coir::test

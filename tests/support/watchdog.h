@@ -2,7 +2,8 @@
 
 namespace coir::test {
 
-// Watchdog ends the process when a test hangs: it writes `what` and the list of all fibers to standard error and aborts.
+// Watchdog ends the process when a test hangs: it writes `what` and the list of all fibers to standard error and
+// aborts.
 class Watchdog {
  public:
   Watchdog(unsigned seconds, const char* what) noexcept;

@@ -1,0 +1,283 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/dormant.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+#include <coir/wait.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/support/pipe.h"
+#include "tests/support/scale.h"
+#include "tests/support/watchdog.h"
+
+using coir::Deadline;
+using coir::Direction;
+using coir::Dormant;
+using coir::dormant_arm;
+using coir::dormant_disarm;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::test::Pipe;
+using coir::test::scaled;
+using coir::test::Watchdog;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Record counts its wakes; each spawns a fiber, as wakes are meant to.
+struct Record : Dormant {
+  Record() noexcept {
+    wake = [](Dormant& self) noexcept {
+      auto& record = static_cast<Record&>(self);
+      ++record.wakes;
+      spawn([&record] { ++record.served; }).detach();
+    };
+  }
+  std::atomic<int> wakes{0}, served{0};
+
+  void await_served(int count) {
+    while (served < count) static_cast<void>(coir::sleep(1ms));
+  }
+};
+
+}  // namespace
+
+TEST_GROUP(Dormant) {
+  Watchdog watchdog{150, "dormant_test"};
+  std::atomic<int> wrong{0};
+  void expect(bool right) {
+    wrong += !right;
+  }
+
+  template <class Body>
+  void everywhere(Body body) {
+    for (const bool ppoll : {false, true}) {
+      for (const unsigned workers : {1u, 2u}) {
+        CHECK_TRUE(run_until_idle({.workers = workers, .force_ppoll = ppoll}, body).has_value());
+        LONGS_EQUAL(0, wrong);
+      }
+    }
+  }
+};
+
+TEST(Dormant, bytes_wake_it_once_and_its_wake_spawns) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record;
+    expect(dormant_arm(record, pipe.reader).has_value());
+    static_cast<void>(coir::sleep(2ms));
+    expect(record.wakes == 0);
+    expect(pipe.put());
+    record.await_served(1);
+    expect(pipe.put());
+    static_cast<void>(coir::sleep(2ms));
+    expect(record.wakes == 1);
+  });
+}
+
+TEST(Dormant, bytes_that_are_there_already_wake_it_or_are_told) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record;
+    expect(pipe.put());
+    // The first arming registers the descriptor, and the kernel reports what is so.
+    if (const auto armed = dormant_arm(record, pipe.reader); armed) {
+      record.await_served(1);
+    } else {
+      expect(armed.error() == ErrorCode::busy);
+    }
+  });
+}
+
+TEST(Dormant, a_known_readiness_is_busy_and_the_next_arming_sleeps) {
+  for (const unsigned workers : {1u, 2u}) {
+    const auto ended = run_until_idle({.workers = workers}, [&] {
+      Pipe pipe;
+      Record record;
+      expect(!coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)));
+      expect(pipe.put());
+      static_cast<void>(coir::sleep(3ms));  // the poller notes the edge
+      const auto armed = dormant_arm(record, pipe.reader);
+      expect(!armed && armed.error() == ErrorCode::busy);
+      pipe.drain();
+      expect(dormant_arm(record, pipe.reader).has_value());
+      static_cast<void>(coir::sleep(2ms));
+      expect(record.wakes == 0 && dormant_disarm(record));
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(0, wrong);
+  }
+}
+
+TEST(Dormant, disarmed_it_is_not_woken_and_may_sleep_again) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record;
+    for (int round = 0; round < 5; ++round) {
+      expect(dormant_arm(record, pipe.reader).has_value());
+      expect(dormant_disarm(record));
+      expect(!dormant_disarm(record));
+    }
+    expect(pipe.put());
+    static_cast<void>(coir::sleep(2ms));
+    expect(record.wakes == 0);
+  });
+}
+
+TEST(Dormant, a_waiter_on_the_same_descriptor_makes_it_busy) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record, second;
+    expect(dormant_arm(record, pipe.reader).has_value());
+    const auto other = dormant_arm(second, pipe.reader);
+    expect(!other && other.error() == ErrorCode::busy);
+    const auto waited = coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms));
+    expect(!waited && waited.error() == ErrorCode::busy);
+    expect(dormant_disarm(record));
+  });
+}
+
+TEST(Dormant, a_hang_up_wakes_it) {
+  for (const Pipe::Kind kind : {Pipe::Kind::pipe, Pipe::Kind::sockets}) {
+    everywhere([&] {
+      Pipe pipe(kind);
+      Record record;
+      expect(dormant_arm(record, pipe.reader).has_value());
+      static_cast<void>(coir::sleep(1ms));
+      pipe.close_writer();
+      record.await_served(1);
+      expect(record.wakes == 1);
+    });
+  }
+}
+
+// Served and asleep again before the peer's end comes: that edge must wake it too.
+TEST(Dormant, a_hang_up_after_a_first_request_wakes_it) {
+  everywhere([&] {
+    Pipe pipe(Pipe::Kind::sockets);
+    Record record;
+    expect(dormant_arm(record, pipe.reader).has_value());
+    expect(pipe.put());
+    record.await_served(1);
+    pipe.drain();
+    if (dormant_arm(record, pipe.reader)) {
+      pipe.close_writer();
+      record.await_served(2);
+    }
+  });
+}
+
+TEST(Dormant, bytes_and_hang_up_together_are_both_served) {
+  everywhere([&] {
+    Pipe pipe(Pipe::Kind::sockets);
+    Record record;
+    expect(dormant_arm(record, pipe.reader).has_value());
+    expect(pipe.put());
+    pipe.close_writer();
+    record.await_served(1);
+    expect(pipe.get());
+    // The end is news of its own: sleeping on it either fails or wakes at once.
+    if (dormant_arm(record, pipe.reader)) record.await_served(2);
+  });
+}
+
+TEST(Dormant, closing_its_descriptor_forgets_it) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record;
+    expect(dormant_arm(record, pipe.reader).has_value());
+    pipe.close_reader();
+    static_cast<void>(coir::sleep(2ms));
+    expect(record.wakes == 0);
+    // The run ends though the record was never disarmed.
+  });
+}
+
+TEST(Dormant, it_keeps_the_run_going_without_a_fiber_or_a_stack) {
+  Pipe pipe;
+  Record record;
+  std::atomic<std::uint64_t> alive{99};
+  std::atomic<std::uint32_t> waits{99};
+  for (const unsigned workers : {1u, 2u}) {
+    record.wakes = record.served = 0;
+    static std::atomic<std::uint64_t>* told = &alive;
+    const auto ended = run_until_idle({.workers = workers}, [&] {
+      record.wake = [](Dormant& self) noexcept {
+        told->store(coir::stats().fibers_alive);
+        ++static_cast<Record&>(self).wakes;
+      };
+      expect(dormant_arm(record, pipe.reader).has_value());
+      waits = coir::stats().fd_waits;
+      expect(pipe.put());
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(1, record.wakes);
+    LONGS_EQUAL(1, waits);
+    CHECK_TRUE(alive <= 1);
+    pipe.drain();
+  }
+  LONGS_EQUAL(0, wrong);
+}
+
+TEST(Dormant, shutdown_ends_a_run_in_which_records_sleep) {
+  Pipe pipe;
+  Record record;
+  everywhere([&] {
+    expect(dormant_arm(record, pipe.reader).has_value());
+    coir::shutdown();
+  });
+  LONGS_EQUAL(0, record.wakes);
+}
+
+TEST(Dormant, thousands_sleep_and_each_is_woken_once) {
+  constexpr int kRecords = scaled({2'000, 1'000, 800, 500});
+  everywhere([&] {
+    auto* const pipes = new Pipe[kRecords];
+    auto* const records = new Record[kRecords];
+    int armed = 0;
+    for (int i = 0; i < kRecords; ++i) armed += dormant_arm(records[i], pipes[i].reader).has_value();
+    expect(armed == kRecords);
+    for (int i = 0; i < kRecords; ++i) expect(pipes[i].put());
+    for (int i = 0; i < kRecords; ++i) records[i].await_served(1);
+    for (int i = 0; i < kRecords; ++i) expect(records[i].wakes == 1);
+    delete[] records;
+    delete[] pipes;
+  });
+}
+
+// Arming races with the bytes that end it, on another worker: the record wakes once, or is told.
+TEST(Dormant, arming_may_race_with_the_bytes) {
+  for (const bool ppoll : {false, true}) {
+    std::atomic<int> told{0}, woken{0}, doubled{0};
+    constexpr int kRounds = scaled({3'000, 1'000, 800, 500});
+    const auto ended = run_until_idle({.workers = 3, .force_ppoll = ppoll}, [&] {
+      Pipe pipe;
+      for (int i = 0; i < kRounds; ++i) {
+        Record record;
+        Fiber writer = spawn([&pipe] { pipe.put(); });
+        for (int spin = 0; spin < i % 500; ++spin) asm volatile("");
+        while (!dormant_arm(record, pipe.reader)) {
+          // Known to be readable: go on, as a server would.
+          if (pipe.get()) {
+            ++told;
+            break;
+          }
+        }
+        static_cast<void>(writer.join());
+        if (record.fd >= 0 && told + woken == i) {
+          while (record.served == 0) coir::yield();
+          ++woken;
+          pipe.drain();
+        }
+        doubled += record.wakes > 1;
+        if (dormant_disarm(record)) ++doubled;
+      }
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(kRounds, told + woken);
+    LONGS_EQUAL(0, doubled);
+  }
+}

@@ -1,0 +1,156 @@
+#include "core/src/stack_pool.h"
+
+#include <CppUTest/TestHarness.h>
+
+#include <cstring>
+
+using coir::Error;
+using coir::ErrorCode;
+using coir::FiberControl;
+using coir::GuardMode;
+using coir::StackArena;
+using coir::StackCache;
+using coir::StackPool;
+
+namespace {
+
+constexpr std::uint32_t kCapacity = 64;
+
+// An arena is never torn down in a program: its address space outlives the test.
+StackArena& fresh_arena(std::size_t stack_class) {
+  static StackArena arenas[16];
+  static int next = 0;
+  StackArena& arena = arenas[next++];
+  arena.prepare(stack_class, kCapacity, 1'000);
+  return arena;
+}
+
+}  // namespace
+
+TEST_GROUP(StackPool) {
+  Error error{};
+
+  FiberControl* acquire(StackArena & arena) {
+    FiberControl* const control = arena.acquire(error);
+    CHECK_TRUE(control != nullptr);
+    return control;
+  }
+};
+
+TEST(StackPool, slots_are_dense_and_the_lowest_comes_first) {
+  for (std::size_t stack_class = 0; stack_class < coir::kStackClassCount; ++stack_class) {
+    StackArena& arena = fresh_arena(stack_class);
+    auto* const first = reinterpret_cast<char*>(acquire(arena));
+    for (std::size_t i = 1; i < 10; ++i) {
+      POINTERS_EQUAL(first + i * (arena.stack_bytes() + StackArena::kGuardBytes), acquire(arena));
+    }
+    UNSIGNED_LONGS_EQUAL(coir::nominal_stack_bytes(stack_class) * coir::kStackInflation, arena.stack_bytes());
+    LONGS_EQUAL(10, arena.used());
+  }
+}
+
+TEST(StackPool, at_the_capacity_it_is_limit_until_one_comes_back) {
+  StackArena& arena = fresh_arena(0);
+  FiberControl* slots[kCapacity];
+  for (FiberControl*& slot : slots) slot = acquire(arena);
+  POINTERS_EQUAL(nullptr, arena.acquire(error));
+  CHECK_TRUE(error == ErrorCode::limit);
+  arena.cool(slots[7]);
+  arena.cool(slots[3]);
+  POINTERS_EQUAL(slots[3], acquire(arena));
+  POINTERS_EQUAL(slots[7], acquire(arena));
+  POINTERS_EQUAL(nullptr, arena.acquire(error));
+}
+
+TEST(StackPool, a_cooled_stack_has_given_its_pages_back) {
+  StackArena& arena = fresh_arena(1);
+  FiberControl* const slot = acquire(arena);
+  char* const low = StackArena::low_end(slot, arena.stack_bytes());
+  std::memset(low, 0x5a, arena.stack_bytes() - sizeof(FiberControl));
+  arena.cool(slot);
+  POINTERS_EQUAL(slot, acquire(arena));
+  std::size_t dirty = 0;
+  for (std::size_t i = 0; i < arena.stack_bytes() - sizeof(FiberControl); ++i) dirty += low[i] != 0;
+  LONGS_EQUAL(0, dirty);
+}
+
+TEST(StackPool, an_address_is_told_by_its_slot_and_side_of_the_guard) {
+  StackArena& arena = fresh_arena(0);
+  FiberControl* const first = acquire(arena);
+  FiberControl* const second = acquire(arena);
+  char* const low = StackArena::low_end(second, arena.stack_bytes());
+  FiberControl* owner = nullptr;
+  bool in_guard = false;
+  CHECK_TRUE(arena.contains(low, owner, in_guard));
+  POINTERS_EQUAL(second, owner);
+  CHECK_FALSE(in_guard);
+  CHECK_TRUE(arena.contains(low - 1, owner, in_guard));
+  POINTERS_EQUAL(second, owner);
+  CHECK_TRUE(in_guard);
+  CHECK_TRUE(arena.contains(low - StackArena::kGuardBytes - 1, owner, in_guard));
+  POINTERS_EQUAL(first, owner);
+  CHECK_FALSE(in_guard);
+  CHECK_FALSE(arena.contains(second + 1, owner, in_guard));
+  CHECK_FALSE(arena.contains(&arena, owner, in_guard));
+}
+
+TEST(StackPool, visits_what_is_in_use_and_nothing_cold) {
+  StackArena& arena = fresh_arena(0);
+  FiberControl* const first = acquire(arena);
+  FiberControl* const second = acquire(arena);
+  FiberControl* const third = acquire(arena);
+  arena.cool(second);
+  int visits = 0, wrong = 0;
+  arena.for_each([&](FiberControl& each) {
+    ++visits;
+    wrong += &each != first && &each != third;
+  });
+  LONGS_EQUAL(2, visits);
+  LONGS_EQUAL(0, wrong);
+  arena.empty();
+  arena.for_each([&](FiberControl&) { ++wrong; });
+  LONGS_EQUAL(0, wrong);
+  POINTERS_EQUAL(first, acquire(arena));
+}
+
+TEST(StackPool, every_stack_has_a_guard_and_keeps_it) {
+  StackArena& arena = fresh_arena(0);
+  for (std::uint32_t i = 0; i < 20; ++i) CHECK_TRUE(acquire(arena)->guarded);
+  LONGS_EQUAL(20, arena.guarded());
+  CHECK_TRUE(arena.guard_mode() != GuardMode::group);
+  arena.empty();
+  for (std::uint32_t i = 0; i < 20; ++i) CHECK_TRUE(acquire(arena)->guarded);
+  LONGS_EQUAL(20, arena.guarded());
+}
+
+TEST(StackPool, past_its_share_of_mappings_it_guards_groups_and_says_so) {
+  StackArena& arena = fresh_arena(0);
+  arena.guard_by(GuardMode::protect, 5);
+  int guarded = 0;
+  for (std::uint32_t i = 0; i < kCapacity; ++i) {
+    const bool expected = i < 5 || i % StackArena::kGroup == 0;
+    FiberControl* const slot = acquire(arena);
+    CHECK_EQUAL(expected, slot->guarded);
+    guarded += slot->guarded;
+  }
+  LONGS_EQUAL(5 + 3, guarded);  // 0..4, 16, 32, 48
+  LONGS_EQUAL(guarded, arena.guarded());
+  CHECK_TRUE(arena.guard_mode() == GuardMode::group);
+}
+
+TEST(StackPool, a_cache_gives_out_the_hottest_and_cools_what_is_too_many) {
+  static StackPool arenas;
+  StackPool* const pool = &arenas;
+  pool->prepare();
+  StackCache cache;
+  cache.set_limit(2);
+  FiberControl* slots[3];
+  for (FiberControl*& slot : slots) slot = cache.acquire(*pool, 2, error);
+  for (FiberControl* slot : slots) cache.release(*pool, slot);
+  LONGS_EQUAL(2, cache.pooled());
+  POINTERS_EQUAL(slots[1], cache.acquire(*pool, 2, error));
+  POINTERS_EQUAL(slots[0], cache.acquire(*pool, 2, error));
+  LONGS_EQUAL(0, cache.pooled());
+  POINTERS_EQUAL(slots[2], cache.acquire(*pool, 2, error));
+  LONGS_EQUAL(3, pool->arena(2).used());
+}

@@ -1,0 +1,330 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+#include <coir/wait.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <expected>
+
+#include "tests/support/pipe.h"
+#include "tests/support/scale.h"
+#include "tests/support/watchdog.h"
+
+using coir::Deadline;
+using coir::Direction;
+using coir::Error;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::kManyWorkers;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::test::count_fds;
+using coir::test::Pipe;
+using coir::test::scaled;
+using coir::test::Watchdog;
+using namespace std::chrono_literals;
+
+namespace {
+
+bool is(const std::expected<void, Error>& outcome, ErrorCode code) {
+  return !outcome && outcome.error() == code;
+}
+
+// A wait that should end at once ends in time all the same, so that a broken promise fails instead of hanging.
+Deadline in_time() {
+  return Deadline::after(20s);
+}
+
+}  // namespace
+
+// Every promise holds with both pollers, with one worker and with two.
+TEST_GROUP(Wait) {
+  Watchdog watchdog{150, "wait_test"};
+  std::atomic<int> wrong{0};
+
+  void expect(bool right) {
+    wrong += !right;
+  }
+
+  template <class Body>
+  void everywhere(Body body) {
+    for (const bool ppoll : {false, true}) {
+      for (const unsigned workers : {1u, 2u}) {
+        std::uint32_t waits_left = 1;
+        const auto ended = run_until_idle({.workers = workers, .force_ppoll = ppoll}, [&] {
+          body();
+          waits_left = coir::stats().fd_waits;
+        });
+        CHECK_TRUE(ended.has_value());
+        LONGS_EQUAL(0, waits_left);
+        LONGS_EQUAL(0, wrong);
+      }
+    }
+  }
+};
+
+TEST(Wait, the_poller_is_the_one_that_was_asked_for) {
+  for (const bool ppoll : {false, true}) {
+    const char* poller = "";
+    CHECK_TRUE(
+        run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] { poller = coir::stats().poller; }).has_value());
+    STRCMP_EQUAL(ppoll ? "ppoll" : "epoll", poller);
+  }
+}
+
+TEST(Wait, a_reader_sleeps_until_something_is_written) {
+  everywhere([&] {
+    Pipe pipe;
+    std::atomic<bool> written{false};
+    Fiber reader = spawn([&] {
+      expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+      expect(written && pipe.get());
+    });
+    static_cast<void>(coir::sleep(2ms));
+    written = true;
+    expect(pipe.put());
+    static_cast<void>(reader.join());
+  });
+}
+
+TEST(Wait, a_writer_sleeps_until_there_is_room) {
+  everywhere([&] {
+    Pipe pipe;
+    pipe.fill();
+    std::atomic<bool> drained{false};
+    Fiber writer = spawn([&] {
+      expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value());
+      expect(drained && pipe.put());
+    });
+    static_cast<void>(coir::sleep(2ms));
+    drained = true;
+    pipe.drain();
+    static_cast<void>(writer.join());
+  });
+}
+
+TEST(Wait, times_out_not_early_and_loses_nothing_by_it) {
+  everywhere([&] {
+    Pipe pipe;
+    const Deadline deadline = Deadline::after(3ms);
+    expect(is(coir::wait(pipe.reader, Direction::readable, deadline), ErrorCode::timed_out));
+    expect(deadline.passed());
+    expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::now()), ErrorCode::timed_out));
+    expect(pipe.put());
+    expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+    expect(pipe.get());
+  });
+}
+
+TEST(Wait, an_edge_that_nobody_waited_for_is_kept) {
+  everywhere([&] {
+    Pipe pipe;
+    expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
+    expect(pipe.put());
+    static_cast<void>(coir::sleep(3ms));  // the poller sees the edge now
+    expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+  });
+}
+
+TEST(Wait, closing_wakes_the_waiters_of_both_directions) {
+  everywhere([&] {
+    Pipe pipe(Pipe::Kind::sockets);
+    pipe.fill();
+    int closed = 0;
+    Fiber waiters[2];
+    std::atomic<int> count{0};
+    for (int i = 0; i < 2; ++i) {
+      waiters[i] = spawn([&, i] {
+        count += is(coir::wait(pipe.writer, i == 0 ? Direction::readable : Direction::writable, in_time()),
+                    ErrorCode::closed);
+      });
+    }
+    static_cast<void>(coir::sleep(2ms));
+    pipe.close_writer();
+    for (Fiber& waiter : waiters) static_cast<void>(waiter.join());
+    closed = count;
+    expect(closed == 2);
+  });
+}
+
+namespace {
+
+struct Closer {
+  Pipe* pipe;
+  static void* close(void* self) {
+    static_cast<Closer*>(self)->pipe->close_reader();
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+TEST(Wait, a_plain_thread_may_close_too) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    Pipe pipe;
+    Closer closer{&pipe};
+    Fiber reader =
+        spawn([&] { expect(is(coir::wait(pipe.reader, Direction::readable, in_time()), ErrorCode::closed)); });
+    static_cast<void>(coir::sleep(2ms));
+    pthread_t thread;
+    pthread_create(&thread, nullptr, Closer::close, &closer);
+    static_cast<void>(reader.join());
+    pthread_join(thread, nullptr);
+  });
+}
+
+TEST(Wait, a_second_waiter_on_one_direction_is_busy) {
+  everywhere([&] {
+    Pipe pipe(Pipe::Kind::sockets);
+    pipe.fill();
+    Fiber first = spawn([&] { expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value()); });
+    static_cast<void>(coir::sleep(2ms));
+    expect(is(coir::wait(pipe.writer, Direction::writable, in_time()), ErrorCode::busy));
+    // The other direction is another's business.
+    expect(is(coir::wait(pipe.writer, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
+    pipe.drain();
+    static_cast<void>(first.join());
+  });
+}
+
+// The last bytes and the end of the stream are one edge: it must serve for both reads.
+TEST(Wait, a_hang_up_that_comes_with_data_is_not_lost) {
+  for (const Pipe::Kind kind : {Pipe::Kind::pipe, Pipe::Kind::sockets}) {
+    for (const bool before : {false, true}) {
+      everywhere([&] {
+        Pipe pipe(kind);
+        std::atomic<bool> ready{false};
+        Fiber reader = spawn([&] {
+          if (before) {
+            // Registered while nothing is there.
+            expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
+            ready = true;
+          }
+          expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+          char bytes[16];
+          ssize_t n = 0;
+          while ((n = read(pipe.reader, bytes, sizeof bytes)) < 0)
+            expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+          expect(n == 3);
+          // A short read: the next read waits, and must learn of the end.
+          expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+          expect(read(pipe.reader, bytes, sizeof bytes) == 0);
+        });
+        while (before && !ready) static_cast<void>(coir::sleep(1ms));
+        expect(write(pipe.writer, "end", 3) == 3);
+        pipe.close_writer();
+        static_cast<void>(reader.join());
+      });
+    }
+  }
+}
+
+TEST(Wait, a_writer_learns_that_its_reader_is_gone) {
+  for (const Pipe::Kind kind : {Pipe::Kind::pipe, Pipe::Kind::sockets}) {
+    everywhere([&] {
+      Pipe pipe(kind);
+      pipe.fill();
+      Fiber writer = spawn([&] { expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value()); });
+      static_cast<void>(coir::sleep(2ms));
+      pipe.close_reader();
+      static_cast<void>(writer.join());
+    });
+  }
+}
+
+TEST(Wait, a_number_that_is_used_again_knows_nothing_of_its_past) {
+  everywhere([&] {
+    for (int round = 0; round < 50; ++round) {
+      Pipe old;
+      expect(old.put());
+      expect(coir::wait(old.reader, Direction::readable, in_time()).has_value());
+      const int number = old.reader;
+      old.close_reader();
+      old.close_writer();
+      Pipe fresh;
+      expect(fresh.reader == number);
+      expect(is(coir::wait(fresh.reader, Direction::readable, Deadline::after(500us)), ErrorCode::timed_out));
+      expect(fresh.put());
+      expect(coir::wait(fresh.reader, Direction::readable, in_time()).has_value());
+    }
+  });
+}
+
+TEST(Wait, what_is_no_descriptor_is_an_error) {
+  everywhere([&] { expect(is(coir::wait(-1, Direction::readable, in_time()), ErrorCode::invalid)); });
+}
+
+TEST(Wait, hundreds_wait_at_once_and_each_is_woken_by_its_own) {
+  constexpr int kPipes = scaled({400, 300, 200, 200});
+  everywhere([&] {
+    auto* const pipes = new Pipe[kPipes];
+    auto* const readers = new Fiber[kPipes];
+    for (int i = 0; i < kPipes; ++i) {
+      readers[i] = spawn([&pipes, i, this] {
+        expect(coir::wait(pipes[i].reader, Direction::readable, in_time()).has_value());
+        char byte = 0;
+        expect(read(pipes[i].reader, &byte, 1) == 1 && byte == static_cast<char>(i));
+      });
+    }
+    coir::yield();
+    for (int i = kPipes - 1; i >= 0; --i) expect(pipes[i].put(static_cast<char>(i)));
+    for (int i = 0; i < kPipes; ++i) static_cast<void>(readers[i].join());
+    delete[] readers;
+    delete[] pipes;
+  });
+}
+
+// A wait, a deadline and a close race on several workers.
+TEST(Wait, readiness_deadline_and_close_may_come_together) {
+  const int fds = count_fds();
+  for (const bool ppoll : {false, true}) {
+    std::atomic<int> wrong_ends{0};
+    const auto ended = run_until_idle({.workers = 3, .force_ppoll = ppoll}, [&] {
+      for (int i = 0; i < scaled({3'000, 1'000, 800, 500}); ++i) {
+        Pipe pipe;
+        Fiber reader = spawn([&, fd = pipe.reader] {
+          for (;;) {
+            const Deadline deadline = Deadline::after(std::chrono::microseconds(i % 5 * 300));
+            const auto ready = coir::wait(fd, Direction::readable, deadline);
+            char byte;
+            if (ready && (read(fd, &byte, 1) == 1 || errno == EBADF)) break;
+            if (is(ready, ErrorCode::closed)) break;
+            wrong_ends += !ready && ready.error() != ErrorCode::timed_out;
+          }
+        });
+        Fiber other = spawn([&] {
+          // The thread sanitizer calls a close that meets a registration a race of the program, which it is.
+          if (i % 2 == 0 || coir::test::kThreadSanitized) {
+            pipe.put();
+          } else {
+            pipe.close_reader();
+          }
+        });
+        static_cast<void>(other.join());
+        static_cast<void>(reader.join());
+      }
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(0, wrong_ends);
+  }
+  LONGS_EQUAL(fds, count_fds());
+}
+
+TEST(Wait, a_plain_thread_is_served_by_poll) {
+  Pipe pipe;
+  CHECK_TRUE(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(2ms)), ErrorCode::timed_out));
+  CHECK_TRUE(coir::wait(pipe.writer, Direction::writable).has_value());
+  CHECK_TRUE(pipe.put());
+  CHECK_TRUE(coir::wait(pipe.reader, Direction::readable).has_value());
+  pipe.drain();
+  pipe.close_writer();
+  CHECK_TRUE(coir::wait(pipe.reader, Direction::readable).has_value());
+  const int number = pipe.reader;
+  pipe.close_reader();
+  CHECK_TRUE(is(coir::wait(number, Direction::readable), ErrorCode::closed));
+}
