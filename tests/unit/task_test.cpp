@@ -2,6 +2,7 @@
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 
@@ -34,7 +35,7 @@ Counted make_result(int number) {
 }  // namespace
 
 TEST_GROUP(Task) {
-  int wrong = 0;
+  std::atomic<int> wrong{0};
   void setup() override {
     Counted::reset();
   }
