@@ -175,7 +175,7 @@ void Session::refuse(int status) noexcept {
 // linger lets the client read the last answer: to close while bytes from it are unread or under way would make the
 // kernel reset the connection and take the answer back.
 void Session::linger() noexcept {
-  constexpr std::size_t kMost = 64 * 1024;
+  constexpr std::size_t kMost = 4 * 1024 * 1024;
   connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_reading(*connection_);
