@@ -14,6 +14,7 @@ constexpr int kGuardInstall = 102;
 #else
 constexpr int kGuardInstall = MADV_GUARD_INSTALL;
 #endif
+constexpr int kNoAdvice = 0x7fffffff;  // which no kernel will ever give a meaning
 }  // namespace
 
 void* reserve(std::size_t bytes) noexcept {
@@ -33,7 +34,8 @@ bool give_back(void* start, std::size_t bytes) noexcept {
 }
 
 bool guard_by_advice(void* start, std::size_t bytes) noexcept {
-  return madvise(start, bytes, kGuardInstall) == 0;
+  // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open.
+  return madvise(start, bytes, kGuardInstall) == 0 && madvise(start, bytes, kNoAdvice) != 0;
 }
 
 bool guard_by_protection(void* start, std::size_t bytes) noexcept {
