@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kHangLine = __LINE__ + 1;
+constexpr int kHangLine = __LINE__ + 2;
 auto spawn_hanging(bool& cancelled) {
   return spawn({.name = "hanging"}, [&cancelled] { cancelled = !coir::sleep_until(Deadline::never()); });
 }

@@ -34,12 +34,12 @@ char* low_end_here() {
   return StackArena::low_end(self, coir::nominal_stack_bytes(self->stack_class) * coir::kStackInflation);
 }
 
-constexpr int kDeepLine = __LINE__ + 1;
+constexpr int kDeepLine = __LINE__ + 2;
 Fiber spawn_deep(std::size_t stack) {
   return spawn({.name = "deep diver", .stack = stack}, [] { descend(1'000'000); });
 }
 
-constexpr int kScribblerLine = __LINE__ + 1;
+constexpr int kScribblerLine = __LINE__ + 2;
 Fiber spawn_scribbler(std::size_t stack) {
   return spawn({.name = "scribbler", .stack = stack}, [] {
     // What an overflow by one frame leaves behind, where no guard stops it.
