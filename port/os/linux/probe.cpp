@@ -37,7 +37,10 @@ bool has_madvise() noexcept {
 bool has_guard_install() noexcept {
   void* page = reserve(kPageBytes);
   if (page == nullptr) return false;
-  const bool installed = guard_by_advice(page, kPageBytes);
+  // Emulators answer 0 to advice that they do not know: a system call that reads from the page tells whether it is
+  // guarded.
+  const bool installed =
+      guard_by_advice(page, kPageBytes) && ::access(static_cast<char*>(page), F_OK) < 0 && errno == EFAULT;
   release(page, kPageBytes);
   return installed;
 }
