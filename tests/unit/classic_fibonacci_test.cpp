@@ -3,9 +3,11 @@
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
+#include "board.h"
 #include "core/src/worker.h"
 #include "tests/support/scale.h"
 
@@ -18,7 +20,9 @@ using coir::test::scaled;
 
 namespace {
 
-constexpr int kFibers = scaled({100'000, 20'000, 1'500, 10'000});
+// No more than the board has stacks for.
+constexpr int kFibers =
+    std::min(scaled({100'000, 20'000, 1'500, 10'000}), static_cast<int>(coir::board::kStackCapacity8) - 1);
 constexpr unsigned kWorkers = 2;
 constexpr unsigned kFibonacciOf20 = 6'765;
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 
 namespace coir::port {
@@ -34,8 +35,13 @@ bool give_back(void* start, std::size_t bytes) noexcept {
 }
 
 bool guard_by_advice(void* start, std::size_t bytes) noexcept {
-  // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open.
-  return madvise(start, bytes, kGuardInstall) == 0 && madvise(start, bytes, kNoAdvice) != 0;
+  // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open: asked
+  // once.
+  static std::atomic<int> honest{-1};
+  if (honest.load(std::memory_order_relaxed) < 0) {
+    honest.store(madvise(start, bytes, kNoAdvice) != 0 ? 1 : 0, std::memory_order_relaxed);
+  }
+  return honest.load(std::memory_order_relaxed) == 1 && madvise(start, bytes, kGuardInstall) == 0;
 }
 
 bool guard_by_protection(void* start, std::size_t bytes) noexcept {
