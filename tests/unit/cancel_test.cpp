@@ -81,7 +81,7 @@ TEST(Cancel, stays_every_later_wait_fails_at_once) {
   bool told = false, yields = false;
   const auto ended = run_until_idle({.workers = 2}, [&] {
     Pipe pipe;
-    Fiber other = spawn([] { static_cast<void>(coir::sleep(2ms)); });
+    Fiber other = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
     Fiber fiber = spawn([&] {
       failed += is(coir::sleep(kForEver), ErrorCode::cancelled);
       failed += is(coir::sleep(1ns), ErrorCode::cancelled);
@@ -93,6 +93,7 @@ TEST(Cancel, stays_every_later_wait_fails_at_once) {
     });
     static_cast<void>(fiber.cancel());
     static_cast<void>(fiber.join());
+    static_cast<void>(other.cancel());
     static_cast<void>(other.join());
   });
   CHECK_TRUE(ended.has_value());

@@ -68,11 +68,15 @@ TEST(Join, a_handle_that_was_moved_from_is_stale) {
 TEST(Join, times_out_not_early_and_may_be_repeated) {
   bool timed_out = false, early = true, joined = false;
   const auto ended = run_until_idle({.workers = 2}, [&] {
-    Fiber fiber = spawn([] { static_cast<void>(coir::sleep(40ms)); });
+    std::atomic<bool> go{false};
+    Fiber fiber = spawn([&go] {
+      while (!go) coir::yield();
+    });
     const Deadline deadline = Deadline::after(5ms);
     const auto first = fiber.join(deadline);
     early = !deadline.passed();
     timed_out = !first && first.error() == ErrorCode::timed_out;
+    go = true;
     joined = fiber.join().has_value();
   });
   CHECK_TRUE(ended.has_value());
@@ -95,7 +99,7 @@ TEST(Join, with_a_deadline_that_has_passed_it_still_finds_an_ended_fiber) {
 TEST(Join, a_cancelled_joiner_gives_up_and_leaves_the_fiber_joinable) {
   bool cancelled = false, joined = false;
   const auto ended = run_until_idle({.workers = 2}, [&] {
-    Fiber target = spawn([] { static_cast<void>(coir::sleep(20ms)); });
+    Fiber target = spawn([] { static_cast<void>(coir::sleep(24h)); });
     Fiber joiner = spawn([&] {
       const auto outcome = target.join();
       cancelled = !outcome && outcome.error() == ErrorCode::cancelled;
@@ -103,6 +107,7 @@ TEST(Join, a_cancelled_joiner_gives_up_and_leaves_the_fiber_joinable) {
     coir::yield();
     static_cast<void>(joiner.cancel());
     static_cast<void>(joiner.join());
+    static_cast<void>(target.cancel());
     joined = target.join().has_value();
   });
   CHECK_TRUE(ended.has_value());
@@ -113,11 +118,12 @@ TEST(Join, a_cancelled_joiner_gives_up_and_leaves_the_fiber_joinable) {
 TEST(Join, a_second_joiner_at_a_time_is_busy) {
   bool busy = false, joined = false;
   const auto ended = run_until_idle({.workers = 1}, [&] {
-    Fiber target = spawn([] { static_cast<void>(coir::sleep(20ms)); });
+    Fiber target = spawn([] { static_cast<void>(coir::sleep(24h)); });
     Fiber joiner = spawn([&] { joined = target.join().has_value(); });
     coir::yield();
     const auto second = target.join();
     busy = !second && second.error() == ErrorCode::busy;
+    static_cast<void>(target.cancel());
     static_cast<void>(joiner.join());
   });
   CHECK_TRUE(ended.has_value());
@@ -179,13 +185,14 @@ namespace {
 
 struct FromThread {
   Fiber fiber;
-  std::atomic<bool> over{false};
+  std::atomic<bool> go{false}, over{false};
   bool timed_out = false, joined = false;
 
   static void* join(void* self) {
     auto& from = *static_cast<FromThread*>(self);
     const auto first = from.fiber.join(Deadline::after(2ms));
     from.timed_out = !first && first.error() == ErrorCode::timed_out;
+    from.go = true;
     from.joined = from.fiber.join().has_value();
     from.over = true;
     return nullptr;
@@ -198,7 +205,10 @@ TEST(Join, a_plain_thread_times_out_repeats_and_is_woken_by_the_end) {
   if (!kManyWorkers) return;
   FromThread from;
   const auto ended = run_until_idle({.workers = 2}, [&] {
-    from.fiber = spawn([] { static_cast<void>(coir::sleep(50ms)); });
+    from.fiber = spawn([&from] {
+      while (!from.go) coir::yield();
+      static_cast<void>(coir::sleep(5ms));
+    });
     pthread_t thread;
     pthread_create(&thread, nullptr, FromThread::join, &from);
     while (!from.over) static_cast<void>(coir::sleep(1ms));

@@ -8,6 +8,7 @@
 
 #include "core/src/park.h"
 #include "tests/support/child.h"
+#include "tests/support/scale.h"
 
 using coir::Fiber;
 using coir::GuardMode;
@@ -70,7 +71,8 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
       });
       CHECK_TRUE(end.signal == SIGSEGV || end.signal == SIGBUS);
       expect_report(end, "deep diver", kDeepLine, kilobytes);
-      LONGS_EQUAL(1, end.lines());
+      // An emulator has a word of its own to say.
+      if (!coir::test::kEmulated) LONGS_EQUAL(1, end.lines());
     }
   }
 }

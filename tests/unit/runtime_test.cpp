@@ -176,13 +176,16 @@ TEST(Runtime, stats_are_zero_when_none_runs_and_count_when_one_does) {
   const auto ended = run_until_idle({.workers = 2}, [&] {
     Pipe pipe;
     Fiber fibers[10];
-    for (Fiber& each : fibers) each = spawn([] { static_cast<void>(coir::sleep(20ms)); });
+    for (Fiber& each : fibers) each = spawn([] { static_cast<void>(coir::sleep(24h)); });
     Fiber reader = spawn([&] { static_cast<void>(coir::wait(pipe.reader, Direction::readable)); });
     while (coir::stats().timers_armed < 10 || coir::stats().fd_waits < 1) coir::yield();
     at_work = coir::stats();
     pipe.put();
     static_cast<void>(reader.join());
-    for (Fiber& each : fibers) static_cast<void>(each.join());
+    for (Fiber& each : fibers) {
+      static_cast<void>(each.cancel());
+      static_cast<void>(each.join());
+    }
     at_end = coir::stats();
   });
   CHECK_TRUE(ended.has_value());
