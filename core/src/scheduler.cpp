@@ -202,10 +202,17 @@ bool Scheduler::any_work() const noexcept {
 // it takes work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside
 // comes in, which they count as waited for.
 void Scheduler::settle() noexcept {
+  const std::uint64_t withdrawals = withdrawals_.load(std::memory_order_seq_cst);
   // After a shutdown the run ends with its last fiber, whatever records sleep on.
   const bool over = cancelling() && alive() == 0;
   if (!over && waits_outside() != 0) return;
-  if (alive() != 0 && !deadlocked_) {
+  const bool stuck = alive() != 0;
+  // Somebody woke while the sums were read: they mean nothing, and who goes idle last settles anew.
+  if (kManyWorkers && (withdrawals_.load(std::memory_order_seq_cst) != withdrawals ||
+                       !all_idle(idle_.load(std::memory_order_seq_cst)))) {
+    return;
+  }
+  if (stuck && !deadlocked_) {
     deadlocked_ = true;
     report_deadlock(*this);
     cancel_all();

@@ -85,6 +85,7 @@ class Scheduler {
   static void* thread_main(void* worker) noexcept;
 
   std::atomic<std::uint64_t> idle_{0};
+  std::atomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
   std::atomic<std::uint32_t> searching_{0};
   std::atomic<bool> polling_{false};
   std::atomic<bool> stopping_{false};

@@ -256,6 +256,7 @@ void Worker::idle() noexcept {
     }
   }
   // Whoever cleared the bit counts this worker as searching.
+  scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
   searching_ = (before & mine) == 0;
   if (polling) {
