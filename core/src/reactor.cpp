@@ -56,9 +56,10 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   const Word leave = hung_up ? kReady : kEmpty;
   Word seen = word.load(std::memory_order_acquire);
   for (;;) {
-    if (seen == kEmpty || seen == kReady) {
+    if (holds_nobody(seen)) {
       if (fell_back() && !hung_up) return;  // level-triggered: asked again when somebody waits
-      if (word.compare_exchange_weak(seen, kReady, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+      const Word known = hung_up || seen == kReadyEnded ? kReadyEnded : kReady;
+      if (word.compare_exchange_weak(seen, known, std::memory_order_acq_rel, std::memory_order_acquire)) return;
     } else if ((seen & kLock) != 0) {
       Spinlock::relax();
       seen = word.load(std::memory_order_acquire);
@@ -86,7 +87,7 @@ bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word
   auto* waiter = reinterpret_cast<Waiter*>(seen);
   const Waiter::Claim won = waiter->claim(reason);
   // release pairs with the acquire in detach and attach.
-  word.store(won == Waiter::Claim::lost ? kReady : leave, std::memory_order_release);
+  word.store(won == Waiter::Claim::lost ? (leave == kReady ? kReadyEnded : kReady) : leave, std::memory_order_release);
   if (won == Waiter::Claim::parked) waiter->wake();
   return true;
 }
@@ -98,8 +99,9 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
   Atomic<Word>& word = at->word[static_cast<int>(direction)];
   Word seen = word.load(std::memory_order_acquire);
   for (;;) {
-    if (seen == kReady) {
-      if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
+    if (seen == kReady || seen == kReadyEnded) {
+      const Word left = seen == kReadyEnded ? kReady : kEmpty;
+      if (word.compare_exchange_weak(seen, left, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
     } else if (seen == kEmpty) {
       // release pairs with the acquire in signal: the event finds an armed waiter.
       if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel,
@@ -140,8 +142,10 @@ std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {
   Word seen = kEmpty;
   if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&dormant) | kSleep, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
-    if (seen == kReady)
-      word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_relaxed);
+    if (seen == kReady || seen == kReadyEnded) {
+      const Word left = seen == kReadyEnded ? kReady : kEmpty;
+      word.compare_exchange_strong(seen, left, std::memory_order_acq_rel, std::memory_order_relaxed);
+    }
     return std::unexpected(Error{ErrorCode::busy});
   }
   // From here on the record may be awake already: only the table is touched.
@@ -171,7 +175,7 @@ void Reactor::forget(int fd) noexcept {
       if ((seen & kLock) != 0) {
         Spinlock::relax();
         seen = word.load(std::memory_order_acquire);
-      } else if (seen == kEmpty || seen == kReady || (seen & kSleep) != 0) {
+      } else if (holds_nobody(seen) || (seen & kSleep) != 0) {
         if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) {
           if ((seen & kSleep) != 0) count_out_dormant();
           break;
@@ -240,8 +244,8 @@ std::size_t Reactor::collect(void* self, std::span<pollfd> into) noexcept {
     short wanted = 0;
     const Word readable = at.word[0].load(std::memory_order_acquire);
     const Word writable = at.word[1].load(std::memory_order_acquire);
-    if (readable != kEmpty && readable != kReady) wanted |= POLLIN;
-    if (writable != kEmpty && writable != kReady) wanted |= POLLOUT;
+    if (!holds_nobody(readable)) wanted |= POLLIN;
+    if (!holds_nobody(writable)) wanted |= POLLOUT;
     if (wanted != 0) into[written++] = {.fd = fd, .events = wanted, .revents = 0};
   }
   return written;

@@ -17,6 +17,8 @@ namespace coir {
 //
 //   kEmpty            nothing known: the next wait parks
 //   kReady            an edge came while nobody waited: the next wait returns at once and empties the word
+//   kReadyEnded       the same with a hang-up, whose edge does not come again: the next wait returns at once and leaves
+//                     kReady, so that whoever is content with the bytes finds the end at the wait after that
 //   Waiter*           somebody is parked here
 //   Waiter* | kLock   the waiter is being claimed; who sees the bit spins until it is gone
 //   Dormant* | kSleep a record that wants its wake called
@@ -31,7 +33,7 @@ class Reactor {
   void close() noexcept;
 
   // attach shows `waiter`, which is armed, to fd's direction and registers fd with the poller if need be.
-  // Returns true when it now waits there, false when the descriptor is known to be ready and the word was emptied.
+  // Returns true when it now waits there, false when the descriptor is known to be ready, which the word then forgets.
   std::expected<bool, Error> attach(int fd, Direction direction, Waiter& waiter) noexcept;
 
   // detach takes a waiter out that was woken by something else.
@@ -56,13 +58,16 @@ class Reactor {
 
  private:
   using Word = std::uintptr_t;
-  static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4;
+  static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4, kReadyEnded = 8;
+  static constexpr bool holds_nobody(Word word) noexcept {
+    return word == kEmpty || word == kReady || word == kReadyEnded;
+  }
 
   static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2;
 
   struct Entry {
     Atomic<Word> word[2];
-    Atomic<std::uint32_t> tag;  // counts the descriptors that had this number; stale events carry an old one
+    Atomic<std::uint32_t> tag;         // counts the descriptors that had this number; stale events carry an old one
     Atomic<std::uint32_t> registered;  // kNo, kYes or kClosing
   };
 

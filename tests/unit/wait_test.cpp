@@ -224,6 +224,22 @@ TEST(Wait, a_hang_up_that_comes_with_data_is_not_lost) {
   }
 }
 
+// Two edges may come before anybody waits again, and the word has to hold both pieces of news.
+TEST(Wait, an_end_that_comes_after_unread_data_is_not_lost) {
+  everywhere([&] {
+    Pipe pipe(Pipe::Kind::sockets);
+    expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
+    expect(pipe.put());
+    static_cast<void>(coir::sleep(2ms));
+    pipe.close_writer();
+    static_cast<void>(coir::sleep(2ms));
+    expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+    expect(pipe.get());
+    expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+    expect(!pipe.get());
+  });
+}
+
 TEST(Wait, a_writer_learns_that_its_reader_is_gone) {
   for (const Pipe::Kind kind : {Pipe::Kind::pipe, Pipe::Kind::sockets}) {
     everywhere([&] {

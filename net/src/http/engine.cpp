@@ -28,12 +28,14 @@ void Engine::wake(Dormant& record) noexcept {
 // begin_serving puts a connection that has something to say into the queue, and sees to it that a fiber takes it from
 // there.
 void Engine::begin_serving(Connection& connection) noexcept {
-  connection.since_ns = coarse_ns();
+  const std::int64_t now = coarse_ns();
   bool crowded;
   bool wanted;
   {
     Locked locked(lock_);
     idle_.remove(connection);
+    // Not before it has left the list, whose other readers hold the lock.
+    connection.since_ns = now;
     waiting_.push_back(connection);
     crowded = !has_session();
     wanted = want_standby();
