@@ -91,7 +91,7 @@ bool Engine::rest(Connection& connection) noexcept {
     idle_.remove(connection);
   }
   if (slept.error() == ErrorCode::busy) {
-    connection.stream.mark_unsettled();
+    connection.stream.mark_readable();
     return false;
   }
   close(connection);

@@ -38,18 +38,16 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
     if (drained_) {
       if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
       drained_ = false;
-      unsettled_ = true;
     }
     const ssize_t got = kernel::receive(fd_, into.data(), into.size());
     if (got > 0) {
-      drained_ = static_cast<std::size_t>(got) < into.size() && !unsettled_;
+      drained_ = static_cast<std::size_t>(got) < into.size();
       return static_cast<std::size_t>(got);
     }
     if (got == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
     if (got == -EINTR) continue;
     if (got != -EAGAIN) return failed(got);
     drained_ = true;
-    unsettled_ = false;
   }
 }
 
@@ -145,7 +143,6 @@ TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
     close();
     fd_ = std::exchange(other.fd_, -1);
     drained_ = other.drained_;
-    unsettled_ = other.unsettled_;
     filled_ = other.filled_;
   }
   return *this;
@@ -157,7 +154,7 @@ void TcpStream::shutdown_write() noexcept {
 
 void TcpStream::close() noexcept {
   if (fd_ >= 0) close_fd(std::exchange(fd_, -1));
-  drained_ = unsettled_ = filled_ = false;
+  drained_ = filled_ = false;
 }
 
 std::expected<Address, Error> TcpStream::local_address() const noexcept {

@@ -31,10 +31,7 @@ class TcpStream {
   // Takes over `fd`, a connected, non-blocking, close-on-exec stream socket.
   explicit TcpStream(int fd) noexcept : fd_(fd) {}
   TcpStream(TcpStream&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)),
-        drained_(other.drained_),
-        unsettled_(other.unsettled_),
-        filled_(other.filled_) {}
+      : fd_(std::exchange(other.fd_, -1)), drained_(other.drained_), filled_(other.filled_) {}
   TcpStream& operator=(TcpStream&& other) noexcept;
   ~TcpStream() { close(); }
 
@@ -75,14 +72,9 @@ class TcpStream {
   // close wakes whoever waits on this stream with `closed`. Idempotent.
   void close() noexcept;
 
-  // mark_readable says that readiness was learnt elsewhere (a Dormant woke), so that the next read asks at once.
+  // mark_readable says that readiness was learnt elsewhere (a Dormant woke, or could not go to sleep), so that the next
+  // read asks at once.
   void mark_readable() noexcept { drained_ = false; }
-  // mark_unsettled says, in addition, that the news may have told of the peer's end as well as of bytes (dormant_arm
-  // answered busy).
-  void mark_unsettled() noexcept {
-    drained_ = false;
-    unsettled_ = true;
-  }
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
 
@@ -94,11 +86,8 @@ class TcpStream {
 
  private:
   int fd_ = -1;
-  bool drained_ = false;
-  // A wait has taken news away that may have told of bytes and of the peer's end at once; the end is not told again.
-  // Until the socket has said EAGAIN, a short read is not taken for all there is.
-  bool unsettled_ = false;
-  bool filled_ = false;  // the last write left the socket's buffer full
+  bool drained_ = false;  // the last read took all there was
+  bool filled_ = false;   // the last write left the socket's buffer full
 };
 
 // TcpListener accepts connections on an address. Move-only; the destructor closes, and removes the path of a Unix
