@@ -123,7 +123,6 @@ detail::Launch prepare_outside(const SpawnOptions& options, std::size_t bytes, v
   FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
   if (control == nullptr) return detail::Launch::failed(error.code);
   const std::uint64_t id = Scheduler::id_block();
-  scheduler->outside_spawned.fetch_add(1, std::memory_order_relaxed);
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0)}, options, bytes, run, drop, where);
   return {control, id};
 }
@@ -158,7 +157,7 @@ Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*
 void launch(FiberControl* control) noexcept {
   control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   Worker* const worker = this_worker();
-  if (worker == nullptr) return Scheduler::current()->inject(control);
+  if (worker == nullptr) return Scheduler::current()->inject_new(control);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
     return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);

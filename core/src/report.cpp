@@ -48,11 +48,11 @@ void write_fiber(const FiberControl& fiber, int fd) noexcept {
   describe_wait(fiber, wait, sizeof wait);
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   char line[320];
-  const int length = snprintf(line, sizeof line, "coir:   fiber %llu \"%s\" %s%s; spawned at %s:%u\n",
-                              static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
-                              fiber.name.load(std::memory_order_relaxed),
-                              state_name(fiber.state.load(std::memory_order_relaxed)), wait, where.file_name(),
-                              where.line());
+  const int length =
+      snprintf(line, sizeof line, "coir:   fiber %llu \"%s\" %s%s; spawned at %s:%u\n",
+               static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
+               fiber.name.load(std::memory_order_relaxed), state_name(fiber.state.load(std::memory_order_relaxed)),
+               wait, where.file_name(), where.line());
   const auto bytes =
       static_cast<std::size_t>(length) < sizeof line ? static_cast<std::size_t>(length) : sizeof line - 1;
   [[maybe_unused]] const ssize_t n = write(fd, line, bytes);

@@ -58,6 +58,14 @@ class Inbox {
     size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
+  // push_counted pushes and counts in one: whoever pops the fiber, and whoever sees the count, sees both.
+  void push_counted(FiberControl* fiber, Atomic<std::uint64_t>& count) noexcept {
+    Locked hold(lock_);
+    list_.push(fiber);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    count.fetch_add(1, std::memory_order_release);
+  }
+
   FiberControl* pop() noexcept {
     if (empty()) return nullptr;
     Locked hold(lock_);

@@ -111,7 +111,8 @@ std::expected<void, Error> Scheduler::run() noexcept {
   } else {
     workers_[0]->run();
   }
-  if (deadlocked_) return std::unexpected(Error{ErrorCode::deadlock});
+  if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
+    return std::unexpected(Error{ErrorCode::deadlock});
   return {};
 }
 
@@ -138,6 +139,15 @@ void Scheduler::notify() noexcept {
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
   inbox.push(fiber);
+  notify_injected();
+}
+
+void Scheduler::inject_new(FiberControl* fiber) noexcept {
+  inbox.push_counted(fiber, outside_spawned);
+  notify_injected();
+}
+
+void Scheduler::notify_injected() noexcept {
   if constexpr (kManyWorkers) {
     full_fence();
     if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
@@ -196,33 +206,40 @@ bool Scheduler::any_work() const noexcept {
 }
 
 // settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for
-// good.
+// good. False: look for work again before sleeping.
 //
-// Invariant: it is called with every idle bit set and all queues seen empty after that. A worker clears its bit before
-// it takes work up, so that no fiber is in anybody's hands, and the sums below stand still unless an event from outside
-// comes in, which they count as waited for.
-void Scheduler::settle() noexcept {
+// Invariant: what it concludes holds because no fiber ran and none was made runnable while the sums were read. Every
+// idle bit was set and every queue empty at the first look; a worker clears its bit, then counts its withdrawal, and
+// only then takes work up or hands events out, so that one which did so meanwhile is seen at the second look, even when
+// it is idle again by then. A fiber from outside counts as alive once it stands in a queue, and is seen there.
+bool Scheduler::settle() noexcept {
+  // acquire pairs with the release below: whoever sees kReported finds the cancelled fibers in their queues.
+  const DeadlockState state = deadlock_.load(std::memory_order_acquire);
+  if (state == DeadlockState::reporting) return true;  // who reports looks again afterwards
   const std::uint64_t withdrawals = withdrawals_.load(std::memory_order_seq_cst);
-  // After a shutdown the run ends with its last fiber, whatever records sleep on.
-  const bool over = cancelling() && alive() == 0;
-  if (!over && waits_outside() != 0) return;
+  if (kManyWorkers && (!all_idle(idle_.load(std::memory_order_seq_cst)) || any_work())) return true;
   const bool stuck = alive() != 0;
-  // Somebody woke while the sums were read: they mean nothing, and who goes idle last settles anew.
-  if (kManyWorkers && (withdrawals_.load(std::memory_order_seq_cst) != withdrawals ||
-                       !all_idle(idle_.load(std::memory_order_seq_cst)))) {
-    return;
+  // After a shutdown the run ends with its last fiber, whatever records sleep on.
+  if ((stuck || !cancelling()) && waits_outside() != 0) return true;
+  if (kManyWorkers && (any_work() || !all_idle(idle_.load(std::memory_order_seq_cst)) ||
+                       withdrawals_.load(std::memory_order_seq_cst) != withdrawals)) {
+    return true;  // the sums mix two moments; who goes idle last settles anew
   }
-  if (stuck && !deadlocked_) {
-    deadlocked_ = true;
+  if (stuck && state == DeadlockState::none) {
+    DeadlockState none = DeadlockState::none;
+    if (!deadlock_.compare_exchange_strong(none, DeadlockState::reporting, std::memory_order_relaxed)) return true;
     report_deadlock(*this);
     cancel_all();
-    return;
+    deadlock_.store(DeadlockState::reported, std::memory_order_release);
+    return false;
   }
   stopping_.store(true, std::memory_order_release);
   if (kManyWorkers) wake_all();
+  return false;
 }
 
 std::int64_t Scheduler::alive() const noexcept {
+  // acquire: a fiber that counts is seen in its queue.
   auto sum = static_cast<std::int64_t>(outside_spawned.load(std::memory_order_acquire));
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += static_cast<std::int64_t>(workers_[i]->counters.spawned.load(std::memory_order_relaxed));

@@ -36,6 +36,8 @@ class Scheduler {
 
   // inject makes a fiber runnable from a thread that is no worker of this run.
   void inject(FiberControl* fiber) noexcept;
+  // inject_new also counts the fiber, as one that lives from now on.
+  void inject_new(FiberControl* fiber) noexcept;
 
   void cancel_all() noexcept;
 
@@ -43,7 +45,6 @@ class Scheduler {
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
   // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
-  bool deadlocked() const noexcept { return deadlocked_; }
   unsigned worker_count() const noexcept { return worker_count_; }
   Worker& worker(unsigned index) noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
@@ -71,6 +72,8 @@ class Scheduler {
  private:
   friend class Worker;
 
+  enum class DeadlockState : std::uint32_t { none, reporting, reported };
+
   // Idle bits.
   static constexpr std::uint64_t bit(std::uint32_t index, bool polling) {
     return std::uint64_t{1} << (index + (polling ? 32 : 0));
@@ -78,9 +81,10 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
+  void notify_injected() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
-  void settle() noexcept;
+  bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
   static void* thread_main(void* worker) noexcept;
 
@@ -90,7 +94,7 @@ class Scheduler {
   std::atomic<bool> polling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
-  bool deadlocked_ = false;
+  Atomic<DeadlockState> deadlock_{DeadlockState::none};
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;

@@ -161,7 +161,7 @@ bool Worker::has_work() const noexcept {
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 // idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
 void Worker::idle() noexcept {
-  scheduler_->settle();
+  static_cast<void>(scheduler_->settle());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t due = wheel_.next_due_ns();
   const std::int64_t left = due == INT64_MAX ? -1 : due - monotonic_ns();
@@ -227,8 +227,7 @@ void Worker::idle() noexcept {
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
   if (sleep && scheduler.all_idle(idle)) {
-    scheduler.settle();
-    sleep = !scheduler.any_work() && !scheduler.stopping();
+    sleep = scheduler.settle() && !scheduler.any_work() && !scheduler.stopping();
   }
   if (sleep) {
     std::int64_t due = wheel_.next_due_ns();
@@ -255,9 +254,10 @@ void Worker::idle() noexcept {
       port::futex_wait(asleep_, 1, timeout);
     }
   }
-  // Whoever cleared the bit counts this worker as searching.
-  scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
+  // After the bit and before any work: see settle.
+  scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
+  // Whoever cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
   if (polling) {
     // Only after the bit is gone: a fiber that is woken here must not be overlooked by settle.
