@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <atomic>
 #include <string_view>
 
 using namespace std::chrono_literals;
@@ -248,14 +249,14 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
     exchange.start(200);
     if (!exchange.begin_chunked() || !exchange.write("first") || !exchange.flush()) return;
     // Ends when the client has seen the first part and says so.
-    while (exchange.context<volatile bool>() == false) {
+    while (!exchange.context<std::atomic<bool>>()) {
       if (!coir::sleep(1ms)) return;
     }
     static_cast<void>(exchange.write("second"));
   };
-  static volatile bool seen;
+  static std::atomic<bool> seen;
   seen = false;
-  with_server({.handler = slow, .context = const_cast<bool*>(&seen)}, [](Visitor& visitor) {
+  with_server({.handler = slow, .context = &seen}, [](Visitor& visitor) {
     visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     visitor.hear_until("first");
     CHECK_FALSE(visitor.has("second"));

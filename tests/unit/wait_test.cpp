@@ -254,10 +254,10 @@ TEST(Wait, a_writer_learns_that_its_reader_is_gone) {
 }
 
 // An event that another worker is handing out just then may still reach it, once in a while: a return without
-// readiness.
+// readiness. A sanitizer opens files of its own, which may get the number first.
 TEST(Wait, a_number_that_is_used_again_knows_nothing_of_its_past) {
   everywhere([&] {
-    int returned = 0;
+    int returned = 0, met = 0;
     for (int round = 0; round < 50; ++round) {
       Pipe old;
       expect(old.put());
@@ -266,11 +266,12 @@ TEST(Wait, a_number_that_is_used_again_knows_nothing_of_its_past) {
       old.close_reader();
       old.close_writer();
       Pipe fresh;
-      expect(fresh.reader == number);
+      met += fresh.reader == number;
       returned += !is(coir::wait(fresh.reader, Direction::readable, Deadline::after(500us)), ErrorCode::timed_out);
       expect(fresh.put());
       expect(coir::wait(fresh.reader, Direction::readable, in_time()).has_value());
     }
+    expect(met >= 40);
     expect(returned <= (coir::stats().workers == 1 ? 0 : 5));
   });
 }
