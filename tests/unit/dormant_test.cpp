@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string_view>
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
@@ -92,8 +93,10 @@ TEST(Dormant, bytes_that_are_there_already_wake_it_or_are_told) {
   });
 }
 
+// With epoll, whose edge comes while nobody sleeps there; ppoll is asked about descriptors that somebody waits for.
 TEST(Dormant, a_known_readiness_is_busy_and_the_next_arming_sleeps) {
   const auto ended = run_until_idle({.workers = 1}, [&] {
+    if (std::string_view(coir::stats().poller) != "epoll") return;
     Pipe pipe;
     Record record;
     expect(!coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)));

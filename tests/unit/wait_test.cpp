@@ -4,6 +4,8 @@
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -68,11 +70,15 @@ TEST_GROUP(Wait) {
 };
 
 TEST(Wait, the_poller_is_the_one_that_was_asked_for) {
+  // Old kernels of the board have no epoll.
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  const char* const best = epoll >= 0 ? "epoll" : "ppoll";
+  if (epoll >= 0) close(epoll);
   for (const bool ppoll : {false, true}) {
     const char* poller = "";
     CHECK_TRUE(
         run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] { poller = coir::stats().poller; }).has_value());
-    STRCMP_EQUAL(ppoll ? "ppoll" : "epoll", poller);
+    STRCMP_EQUAL(ppoll ? "ppoll" : best, poller);
   }
 }
 
