@@ -78,8 +78,11 @@ Connection* Engine::take_idle() noexcept {
 // whose request has arrived and is not yet known of is served instead, and waited for a little: it will be idle, or
 // closed, soon.
 Connection* Engine::evict_one() noexcept {
-  constexpr int kTries = 20;
-  bool hopeful = false;
+  // Milliseconds: on a busy machine it takes some until those that have asked are served.
+  constexpr int kTries = 100;
+  constexpr std::int64_t kFullForNs = 100'000'000;
+  // Those in service may be done in a moment, unless that was hoped for in vain just now: a flood is refused at once.
+  bool hopeful = coarse_ns() - full_at_ns_.load(std::memory_order_relaxed) > kFullForNs;
   for (int tries = 0; tries < kTries; ++tries) {
     while (Connection* connection = take_idle()) {
       if (!kernel::has_input(connection->stream.fd())) {
@@ -100,6 +103,7 @@ Connection* Engine::evict_one() noexcept {
       if (Connection* released = take_record()) return released;
     }
   }
+  full_at_ns_.store(coarse_ns(), std::memory_order_relaxed);
   return nullptr;
 }
 

@@ -87,6 +87,7 @@ class Engine {
   std::size_t open_ = 0;
   std::size_t active_ = 0;
 
+  Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
