@@ -34,10 +34,13 @@ void Engine::accept_all(TcpListener& listener) noexcept {
     if (accepted.error() == ErrorCode::cancelled || accepted.error() == ErrorCode::closed) break;
     if (kernel_is_short(accepted.error())) {
       counters.accept_pauses.fetch_add(1, std::memory_order_relaxed);
-      if (Connection* victim = evict_one()) {
+      // It is a descriptor that is wanted, so that a free record is no help.
+      bool hopeful = false;
+      if (Connection* victim = take_evictable(hopeful)) {
         close(*victim);
         continue;
       }
+      if (hopeful && sleep(1ms)) continue;
     }
     if (!sleep(50ms)) break;
   }
@@ -69,14 +72,32 @@ void Engine::admit(TcpStream&& stream) noexcept {
   }
 }
 
-Connection* Engine::take_idle() noexcept {
-  Locked locked(lock_);
-  return take_longest_idle(INT64_MAX);
+// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again.
+// One whose request has arrived and is not yet known of is served instead: `hopeful` tells that there was such a one,
+// for it will be idle, or closed, soon.
+Connection* Engine::take_evictable(bool& hopeful) noexcept {
+  for (;;) {
+    Connection* connection;
+    {
+      Locked locked(lock_);
+      connection = take_longest_idle(INT64_MAX);
+    }
+    if (connection == nullptr) return nullptr;
+    if (!kernel::has_input(connection->stream.fd())) {
+      counters.evicted.fetch_add(1, std::memory_order_relaxed);
+      return connection;
+    }
+    connection->stream.mark_readable();
+    {
+      Locked locked(lock_);
+      idle_.push_back(*connection);
+    }
+    begin_serving(*connection);
+    hopeful = true;
+  }
 }
 
-// evict_one takes the connection that has been idle for longest out of the idle ones, to be closed or used again. One
-// whose request has arrived and is not yet known of is served instead, and waited for a little: it will be idle, or
-// closed, soon.
+// evict_one makes a record free for a newcomer, and waits a little where there is hope for one.
 Connection* Engine::evict_one() noexcept {
   // Milliseconds: on a busy machine it takes some until those that have asked are served.
   constexpr int kTries = 100;
@@ -84,24 +105,10 @@ Connection* Engine::evict_one() noexcept {
   // Those in service may be done in a moment, unless that was hoped for in vain just now: a flood is refused at once.
   bool hopeful = coarse_ns() - full_at_ns_.load(std::memory_order_relaxed) > kFullForNs;
   for (int tries = 0; tries < kTries; ++tries) {
-    while (Connection* connection = take_idle()) {
-      if (!kernel::has_input(connection->stream.fd())) {
-        counters.evicted.fetch_add(1, std::memory_order_relaxed);
-        return connection;
-      }
-      connection->stream.mark_readable();
-      {
-        Locked locked(lock_);
-        idle_.push_back(*connection);
-      }
-      begin_serving(*connection);
-      hopeful = true;
-    }
+    if (Connection* evicted = take_evictable(hopeful)) return evicted;
     if (!hopeful || !sleep(1ms)) break;
-    {
-      Locked locked(lock_);
-      if (Connection* released = take_record()) return released;
-    }
+    Locked locked(lock_);
+    if (Connection* released = take_record()) return released;
   }
   full_at_ns_.store(coarse_ns(), std::memory_order_relaxed);
   return nullptr;

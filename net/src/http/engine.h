@@ -47,7 +47,7 @@ class Engine {
   // accepting.cpp
   void accept_all(TcpListener& listener) noexcept;
   void admit(TcpStream&& stream) noexcept;
-  Connection* take_idle() noexcept;
+  Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
   static void refuse(TcpStream& stream) noexcept;
 
