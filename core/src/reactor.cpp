@@ -99,9 +99,9 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
   Atomic<Word>& word = at->word[static_cast<int>(direction)];
   Word seen = word.load(std::memory_order_acquire);
   for (;;) {
-    if (seen == kReady || seen == kReadyEnded) {
-      const Word left = seen == kReadyEnded ? kReady : kEmpty;
-      if (word.compare_exchange_weak(seen, left, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
+    if (holds_readiness(seen)) {
+      if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
+        return false;
     } else if (seen == kEmpty) {
       // release pairs with the acquire in signal: the event finds an armed waiter.
       if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel,
@@ -142,10 +142,8 @@ std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {
   Word seen = kEmpty;
   if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&dormant) | kSleep, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
-    if (seen == kReady || seen == kReadyEnded) {
-      const Word left = seen == kReadyEnded ? kReady : kEmpty;
-      word.compare_exchange_strong(seen, left, std::memory_order_acq_rel, std::memory_order_relaxed);
-    }
+    if (holds_readiness(seen))
+      word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
     return std::unexpected(Error{ErrorCode::busy});
   }
   // From here on the record may be awake already: only the table is touched.

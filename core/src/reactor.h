@@ -59,9 +59,10 @@ class Reactor {
  private:
   using Word = std::uintptr_t;
   static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4, kReadyEnded = 8;
-  static constexpr bool holds_nobody(Word word) noexcept {
-    return word == kEmpty || word == kReady || word == kReadyEnded;
-  }
+  static constexpr bool holds_readiness(Word word) noexcept { return word == kReady || word == kReadyEnded; }
+  static constexpr bool holds_nobody(Word word) noexcept { return word == kEmpty || holds_readiness(word); }
+  // What a wait that takes the readiness leaves: a hang-up stays known.
+  static constexpr Word taken_from(Word word) noexcept { return word == kReadyEnded ? kReady : kEmpty; }
 
   static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2;
 

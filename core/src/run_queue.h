@@ -54,15 +54,13 @@ class Inbox {
  public:
   void push(FiberControl* fiber) noexcept {
     Locked hold(lock_);
-    list_.push(fiber);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    append(fiber);
   }
 
   // push_counted pushes and counts in one: whoever pops the fiber, and whoever sees the count, sees both.
   void push_counted(FiberControl* fiber, Atomic<std::uint64_t>& count) noexcept {
     Locked hold(lock_);
-    list_.push(fiber);
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    append(fiber);
     count.fetch_add(1, std::memory_order_release);
   }
 
@@ -77,6 +75,12 @@ class Inbox {
   bool empty() const noexcept { return size_.load(std::memory_order_seq_cst) == 0; }
 
  private:
+  // append adds under the lock.
+  void append(FiberControl* fiber) noexcept {
+    list_.push(fiber);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
   Spinlock lock_;
   FiberList list_;
   Atomic<std::uint32_t> size_{0};

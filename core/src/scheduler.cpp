@@ -127,27 +127,21 @@ void Scheduler::finish() noexcept {
 }
 
 void Scheduler::notify() noexcept {
-  if constexpr (kManyWorkers) {
-    if (worker_count_ == 1) {
-      // Only a thread from outside can find the one worker idle; it comes through inject.
-      return;
-    }
-    full_fence();
-    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
-  }
+  // Only a thread from outside can find the one worker idle; it comes through inject.
+  if (kManyWorkers && worker_count_ > 1) wake_if_idle();
 }
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
   inbox.push(fiber);
-  notify_injected();
+  wake_if_idle();
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
   inbox.push_counted(fiber, outside_spawned);
-  notify_injected();
+  wake_if_idle();
 }
 
-void Scheduler::notify_injected() noexcept {
+void Scheduler::wake_if_idle() noexcept {
   if constexpr (kManyWorkers) {
     full_fence();
     if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();

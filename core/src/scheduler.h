@@ -81,7 +81,7 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
-  void notify_injected() noexcept;
+  void wake_if_idle() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
   bool settle() noexcept;
