@@ -8,9 +8,9 @@
 #include <chrono>
 #include <string_view>
 
+#include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -21,9 +21,9 @@ using coir::ErrorCode;
 using coir::Fiber;
 using coir::run_until_idle;
 using coir::spawn;
+using coir::test::Everywhere;
 using coir::test::Pipe;
 using coir::test::scaled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -46,23 +46,7 @@ struct Record : Dormant {
 
 }  // namespace
 
-TEST_GROUP(Dormant) {
-  Watchdog watchdog{150, "dormant_test"};
-  std::atomic<int> wrong{0};
-  void expect(bool right) {
-    wrong += !right;
-  }
-
-  template <class Body>
-  void everywhere(Body body) {
-    for (const bool ppoll : {false, true}) {
-      for (const unsigned workers : {1u, 2u}) {
-        CHECK_TRUE(run_until_idle({.workers = workers, .force_ppoll = ppoll}, body).has_value());
-        LONGS_EQUAL(0, wrong);
-      }
-    }
-  }
-};
+TEST_GROUP_BASE(Dormant, Everywhere){};
 
 TEST(Dormant, bytes_wake_it_once_and_its_wake_spawns) {
   everywhere([&] {

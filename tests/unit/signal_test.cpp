@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "tests/support/child.h"
-#include "tests/support/watchdog.h"
+#include "tests/support/everywhere.h"
 
 using coir::catch_signals;
 using coir::Deadline;
@@ -18,27 +18,11 @@ using coir::Fiber;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::wait_signal;
+using coir::test::Everywhere;
 using coir::test::in_child;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
-TEST_GROUP(Signal) {
-  Watchdog watchdog{60, "signal_test"};
-  std::atomic<int> wrong{0};
-  void expect(bool right) {
-    wrong += !right;
-  }
-
-  template <class Body>
-  void everywhere(Body body) {
-    for (const bool ppoll : {false, true}) {
-      for (const unsigned workers : {1u, 2u}) {
-        CHECK_TRUE(run_until_idle({.workers = workers, .force_ppoll = ppoll}, body).has_value());
-        LONGS_EQUAL(0, wrong);
-      }
-    }
-  }
-};
+TEST_GROUP_BASE(Signal, Everywhere){};
 
 TEST(Signal, wakes_the_fiber_that_waits_for_it) {
   everywhere([&] {

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <expected>
 
+#include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -25,9 +25,9 @@ using coir::kManyWorkers;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::test::count_fds;
+using coir::test::Everywhere;
 using coir::test::Pipe;
 using coir::test::scaled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -43,31 +43,14 @@ Deadline in_time() {
 
 }  // namespace
 
-// Every promise holds with both pollers, with one worker and with two.
-TEST_GROUP(Wait) {
-  Watchdog watchdog{150, "wait_test"};
-  std::atomic<int> wrong{0};
-
-  void expect(bool right) {
-    wrong += !right;
-  }
-
-  template <class Body>
-  void everywhere(Body body) {
-    for (const bool ppoll : {false, true}) {
-      for (const unsigned workers : {1u, 2u}) {
-        std::uint32_t waits_left = 1;
-        const auto ended = run_until_idle({.workers = workers, .force_ppoll = ppoll}, [&] {
-          body();
-          waits_left = coir::stats().fd_waits;
-        });
-        CHECK_TRUE(ended.has_value());
-        LONGS_EQUAL(0, waits_left);
-        LONGS_EQUAL(0, wrong);
-      }
-    }
-  }
-};
+// No wait is left behind.
+TEST_GROUP_BASE(Wait, Everywhere){template <class Body> void everywhere(Body body){Everywhere::everywhere([&] {
+  body();
+  expect(coir::stats().fd_waits == 0);
+});
+}
+}
+;
 
 TEST(Wait, the_poller_is_the_one_that_was_asked_for) {
   // Old kernels of the board have no epoll.
