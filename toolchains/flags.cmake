@@ -12,6 +12,10 @@ if(COIR_SINGLE_WORKER)
   target_compile_definitions(coir_language INTERFACE COIR_SINGLE_WORKER=1)
 endif()
 
+if(COIR_NO_ASYNC)
+  target_compile_definitions(coir_language INTERFACE COIR_NO_ASYNC=1)
+endif()
+
 add_library(coir_build INTERFACE)
 if(COIR_PAINT)
   target_compile_definitions(coir_build INTERFACE COIR_PAINT=1)
