@@ -27,6 +27,12 @@ target_compile_options(coir_build INTERFACE
     -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 
+# Where fibers are too much, flash is short too.
+if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Os>)
+  add_link_options(-Wl,--icf=safe -Wl,-z,norelro -Wl,--build-id=none)
+endif()
+
 # Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
 if(NOT COIR_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-asynchronous-unwind-tables>)
