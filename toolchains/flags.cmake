@@ -12,6 +12,10 @@ if(COIR_SINGLE_WORKER)
   target_compile_definitions(coir_language INTERFACE COIR_SINGLE_WORKER=1)
 endif()
 
+if(COIR_NO_ASYNC)
+  target_compile_definitions(coir_language INTERFACE COIR_NO_ASYNC=1)
+endif()
+
 add_library(coir_build INTERFACE)
 if(COIR_PAINT)
   target_compile_definitions(coir_build INTERFACE COIR_PAINT=1)
@@ -22,6 +26,12 @@ target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
     -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+
+# Where fibers are too much, flash is short too.
+if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Os>)
+  add_link_options(-Wl,--icf=safe -Wl,-z,norelro -Wl,--build-id=none)
+endif()
 
 # Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
 if(NOT COIR_SANITIZE)

@@ -1,9 +1,8 @@
-#include <coir/fiber.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>
 #include <coir/port/probe.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <coir/signal.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "options.h"
@@ -78,8 +78,8 @@ void fit_descriptors(Options& options) noexcept {
 
 int print_probe() noexcept {
   coir::port::Feature features[coir::port::kFeatures];
-  coir::port::probe(features);
-  for (const auto& feature : features) {
+  const std::size_t count = coir::port::probe(features);
+  for (const auto& feature : std::span(features).first(count)) {
     printf("%-15s %-4s %s\n", feature.name, feature.present ? "yes" : "no", feature.used());
   }
   return 0;
@@ -109,21 +109,6 @@ int open_listeners(const Options& options, Server& server, Announcement& ready) 
   return 0;
 }
 
-// drain waits for the requests in progress; a second signal or the deadline cuts them off. Returns how many connections
-// that were.
-std::size_t drain(Server& server, coir::Deadline deadline) noexcept {
-  server.begin_stop();
-  while (!server.stopped()) {
-    const coir::Deadline next = std::min(deadline, coir::Deadline::after(20ms));
-    const auto signal = coir::wait_signal({SIGTERM, SIGINT}, next);
-    if (!signal && signal.error() == coir::ErrorCode::timed_out && !deadline.passed()) continue;
-    const std::size_t open = server.gauges().open;
-    coir::shutdown();
-    return open;
-  }
-  return 0;
-}
-
 int serve(Options& options) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
@@ -148,14 +133,13 @@ int serve(Options& options) noexcept {
 
   coir::Error start_error{};
   std::size_t cut_off = 0;
-  const int status = coir::run([&] {
+  const int status = coir::run_program([&] {
     if (auto started = daemon.server->start(); !started) {
       start_error = started.error();
       return 1;
     }
     static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
-    static_cast<void>(coir::wait_signal({SIGTERM, SIGINT}));
-    cut_off = drain(*daemon.server, coir::Deadline::after(options.drain_timeout));
+    cut_off = daemon.server->serve_until({SIGTERM, SIGINT}, options.drain_timeout);
     return cut_off == 0 ? 0 : 1;
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);

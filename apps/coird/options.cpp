@@ -174,6 +174,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return true;
     case kMaxActive:
       if (!set_size(chosen, text, 1, 100'000, value)) return false;
+      if (!coir::kFibers && value > 1) {
+        return wrong("--max-active '%s': this build has no fibers and serves one request at a time", text);
+      }
       server.max_active = static_cast<std::size_t>(value);
       return true;
     case kMaxRequests:

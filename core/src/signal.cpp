@@ -58,6 +58,10 @@ std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noe
   return {};
 }
 
+int signals_fd() noexcept {
+  return g_wakeup.load(std::memory_order_relaxed);
+}
+
 std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadline deadline) noexcept {
   if (auto caught = catch_signals(signals); !caught) return std::unexpected(caught.error());
   std::uint64_t wanted = 0;

@@ -1,14 +1,23 @@
-// What Server and Exchange promise to those who write handlers; clients are fibers of the same run.
+// What Server and Exchange promise to those who write handlers. Clients are fibers of the same run; without fibers the
+// server has a thread of the test's to itself.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/fiber.h>
 #include <coir/http/server.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
+#include <coir/signal.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string_view>
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#include <coir/fiber.h>
+#endif
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -58,6 +67,51 @@ struct Visitor {
   bool has(std::string_view text) const { return heard().find(text) != std::string_view::npos; }
 };
 
+// visit_once is one client.
+template <class Visit>
+void visit_once(const Address& address, Visit visit) {
+  memset(received, 0, 256);
+  auto connected = TcpStream::connect(address, soon());
+  CHECK(connected.has_value());
+  Visitor visitor{std::move(*connected)};
+  visit(visitor);
+}
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+template <class Visit>
+void run_both(Server& server, const Address& address, Visit visit) {
+  CHECK(server.start().has_value());
+  pthread_t thread;
+  const auto serve = [](void* argument) -> void* {
+    return static_cast<Server*>(argument)->serve_until({SIGUSR1}, 10s) == 0 ? argument : nullptr;
+  };
+  CHECK(coir::catch_signals({SIGUSR1}).has_value());
+  CHECK_EQUAL(0, pthread_create(&thread, nullptr, serve, &server));
+  visit_once(address, visit);
+  CHECK_EQUAL(0, kill(getpid(), SIGUSR1));
+  void* served = nullptr;
+  CHECK_EQUAL(0, pthread_join(thread, &served));
+  CHECK(served != nullptr);
+}
+bool pause_briefly() {
+  const timespec span = {.tv_sec = 0, .tv_nsec = 1'000'000};
+  return nanosleep(&span, nullptr) == 0;
+}
+#else
+template <class Visit>
+void run_both(Server& server, const Address& address, Visit visit) {
+  auto ran = coir::run_until_idle({.default_stack = 65536}, [&] {
+    CHECK(server.start().has_value());
+    visit_once(address, visit);
+    CHECK(server.stop(soon()).has_value());
+  });
+  CHECK(ran.has_value());
+}
+bool pause_briefly() {
+  return coir::sleep(1ms).has_value();
+}
+#endif
+
 // with_server runs `visit` as a client of a server with this handler, and checks that both end well.
 template <class Visit>
 void with_server(ServerOptions options, Visit visit) {
@@ -67,19 +121,8 @@ void with_server(ServerOptions options, Visit visit) {
   CHECK(listener.has_value());
   const Address address = listener->local_address();
   CHECK(server->add(std::move(*listener)).has_value());
-  auto ran = coir::run_until_idle({.default_stack = 65536}, [&] {
-    CHECK(server->start().has_value());
-    {
-      memset(received, 0, 256);
-      auto connected = TcpStream::connect(address, soon());
-      CHECK(connected.has_value());
-      Visitor visitor{std::move(*connected)};
-      visit(visitor);
-    }
-    CHECK(server->stop(soon()).has_value());
-    LONGS_EQUAL(0, server->gauges().open);
-  });
-  CHECK(ran.has_value());
+  run_both(*server, address, visit);
+  LONGS_EQUAL(0, server->gauges().open);
 }
 
 void echo(Exchange& exchange) {
@@ -250,7 +293,7 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
     if (!exchange.begin_chunked() || !exchange.write("first") || !exchange.flush()) return;
     // Ends when the client has seen the first part and says so.
     while (!exchange.context<std::atomic<bool>>()) {
-      if (!coir::sleep(1ms)) return;
+      if (!pause_briefly()) return;
     }
     static_cast<void>(exchange.write("second"));
   };
@@ -269,6 +312,7 @@ TEST(HttpServer, options_that_cannot_work_are_refused) {
   CHECK(Server::create({}).error() == ErrorCode::invalid);
   CHECK(Server::create({.handler = echo, .max_connections = 0}).error() == ErrorCode::invalid);
   CHECK(Server::create({.handler = echo, .max_active = 0}).error() == ErrorCode::invalid);
+  CHECK_EQUAL(coir::kFibers, Server::create({.handler = echo, .max_active = 2}).has_value());
   ServerOptions large_head{.handler = echo};
   large_head.limits.max_head_bytes = 1 << 20;
   CHECK(Server::create(large_head).error() == ErrorCode::invalid);

@@ -1,5 +1,10 @@
 #pragma once
 
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#endif
+
 #include <chrono>
 #include <concepts>
 #include <cstddef>

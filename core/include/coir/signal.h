@@ -18,4 +18,8 @@ namespace coir {
 // catch_signals takes over the handlers without waiting.
 [[nodiscard]] std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noexcept;
 
+// signals_fd is readable when a caught signal may wait to be taken by wait_signal: for those who poll by themselves. It
+// stays open; -1 before catch_signals.
+int signals_fd() noexcept;
+
 }  // namespace coir

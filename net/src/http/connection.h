@@ -1,11 +1,14 @@
 #pragma once
 
 #include <coir/atomic.h>
-#include <coir/dormant.h>
 #include <coir/net/tcp.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#include <coir/dormant.h>
+#endif
 
 namespace coir::http {
 
@@ -16,9 +19,16 @@ class Engine;
 // with the socket.
 enum class Eviction : std::uint8_t { none, running, ended };
 
+// Asleep a connection waits on its own; without fibers the engine polls them all.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+struct Asleep {};
+#else
+using Asleep = Dormant;
+#endif
+
 // Connection is all that is kept of a connection between two requests. It stands in one list at a time: idle (asleep on
 // its socket), waiting (for a session), reading (a fiber waits for the rest of a head), or free.
-struct Connection : Dormant {
+struct Connection : Asleep {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
   Connection* next = nullptr;

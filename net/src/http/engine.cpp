@@ -116,7 +116,7 @@ Connection* Engine::next_or_release(Session& session) noexcept {
   return nullptr;
 }
 
-void Engine::begin_reading(Connection& connection) noexcept {
+void Engine::begin_reading(Connection& connection, Deadline) noexcept {
   connection.since_ns = coarse_ns();
   connection.eviction.store(Eviction::none, std::memory_order_relaxed);
   Locked locked(lock_);

@@ -1,5 +1,9 @@
 #pragma once
 
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include "serial_engine.h"  // the class of the same name that needs no fibers
+#else
+
 #include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/http/server.h>
@@ -21,6 +25,8 @@ class Engine {
   std::expected<void, Error> start() noexcept;
   void begin_stop() noexcept;
   bool stopped() noexcept;
+  std::expected<void, Error> stop(Deadline deadline) noexcept;
+  std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
   ServerGauges gauges() noexcept;
 
   // rest puts a connection to sleep until it has something to say. False: it has already, go on serving it.
@@ -32,8 +38,15 @@ class Engine {
 
   // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
   // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
-  void begin_reading(Connection& connection) noexcept;
+  void begin_reading(Connection& connection, Deadline deadline) noexcept;
   bool end_reading(Connection& connection) noexcept;
+
+  // give_way lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
+  // to be the last one's.
+  static bool give_way() noexcept {
+    yield();
+    return true;
+  }
 
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
@@ -99,3 +112,4 @@ class Engine {
 std::int64_t coarse_ns() noexcept;
 
 }  // namespace coir::http
+#endif

@@ -1,5 +1,5 @@
 #include <coir/http/metrics.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,6 +71,9 @@ std::uint64_t resident_bytes() noexcept {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+void write_runtime(MetricsText&) noexcept {}
+#else
 void write_runtime(MetricsText& text) noexcept {
   const RuntimeStats now = stats();
   text.one(Kind::gauge, "coir_workers", "Threads that run fibers.", now.workers);
@@ -87,6 +90,7 @@ void write_runtime(MetricsText& text) noexcept {
   text.state("coir_guard_mode", "The weakest protection of stacks in use.", "mode", now.guard_mode);
   text.state("coir_poller", "How the kernel is asked for readiness.", "kind", now.poller);
 }
+#endif
 
 void write_server(MetricsText& text, const Server& server) noexcept {
   const ServerGauges now = server.gauges();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include <coir/fiber.h>
 #include "../net/kernel.h"
 #include "connection.h"
 #include "engine.h"
@@ -161,7 +160,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     content_sent_ += *sent;
     if ((slice += *sent) >= kFileSlice) {
       slice = 0;
-      yield();
+      engine_.give_way();
     }
   }
   return {};

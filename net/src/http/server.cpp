@@ -1,10 +1,9 @@
 #include <coir/http/server.h>
+#include <coir/program.h>
 
 #include "engine.h"
 
 namespace coir::http {
-
-using namespace std::chrono_literals;
 
 std::expected<Server, Error> Server::create(const ServerOptions& options) noexcept {
   constexpr std::size_t kMost = 1'000'000;
@@ -12,6 +11,7 @@ std::expected<Server, Error> Server::create(const ServerOptions& options) noexce
                      options.max_active > 0 && options.max_active <= kMost &&
                      options.limits.max_head_bytes <= Session::kMaxHeadBytes &&
                      options.limits.max_target < Session::kScratchBytes;
+  if (!kFibers && options.max_active > 1) return std::unexpected(Error{ErrorCode::unsupported});
   if (!sound) return std::unexpected(Error{ErrorCode::invalid});
   Engine* engine = Engine::create(options);
   if (engine == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
@@ -39,12 +39,11 @@ bool Server::stopped() noexcept {
 }
 
 std::expected<void, Error> Server::stop(Deadline deadline) noexcept {
-  begin_stop();
-  while (!stopped()) {
-    if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-    if (auto slept = sleep(10ms); !slept) return slept;
-  }
-  return {};
+  return engine_->stop(deadline);
+}
+
+std::size_t Server::serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept {
+  return engine_->serve_until(signals, drain_timeout);
 }
 
 const ServerCounters& Server::counters() const noexcept {
@@ -57,46 +56,6 @@ ServerGauges Server::gauges() const noexcept {
 
 const ServerOptions& Server::options() const noexcept {
   return engine_->options;
-}
-
-std::expected<void, Error> Engine::add(TcpListener&& listener) noexcept {
-  if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
-  listeners_[listener_count_++] = std::move(listener);
-  return {};
-}
-
-std::expected<void, Error> Engine::start() noexcept {
-  // Kept by reference, not as handles: the engine may outlive the runtime.
-  const Fiber reaper = spawn({.name = "http reaper", .stack = 8_KiB}, [this]() noexcept { reap(); });
-  reaper_ = reaper;
-  bool started = reaper.started();
-  for (std::size_t i = 0; i < listener_count_ && started; ++i) {
-    const Fiber acceptor = spawn({.name = "http accept", .stack = 8_KiB},
-                                 [this, &listener = listeners_[i]]() noexcept { accept_all(listener); });
-    acceptors_[i] = acceptor;
-    started = acceptor.started();
-  }
-  if (started) return {};
-  begin_stop();
-  return std::unexpected(Error{ErrorCode::no_memory});
-}
-
-void Engine::begin_stop() noexcept {
-  stopping_.store(true, std::memory_order_relaxed);
-  for (const FiberRef& acceptor : acceptors_) static_cast<void>(acceptor.cancel());
-  static_cast<void>(reaper_.cancel());
-  static_cast<void>(stopped());
-}
-
-bool Engine::stopped() noexcept {
-  if (!stopping()) return false;
-  // Those that went to sleep while stopping_ was being set are found here as well.
-  close_idle(INT64_MAX, counters.stopped_idle);
-  try_waiting();
-  for (const FiberRef& acceptor : acceptors_) {
-    if (acceptor.alive()) return false;
-  }
-  return !reaper_.alive() && gauges().open == 0;
 }
 
 }  // namespace coir::http

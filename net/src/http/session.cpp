@@ -1,6 +1,5 @@
 #include "session.h"
 
-#include <coir/fiber.h>
 #include <coir/http/exchange.h>
 #include <string.h>
 
@@ -67,7 +66,7 @@ Session::After Session::run() noexcept {
       return After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
-    if (burst % kBurst == 0) yield();
+    if (burst % kBurst == 0) hurried_ = !engine_.give_way();
   }
 }
 
@@ -77,7 +76,7 @@ Session::After Session::answer_parsed() noexcept {
   status_ = 0;
   now_ = 0;
   content_sent_ = 0;
-  keep_ = request_.keep_alive;
+  keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
@@ -119,10 +118,10 @@ void Session::serve(Connection& first) noexcept {
   int served = 0;
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     // Other fibers of this worker want to run too, however fast connections are added to the queue.
-    if (++served % kTurn == 0) yield();
+    if (++served % kTurn == 0) engine_.give_way();
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
-    broken_ = false;
+    broken_ = hurried_ = false;
     for (;;) {
       const After after = run();
       if (after == After::rest) {
@@ -153,7 +152,7 @@ std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
     end_ -= begin_;
     begin_ = 0;
   }
-  engine_.begin_reading(*connection_);
+  engine_.begin_reading(*connection_, head_deadline_);
   auto got = read_input(head_deadline_);
   if (!engine_.end_reading(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
@@ -178,7 +177,7 @@ void Session::linger() noexcept {
   constexpr std::size_t kMost = 4 * 1024 * 1024;
   connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
-  engine_.begin_reading(*connection_);
+  engine_.begin_reading(*connection_, deadline);
   for (std::size_t dropped = 0; dropped < kMost;) {
     const auto got = connection_->stream.read(in_, deadline);
     if (!got) break;

@@ -118,8 +118,9 @@ struct Session {
   // The response.
   Phase phase_ = Phase::none;
   Content content_kind_ = Content::fixed;
-  bool keep_ = true;     // the connection, after this exchange
-  bool broken_ = false;  // the connection cannot carry anything any more
+  bool keep_ = true;      // the connection, after this exchange
+  bool broken_ = false;   // the connection cannot carry anything any more
+  bool hurried_ = false;  // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
   std::uint64_t content_left_ = 0;

@@ -17,17 +17,21 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 CPU = platform.machine()
-TREES = [f"{CPU}-linux-musl", f"{CPU}-linux-musl-single"]
+TREES = [f"{CPU}-linux-musl", f"{CPU}-linux-musl-single", f"{CPU}-linux-musl-no-async"]
 PATIENCE = 20  # seconds that any one wait may take
 
 _promises = []
 
 
-def promise(text):
-    """Marks a function as a test; it is given the path of the program."""
+def promise(text, needs_fibers=False, needs_serial=False):
+    """Marks a function as a test; it is given the path of the program.
+
+    A build without fibers serves one connection at a time: what shows only while two are served, or what its metrics
+    lack, is not asked of it (needs_fibers); what is its own is asked of no other (needs_serial).
+    """
 
     def mark(test):
-        _promises.append((text, test))
+        _promises.append((text, test, needs_fibers, needs_serial))
         return test
 
     return mark
@@ -50,12 +54,19 @@ def sanitized(program):
     return "asan" in program or "tsan" in program
 
 
+def fiberless(program):
+    """Whether the program was built without fibers."""
+    return "no-async" in program
+
+
 def main():
-    """Runs every promise on every tree (those of the command line, or the two of this machine's CPU)."""
+    """Runs every promise on every tree (those of the command line, or the three of this machine's CPU)."""
     failed = 0
     for tree in sys.argv[1:] or TREES:
         program = tree if os.path.isfile(tree) else build(tree)
-        for text, test in _promises:
+        for text, test, needs_fibers, needs_serial in _promises:
+            if needs_fibers if fiberless(program) else needs_serial:
+                continue
             name = f"{os.path.basename(tree)}: {text}"
             try:
                 note = test(program)

@@ -2,6 +2,7 @@
 
 #include <coir/error.h>
 #include <coir/http/exchange.h>
+#include <coir/program.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@ class FileCache;
 
 struct FileOptions {
   // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
-  std::size_t cached_files = 64;
+  std::size_t cached_files = kFibers ? 64 : 16;
 };
 
 // FileTree answers requests with the files below a directory.

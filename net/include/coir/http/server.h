@@ -6,11 +6,13 @@
 #include <coir/http/exchange.h>
 #include <coir/http/request.h>
 #include <coir/net/tcp.h>
+#include <coir/program.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <utility>
 
 namespace coir::http {
@@ -29,8 +31,8 @@ struct ServerOptions {
   // been idle for longest; if none is idle it is answered 503.
   std::size_t max_connections = 1024;
   // Requests being served at once: each has a fiber and 26 KB of buffers, touched as far as they are used. More wait in
-  // order.
-  std::size_t max_active = 256;
+  // order. Without fibers there is one at a time; a server for more is refused as unsupported.
+  std::size_t max_active = kFibers ? 256 : 1;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
 
   Limits limits = {};
@@ -80,7 +82,7 @@ class Server {
   static constexpr std::size_t kMaxListeners = 8;
 
   // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
-  // large).
+  // large), unsupported (max_active over 1 in a build without fibers).
   [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
@@ -91,7 +93,8 @@ class Server {
   // add hands over a listener, before start. Error: limit (kMaxListeners).
   [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener) noexcept;
 
-  // start spawns the accepting fibers; from a fiber. Errors: those of spawn.
+  // start spawns the accepting fibers; from a fiber. Errors: those of spawn. In a build without fibers nothing is
+  // served before serve_until.
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
   // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:
@@ -104,6 +107,12 @@ class Server {
   // stop is begin_stop and then waits until all has ended. Error: timed_out: what is left is cut off when the runtime
   // is shut down.
   [[nodiscard]] std::expected<void, Error> stop(Deadline deadline) noexcept;
+
+  // serve_until serves, once started, until one of `signals` is sent to the process, and then drains: as begin_stop,
+  // for at most `drain_timeout`. A second signal, or the timeout, cuts off what is left and shuts the runtime down.
+  // Returns how many connections that were. From a fiber; in a build without fibers from the program's thread, where it
+  // is the one call that serves.
+  std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
 
   const ServerCounters& counters() const noexcept;
   ServerGauges gauges() const noexcept;

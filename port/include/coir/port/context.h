@@ -16,6 +16,10 @@
 
 #pragma once
 
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error "coir/port/context.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -1,5 +1,9 @@
 #pragma once
 
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error "coir/port/poller.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
+#endif
+
 #include <poll.h>
 
 #include <cstddef>

@@ -17,8 +17,8 @@ struct Feature {
 
 inline constexpr std::size_t kFeatures = 14;
 
-// probe asks the running kernel for each feature by using it, and leaves nothing behind. It takes some tens of system
-// calls.
-void probe(std::span<Feature, kFeatures> features) noexcept;
+// probe asks the running kernel for each feature that this build could use, by using it, and leaves nothing behind.
+// Returns how many it filled in. It takes some tens of system calls.
+std::size_t probe(std::span<Feature, kFeatures> features) noexcept;
 
 }  // namespace coir::port

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <concepts>
+#include <utility>
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include <type_traits>
+#else
+#include <coir/runtime.h>
+#endif
+
+namespace coir {
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+// kFibers tells whether this build has fibers. Without them a program does one thing at a time, and whatever waits
+// waits in poll(2).
+inline constexpr bool kFibers = false;
+
+namespace detail {
+bool environment_fits() noexcept;
+}  // namespace detail
+#else
+inline constexpr bool kFibers = true;
+#endif
+
+// run_program runs `body` as a whole program, for main() of what is written once for builds with and without fibers: as
+// the first fiber of coir::run, or on the calling thread. Returns the exit status: the body's; 1 when the runtime could
+// not run; 2 for an environment variable with a bad value, or one that asks for what this build lacks (COIR_WORKERS
+// over 1 without fibers), which one line on standard error has named.
+template <std::invocable F>
+int run_program(F&& body) {
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+  if (!detail::environment_fits()) return 2;
+  if constexpr (std::is_convertible_v<std::invoke_result_t<F&>, int>) {
+    return body();
+  } else {
+    body();
+    return 0;
+  }
+#else
+  return run(std::forward<F>(body));
+#endif
+}
+
+}  // namespace coir

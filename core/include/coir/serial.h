@@ -1,0 +1,41 @@
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <expected>
+#include <span>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+
+namespace coir {
+
+// What only a build without fibers (COIR_NO_ASYNC) has, and needs: while the program waits for one thing, nothing else
+// runs that could notice a second one. Elsewhere these are declared and not defined.
+
+// Interrupter is asked, while the program waits, whether the wait is to go on.
+//
+//   struct Stop : coir::Interrupter { ... };
+//   stop.fd = coir::signals_fd();
+//   stop.happened = [](coir::Interrupter& self) noexcept { return !static_cast<Stop&>(self).second_signal(); };
+//   coir::set_interrupter(&stop);
+struct Interrupter {
+  // Runs inside wait or wait_any, on the program's own stack, when `fd` is readable or `deadline` has passed. It takes
+  // what made `fd` readable, and moves a deadline that has passed. False: the wait ends with `cancelled`. It is not
+  // asked while it runs.
+  using Happened = bool (*)(Interrupter& self) noexcept;
+  Happened happened = nullptr;
+  int fd = -1;
+  Deadline deadline;
+};
+
+// set_interrupter takes `interrupter` for every wait from now on; null for none. It is not owned.
+void set_interrupter(Interrupter* interrupter) noexcept;
+
+// wait_any waits until one of `entries` is ready, as poll(2) does, and returns how many are. The first entry belongs to
+// wait_any, the others to the caller; one whose fd is negative is left out.
+// Errors: timed_out, cancelled (the interrupter said so), system.
+[[nodiscard]] std::expected<std::size_t, Error> wait_any(std::span<pollfd> entries, Deadline deadline) noexcept;
+
+}  // namespace coir

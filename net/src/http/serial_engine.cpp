@@ -1,0 +1,155 @@
+#include "serial_engine.h"
+
+#include <coir/port/memory.h>
+#include <errno.h>
+
+#include <memory>
+#include <new>
+
+#include "../net/kernel.h"
+
+namespace coir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kUnit = 64;
+constexpr std::size_t kOwnEntries = 2;
+
+constexpr std::size_t rounded(std::size_t bytes) {
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+// Out of descriptors or memory: the connection stays in the backlog, and asking again at once would spin.
+bool kernel_is_short(Error error) noexcept {
+  return error == ErrorCode::no_memory || error == ErrorCode::limit || error == ErrorCode::system;
+}
+
+}  // namespace
+
+bool Engine::rest(Connection& connection) noexcept {
+  if (stopping_) {
+    close(connection);
+    return true;
+  }
+  connection.since_ns = monotonic_ns();
+  idle_.push_back(connection);
+  return true;
+}
+
+void Engine::close(Connection& connection) noexcept {
+  connection.stream.close();
+  connection.next = free_connections_;
+  free_connections_ = &connection;
+  --open_;
+}
+
+void Engine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept {
+  idle_.remove(connection);
+  counter.fetch_add(1);
+  close(connection);
+}
+
+Connection* Engine::take_record() noexcept {
+  Connection* connection = free_connections_;
+  if (connection != nullptr) {
+    free_connections_ = connection->next;
+  } else if (connections_used_ < options.max_connections) {
+    connection = new (connections_ + connections_used_++) Connection();
+    connection->engine = this;
+  }
+  if (connection != nullptr) ++open_;
+  return connection;
+}
+
+// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed. One
+// whose request has arrived meanwhile is none of these and will be served; if all are like it the newcomers stay in the
+// backlog until the next round.
+bool Engine::make_room() noexcept {
+  while (Connection* connection = idle_.front()) {
+    if (!kernel::has_input(connection->stream.fd())) {
+      close_idle(*connection, counters.evicted);
+      return true;
+    }
+    idle_.remove(*connection);
+    ready_.push_back(*connection);
+  }
+  return false;
+}
+
+void Engine::accept_from(TcpListener& listener) noexcept {
+  constexpr int kBurst = 32;
+  for (int burst = 0; burst < kBurst && !stopping_; ++burst) {
+    const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
+    if (full && (!kernel::has_connection(listener.fd()) || !make_room())) return;
+    auto accepted = listener.accept(Deadline::now());
+    if (accepted) {
+      counters.accepted.fetch_add(1);
+      Connection& connection = *take_record();
+      connection.stream = std::move(*accepted);
+      connection.requests = 0;
+      static_cast<void>(rest(connection));
+      continue;
+    }
+    if (!kernel_is_short(accepted.error())) return;
+    counters.accept_pauses.fetch_add(1);
+    if (!make_room()) {
+      pause_end_ = Deadline::after(50ms);
+      return;
+    }
+  }
+}
+
+std::expected<void, Error> Engine::add(TcpListener&& listener) noexcept {
+  if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
+  listeners_[listener_count_++] = std::move(listener);
+  return {};
+}
+
+// begin_stop may be called while a connection is being served: that one is left alone.
+void Engine::begin_stop() noexcept {
+  stopping_ = true;
+  for (TcpListener& listener : listeners_) listener.close();
+  while (Connection* connection = idle_.front()) {
+    if (kernel::has_input(connection->stream.fd())) {
+      idle_.remove(*connection);
+      ready_.push_back(*connection);
+    } else {
+      close_idle(*connection, counters.stopped_idle);
+    }
+  }
+}
+
+std::expected<void, Error> Engine::stop(Deadline) noexcept {
+  begin_stop();
+  if (active_ == 0) serve_ready();
+  if (!stopped()) return std::unexpected(Error{ErrorCode::timed_out});
+  return {};
+}
+
+ServerGauges Engine::gauges() const noexcept {
+  return {.open = open_, .idle = idle_.size(), .active = active_, .waiting = ready_.size()};
+}
+
+Engine::Engine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept
+    : options(given), session_(new(session) Session(*this)), connections_(connections), entries_(entries) {}
+
+Engine* Engine::create(const ServerOptions& options) noexcept {
+  const std::size_t session_at = rounded(sizeof(Engine));
+  const std::size_t connections_at = session_at + rounded(sizeof(Session));
+  const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection));
+  const std::size_t entries = kOwnEntries + Server::kMaxListeners + options.max_connections;
+  auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
+  if (memory == nullptr) return nullptr;
+  return new (memory)
+      Engine(options, reinterpret_cast<Session*>(memory + session_at),
+             reinterpret_cast<Connection*>(memory + connections_at), reinterpret_cast<pollfd*>(memory + entries_at));
+}
+
+void Engine::destroy(Engine* engine) noexcept {
+  for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
+  std::destroy_at(engine);
+  port::release(engine, 0);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <coir/http/server.h>
+#include <coir/serial.h>
+
+#include <initializer_list>
+
+#include "connection.h"
+#include "session.h"
+
+namespace coir::http {
+
+// Engine is what a Server is made of where there are no fibers: it serves one connection at a time, with one session.
+// All others are records in its lists, and poll(2) tells which have something to say. Session makes the same calls as
+// of the engine with fibers.
+//
+//   accept -> idle_ -> (readable) -> ready_ -> served -> idle_ ...
+//
+// Connections that are readable at the same time are served in the order in which they became idle, one turn each: a
+// turn ends when all that has arrived is answered. A client that owes bytes (the rest of a head, the end after an
+// error) or never pauses keeps the session beyond kTurnNs only while nobody else wants it.
+class Engine {
+ public:
+  static Engine* create(const ServerOptions& options) noexcept;
+  static void destroy(Engine* engine) noexcept;
+
+  std::expected<void, Error> add(TcpListener&& listener) noexcept;
+  std::expected<void, Error> start() noexcept { return {}; }
+  void begin_stop() noexcept;
+  bool stopped() noexcept { return stopping_ && open_ == 0; }
+  std::expected<void, Error> stop(Deadline deadline) noexcept;
+  std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
+  ServerGauges gauges() const noexcept;
+
+  // rest puts a connection among the idle ones, or closes it when the server stops. True: it is no longer the
+  // session's.
+  bool rest(Connection& connection) noexcept;
+  // close ends a connection that stands in no list.
+  void close(Connection& connection) noexcept;
+  // next_or_release: who comes next is found by the loop of serve_until.
+  static Connection* next_or_release(Session&) noexcept { return nullptr; }
+
+  // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
+  // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading
+  // returns false.
+  void begin_reading(Connection& connection, Deadline deadline) noexcept;
+  bool end_reading(Connection&) const noexcept { return !turned_away_; }
+
+  // give_way tells whether the connection being served may go on: its turn is not over, or nobody else wants one.
+  bool give_way() noexcept;
+
+  bool stopping() const noexcept { return stopping_; }
+
+  ServerOptions options;
+  ServerCounters counters;
+
+ private:
+  static constexpr std::int64_t kTurnNs = 100'000'000;
+  struct Stop;
+
+  Engine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept;
+
+  // serial_serving.cpp: whom to serve
+  void serve_round() noexcept;
+  void watch(int fd) noexcept;
+  void collect() noexcept;
+  bool others_want() noexcept;
+  void serve_ready() noexcept;
+  void expire_idle() noexcept;
+  Deadline turn_end() const noexcept { return Deadline::at_ns(turn_began_ns_ + kTurnNs); }
+
+  // serial_engine.cpp: connections come and go
+  void accept_from(TcpListener& listener) noexcept;
+  bool make_room() noexcept;
+  void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
+  Connection* take_record() noexcept;
+
+  Session* const session_;
+  Connection* const connections_;
+  // What poll is asked: [0] is wait_any's, [1] the connection being served, then listeners, then idle ones in order.
+  pollfd* const entries_;
+  std::size_t entry_count_ = 0;
+
+  ConnectionList idle_;
+  ConnectionList ready_;
+  Connection* free_connections_ = nullptr;
+  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
+  std::size_t open_ = 0;
+  std::size_t active_ = 0;
+
+  std::int64_t turn_began_ns_ = 0;
+  Deadline pause_end_ = Deadline::now();  // until then nothing is accepted: the kernel was short
+  bool turned_away_ = false;
+  bool stopping_ = false;
+  std::size_t listener_count_ = 0;
+  TcpListener listeners_[Server::kMaxListeners];
+};
+
+}  // namespace coir::http

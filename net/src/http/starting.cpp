@@ -1,0 +1,56 @@
+#include "engine.h"
+
+namespace coir::http {
+
+using namespace std::chrono_literals;
+
+std::expected<void, Error> Engine::add(TcpListener&& listener) noexcept {
+  if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
+  listeners_[listener_count_++] = std::move(listener);
+  return {};
+}
+
+std::expected<void, Error> Engine::start() noexcept {
+  // Kept by reference, not as handles: the engine may outlive the runtime.
+  const Fiber reaper = spawn({.name = "http reaper", .stack = 8_KiB}, [this]() noexcept { reap(); });
+  reaper_ = reaper;
+  bool started = reaper.started();
+  for (std::size_t i = 0; i < listener_count_ && started; ++i) {
+    const Fiber acceptor = spawn({.name = "http accept", .stack = 8_KiB},
+                                 [this, &listener = listeners_[i]]() noexcept { accept_all(listener); });
+    acceptors_[i] = acceptor;
+    started = acceptor.started();
+  }
+  if (started) return {};
+  begin_stop();
+  return std::unexpected(Error{ErrorCode::no_memory});
+}
+
+void Engine::begin_stop() noexcept {
+  stopping_.store(true, std::memory_order_relaxed);
+  for (const FiberRef& acceptor : acceptors_) static_cast<void>(acceptor.cancel());
+  static_cast<void>(reaper_.cancel());
+  static_cast<void>(stopped());
+}
+
+std::expected<void, Error> Engine::stop(Deadline deadline) noexcept {
+  begin_stop();
+  while (!stopped()) {
+    if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+    if (auto slept = sleep(10ms); !slept) return slept;
+  }
+  return {};
+}
+
+bool Engine::stopped() noexcept {
+  if (!stopping()) return false;
+  // Those that went to sleep while stopping_ was being set are found here as well.
+  close_idle(INT64_MAX, counters.stopped_idle);
+  try_waiting();
+  for (const FiberRef& acceptor : acceptors_) {
+    if (acceptor.alive()) return false;
+  }
+  return !reaper_.alive() && gauges().open == 0;
+}
+
+}  // namespace coir::http
