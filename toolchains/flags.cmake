@@ -23,6 +23,9 @@ target_compile_options(coir_build INTERFACE
     -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 
+# Each object leaves its functions' frames beside it in a .su file; tests/system/stack_frames.sh reads them.
+target_compile_options(coir_build INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fstack-usage>)
+
 # Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
 if(NOT COIR_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-asynchronous-unwind-tables>)
