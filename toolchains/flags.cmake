@@ -33,6 +33,9 @@ if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_link_options(-Wl,--icf=safe -Wl,-z,norelro -Wl,--build-id=none)
 endif()
 
+# Each object leaves its functions' frames beside it in a .su file; tests/system/stack_frames.sh reads them.
+target_compile_options(coir_build INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fstack-usage>)
+
 # Unwind tables would be loaded with the program; gdb reads .debug_frame, which is not.
 if(NOT COIR_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-asynchronous-unwind-tables>)

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# usage: load.py PROGRAM [ROUNDS [WRAPPER ...]]
+#
+# Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
+# conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, a clean end.
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "coird"))
+from daemon import *
+
+CHUNKED = b"POST /post HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\nabcd\r\n0\r\nX-T: y\r\n\r\n"
+BROKEN = [
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"GET / HTTP/2.0\r\nHost: t\r\n\r\n",
+    b"BREW / HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"GET /%00 HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"GET /../../etc HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: t\r\n" + b"X-A: b\r\n" * 300 + b"\r\n",
+    b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: t\r\nExpect: tea\r\n\r\n",
+    b"GET https://t/ HTTP/1.1\r\nHost: t\r\n\r\n",
+]
+
+
+def ask(client, *parts, **headers):
+    client.send(request(*parts, **headers))
+    return client.response(head=parts[0] == "HEAD")
+
+
+def refuses(port):
+    with socket.socket() as plain:
+        return plain.connect_ex(("127.0.0.1", port)) != 0
+
+
+def round_of(daemon, seen):
+    with daemon.connect() as client:
+        tag = None
+        for path in ("/", "/small.txt", "/deep/er", "/deep/er/", "/deep/er/file.css", "/missing", "/a%20b?q=%zz", "/metrics", "/healthz"):
+            for method in ("GET", "HEAD"):
+                answer = ask(client, method, path)
+                seen.add(answer.status)
+        answer = ask(client, "GET", "/small.txt")
+        tag, changed = answer["etag"], answer["last-modified"]
+        for headers in (
+            {"If_None_Match": tag},
+            {"If_None_Match": ", ".join(f'"{i}"' for i in range(50))},
+            {"If_Modified_Since": changed},
+            {"If_Match": '"other"'},
+            {"If_Unmodified_Since": "Thu, 01 Jan 1970 00:00:00 GMT"},
+            {"Range": "bytes=1-2"},
+            {"Range": "bytes=-3"},
+            {"Range": "bytes=900-"},
+            {"Range": "bytes=1-2", "If_Range": tag},
+            {"Range": "bytes=0-1,2-3"},
+        ):
+            seen.add(ask(client, "GET", "/small.txt", **headers).status)
+        seen.add(ask(client, "OPTIONS", "*").status)
+        client.send(request("GET", "/small.txt") * 50)
+        for _ in range(50):
+            assert client.response().status == 200
+    for text in BROKEN + [CHUNKED, request("POST", "/", body=b"x" * 5000), request("PUT", "/small.txt", body=b"x", Expect="100-continue")]:
+        with daemon.connect() as client:
+            client.send(text)
+            try:
+                seen.add(client.response().status)
+            except (EOFError, ConnectionError):
+                pass  # it closed with content of ours unread
+    with daemon.connect(receive_buffer=4096) as slow:
+        slow.send(request("GET", "/big"))
+        slow.take(100)
+        slow.reset()
+    assert len(daemon.get("/big").body) == 3_000_000
+
+
+program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
+files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
+seen = set()
+with Site(**files) as site:
+    with Daemon(program, "--access-log", "--max-connections", "40", files=site.path, wrapper=wrapper) as daemon:
+        for _ in range(rounds):
+            round_of(daemon, seen)
+        # More clients than there is room for: idle ones are closed for them.
+        clients = []
+        for _ in range(120):
+            clients.append(daemon.connect())
+            assert ask(clients[-1], "GET", "/small.txt").status == 200
+    # Idle and slow clients meet the reaper. The times leave a client room to send on a busy machine.
+    options = ["--idle-timeout", "2s", "--header-timeout", "1s"]
+    with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
+        with daemon.connect() as slow, daemon.connect() as idle:
+            slow.send(b"GET / HT")
+            ask(idle, "GET", "/small.txt")
+            seen.add(slow.response().status)
+            assert idle.ended()
+    # Two that do not read leave no room for a third.
+    with Daemon(program, "--max-connections", "2", files=site.path, wrapper=wrapper) as daemon:
+        busy = [daemon.connect(receive_buffer=4096) for _ in range(2)]
+        for client in busy:
+            client.send(request("GET", "/big"))
+            client.take(10)
+        with daemon.connect() as third:
+            seen.add(ask(third, "GET", "/small.txt").status)
+        for client in busy:
+            client.close()
+    # A second signal cuts off what is under way.
+    with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
+        client.send(request("GET", "/big"))
+        client.take(10)
+        daemon.signal()
+        until(lambda: refuses(daemon.port), "the end of listening")
+        daemon.signal()
+        assert daemon.wait() == 1, daemon.lines
+missed = {200, 206, 301, 304, 400, 404, 405, 408, 412, 413, 414, 416, 417, 421, 431, 501, 503, 505} - seen
+assert not missed, f"the load met no {sorted(missed)}, but {sorted(seen)}"
