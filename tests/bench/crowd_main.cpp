@@ -92,6 +92,8 @@ long share(const Command& command, long index, long parts, long each) {
   return rest < 0 ? 0 : rest < each ? rest : each;
 }
 
+// tell has the parts obey at once, or one after the other where they hold connections, and sums up their answers. Once
+// a part could not open all of its share, the next ones are only looked at.
 Tally tell(Part* parts, long count, long each, Command command) {
   Tally whole;
   const bool in_turn = std::strcmp(command.verb, "hold") == 0;
@@ -99,15 +101,17 @@ Tally tell(Part* parts, long count, long each, Command command) {
     Command own = command;
     own.count = share(command, i, count, each);
     if (write(parts[i].commands, &own, sizeof own) != sizeof own) fail("a part has ended");
+    return own.count;
   };
   const auto hear = [&](long i) {
     Tally part;
     if (read(parts[i].answers, &part, sizeof part) != sizeof part) fail("a part has ended");
     sum(whole, part);
+    return part.open;
   };
   for (long i = 0; i < count; ++i) {
-    ask(i);
-    if (in_turn) hear(i);
+    const long wanted = ask(i);
+    if (in_turn && hear(i) < wanted) std::strcpy(command.verb, "look");
   }
   for (long i = 0; i < count && !in_turn; ++i) hear(i);
   return whole;

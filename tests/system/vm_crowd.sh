@@ -8,8 +8,10 @@
 #                             unanswered unconnected
 #   crowd_stop                ends the clients, and with them their connections
 #   guest_memory              prints the guest's MemAvailable in kB
+#   guest_free                prints what is free or page cache in kB: MemAvailable without slab, of which it counts
+#                             pinned inodes and dentries of sockets as if they could be had back
 #   guest_resident            prints what is resident of coird, in kB
-#   guest_coird               prints coird's process number
+#   coird_starts              prints how often coird has come to listen since the guest booted
 #   oom_kills                 prints how often the guest's kernel has killed for want of memory since it booted
 #
 # Everything ends with the shell that sourced vm.sh.
@@ -55,6 +57,7 @@ crowd_stop() {
 }
 
 guest_memory() { vm_exec "sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo"; }
-guest_coird() { vm_exec 'cat /run/coird.pid'; }
+guest_free() { vm_exec "awk '/^(MemFree|Active.file.|Inactive.file.):/ { sum += \$2 } END { print sum }' /proc/meminfo"; }
+coird_starts() { grep -c 'coird: listening on' "$vm_log" || true; }
 guest_resident() { vm_exec 'sed -n "s/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$(cat /run/coird.pid)/status"'; }
 oom_kills() { grep -c 'Out of memory: Killed process' "$vm_log" || true; }
