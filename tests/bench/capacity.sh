@@ -40,7 +40,7 @@ crowd_build
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
 
-listening() { vm_exec 'wget -q -O /dev/null http://127.0.0.1/healthz'; }
+listening() { vm_exec 'wget -q -O /dev/null http://127.0.0.1/healthz 2>/dev/null'; }
 
 # boot starts the machine, with the hog in it and the kernel's settings as asked for.
 boot() {
@@ -103,7 +103,9 @@ measure_coird() {
   settle_in
   # shellcheck disable=SC2086 # a command of several words
   $vm_enter curl -sS -o /dev/null --max-time 10 "$vm_url/100.txt" || die "coird does not answer"
-  before=$(guest_memory) resident=$(guest_resident)
+  before=$(guest_memory)
+  figure idle_rss_kb "$(guest_resident)" kB
+  figure idle_mem_available_kb "$before" kB
 
   crowd_start 80 20000
   crowd_ask hold 20000
@@ -118,6 +120,7 @@ measure_coird() {
     'BEGIN { printf "ratio.floor.held: %.3f x\n", ours / floor }'
   crowd_ask close
   vm_await 15 recovered || true
+  before=$(guest_memory) resident=$(guest_resident) || die 'the board is dead'
 
   starts=$(coird_starts)
   say "$most clients at once"
