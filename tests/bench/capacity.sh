@@ -26,11 +26,11 @@ done
 case $userland in *[!0-9]*) die "--userland takes megabytes: 14M" ;; esac
 [ -z "$tls" ] || die "--tls: there is no build with TLS yet"
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
+[ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
 "$root/scripts/setup" --for vm
 coird=${COIRD:-}
 if [ -z "$coird" ]; then
-  [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
   coird=$root/build/milkv-duo$async/apps/coird/coird
   "$root/scripts/build" --board milkv-duo ${async:+--no-async} --no-tests >/dev/null
 fi
