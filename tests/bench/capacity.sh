@@ -55,10 +55,10 @@ boot() {
   boots=$(coird_starts)
 }
 
-# settle_in has the hog take its memory. The first OOM victim is not to be the stand-in for many small programs.
+# settle_in has the hog take its memory, out of reach of the OOM killer: it stands for many small programs.
 settle_in() {
   [ -n "$userland" ] || return 0
-  vm_exec "/mnt/data/memory_hog $userland >/run/hog 2>&1 & echo -500 >/proc/\$!/oom_score_adj
+  vm_exec "/mnt/data/memory_hog $userland >/run/hog 2>&1 & echo -1000 >/proc/\$!/oom_score_adj
     until grep -q holding /run/hog; do sleep 0.1; done" || die "the board has no $userland MB to take"
 }
 
