@@ -98,6 +98,12 @@ measure_floor() {
 # recovered succeeds once MemAvailable is within 3 % of what it was: connections that coird ended first take a minute.
 recovered() { after=$(guest_memory) && [ $((after * 100)) -ge $((before * 97)) ]; }
 
+# dead is the end of a run whose board did not live to see the flood.
+dead() {
+  figure oom_kills "$(oom_kills)" kills
+  die "the board died of the connections it held; there is nothing left to flood"
+}
+
 measure_coird() {
   boot coird
   settle_in
@@ -120,7 +126,7 @@ measure_coird() {
     'BEGIN { printf "ratio.floor.held: %.3f x\n", ours / floor }'
   crowd_ask close
   vm_await 15 recovered || true
-  before=$(guest_memory) resident=$(guest_resident) || die 'the board is dead'
+  before=$(guest_memory) && resident=$(guest_resident) || dead
 
   starts=$(coird_starts)
   say "$most clients at once"
@@ -144,7 +150,7 @@ measure_coird() {
   vm_await $settle_seconds recovered || true
   figure oom_kills "$(oom_kills)" kills
   figure coird_restarts $(($(coird_starts) - boots)) restarts
-  after=$(guest_memory) || die 'the board is dead'
+  after=$(guest_memory) || die "the board is dead; what it cannot tell any more is left out"
   figure rss_before_kb "$resident" kB
   figure rss_after_kb "$(guest_resident)" kB
   figure mem_available_before_kb "$before" kB
