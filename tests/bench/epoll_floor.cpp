@@ -1,10 +1,10 @@
 // The least a server can do: one thread, epoll, one read and one write per wakeup, a fixed answer, no parser. What a
 // real server adds to its figures is the price of being one.
 //
-//   epoll_floor PORT [ANSWER_BYTES]
+//   epoll_floor PORT [ANSWER_BYTES [ADDRESS]]
 //
-// Listens on 127.0.0.1, answers every request of a batch (counted by its blank line) with ANSWER_BYTES bytes, head
-// included, 100 of them body. A connection costs no memory beyond the kernel's.
+// Listens on ADDRESS (127.0.0.1), answers every request of a batch (counted by its blank line) with ANSWER_BYTES bytes,
+// head included, 100 of them body. A connection costs no memory beyond the kernel's.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -64,14 +64,14 @@ std::size_t count_requests(const char* bytes, std::size_t size) {
   return count;
 }
 
-int listen_on(int port) {
+int listen_on(int port, const char* host) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (inet_pton(AF_INET, host, &address.sin_addr) != 1) fail("epoll_floor: address");
   if (bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("epoll_floor: bind");
   if (listen(fd, 4096) != 0) fail("epoll_floor: listen");
   return fd;
@@ -110,11 +110,11 @@ void serve(int fd) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: epoll_floor PORT [ANSWER_BYTES]\n", stderr);
+    std::fputs("usage: epoll_floor PORT [ANSWER_BYTES [ADDRESS]]\n", stderr);
     return 2;
   }
   make_answer(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 250);
-  const int listener = listen_on(std::atoi(argv[1]));
+  const int listener = listen_on(std::atoi(argv[1]), argc > 3 ? argv[3] : "127.0.0.1");
   const int poller = epoll_create1(EPOLL_CLOEXEC);
   watch(poller, listener);
   epoll_event events[256];

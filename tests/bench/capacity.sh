@@ -1,0 +1,163 @@
+#!/bin/sh
+# scripts/bench capacity: see tests/bench/README.md for what each figure means.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+. "$root/tests/system/vm.sh"
+. "$root/tests/system/vm_crowd.sh"
+
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls=''
+# More than the kernel can hold, so that nothing but memory is the limit. Of an option given twice the last one counts.
+args='--max-connections 8192 --idle-timeout 3600s'
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) most=4000 flood_seconds=10 settle_seconds=5 ;;
+    --userland | --args | --sysctl) [ $# -ge 2 ] || die "$1 wants a value" ;;
+    --tls) tls=yes ;;
+    --no-async) async=-no-async ;;
+    *) die "unknown option '$1'; see scripts/bench --help" ;;
+  esac
+  case $1 in
+    --userland) userland=${2%M}; shift ;;
+    --args) args="$args $2"; shift ;;
+    --sysctl) sysctls="$sysctls $2"; shift ;;
+  esac
+  shift
+done
+case $userland in *[!0-9]*) die "--userland takes megabytes: 14M" ;; esac
+[ -z "$tls" ] || die "--tls: there is no build with TLS yet"
+[ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
+[ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
+
+"$root/scripts/setup" --for vm
+coird=${COIRD:-}
+if [ -z "$coird" ]; then
+  coird=$root/build/milkv-duo$async/apps/coird/coird
+  "$root/scripts/build" --board milkv-duo ${async:+--no-async} --no-tests >/dev/null
+fi
+export COIR_VM_COIRD="$coird"
+vm_build
+crowd_build
+
+figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
+
+listening() { vm_exec 'wget -q -O /dev/null http://127.0.0.1/healthz 2>/dev/null'; }
+
+# boot starts the machine, with the hog in it and the kernel's settings as asked for.
+boot() {
+  say "booting the board for $1"
+  vm_start --net tap --data "$crowd_data" --overlay "$crowd_overlay" --args "$args" || die "the board does not boot"
+  for setting in $sysctls; do
+    vm_exec "sysctl -w $setting" >&2
+  done
+  # Some settings are read when a socket starts to listen.
+  [ -z "$sysctls" ] || vm_exec '/etc/init.d/S90coird stop; /etc/init.d/S90coird start' || die "coird does not restart"
+  vm_await 20 listening || die "coird does not listen"
+  boots=$(coird_starts)
+}
+
+# settle_in has the hog take its memory, out of reach of the OOM killer: it stands for many small programs.
+settle_in() {
+  [ -n "$userland" ] || return 0
+  vm_exec "/mnt/data/memory_hog $userland >/run/hog 2>&1 & echo -1000 >/proc/\$!/oom_score_adj
+    until grep -q holding /run/hog; do sleep 0.1; done" || die "the board has no $userland MB to take"
+}
+
+# told says what a command of the crowd came to.
+told() {
+  say "$1: $open open, $again answered again, $refused refused, $closed closed, $lost lost, $declined declined," \
+    "$reset reset, $unanswered unanswered, $unconnected unconnected"
+}
+
+# A program that keeps nothing per connection. The memory of a connection is read off between 500 and 2,500 of them.
+measure_floor() {
+  boot 'the bound'
+  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
+    /mnt/data/epoll_floor 81 250 0.0.0.0 >/run/floor.log 2>&1 &
+    until wget -q -O /dev/null http://127.0.0.1:81/; do sleep 0.1; done' || die "the bound does not start"
+  settle_in
+  crowd_start 81 20000
+  low=500 high=2500
+  [ -z "$userland" ] || low=200 high=800
+  crowd_ask hold $low
+  at_low=$(guest_memory) free_low=$(guest_free)
+  crowd_ask hold $high
+  if [ "$open" -eq $high ]; then
+    figure kernel_bytes_per_connection $(((free_low - $(guest_free)) * 1024 / (high - low))) bytes
+    figure kernel_available_bytes_per_connection $(((at_low - $(guest_memory)) * 1024 / (high - low))) bytes
+  fi
+  crowd_ask hold 20000
+  told 'held by the bound'
+  # Those that were answered before the machine stopped answering.
+  floor_held=$((open + closed + lost))
+  figure floor.held "$floor_held" connections
+  figure floor.oom_kills "$(oom_kills)" kills
+  crowd_stop
+  vm_stop
+}
+
+# recovered succeeds once MemAvailable is within 3 % of what it was: connections that coird ended first take a minute.
+recovered() { after=$(guest_memory) && [ $((after * 100)) -ge $((before * 97)) ]; }
+
+# dead is the end of a run whose board did not live to see the flood.
+dead() {
+  figure oom_kills "$(oom_kills)" kills
+  die "the board died of the connections it held; there is nothing left to flood"
+}
+
+measure_coird() {
+  boot coird
+  settle_in
+  # shellcheck disable=SC2086 # a command of several words
+  $vm_enter curl -sS -o /dev/null --max-time 10 "$vm_url/100.txt" || die "coird does not answer"
+  before=$(guest_memory)
+  figure idle_rss_kb "$(guest_resident)" kB
+  figure idle_mem_available_kb "$before" kB
+
+  crowd_start 80 20000
+  crowd_ask hold 20000
+  told 'held'
+  opened=$((open + closed + lost))
+  crowd_ask again
+  told 'asked again'
+  figure held "$again" connections
+  figure held_opened "$opened" connections
+  figure held_oom_kills "$(oom_kills)" kills
+  [ "$floor_held" -eq 0 ] || awk -v ours="$again" -v floor="$floor_held" \
+    'BEGIN { printf "ratio.floor.held: %.3f x\n", ours / floor }'
+  crowd_ask close
+  vm_await 15 recovered || true
+  before=$(guest_memory) && resident=$(guest_resident) || dead
+
+  starts=$(coird_starts)
+  say "$most clients at once"
+  crowd_ask flood $most $flood_seconds
+  told 'flooded'
+  figure flood_clients $most clients
+  figure flood_answered $((open + closed + lost)) clients
+  crowd_ask again
+  told 'asked again'
+  # The kernel ends a killed daemon's connections as cleanly as a policy would.
+  if [ "$(coird_starts)" -ne "$starts" ]; then lost=$((lost + closed)) closed=0; fi
+  figure flood_lost_established "$lost" connections
+  figure flood_declined "$declined" connections
+  figure flood_closed_idle "$closed" connections
+  figure flood_refused "$refused" clients
+  figure flood_reset "$reset" clients
+  figure flood_unanswered $((unanswered + unconnected)) clients
+  crowd_ask close
+  crowd_stop
+
+  vm_await $settle_seconds recovered || true
+  figure oom_kills "$(oom_kills)" kills
+  figure coird_restarts $(($(coird_starts) - boots)) restarts
+  after=$(guest_memory) || die "the board is dead; what it cannot tell any more is left out"
+  figure rss_before_kb "$resident" kB
+  figure rss_after_kb "$(guest_resident)" kB
+  figure mem_available_before_kb "$before" kB
+  figure mem_available_after_kb "$after" kB
+  vm_stop
+}
+
+floor_held=0
+measure_floor
+measure_coird

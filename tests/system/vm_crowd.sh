@@ -1,0 +1,63 @@
+# Sourced after vm.sh by what sets thousands of clients on the emulated board (vm_start --net tap).
+#
+#   crowd_build               builds the clients, and for the board what a test starts beside coird; sets crowd_data, a
+#                             folder for vm_start --data, and crowd_overlay, one for --overlay that lifts the limit of
+#                             open files as the kernel sets it (4,096)
+#   crowd_start PORT MOST     starts clients of that port of the board
+#   crowd_ask COMMAND ...     one command of tests/bench/crowd_main.cpp; sets open again refused closed lost declined reset
+#                             unanswered unconnected
+#   crowd_stop                ends the clients, and with them their connections
+#   guest_memory              prints the guest's MemAvailable in kB
+#   guest_free                prints what is free or page cache in kB: MemAvailable without slab, of which it counts
+#                             pinned inodes and dentries of sockets as if they could be had back
+#   guest_resident            prints what is resident of coird, in kB
+#   coird_starts              prints how often coird has come to listen since the guest booted
+#   oom_kills                 prints how often the guest's kernel has killed for want of memory since it booted
+#
+# Everything ends with the shell that sourced vm.sh.
+
+crowd_build() {
+  crowd_log=$vm_dir/crowd-build.log
+  crowd_tree=$(uname -m)-linux-musl
+  for tree in "$crowd_tree" milkv-duo; do
+    (cd "$root" && quietly "$crowd_log" cmake --preset "$tree" -DCOIR_BUILD_TESTS=ON)
+  done
+  quietly "$crowd_log" cmake --build "$root/build/$crowd_tree" --target crowd
+  quietly "$crowd_log" cmake --build "$root/build/milkv-duo" --target epoll_floor memory_hog
+  crowd_data=$vm_dir/programs crowd_overlay=$vm_dir/overlay
+  mkdir -p "$crowd_data" "$crowd_overlay/etc/default"
+  cp "$root/build/milkv-duo/tests/bench/epoll_floor" "$root/build/milkv-duo/tests/bench/memory_hog" "$crowd_data"
+  {
+    cat "$root/port/boards/milkv-duo/overlay/etc/default/coird"
+    echo 'ulimit -n 65536'
+  } >"$crowd_overlay/etc/default/coird"
+}
+
+crowd_start() {
+  rm -f "$vm_dir/crowd.in" "$vm_dir/crowd.out"
+  mkfifo "$vm_dir/crowd.in" "$vm_dir/crowd.out"
+  crowd_address=${vm_url#http://}
+  # shellcheck disable=SC2086 # $vm_enter is a command of several words
+  setpriv --pdeathsig TERM timeout 600 $vm_enter "$root/build/$crowd_tree/tests/bench/crowd" \
+    "${crowd_address%%:*}" "$1" /100.txt "$2" <"$vm_dir/crowd.in" >"$vm_dir/crowd.out" &
+  crowd_process=$!
+  exec 5>"$vm_dir/crowd.in" 6<"$vm_dir/crowd.out"
+}
+
+crowd_ask() {
+  echo "$*" >&5
+  # shellcheck disable=SC2034 # for the caller
+  read -r open again refused closed lost declined reset unanswered unconnected <&6 ||
+    die "the clients have ended; they say why above"
+}
+
+crowd_stop() {
+  exec 5>&- 6<&-
+  wait "$crowd_process" || true
+}
+
+guest_memory() { vm_exec "sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo"; }
+guest_free() { vm_exec "awk '/^(MemFree|Active.file.|Inactive.file.):/ { sum += \$2 } END { print sum }' /proc/meminfo"; }
+coird_starts() { grep -c 'coird: listening on' "$vm_log" || true; }
+guest_resident() { vm_exec 'sed -n "s/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$(cat /run/coird.pid)/status"'; }
+oom_kills() { grep -c 'Out of memory: Killed process' "$vm_log" || true; }
