@@ -1,3 +1,4 @@
+#include <coir/memory_watch.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -24,11 +25,15 @@ bool kernel_is_short(Error error) noexcept {
 void Engine::accept_all(TcpListener& listener) noexcept {
   constexpr int kBurst = 32;
   for (int burst = 1; !stopping(); ++burst) {
+    if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {
       admit(std::move(*accepted));
       // A flood of connections must not keep this worker from serving those it has.
-      if (burst % kBurst == 0) yield();
+      if (burst % kBurst == 0) {
+        MemoryWatch::look();
+        yield();
+      }
       continue;
     }
     if (accepted.error() == ErrorCode::cancelled || accepted.error() == ErrorCode::closed) break;
@@ -51,7 +56,13 @@ void Engine::admit(TcpStream&& stream) noexcept {
     Locked locked(lock_);
     connection = take_record();
   }
-  if (connection == nullptr) connection = evict_one();
+  if (connection == nullptr) {
+    connection = evict_one();
+  } else if (!Pressure::charge(account::connections, connection_bytes())) {
+    Pressure::took(PressureStep::refuse);
+    give_record(*connection);
+    connection = nullptr;
+  }
   if (connection == nullptr) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
     return refuse(stream);
@@ -69,36 +80,23 @@ void Engine::admit(TcpStream&& stream) noexcept {
   }
 }
 
-Connection* Engine::take_idle() noexcept {
-  Locked locked(lock_);
-  return take_longest_idle(INT64_MAX);
-}
-
-// evict_one takes the connection that has been idle for longest out of the idle ones, to be closed or used again. One
-// whose request has arrived and is not yet known of is served instead, and waited for a little: it will be idle, or
-// closed, soon.
+// evict_one takes a connection that has been idle for long, to be closed or used again. Where the only ones have a
+// request that is not yet known of, it waits a little: one will be idle, or closed, soon.
 Connection* Engine::evict_one() noexcept {
   constexpr int kTries = 20;
   bool hopeful = false;
   for (int tries = 0; tries < kTries; ++tries) {
-    while (Connection* connection = take_idle()) {
-      if (!kernel::has_input(connection->stream.fd())) {
-        counters.evicted.fetch_add(1, std::memory_order_relaxed);
-        return connection;
-      }
-      connection->stream.mark_readable();
-      {
-        Locked locked(lock_);
-        idle_.push_back(*connection);
-      }
-      begin_serving(*connection);
-      hopeful = true;
-    }
+    if (Connection* const connection = take_evictable(hopeful)) return connection;
     if (!hopeful || !sleep(1ms)) break;
+    Connection* released;
     {
       Locked locked(lock_);
-      if (Connection* released = take_record()) return released;
+      released = take_record();
     }
+    if (released == nullptr) continue;
+    if (account::connections.charge(connection_bytes())) return released;
+    give_record(*released);
+    break;
   }
   return nullptr;
 }

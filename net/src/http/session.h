@@ -6,6 +6,7 @@
 #include <coir/http/date.h>
 #include <coir/http/request.h>
 #include <coir/http/response.h>
+#include <coir/port/memory.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -44,6 +45,11 @@ struct Session {
   void serve(Connection& connection) noexcept;
 
   Session* next_free = nullptr;
+
+  // The buffers fill whole pages behind the rest: those of a session that serves nobody can go.
+  static constexpr std::size_t kBufferBytes =
+      (kScratchBytes + kOutputBytes + kInputBytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  char* buffers() noexcept { return scratch_; }
 
  private:
   friend class Exchange;
@@ -130,7 +136,7 @@ struct Session {
 
   Request request_;
   Header headers_[kHeaders];
-  char scratch_[kScratchBytes];
+  alignas(port::kPageBytes) char scratch_[kScratchBytes];
   char out_[kOutputBytes];
   char in_[kInputBytes];
 };
