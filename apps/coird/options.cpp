@@ -34,8 +34,7 @@ constexpr char kHelp[] =
     "      --keep-available SIZE   of the machine's memory, left to others (default: a 16th of what\n"
     "                              is available at the start, 1M at least, 64M at most)\n"
     "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 3600)\n"
-    "      --max-connections N     connections held at once; one that has been idle for 10 seconds\n"
-    "                              makes room for a new one (default: 65536, or what fits)\n"
+    "      --max-connections N     connections held at once (default: 65536, or what fits)\n"
     "      --max-active N          requests served at once, each with its buffers (default: 256, or\n"
     "                              what fits)\n"
     "      --max-requests N        requests on one connection, 0 for no limit (default: 0)\n"
@@ -43,6 +42,8 @@ constexpr char kHelp[] =
     "\n"
     "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
     "      --idle-timeout TIME     between two requests (default: 60s)\n"
+    "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
+    "                              new one; 0 for any (default: 10s)\n"
     "      --header-timeout TIME   for the head of a request (default: 10s)\n"
     "      --body-timeout TIME     for the content of a request (default: 30s)\n"
     "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
@@ -69,6 +70,7 @@ enum Long : int {
   kMaxRequests,
   kMaxBody,
   kIdleTimeout,
+  kEvictAfter,
   kHeaderTimeout,
   kBodyTimeout,
   kWriteTimeout,
@@ -89,6 +91,7 @@ constexpr option kOptions[] = {
     {"max-requests", required_argument, nullptr, kMaxRequests},
     {"max-body", required_argument, nullptr, kMaxBody},
     {"idle-timeout", required_argument, nullptr, kIdleTimeout},
+    {"evict-after", required_argument, nullptr, kEvictAfter},
     {"header-timeout", required_argument, nullptr, kHeaderTimeout},
     {"body-timeout", required_argument, nullptr, kBodyTimeout},
     {"write-timeout", required_argument, nullptr, kWriteTimeout},
@@ -240,6 +243,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:
       return set_time(chosen, text, server.idle_timeout);
+    case kEvictAfter:
+      server.evict_after = milliseconds(0);
+      return strcmp(text, "0") == 0 || set_time(chosen, text, server.evict_after);
     case kHeaderTimeout:
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:
