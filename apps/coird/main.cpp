@@ -1,6 +1,8 @@
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>
+#include <coir/ledger.h>
+#include <coir/memory_watch.h>
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
@@ -14,6 +16,7 @@
 #include <span>
 #include <utility>
 
+#include "budget.h"
 #include "options.h"
 
 namespace {
@@ -116,6 +119,11 @@ int serve(Options& options) noexcept {
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
     return failed("cannot catch", "signals", caught.error());
   fit_descriptors(options);
+  Budget budget;
+  if (!plan_budget(options, budget)) return 2;
+  static_cast<void>(coir::account::process.charge(budget.process));
+  // What the kernel does not tell is left out: then the ceiling alone holds.
+  static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.reserve));
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
@@ -143,6 +151,7 @@ int serve(Options& options) noexcept {
     return cut_off == 0 ? 0 : 1;
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);
+  coir::MemoryWatch::close();
   if (cut_off != 0) fprintf(stderr, "coird: %zu connections cut off\n", cut_off);
   return status;
 }
@@ -161,6 +170,13 @@ int main(int count, char** arguments) {
       return 0;
     case Options::Action::probe:
       return print_probe();
+    case Options::Action::print_budget: {
+      fit_descriptors(options);
+      Budget budget;
+      if (!plan_budget(options, budget)) return 2;
+      print_budget(options, budget);
+      return 0;
+    }
     case Options::Action::serve:
       return serve(options);
   }

@@ -28,20 +28,29 @@ constexpr char kHelp[] =
     "  -r, --root DIR              serve the files below DIR (default: no files)\n"
     "\n"
     "Limits (K, M and G are 1024, 1024K and 1024M):\n"
-    "      --max-connections N     connections held at once; the one idle for longest makes room\n"
-    "                              for a new one (default: 1024)\n"
-    "      --max-active N          requests served at once, each with its buffers (default: 256)\n"
+    "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
+    "                              connections included (default: what the machine can spare)\n"
+    "      --memory ACCOUNT=SIZE   of that, what connections, http (buffers), stacks or files take\n"
+    "      --keep-available SIZE   of the machine's memory, left to others (default: a 16th of what\n"
+    "                              is available at the start, 1M at least, 64M at most)\n"
+    "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 3600)\n"
+    "      --max-connections N     connections held at once (default: 65536, or what fits)\n"
+    "      --max-active N          requests served at once, each with its buffers (default: 256, or\n"
+    "                              what fits)\n"
     "      --max-requests N        requests on one connection, 0 for no limit (default: 0)\n"
     "      --max-body BYTES        content of one request (default: 1M)\n"
     "\n"
     "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
     "      --idle-timeout TIME     between two requests (default: 60s)\n"
+    "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
+    "                              new one; 0 for any (default: 10s)\n"
     "      --header-timeout TIME   for the head of a request (default: 10s)\n"
     "      --body-timeout TIME     for the content of a request (default: 30s)\n"
     "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
     "      --drain-timeout TIME    for requests in progress at SIGTERM (default: 30s)\n"
     "\n"
     "      --access-log            one line for each request on standard error\n"
+    "      --print-budget          print what the memory is planned for, and exit\n"
     "      --probe                 print what this kernel offers and what is used instead, and exit\n"
     "  -h, --help                  print this and exit\n"
     "  -V, --version               print the version and exit\n"
@@ -52,11 +61,16 @@ constexpr char kHelp[] =
     "second one ends at once. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 enum Long : int {
-  kMaxConnections = 256,
+  kMemory = 256,
+  kKeepAvailable,
+  kConnectionCost,
+  kPrintBudget,
+  kMaxConnections,
   kMaxActive,
   kMaxRequests,
   kMaxBody,
   kIdleTimeout,
+  kEvictAfter,
   kHeaderTimeout,
   kBodyTimeout,
   kWriteTimeout,
@@ -68,11 +82,16 @@ enum Long : int {
 constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
+    {"memory", required_argument, nullptr, kMemory},
+    {"keep-available", required_argument, nullptr, kKeepAvailable},
+    {"connection-cost", required_argument, nullptr, kConnectionCost},
+    {"print-budget", no_argument, nullptr, kPrintBudget},
     {"max-connections", required_argument, nullptr, kMaxConnections},
     {"max-active", required_argument, nullptr, kMaxActive},
     {"max-requests", required_argument, nullptr, kMaxRequests},
     {"max-body", required_argument, nullptr, kMaxBody},
     {"idle-timeout", required_argument, nullptr, kIdleTimeout},
+    {"evict-after", required_argument, nullptr, kEvictAfter},
     {"header-timeout", required_argument, nullptr, kHeaderTimeout},
     {"body-timeout", required_argument, nullptr, kBodyTimeout},
     {"write-timeout", required_argument, nullptr, kWriteTimeout},
@@ -151,6 +170,31 @@ bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t m
   return true;
 }
 
+// set_memory takes "8M" for the total, or "http=1M" for an account.
+bool set_memory(const char* text, Options& options) noexcept {
+  static constexpr coir::Account* kAccounts[] = {&coir::account::connections, &coir::account::http,
+                                                 &coir::account::stacks, &coir::account::files};
+  std::string_view size = text;
+  coir::Account* account = nullptr;
+  if (const std::size_t equals = size.find('='); equals != size.npos) {
+    for (coir::Account* known : kAccounts) {
+      if (size.substr(0, equals) == known->name()) account = known;
+    }
+    if (account == nullptr) return wrong("--memory '%s': the accounts are connections, http, stacks and files", text);
+    size.remove_prefix(equals + 1);
+  }
+  const auto bytes = parse_size(size);
+  if (!bytes || *bytes == 0) return wrong("--memory '%s': not a size such as 512K or 8M", text);
+  if (account == nullptr) {
+    options.memory = static_cast<std::size_t>(*bytes);
+    return true;
+  }
+  if (options.account_count == Options::kMaxCeilings)
+    return wrong("--memory '%s': more than %zu", text, Options::kMaxCeilings);
+  options.accounts[options.account_count++] = {account, static_cast<std::size_t>(*bytes)};
+  return true;
+}
+
 bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   const auto value = parse_time(text);
   if (!value) return wrong("--%s '%s': not a time such as 500ms, 30s or 2m", name_of(chosen), text);
@@ -172,7 +216,22 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       if (!set_size(chosen, text, 1, 1'000'000, value)) return false;
       server.max_connections = static_cast<std::size_t>(value);
       return true;
+    case kMemory:
+      return set_memory(text, options);
+    case kKeepAvailable:
+      options.reserve_given = true;
+      if (!set_size(chosen, text, 0, std::uint64_t{1} << 40, value)) return false;
+      options.reserve = static_cast<std::size_t>(value);
+      return true;
+    case kConnectionCost:
+      if (!set_size(chosen, text, 0, 1 << 20, value)) return false;
+      server.kernel_bytes_per_connection = static_cast<std::size_t>(value);
+      return true;
+    case kPrintBudget:
+      options.action = Options::Action::print_budget;
+      return true;
     case kMaxActive:
+      options.active_given = true;
       if (!set_size(chosen, text, 1, 100'000, value)) return false;
       if (!coir::kFibers && value > 1) {
         return wrong("--max-active '%s': this build has no fibers and serves one request at a time", text);
@@ -187,6 +246,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:
       return set_time(chosen, text, server.idle_timeout);
+    case kEvictAfter:
+      server.evict_after = milliseconds(0);
+      return strcmp(text, "0") == 0 || set_time(chosen, text, server.evict_after);
     case kHeaderTimeout:
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:

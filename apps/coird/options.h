@@ -1,22 +1,36 @@
 #pragma once
 
 #include <coir/http/server.h>
+#include <coir/ledger.h>
 #include <coir/net/address.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 // Options is what the command line of coird says.
 struct Options {
-  enum class Action : unsigned char { serve, help, version, probe };
+  enum class Action : unsigned char { serve, help, version, probe, print_budget };
 
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
   std::size_t listen_count = 0;
   const char* root = nullptr;
   bool connections_given = false;
+  bool active_given = false;
+  // What the ledger may hold in all, and in single accounts; and what the machine is to keep available.
+  std::size_t memory = SIZE_MAX;
+  struct Ceiling {
+    coir::Account* account;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t kMaxCeilings = 8;
+  Ceiling accounts[kMaxCeilings] = {};
+  std::size_t account_count = 0;
+  std::size_t reserve = 0;
+  bool reserve_given = false;
   std::chrono::milliseconds drain_timeout{30'000};
-  coir::http::ServerOptions server;
+  coir::http::ServerOptions server{.max_connections = 65'536};
 };
 
 // parse_options reads the command line. False: one line on standard error has named the option that is wrong; the exit

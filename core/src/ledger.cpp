@@ -13,6 +13,10 @@ constinit Atomic<Account*> g_first{nullptr};
 
 namespace account {
 constinit Account stacks("stacks");
+constinit Account connections("connections");
+constinit Account http("http");
+constinit Account files("files");
+constinit Account process("process");
 }  // namespace account
 
 bool Account::charge(std::size_t bytes) noexcept {

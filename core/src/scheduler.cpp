@@ -79,6 +79,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     worker_count_ = i + 1;
   }
   install_overflow_report();
+  Pressure::add(hot_stacks_);
   return {};
 }
 
@@ -117,6 +118,7 @@ std::expected<void, Error> Scheduler::run() noexcept {
 }
 
 void Scheduler::finish() noexcept {
+  Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
   for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
@@ -257,6 +259,15 @@ void Scheduler::cancel_all() noexcept {
     const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
     if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber.wake();
   });
+}
+
+std::size_t Scheduler::trim_stacks() noexcept {
+  Worker* const own = this_worker();
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
+  }
+  if (kManyWorkers && worker_count_ > 1) wake_all();
+  return own != nullptr ? own->stacks_.trim(stacks) : 0;
 }
 
 RuntimeStats Scheduler::stats() const noexcept {

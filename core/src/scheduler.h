@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <coir/pressure.h>
 #include <coir/runtime.h>
 
 #include "reactor.h"
@@ -40,6 +41,10 @@ class Scheduler {
   void inject_new(FiberControl* fiber) noexcept;
 
   void cancel_all() noexcept;
+
+  // trim_stacks gives the calling worker's hot stacks back at once and asks the other workers to do the same. Returns
+  // how many bytes came free at once.
+  std::size_t trim_stacks() noexcept;
 
   bool cancelling() const noexcept { return cancelling_.load(std::memory_order_seq_cst); }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
@@ -95,6 +100,9 @@ class Scheduler {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
+  Relief hot_stacks_{PressureStep::trim,
+                     [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
+                     this};
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;

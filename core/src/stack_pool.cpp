@@ -121,6 +121,19 @@ bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_gu
   return true;
 }
 
+std::size_t StackCache::trim(StackPool& pool) noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) {
+    while (FiberControl* control = hot_[i]) {
+      hot_[i] = control->next;
+      pool.arena(i).cool(control);
+      bytes += pool.arena(i).stack_bytes();
+    }
+    count_[i].store(0, std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
 void StackPool::prepare() noexcept {
   constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
                                                         board::kStackCapacity32, board::kStackCapacity64};

@@ -141,6 +141,9 @@ class StackCache {
     bump(count_[stack_class]);
   }
 
+  // trim gives all of them back and returns how many bytes of stacks that refunded.
+  std::size_t trim(StackPool& pool) noexcept;
+
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
 
   // pooled is how many lie here. Any thread.

@@ -130,8 +130,16 @@ FiberControl* Worker::find_work() noexcept {
   return fiber;
 }
 
+void Worker::trim_if_asked() noexcept {
+  if (!trim_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  trim_.store(false, std::memory_order_relaxed);
+  stacks_.trim(scheduler_->stacks);
+}
+
 // maintain is the look around that a busy worker takes every kTurn switches.
 void Worker::maintain() noexcept {
+  trim_if_asked();
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
     bump(counters.polls);
@@ -257,6 +265,7 @@ void Worker::idle() noexcept {
   const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
   // After the bit and before any work: see settle.
   scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
+  trim_if_asked();
   // Whoever cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
   if (polling) {

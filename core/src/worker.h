@@ -76,6 +76,7 @@ class Worker {
   FiberControl* pick() noexcept;
   FiberControl* find_work() noexcept;
   void maintain() noexcept;
+  void trim_if_asked() noexcept;
   void resume(FiberControl* fiber) noexcept;
   void idle() noexcept;
   void stop_searching() noexcept;
@@ -97,6 +98,7 @@ class Worker {
   RunQueue queue_;
   Inbox inbox_;
   StackCache stacks_;
+  Atomic<bool> trim_{false};  // somebody wants the hot stacks given back
   std::uint64_t next_id_ = 0, last_id_ = 0;
   std::uint64_t random_;
   std::uint32_t index_;

@@ -35,6 +35,12 @@ void answer(Exchange& exchange) {
   exchange.respond(200, "text/plain", "ok");
 }
 
+// Slow enough for any client to keep it busy.
+void answer_slowly(Exchange& exchange) {
+  usleep(2000);
+  answer(exchange);
+}
+
 }  // namespace
 
 TEST_GROUP(SerialServer) {
@@ -141,7 +147,7 @@ TEST(SerialServer, the_connection_that_was_idle_for_longest_makes_room) {
 }
 
 TEST(SerialServer, a_client_that_never_pauses_is_asked_to_come_back_when_others_wait) {
-  start({.handler = answer});
+  start({.handler = answer_slowly});
   TcpStream flood = connect();
   static TcpStream* flooding;
   flooding = &flood;

@@ -36,6 +36,15 @@ class Account {
   // stays.
   void set_ceiling(std::size_t bytes) noexcept;
 
+  // fits tells whether `bytes` more would be granted now; lacks, how many of them would not.
+  bool fits(std::size_t bytes) const noexcept { return lacks(bytes) == 0; }
+  std::size_t lacks(std::size_t bytes) const noexcept {
+    const std::size_t ceiling = this->ceiling();
+    const std::size_t used = this->used();
+    const std::size_t room = used < ceiling ? ceiling - used : 0;
+    return bytes <= room && used <= ceiling ? 0 : bytes + (used > ceiling ? used - ceiling : 0) - room;
+  }
+
   const char* name() const noexcept { return name_; }
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t high_water() const noexcept { return high_.load(std::memory_order_relaxed); }
@@ -75,7 +84,11 @@ class Ledger {
 
 // The accounts that the library itself charges.
 namespace account {
-extern Account stacks;  // fiber stacks in use or kept hot
+extern Account stacks;       // fiber stacks in use or kept hot
+extern Account connections;  // what is kept of connections, and what the kernel holds for them
+extern Account http;         // buffers of requests being served
+extern Account files;        // content of files kept in memory
+extern Account process;      // the program itself: its data, its first stacks, its tables
 }  // namespace account
 
 }  // namespace coir

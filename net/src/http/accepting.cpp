@@ -1,3 +1,4 @@
+#include <coir/memory_watch.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -24,11 +25,15 @@ bool kernel_is_short(Error error) noexcept {
 void Engine::accept_all(TcpListener& listener) noexcept {
   constexpr int kBurst = 32;
   for (int burst = 1; !stopping(); ++burst) {
+    if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {
       admit(std::move(*accepted));
       // A flood of connections must not keep this worker from serving those it has.
-      if (burst % kBurst == 0) yield();
+      if (burst % kBurst == 0) {
+        MemoryWatch::look();
+        yield();
+      }
       continue;
     }
     if (accepted.error() == ErrorCode::cancelled || accepted.error() == ErrorCode::closed) break;
@@ -54,7 +59,13 @@ void Engine::admit(TcpStream&& stream) noexcept {
     Locked locked(lock_);
     connection = take_record();
   }
-  if (connection == nullptr) connection = evict_one();
+  if (connection == nullptr) {
+    connection = evict_one();
+  } else if (!Pressure::charge(account::connections, connection_bytes())) {
+    Pressure::took(PressureStep::refuse);
+    give_record(*connection);
+    connection = nullptr;
+  }
   if (connection == nullptr) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
     return refuse(stream);
@@ -72,31 +83,6 @@ void Engine::admit(TcpStream&& stream) noexcept {
   }
 }
 
-// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again.
-// One whose request has arrived and is not yet known of is served instead: `hopeful` tells that there was such a one,
-// for it will be idle, or closed, soon.
-Connection* Engine::take_evictable(bool& hopeful) noexcept {
-  for (;;) {
-    Connection* connection;
-    {
-      Locked locked(lock_);
-      connection = take_longest_idle(INT64_MAX);
-    }
-    if (connection == nullptr) return nullptr;
-    if (!kernel::has_input(connection->stream.fd())) {
-      counters.evicted.fetch_add(1, std::memory_order_relaxed);
-      return connection;
-    }
-    connection->stream.mark_readable();
-    {
-      Locked locked(lock_);
-      idle_.push_back(*connection);
-    }
-    begin_serving(*connection);
-    hopeful = true;
-  }
-}
-
 // evict_one makes a record free for a newcomer, and waits a little where there is hope for one.
 Connection* Engine::evict_one() noexcept {
   // Milliseconds: on a busy machine it takes some until those that have asked are served.
@@ -105,10 +91,17 @@ Connection* Engine::evict_one() noexcept {
   // Those in service may be done in a moment, unless that was hoped for in vain just now: a flood is refused at once.
   bool hopeful = coarse_ns() - full_at_ns_.load(std::memory_order_relaxed) > kFullForNs;
   for (int tries = 0; tries < kTries; ++tries) {
-    if (Connection* evicted = take_evictable(hopeful)) return evicted;
+    if (Connection* const evicted = take_evictable(hopeful)) return evicted;
     if (!hopeful || !sleep(1ms)) break;
-    Locked locked(lock_);
-    if (Connection* released = take_record()) return released;
+    Connection* released;
+    {
+      Locked locked(lock_);
+      released = take_record();
+    }
+    if (released == nullptr) continue;
+    if (account::connections.charge(connection_bytes())) return released;
+    give_record(*released);
+    break;
   }
   full_at_ns_.store(coarse_ns(), std::memory_order_relaxed);
   return nullptr;

@@ -55,8 +55,8 @@ constexpr bool is_space(char c) noexcept {
   return c == ' ' || c == '\t';
 }
 
-// first, after and begins_with cut and compare a view at places that are known to lie inside it; string_view's own members check
-// the place again and bring the report of a failure with them.
+// first, after and begins_with cut and compare a view at places that are known to lie inside it; string_view's own
+// members check the place again and bring the report of a failure with them.
 constexpr std::string_view first(std::string_view text, std::size_t size) noexcept {
   return {text.data(), size};
 }

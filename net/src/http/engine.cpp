@@ -51,7 +51,7 @@ void Engine::begin_serving(Connection& connection) noexcept {
 void Engine::spawn_standby() noexcept {
   const Fiber fiber = spawn({.name = "http", .stack = 8_KiB}, [this]() noexcept { serve_waiting(); });
   if (fiber.started()) return;
-  // Without a stack the connections wait; the reaper tries again.
+  // Without a stack the connections wait; the reaper makes room and tries again.
   Locked locked(lock_);
   standby_ = false;
 }
@@ -65,6 +65,7 @@ void Engine::serve_waiting() noexcept {
     standby_ = false;
     connection = waiting_.front();
     if (connection != nullptr) session = take_session();
+    // Without memory for one it waits; the reaper tries again.
     if (session == nullptr) return;
     waiting_.remove(*connection);
     wanted = want_standby();
@@ -100,6 +101,11 @@ bool Engine::rest(Connection& connection) noexcept {
 
 void Engine::close(Connection& connection) noexcept {
   connection.stream.close();
+  account::connections.refund(connection_bytes());
+  give_record(connection);
+}
+
+void Engine::give_record(Connection& connection) noexcept {
   Locked locked(lock_);
   connection.next = free_connections_;
   free_connections_ = &connection;
@@ -159,7 +165,10 @@ void Engine::end_slow_readers() noexcept {
 // The next six need the lock.
 
 bool Engine::has_session() const noexcept {
-  return free_sessions_ != nullptr || sessions_used_ < options.max_active;
+  if (free_sessions_ != nullptr) return true;
+  if (given_sessions_ == nullptr && sessions_used_ == options.max_active) return false;
+  const std::size_t cost = given_sessions_ != nullptr ? Session::kBufferBytes : sizeof(Session);
+  return account::http.fits(cost) && Ledger::total().fits(cost);
 }
 
 // want_standby tells whether one is missing; the caller then spawns it.
@@ -173,7 +182,13 @@ Session* Engine::take_session() noexcept {
   Session* session = free_sessions_;
   if (session != nullptr) {
     free_sessions_ = session->next_free;
-  } else if (sessions_used_ < options.max_active) {
+  } else if (given_sessions_ != nullptr) {
+    if (account::http.charge(Session::kBufferBytes)) {
+      session = given_sessions_;
+      given_sessions_ = session->next_free;
+      --given_count_;
+    }
+  } else if (sessions_used_ < options.max_active && account::http.charge(sizeof(Session))) {
     session = new (sessions_ + sessions_used_++) Session(*this);
   }
   if (session != nullptr) ++active_;
@@ -222,12 +237,20 @@ Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t bytes = rounded(sessions_at + options.max_active * sizeof(Session), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
-  return new (memory) Engine(options, reinterpret_cast<Connection*>(memory + connections_at),
-                             reinterpret_cast<Session*>(memory + sessions_at), bytes);
+  auto* const engine = new (memory) Engine(options, reinterpret_cast<Connection*>(memory + connections_at),
+                                           reinterpret_cast<Session*>(memory + sessions_at), bytes);
+  Pressure::add(engine->spare_sessions_);
+  Pressure::add(engine->idle_connections_);
+  return engine;
 }
 
 void Engine::destroy(Engine* engine) noexcept {
   const std::size_t bytes = engine->mapped_bytes_;
+  Pressure::remove(engine->spare_sessions_);
+  Pressure::remove(engine->idle_connections_);
+  // Whoever was cut off has given nothing back.
+  account::connections.refund(engine->open_ * engine->connection_bytes());
+  account::http.refund(engine->sessions_used_ * sizeof(Session) - engine->given_count_ * Session::kBufferBytes);
   for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
   std::destroy_at(engine);
   port::release(engine, bytes);

@@ -7,6 +7,7 @@
 #include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/http/server.h>
+#include <coir/pressure.h>
 #include <coir/spinlock.h>
 
 #include "connection.h"
@@ -57,6 +58,14 @@ class Engine {
   Engine(const ServerOptions& given, Connection* connections, Session* sessions, std::size_t mapped) noexcept
       : options(given), mapped_bytes_(mapped), connections_(connections), sessions_(sessions) {}
 
+  // memory.cpp
+  std::size_t connection_bytes() const noexcept;
+  void watch_memory() noexcept;
+  bool await_memory() noexcept;
+  std::size_t give_sessions() noexcept;
+  std::size_t close_longest_idle(std::size_t wanted) noexcept;
+  std::int64_t evictable_since() const noexcept;
+
   // accepting.cpp
   void accept_all(TcpListener& listener) noexcept;
   void admit(TcpStream&& stream) noexcept;
@@ -72,6 +81,7 @@ class Engine {
   bool has_session() const noexcept;
   bool want_standby() noexcept;
   Connection* take_record() noexcept;
+  void give_record(Connection& connection) noexcept;
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
@@ -93,15 +103,24 @@ class Engine {
   ConnectionList waiting_;
   ConnectionList reading_;
   Connection* free_connections_ = nullptr;
-  Session* free_sessions_ = nullptr;
-  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
+  Session* free_sessions_ = nullptr;   // charged, buffers and all
+  Session* given_sessions_ = nullptr;  // whose buffers were given back
+  std::size_t connections_used_ = 0;   // records that were ever in use: the rest of the array is untouched
   std::size_t sessions_used_ = 0;
+  std::size_t given_count_ = 0;
   bool standby_ = false;
   std::size_t open_ = 0;
   std::size_t active_ = 0;
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;
+  Relief spare_sessions_{PressureStep::trim,
+                         [](void* self, std::size_t) noexcept { return static_cast<Engine*>(self)->give_sessions(); },
+                         this};
+  Relief idle_connections_{
+      PressureStep::close_idle,
+      [](void* self, std::size_t wanted) noexcept { return static_cast<Engine*>(self)->close_longest_idle(wanted); },
+      this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
   FiberRef acceptors_[Server::kMaxListeners];

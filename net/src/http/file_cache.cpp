@@ -12,6 +12,10 @@
 namespace coir::http {
 namespace {
 
+// The content is what costs; what a place says of it lies resident from the start.
+constexpr std::size_t kPlaceBytes = FileTree::kCachedFileBytes;
+static_assert(kPlaceBytes % port::kPageBytes == 0);
+
 constexpr std::size_t rounded(std::size_t bytes) {
   return (bytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
 }
@@ -70,7 +74,8 @@ void FileCache::put(std::string_view path, bool directory, std::int64_t now, con
   Locked locked(lock_);
   Index index = look_up(path, directory, hash);
   if (index == kNone) {
-    index = oldest_;
+    index = take_place();
+    if (index == kNone) return;
     Place& place = places_[index];
     if (place.used) unchain(index);
     place.hash = hash;
@@ -105,6 +110,29 @@ void FileCache::drop(std::string_view path, bool directory) noexcept {
   places_[index].newer = oldest_;
   (oldest_ != kNone ? places_[oldest_].older : newest_) = index;
   oldest_ = index;
+}
+
+// take_place is the least recently used place; where the ledger grants no further one, of those that it has granted.
+FileCache::Index FileCache::take_place() noexcept {
+  Place& oldest = places_[oldest_];
+  if (!oldest.charged) oldest.charged = account::files.charge(kPlaceBytes);
+  Index index = oldest_;
+  while (index != kNone && !places_[index].charged) index = places_[index].newer;
+  return index;
+}
+
+std::size_t FileCache::trim() noexcept {
+  Locked locked(lock_);
+  if (!port::give_back(contents_, count_ * FileTree::kCachedFileBytes)) return 0;
+  std::size_t refunded = 0;
+  for (Index i = 0; i < count_; ++i) {
+    buckets_[i] = kNone;
+    refunded += places_[i].charged ? kPlaceBytes : 0;
+    places_[i].used = places_[i].charged = false;
+  }
+  bytes_.store(0, std::memory_order_relaxed);
+  account::files.refund(refunded);
+  return refunded;
 }
 
 FileCache::Index FileCache::look_up(std::string_view path, bool directory, std::uint32_t hash) const noexcept {
@@ -157,11 +185,16 @@ FileCache* FileCache::create(std::size_t places) noexcept {
     cache->buckets_[i] = kNone;
     cache->push_newest(static_cast<Index>(i));
   }
+  Pressure::add(cache->relief_);
   return cache;
 }
 
 void FileCache::destroy(FileCache* cache) noexcept {
   const std::size_t bytes = cache->mapped_bytes_;
+  Pressure::remove(cache->relief_);
+  for (Index i = 0; i < cache->count_; ++i) {
+    if (cache->places_[i].charged) account::files.refund(kPlaceBytes);
+  }
   std::destroy_at(cache);
   port::release(cache, bytes);
 }

@@ -3,6 +3,7 @@
 #include <coir/http/conditional.h>
 #include <coir/http/date.h>
 #include <coir/http/files.h>
+#include <coir/pressure.h>
 #include <coir/spinlock.h>
 #include <sys/stat.h>
 
@@ -55,6 +56,9 @@ class FileCache {
   // drop forgets a path that has no such file any more.
   void drop(std::string_view path, bool directory) noexcept;
 
+  // trim forgets everything and gives the memory back. Returns how many bytes that refunds.
+  std::size_t trim() noexcept;
+
   std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
@@ -70,6 +74,7 @@ class FileCache {
     Index newer = kNone;
     Index older = kNone;
     bool used = false;
+    bool charged = false;  // it has had content, and the ledger knows
     bool directory = false;
     std::uint8_t path_bytes = 0;
     char path[kPathBytes];
@@ -82,12 +87,15 @@ class FileCache {
   void unchain(Index index) noexcept;
   void unlink(Index index) noexcept;
   void push_newest(Index index) noexcept;
+  Index take_place() noexcept;
 
   std::size_t mapped_bytes_ = 0;
   Place* places_ = nullptr;
   Index* buckets_ = nullptr;  // as many as places
   char* contents_ = nullptr;
   Index count_ = 0;
+  Relief relief_{PressureStep::trim,
+                 [](void* self, std::size_t) noexcept { return static_cast<FileCache*>(self)->trim(); }, this};
 
   Spinlock lock_;
   Index newest_ = kNone;

@@ -1,9 +1,12 @@
 #include <coir/http/metrics.h>
+#include <coir/ledger.h>
+#include <coir/pressure.h>
 #include <coir/program.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace coir::http {
@@ -120,6 +123,44 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
 }
 
+void write_memory(MetricsText& text) noexcept {
+  struct Figure {
+    std::string_view name, help;
+    std::size_t (Account::*read)() const noexcept;
+  };
+  constexpr Figure kFigures[] = {
+      {"coir_memory_bytes", "Memory charged to the ledger, by account.", &Account::used},
+      {"coir_memory_high_water_bytes", "The most that was ever charged.", &Account::high_water},
+      {"coir_memory_ceiling_bytes", "What may be charged.", &Account::ceiling},
+  };
+  const auto each = [](auto&& visit) {
+    visit(Ledger::total());
+    for (const Account* account = Ledger::accounts(); account != nullptr; account = account->next()) visit(*account);
+  };
+  const auto sample = [&text](std::string_view name, const Account& account, std::uint64_t value) {
+    char label[64] = "{account=\"";
+    const std::size_t opened = strlen(label);
+    const std::size_t size = std::min(strlen(account.name()), sizeof label - opened - 3);
+    memcpy(label + opened, account.name(), size);
+    memcpy(label + opened + size, "\"}", 2);
+    text.sample(name, {label, opened + size + 2}, value);
+  };
+  for (const Figure& figure : kFigures) {
+    text.about(Kind::gauge, figure.name, figure.help);
+    each([&](const Account& account) {
+      if (const std::size_t value = (account.*figure.read)(); value != SIZE_MAX) sample(figure.name, account, value);
+    });
+  }
+  text.about(Kind::counter, "coir_memory_refusals_total", "Charges that a ceiling refused.");
+  each([&](const Account& account) { sample("coir_memory_refusals_total", account, account.refusals()); });
+  constexpr std::string_view kSteps[] = {"{step=\"trim\"}", "{step=\"close_idle\"}", "{step=\"refuse\"}",
+                                         "{step=\"pause\"}"};
+  text.about(Kind::counter, "coir_memory_pressure_total", "Steps taken for want of memory.");
+  for (std::size_t i = 0; i < kPressureSteps; ++i) {
+    text.sample("coir_memory_pressure_total", kSteps[i], Pressure::taken(static_cast<PressureStep>(i)));
+  }
+}
+
 }  // namespace
 
 void write_metrics(Exchange& exchange, const Server& server, const FileTree* files) noexcept {
@@ -130,6 +171,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
   MetricsText text(exchange);
   write_runtime(text);
   write_server(text, server);
+  write_memory(text);
   if (files != nullptr) {
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());

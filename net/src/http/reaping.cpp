@@ -15,6 +15,7 @@ void Engine::reap() noexcept {
     if (!sleep(crowded ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
     const std::int64_t now = coarse_ns();
     close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
+    watch_memory();
     if (!crowded) continue;
     try_waiting();
     end_slow_readers();

@@ -1,5 +1,7 @@
 #include "serial_engine.h"
 
+#include <coir/ledger.h>
+#include <coir/memory_watch.h>
 #include <coir/port/memory.h>
 #include <errno.h>
 
@@ -39,6 +41,7 @@ bool Engine::rest(Connection& connection) noexcept {
 
 void Engine::close(Connection& connection) noexcept {
   connection.stream.close();
+  account::connections.refund(connection_bytes());
   connection.next = free_connections_;
   free_connections_ = &connection;
   --open_;
@@ -77,11 +80,34 @@ bool Engine::make_room() noexcept {
   return false;
 }
 
+std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
+  std::size_t freed = 0;
+  while (freed < wanted && make_room()) freed += connection_bytes();
+  return freed;
+}
+
+// reserve_one sees to it that there is a record for one more connection, and memory on the ledger. Nobody is closed to
+// make room when nobody waits for it.
+bool Engine::reserve_one(const TcpListener& listener) noexcept {
+  const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
+  if (!full && account::connections.charge(connection_bytes())) return true;
+  if (!kernel::has_connection(listener.fd())) return false;
+  return full ? make_room() && account::connections.charge(connection_bytes())
+              : Pressure::charge(account::connections, connection_bytes());
+}
+
 void Engine::accept_from(TcpListener& listener) noexcept {
   constexpr int kBurst = 32;
-  for (int burst = 0; burst < kBurst && !stopping_; ++burst) {
-    const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
-    if (full && (!kernel::has_connection(listener.fd()) || !make_room())) return;
+  MemoryWatch::look();
+  Pressure::make_room(account::connections, 0);
+  if (MemoryWatch::critical()) {
+    Pressure::took(PressureStep::pause);
+    counters.accept_pauses.fetch_add(1);
+    pause_end_ = Deadline::after(50ms);
+    return;
+  }
+  Pressure::eased();
+  for (int burst = 0; burst < kBurst && !stopping_ && reserve_one(listener); ++burst) {
     auto accepted = listener.accept(Deadline::now());
     if (accepted) {
       counters.accepted.fetch_add(1);
@@ -91,6 +117,7 @@ void Engine::accept_from(TcpListener& listener) noexcept {
       static_cast<void>(rest(connection));
       continue;
     }
+    account::connections.refund(connection_bytes());
     if (!kernel_is_short(accepted.error())) return;
     counters.accept_pauses.fetch_add(1);
     if (!make_room()) {
@@ -141,12 +168,16 @@ Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t entries = kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
   if (memory == nullptr) return nullptr;
-  return new (memory)
+  auto* const engine = new (memory)
       Engine(options, reinterpret_cast<Session*>(memory + session_at),
              reinterpret_cast<Connection*>(memory + connections_at), reinterpret_cast<pollfd*>(memory + entries_at));
+  Pressure::add(engine->idle_connections_);
+  return engine;
 }
 
 void Engine::destroy(Engine* engine) noexcept {
+  Pressure::remove(engine->idle_connections_);
+  account::connections.refund(engine->open_ * engine->connection_bytes());
   for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
   std::destroy_at(engine);
   port::release(engine, 0);

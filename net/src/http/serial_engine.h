@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/http/server.h>
+#include <coir/pressure.h>
 #include <coir/serial.h>
 
 #include <initializer_list>
@@ -71,7 +72,10 @@ class Engine {
 
   // serial_engine.cpp: connections come and go
   void accept_from(TcpListener& listener) noexcept;
+  std::size_t connection_bytes() const noexcept;
+  bool reserve_one(const TcpListener& listener) noexcept;
   bool make_room() noexcept;
+  std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
   Connection* take_record() noexcept;
 
@@ -92,6 +96,10 @@ class Engine {
   Deadline pause_end_ = Deadline::now();  // until then nothing is accepted: the kernel was short
   bool turned_away_ = false;
   bool stopping_ = false;
+  Relief idle_connections_{
+      PressureStep::close_idle,
+      [](void* self, std::size_t wanted) noexcept { return static_cast<Engine*>(self)->close_longest_idle(wanted); },
+      this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
 };

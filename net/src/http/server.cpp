@@ -18,6 +18,18 @@ std::expected<Server, Error> Server::create(const ServerOptions& options) noexce
   return Server(engine);
 }
 
+std::size_t Server::connection_bytes(const ServerOptions& options) noexcept {
+  return sizeof(Connection) + options.kernel_bytes_per_connection;
+}
+
+std::size_t Server::request_bytes() noexcept {
+  return sizeof(Session);
+}
+
+std::size_t Engine::connection_bytes() const noexcept {
+  return Server::connection_bytes(options);
+}
+
 Server::~Server() {
   if (engine_ != nullptr) Engine::destroy(engine_);
 }

@@ -6,6 +6,8 @@
 #include <coir/http/date.h>
 #include <coir/http/request.h>
 #include <coir/http/response.h>
+#include <coir/port/memory.h>
+#include <coir/program.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -44,6 +46,12 @@ struct Session {
   void serve(Connection& connection) noexcept;
 
   Session* next_free = nullptr;
+
+  // The buffers fill whole pages behind the rest, where there is more than one session: those of one that serves nobody
+  // can go.
+  static constexpr std::size_t kBufferBytes =
+      (kScratchBytes + kOutputBytes + kInputBytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  char* buffers() noexcept { return scratch_; }
 
  private:
   friend class Exchange;
@@ -131,7 +139,7 @@ struct Session {
 
   Request request_;
   Header headers_[kHeaders];
-  char scratch_[kScratchBytes];
+  alignas(kFibers ? port::kPageBytes : alignof(std::max_align_t)) char scratch_[kScratchBytes];
   char out_[kOutputBytes];
   char in_[kInputBytes];
 };

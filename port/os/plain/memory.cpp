@@ -12,4 +12,8 @@ void release(void* start, std::size_t) noexcept {
   free(start);
 }
 
+bool give_back(void*, std::size_t) noexcept {
+  return false;
+}
+
 }  // namespace coir::port

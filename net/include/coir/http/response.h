@@ -50,8 +50,8 @@ class ResponseHead {
   // HTTP/1.1 connection.
   void connection(bool keep_alive, int minor) noexcept;
 
-  // lines returns what has been written so far, or an empty view when it did not fit or was spoilt. Without start() these
-  // are header lines that may be kept and handed to fixed() later.
+  // lines returns what has been written so far, or an empty view when it did not fit or was spoilt. Without start()
+  // these are header lines that may be kept and handed to fixed() later.
   std::string_view lines() const noexcept { return spoilt_ ? std::string_view() : std::string_view(begin_, at_); }
 
   // finish writes the empty line and returns the whole head, or an empty view when it did not fit or was spoilt.

@@ -22,16 +22,23 @@ class Engine;
 // Handler answers one request. See Exchange.
 using Handler = void(Exchange& exchange);
 
+// Measured on the emulated board (Linux 6.1, riscv64): what MemAvailable loses with each established TCP connection.
+inline constexpr std::size_t kKernelBytesPerConnection = 3600;
+
 // ServerOptions is what a server reserves and how patient it is.
 struct ServerOptions {
   Handler* handler = nullptr;
   void* context = nullptr;  // for Exchange::context
 
   // Connections held at once, idle ones included: under 100 bytes each. One more takes the place of the one that has
-  // been idle for longest; if none is idle it is answered 503.
+  // been idle for longest, if that is longer than evict_after; if there is none it is answered 503.
   std::size_t max_connections = 1024;
-  // Requests being served at once: each has a fiber and 26 KB of buffers, touched as far as they are used. More wait in
-  // order. Without fibers there is one at a time; a server for more is refused as unsupported.
+  std::chrono::milliseconds evict_after{10'000};
+  // What the kernel holds for an idle connection, an estimate: the ledger is charged with it.
+  std::size_t kernel_bytes_per_connection = kKernelBytesPerConnection;
+  // Requests being served at once: each has a fiber and 28 KB of buffers, touched as far as they are used. More wait in
+  // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
+  // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
 
@@ -75,8 +82,12 @@ struct ServerGauges {
 //   ... wait for a signal ...
 //   server->stop(Deadline::after(10s));
 //
-// All memory is reserved by create. Between requests a connection is a record of less than 100 bytes: it owns no fiber,
-// no stack and no buffer. Where more than one worker runs, handlers run in parallel.
+// All memory is reserved by create, as address space; the ledger is charged as it comes into use: account::connections
+// for each connection, account::http for buffers, account::stacks for fibers. When a charge does not fit, memory is won
+// in the steps of Pressure: caches are given back, then the connections that have been idle for longest are closed,
+// then new ones are answered 503, and where MemoryWatch finds the machine itself in danger nothing is accepted.
+// Requests in progress end as they would. Between requests a connection is a record of less than 100 bytes: it owns no
+// fiber, no stack and no buffer. Where more than one worker runs, handlers run in parallel.
 class Server {
  public:
   static constexpr std::size_t kMaxListeners = 8;
@@ -113,6 +124,11 @@ class Server {
   // Returns how many connections that were. From a fiber; in a build without fibers from the program's thread, where it
   // is the one call that serves.
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
+
+  // connection_bytes is what the ledger is charged for a connection; request_bytes, for the buffers of a request being
+  // served, whose fiber's stack comes on top.
+  static std::size_t connection_bytes(const ServerOptions& options) noexcept;
+  static std::size_t request_bytes() noexcept;
 
   const ServerCounters& counters() const noexcept;
   ServerGauges gauges() const noexcept;

@@ -1,0 +1,110 @@
+#include "budget.h"
+
+#include <coir/ledger.h>
+#include <coir/memory_watch.h>
+#include <coir/program.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace {
+
+constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
+constexpr std::size_t kSmallStack = coir::kFibers ? 8 * 1024 : 0;
+
+// resident_now reads the second number of /proc/self/statm; a guess where there is none.
+std::size_t resident_now() noexcept {
+  constexpr std::size_t kGuess = 256 * 1024;
+  char text[128];
+  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return kGuess;
+  const ssize_t got = read(fd, text, sizeof text);
+  close(fd);
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t space = line.find(' ');
+  std::size_t pages = 0;
+  if (space != line.npos) std::from_chars(text + space + 1, text + line.size(), pages);
+  return pages != 0 ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : kGuess;
+}
+
+[[gnu::format(printf, 1, 2)]] bool does_not_fit(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  fputs("coird: ", stderr);
+  vfprintf(stderr, format, arguments);
+  fputs(" (coird --print-budget tells what fits)\n", stderr);
+  va_end(arguments);
+  return false;
+}
+
+}  // namespace
+
+bool plan_budget(Options& options, Budget& budget) noexcept {
+  coir::http::ServerOptions& server = options.server;
+  budget.process = resident_now();
+  budget.available = coir::MemoryWatch::available();
+  constexpr std::size_t kMega = 1024 * 1024;
+  budget.reserve = options.reserve_given          ? options.reserve
+                   : budget.available == SIZE_MAX ? 0
+                                                  : std::clamp(budget.available / 16, kMega, 64 * kMega);
+  const std::size_t spare = budget.available == SIZE_MAX        ? SIZE_MAX
+                            : budget.available > budget.reserve ? budget.available - budget.reserve + budget.process
+                                                                : 0;
+  budget.ceiling = std::min(options.memory, spare);
+  budget.connection = coir::http::Server::connection_bytes(server);
+  budget.fiber = kSmallStack;
+  budget.request = coir::http::Server::request_bytes() + budget.fiber;
+
+  const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request;
+  if (budget.room() < least) {
+    if (options.memory <= spare) {
+      return does_not_fit("--memory %zu: the daemon itself takes %zu bytes, and one request %zu", options.memory,
+                          budget.process, least);
+    }
+    return does_not_fit("the machine has %zu bytes available and keeps %zu: one request takes %zu", budget.available,
+                        budget.reserve, budget.process + least);
+  }
+  const std::size_t connections = budget.room() / budget.connection;
+  const std::size_t requests = budget.room() / (budget.request + budget.connection);
+  if (options.connections_given && server.max_connections > connections) {
+    return does_not_fit("--max-connections %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_connections,
+                        budget.connection, connections, budget.room());
+  }
+  if (options.active_given && server.max_active > requests) {
+    return does_not_fit("--max-active %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_active,
+                        budget.request + budget.connection, requests, budget.room());
+  }
+  if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
+  if (!options.active_given) server.max_active = std::min(server.max_active, requests);
+  for (std::size_t i = 0; i < options.account_count; ++i) {
+    options.accounts[i].account->set_ceiling(options.accounts[i].bytes);
+  }
+  return true;
+}
+
+void print_budget(const Options& options, const Budget& budget) noexcept {
+  const auto line = [](const char* name, std::size_t value, const char* unit) {
+    if (value != SIZE_MAX) printf("%s: %zu %s\n", name, value, unit);
+  };
+  line("ceiling", budget.ceiling, "bytes");
+  line("available", budget.available, "bytes");
+  line("kept_available", budget.reserve, "bytes");
+  line("process", budget.process, "bytes");
+  if (coir::kFibers) line("fiber", budget.fiber, "bytes");
+  line("connection", budget.connection, "bytes");
+  line("connection_kernel", options.server.kernel_bytes_per_connection, "bytes");
+  line("request", budget.request, "bytes");
+  if (coir::kFibers) line("fibers_that_fit", budget.room() / budget.fiber, "fibers");
+  line("connections_that_fit", budget.room() / budget.connection, "connections");
+  line("requests_that_fit", budget.room() / (budget.request + budget.connection), "requests");
+  line("max_connections", options.server.max_connections, "connections");
+  line("max_active", options.server.max_active, "requests");
+  for (std::size_t i = 0; i < options.account_count; ++i) {
+    printf("ceiling_%s: %zu bytes\n", options.accounts[i].account->name(), options.accounts[i].bytes);
+  }
+}

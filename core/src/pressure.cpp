@@ -1,0 +1,103 @@
+#include <coir/pressure.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <coir/atomic.h>
+
+namespace coir {
+
+namespace {
+
+// g_giving is held by who walks or changes the list. A relief makes system calls meanwhile, so that nobody spins for
+// it.
+constinit Atomic<bool> g_giving{false};
+constinit Relief* g_reliefs = nullptr;
+constinit Atomic<std::uint64_t> g_taken[kPressureSteps];
+constinit Atomic<std::uint32_t> g_told{0};  // one bit a step
+
+// Hold keeps the list as it is while it is changed.
+class [[nodiscard]] Hold {
+ public:
+  Hold() noexcept {
+    // acquire pairs with the release of whoever held it before.
+    while (g_giving.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~Hold() { g_giving.store(false, std::memory_order_release); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+};
+
+bool fits(const Account& account, std::size_t bytes) noexcept {
+  return account.fits(bytes) && Ledger::total().fits(bytes);
+}
+
+}  // namespace
+
+void Pressure::add(Relief& relief) noexcept {
+  Hold hold;
+  // In the order of the steps, so that the list is walked once.
+  Relief** link = &g_reliefs;
+  while (*link != nullptr && (*link)->step_ <= relief.step_) link = &(*link)->next_;
+  relief.next_ = *link;
+  *link = &relief;
+}
+
+void Pressure::remove(Relief& relief) noexcept {
+  Hold hold;
+  for (Relief** link = &g_reliefs; *link != nullptr; link = &(*link)->next_) {
+    if (*link != &relief) continue;
+    *link = relief.next_;
+    return;
+  }
+}
+
+bool Pressure::charge(Account& account, std::size_t bytes) noexcept {
+  if (account.charge(bytes)) [[likely]]
+    return true;
+  return make_room(account, bytes) && account.charge(bytes);
+}
+
+bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
+  // Somebody makes room just now: his gain may serve both, and the next attempt comes soon.
+  if (g_giving.exchange(true, std::memory_order_acquire)) return fits(account, bytes);
+  for (Relief* relief = g_reliefs; relief != nullptr && !fits(account, bytes); relief = relief->next_) {
+    const std::size_t wanted = std::max(account.lacks(bytes), Ledger::total().lacks(bytes));
+    if (relief->give_(relief->context_, wanted) != 0) took(relief->step_);
+  }
+  g_giving.store(false, std::memory_order_release);
+  return fits(account, bytes);
+}
+
+void Pressure::took(PressureStep step) noexcept {
+  const auto index = static_cast<std::size_t>(step);
+  g_taken[index].fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t bit = 1u << index;
+  if ((g_told.load(std::memory_order_relaxed) & bit) != 0 ||
+      (g_told.fetch_or(bit, std::memory_order_relaxed) & bit) != 0)
+    return;
+  constexpr const char* kWords[kPressureSteps] = {
+      "coir: memory is short: caches are given back\n",
+      "coir: memory is short: the connections that were idle for longest are closed\n",
+      "coir: memory is short: new requests are refused\n",
+      "coir: memory is short: nothing is accepted until some is free\n",
+  };
+  const char* const words = kWords[index];
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, words, __builtin_strlen(words));
+}
+
+bool Pressure::eased() noexcept {
+  const Account& total = Ledger::total();
+  const std::size_t ceiling = total.ceiling();
+  if (total.used() > ceiling - ceiling / 16) return false;
+  if (g_told.load(std::memory_order_relaxed) != 0) g_told.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint64_t Pressure::taken(PressureStep step) noexcept {
+  return g_taken[static_cast<std::size_t>(step)].load(std::memory_order_relaxed);
+}
+
+}  // namespace coir
