@@ -47,26 +47,27 @@ std::size_t resident_now() noexcept {
 bool plan_budget(Options& options, Budget& budget) noexcept {
   coir::http::ServerOptions& server = options.server;
   budget.process = resident_now();
-  budget.available = coir::MemoryWatch::available();
+  budget.spare = coir::MemoryWatch::spare();
   constexpr std::size_t kMega = 1024 * 1024;
-  budget.reserve = options.reserve_given          ? options.reserve
-                   : budget.available == SIZE_MAX ? 0
-                                                  : std::clamp(budget.available / 16, kMega, 64 * kMega);
-  const std::size_t spare = budget.available == SIZE_MAX        ? SIZE_MAX
-                            : budget.available > budget.reserve ? budget.available - budget.reserve + budget.process
-                                                                : 0;
-  budget.ceiling = std::min(options.memory, spare);
+  budget.reserve = options.reserve_given              ? options.reserve
+                   : coir::board::kKeepFreeBytes != 0 ? coir::board::kKeepFreeBytes
+                   : budget.spare == SIZE_MAX         ? 0
+                                                      : std::clamp(budget.spare / 16, kMega, 64 * kMega);
+  const std::size_t takeable = budget.spare == SIZE_MAX        ? SIZE_MAX
+                               : budget.spare > budget.reserve ? budget.spare - budget.reserve + budget.process
+                                                               : 0;
+  budget.ceiling = std::min(options.memory, takeable);
   budget.connection = coir::http::Server::connection_bytes(server);
   budget.fiber = kSmallStack;
   budget.request = coir::http::Server::request_bytes() + budget.fiber;
 
   const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request;
   if (budget.room() < least) {
-    if (options.memory <= spare) {
+    if (options.memory <= takeable) {
       return does_not_fit("--memory %zu: the daemon itself takes %zu bytes, and one request %zu", options.memory,
                           budget.process, least);
     }
-    return does_not_fit("the machine has %zu bytes available and keeps %zu: one request takes %zu", budget.available,
+    return does_not_fit("the machine can spare %zu bytes and keeps %zu free: one request takes %zu", budget.spare,
                         budget.reserve, budget.process + least);
   }
   const std::size_t connections = budget.room() / budget.connection;
@@ -92,8 +93,8 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
     if (value != SIZE_MAX) printf("%s: %zu %s\n", name, value, unit);
   };
   line("ceiling", budget.ceiling, "bytes");
-  line("available", budget.available, "bytes");
-  line("kept_available", budget.reserve, "bytes");
+  line("spare", budget.spare, "bytes");
+  line("kept_free", budget.reserve, "bytes");
   line("process", budget.process, "bytes");
   if (coir::kFibers) line("fiber", budget.fiber, "bytes");
   line("connection", budget.connection, "bytes");

@@ -5,7 +5,7 @@
 // Budget is what the daemon may use of the machine's memory, and what that buys. Sizes are in bytes.
 struct Budget {
   std::size_t ceiling = 0;     // of the ledger's total, at the start
-  std::size_t available = 0;   // what the kernel calls available; SIZE_MAX where it does not say
+  std::size_t spare = 0;       // what the machine can spare; SIZE_MAX where it does not say
   std::size_t reserve = 0;     // of that, what is left alone
   std::size_t process = 0;     // resident before anything is served
   std::size_t connection = 0;  // the record of one, and what the kernel holds for it

@@ -101,7 +101,8 @@ int open_listeners(const Options& options, Server& server, Announcement& ready) 
     char text[coir::Address::kMaxText + 1] = {};
     options.listen[i].format(std::span(text, sizeof text - 1));
     // A slow client must not fill the kernel's memory with what it will take some time.
-    auto listener = coir::TcpListener::listen(options.listen[i], {.unsent_bytes = 128 * 1024});
+    auto listener =
+        coir::TcpListener::listen(options.listen[i], {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
     if (!listener) return failed("cannot listen on", text, listener.error());
     std::ranges::fill(text, '\0');
     listener->local_address().format(std::span(text, sizeof text - 1));

@@ -31,10 +31,13 @@ constexpr char kHelp[] =
     "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
     "                              connections included (default: what the machine can spare)\n"
     "      --memory ACCOUNT=SIZE   of that, what connections, http (buffers), stacks or files take\n"
-    "      --keep-available SIZE   of the machine's memory, left to others (default: a 16th of what\n"
-    "                              is available at the start, 1M at least, 64M at most)\n"
-    "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 3600)\n"
-    "      --max-connections N     connections held at once (default: 65536, or what fits)\n"
+    "      --keep-free SIZE        of the machine's free memory, left to others (default: what the\n"
+    "                              board needs, or a 16th of it at the start, from 1M to 64M)\n"
+    "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 4096)\n"
+    "      --max-connections N     connections held at once (default: as the board has it, or what\n"
+    "                              fits)\n"
+    "      --backlog N             connections the kernel holds until they are accepted (default: as\n"
+    "                              the board has it)\n"
     "      --max-active N          requests served at once, each with its buffers (default: 256, or\n"
     "                              what fits)\n"
     "      --max-requests N        requests on one connection, 0 for no limit (default: 0)\n"
@@ -62,10 +65,11 @@ constexpr char kHelp[] =
 
 enum Long : int {
   kMemory = 256,
-  kKeepAvailable,
+  kKeepFree,
   kConnectionCost,
   kPrintBudget,
   kMaxConnections,
+  kBacklog,
   kMaxActive,
   kMaxRequests,
   kMaxBody,
@@ -83,10 +87,11 @@ constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
     {"memory", required_argument, nullptr, kMemory},
-    {"keep-available", required_argument, nullptr, kKeepAvailable},
+    {"keep-free", required_argument, nullptr, kKeepFree},
     {"connection-cost", required_argument, nullptr, kConnectionCost},
     {"print-budget", no_argument, nullptr, kPrintBudget},
     {"max-connections", required_argument, nullptr, kMaxConnections},
+    {"backlog", required_argument, nullptr, kBacklog},
     {"max-active", required_argument, nullptr, kMaxActive},
     {"max-requests", required_argument, nullptr, kMaxRequests},
     {"max-body", required_argument, nullptr, kMaxBody},
@@ -216,9 +221,13 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       if (!set_size(chosen, text, 1, 1'000'000, value)) return false;
       server.max_connections = static_cast<std::size_t>(value);
       return true;
+    case kBacklog:
+      if (!set_size(chosen, text, 1, 65'535, value)) return false;
+      options.backlog = static_cast<int>(value);
+      return true;
     case kMemory:
       return set_memory(text, options);
-    case kKeepAvailable:
+    case kKeepFree:
       options.reserve_given = true;
       if (!set_size(chosen, text, 0, std::uint64_t{1} << 40, value)) return false;
       options.reserve = static_cast<std::size_t>(value);

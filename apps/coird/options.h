@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "board.h"
+
 // Options is what the command line of coird says.
 struct Options {
   enum class Action : unsigned char { serve, help, version, probe, print_budget };
@@ -18,7 +20,7 @@ struct Options {
   const char* root = nullptr;
   bool connections_given = false;
   bool active_given = false;
-  // What the ledger may hold in all, and in single accounts; and what the machine is to keep available.
+  // What the ledger may hold in all, and in single accounts; and what the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {
     coir::Account* account;
@@ -30,7 +32,8 @@ struct Options {
   std::size_t reserve = 0;
   bool reserve_given = false;
   std::chrono::milliseconds drain_timeout{30'000};
-  coir::http::ServerOptions server{.max_connections = 65'536};
+  int backlog = coir::board::kBacklog;
+  coir::http::ServerOptions server{.max_connections = coir::board::kMaxConnections};
 };
 
 // parse_options reads the command line. False: one line on standard error has named the option that is wrong; the exit

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <string_view>
 
@@ -18,20 +20,28 @@ constinit Atomic<bool> g_critical{false};
 constinit std::size_t g_ceiling = SIZE_MAX;
 constinit std::size_t g_reserve = 0;
 
-// read_available finds "MemAvailable:   12345 kB".
-std::size_t read_available(int fd) noexcept {
-  char text[512];
-  const ssize_t got = ::pread(fd, text, sizeof text, 0);
-  const std::string_view all(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  constexpr std::string_view kName = "MemAvailable:";
-  std::size_t at = all.find(kName);
+// The lines of /proc/meminfo that count; it opens with another one.
+constexpr std::string_view kFree = "\nMemFree:", kAvailable = "\nMemAvailable:", kActive = "\nActive(file):",
+                           kInactive = "\nInactive(file):";
+
+std::size_t bytes_of(std::string_view all, std::string_view name) noexcept {
+  std::size_t at = all.find(name);
   if (at == all.npos) return SIZE_MAX;
-  at += kName.size();
+  at += name.size();
   while (at < all.size() && all[at] == ' ') ++at;
   std::size_t kilobytes = 0;
-  for (; at < all.size() && all[at] >= '0' && all[at] <= '9'; ++at)
-    kilobytes = kilobytes * 10 + static_cast<std::size_t>(all[at] - '0');
+  std::from_chars(all.data() + at, all.data() + all.size(), kilobytes);
   return kilobytes * 1024;
+}
+
+std::size_t read_spare(int fd) noexcept {
+  char text[1024];
+  const ssize_t got = ::pread(fd, text, sizeof text, 0);
+  const std::string_view all(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t available = bytes_of(all, kAvailable);
+  const std::size_t free = bytes_of(all, kFree), active = bytes_of(all, kActive), inactive = bytes_of(all, kInactive);
+  if (free == SIZE_MAX || active == SIZE_MAX || inactive == SIZE_MAX) return available;
+  return std::min(available, free + active + inactive);
 }
 
 }  // namespace
@@ -52,29 +62,29 @@ void MemoryWatch::close() noexcept {
 
 std::size_t MemoryWatch::look() noexcept {
   const int fd = g_meminfo.load(std::memory_order_acquire);
-  const std::size_t available = fd >= 0 ? read_available(fd) : SIZE_MAX;
-  if (available == SIZE_MAX) return SIZE_MAX;
+  const std::size_t spare = fd >= 0 ? read_spare(fd) : SIZE_MAX;
+  if (spare == SIZE_MAX) return SIZE_MAX;
   Account& total = Ledger::total();
   const std::size_t used = total.used();
-  const std::size_t left = available > g_reserve ? available - g_reserve : 0;
+  const std::size_t left = spare > g_reserve ? spare - g_reserve : 0;
   // Below the reserve the ceiling lies under what is used: room is made until it does not.
-  const std::size_t missing = available < g_reserve ? g_reserve - available : 0;
+  const std::size_t missing = spare < g_reserve ? g_reserve - spare : 0;
   const std::size_t bearable = used + left - (missing < used ? missing : used);
   total.set_ceiling(bearable < g_ceiling ? bearable : g_ceiling);
-  g_critical.store(available < g_reserve / 2, std::memory_order_relaxed);
-  return available;
+  g_critical.store(spare < g_reserve / 2, std::memory_order_relaxed);
+  return spare;
 }
 
 bool MemoryWatch::critical() noexcept {
   return g_critical.load(std::memory_order_relaxed);
 }
 
-std::size_t MemoryWatch::available() noexcept {
+std::size_t MemoryWatch::spare() noexcept {
   const int fd = ::open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return SIZE_MAX;
-  const std::size_t available = read_available(fd);
+  const std::size_t spare = read_spare(fd);
   ::close(fd);
-  return available;
+  return spare;
 }
 
 }  // namespace coir

@@ -134,6 +134,24 @@ std::size_t StackCache::trim(StackPool& pool) noexcept {
   return bytes;
 }
 
+void StackCache::halve(StackPool& pool) noexcept {
+  for (std::size_t i = 0; i < kStackClassCount; ++i) {
+    const std::uint32_t count = count_[i].load(std::memory_order_relaxed);
+    if (count < 2) continue;
+    const std::uint32_t kept = count - count / 2;
+    FiberControl** link = &hot_[i];
+    for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
+    FiberControl* control = *link;
+    *link = nullptr;
+    while (control != nullptr) {
+      FiberControl* const next = control->next;
+      pool.arena(i).cool(control);
+      control = next;
+    }
+    count_[i].store(kept, std::memory_order_relaxed);
+  }
+}
+
 void StackPool::prepare() noexcept {
   constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
                                                         board::kStackCapacity32, board::kStackCapacity64};

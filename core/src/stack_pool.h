@@ -141,8 +141,10 @@ class StackCache {
     bump(count_[stack_class]);
   }
 
-  // trim gives all of them back and returns how many bytes of stacks that refunded.
+  // trim gives all of them back and returns how many bytes of stacks that refunded; halve, of each class the half that
+  // was used longest ago.
   std::size_t trim(StackPool& pool) noexcept;
+  void halve(StackPool& pool) noexcept;
 
   void set_limit(std::uint32_t limit) noexcept { limit_ = limit; }
 

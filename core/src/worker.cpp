@@ -137,6 +137,15 @@ void Worker::trim_if_asked() noexcept {
   stacks_.trim(scheduler_->stacks);
 }
 
+// cool_down lets the hot stacks that a crowd has left behind dwindle, at idle and once a second at most. Under load it
+// costs some microseconds a second to have them back.
+void Worker::cool_down(std::int64_t now_ns) noexcept {
+  constexpr std::int64_t kEveryNs = 1'000'000'000;
+  if (now_ns - cooled_at_ns_ < kEveryNs) return;
+  cooled_at_ns_ = now_ns;
+  stacks_.halve(scheduler_->stacks);
+}
+
 // maintain is the look around that a busy worker takes every kTurn switches.
 void Worker::maintain() noexcept {
   trim_if_asked();
@@ -172,7 +181,12 @@ void Worker::idle() noexcept {
   static_cast<void>(scheduler_->settle());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t due = wheel_.next_due_ns();
-  const std::int64_t left = due == INT64_MAX ? -1 : due - monotonic_ns();
+  std::int64_t left = -1;
+  if (due != INT64_MAX) {
+    const std::int64_t now = monotonic_ns();
+    cool_down(now);
+    left = due - now;
+  }
   bump(counters.polls);
   scheduler_->reactor.poll(due == INT64_MAX || left > 0 ? left : 0);
   scheduler_->reactor.dispatch();
@@ -247,8 +261,9 @@ void Worker::idle() noexcept {
     }
     std::int64_t timeout = -1;
     if (due != INT64_MAX) {
-      timeout = due - monotonic_ns();
-      if (timeout < 0) timeout = 0;
+      const std::int64_t now = monotonic_ns();
+      cool_down(now);
+      timeout = due > now ? due - now : 0;
     }
     if (polling) {
       // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.

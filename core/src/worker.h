@@ -77,6 +77,7 @@ class Worker {
   FiberControl* find_work() noexcept;
   void maintain() noexcept;
   void trim_if_asked() noexcept;
+  void cool_down(std::int64_t now_ns) noexcept;
   void resume(FiberControl* fiber) noexcept;
   void idle() noexcept;
   void stop_searching() noexcept;
@@ -99,6 +100,7 @@ class Worker {
   Inbox inbox_;
   StackCache stacks_;
   Atomic<bool> trim_{false};  // somebody wants the hot stacks given back
+  std::int64_t cooled_at_ns_ = 0;
   std::uint64_t next_id_ = 0, last_id_ = 0;
   std::uint64_t random_;
   std::uint32_t index_;

@@ -200,7 +200,7 @@ TEST(Runtime, stats_are_zero_when_none_runs_and_count_when_one_does) {
   CHECK_TRUE(at_end.switches > at_work.switches);
   CHECK_TRUE(at_end.stacks_used >= 12);
   CHECK_TRUE(at_end.stacks_guarded == at_end.stacks_used || std::strcmp(at_end.guard_mode, "group") == 0);
-  CHECK_TRUE(at_end.stacks_pooled >= 11);
+  CHECK_TRUE(at_end.stacks_pooled >= 5);  // an idle second lets half of them go
 }
 
 constexpr int kNamedLine = __LINE__ + 4;

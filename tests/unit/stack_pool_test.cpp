@@ -1,6 +1,7 @@
 #include "core/src/stack_pool.h"
 
 #include <CppUTest/TestHarness.h>
+#include <coir/ledger.h>
 
 #include <cstring>
 
@@ -153,4 +154,25 @@ TEST(StackPool, a_cache_gives_out_the_hottest_and_cools_what_is_too_many) {
   LONGS_EQUAL(0, cache.pooled());
   POINTERS_EQUAL(slots[2], cache.acquire(*pool, 2, error));
   LONGS_EQUAL(3, pool->arena(2).used());
+}
+
+TEST(StackPool, a_halved_cache_keeps_the_hottest_and_at_least_one) {
+  static StackPool arenas;
+  StackPool* const pool = &arenas;
+  pool->prepare();
+  StackCache cache;
+  cache.set_limit(8);
+  FiberControl* slots[5];
+  for (FiberControl*& slot : slots) slot = cache.acquire(*pool, 2, error);
+  const std::size_t charged = coir::account::stacks.used();
+  for (FiberControl* slot : slots) cache.release(*pool, slot);
+  cache.halve(*pool);
+  LONGS_EQUAL(3, cache.pooled());
+  LONGS_EQUAL(charged - 2 * pool->arena(2).stack_bytes(), coir::account::stacks.used());
+  cache.halve(*pool);
+  cache.halve(*pool);
+  cache.halve(*pool);
+  LONGS_EQUAL(1, cache.pooled());
+  POINTERS_EQUAL(slots[4], cache.acquire(*pool, 2, error));
+  LONGS_EQUAL(0, cache.pooled());
 }

@@ -7,23 +7,27 @@ namespace coir {
 // MemoryWatch keeps the ledger's ceiling below what the machine can spare, so that the machine stays alive and not only
 // the process: others take memory too, and the kernel's share of a connection is an estimate.
 //
+// What the machine can spare is MemAvailable, or free memory and page cache where that is less: MemAvailable also
+// counts the kernel's objects for open sockets, 0.6 to 0.9 KB each, as if they could be had back, and a machine full of
+// connections dies while it still promises megabytes.
+//
 // One per process. Each look costs one system call, some 10 to 300 microseconds.
 class MemoryWatch {
  public:
-  // open starts watching: the ledger's total may hold `ceiling` bytes, and `reserve` bytes of MemAvailable are never to
-  // be used. False: this system does not tell (no /proc/meminfo); then `ceiling` alone holds.
+  // open starts watching: the ledger's total may hold `ceiling` bytes, and `reserve` bytes are never to be taken from
+  // the machine. False: this system does not tell (no /proc/meminfo); then `ceiling` alone holds.
   static bool open(std::size_t ceiling, std::size_t reserve) noexcept;
   static void close() noexcept;
 
-  // look reads MemAvailable and sets the ceiling of the total: what is used now and what may still be taken, at most
-  // the ceiling of open. Returns MemAvailable in bytes, or SIZE_MAX when it is not known.
+  // look reads what can be spared and sets the ceiling of the total: what is used now and what may still be taken, at
+  // most the ceiling of open. Returns the bytes that can be spared, or SIZE_MAX when that is not known.
   static std::size_t look() noexcept;
 
   // critical tells whether the last look found less than half of the reserve.
   static bool critical() noexcept;
 
-  // available reads MemAvailable, or SIZE_MAX.
-  static std::size_t available() noexcept;
+  // spare reads what can be spared, in bytes, or SIZE_MAX.
+  static std::size_t spare() noexcept;
 };
 
 }  // namespace coir

@@ -36,6 +36,7 @@ struct Connection : Asleep {
   std::int64_t since_ns = 0;   // when it entered its list, on the coarse monotonic clock
   std::uint32_t requests = 0;  // answered so far
   Atomic<Eviction> eviction = Eviction::none;
+  bool taken = false;  // not free; guarded by the engine's lock
 };
 static_assert(sizeof(Connection) <= 200);
 

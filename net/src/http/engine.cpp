@@ -3,6 +3,7 @@
 #include <coir/port/memory.h>
 #include <time.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -107,6 +108,7 @@ void Engine::close(Connection& connection) noexcept {
 
 void Engine::give_record(Connection& connection) noexcept {
   Locked locked(lock_);
+  connection.taken = false;
   connection.next = free_connections_;
   free_connections_ = &connection;
   --open_;
@@ -182,6 +184,7 @@ Session* Engine::take_session() noexcept {
   Session* session = free_sessions_;
   if (session != nullptr) {
     free_sessions_ = session->next_free;
+    spare_count_ = std::min(spare_count_, --free_count_);
   } else if (given_sessions_ != nullptr) {
     if (account::http.charge(Session::kBufferBytes)) {
       session = given_sessions_;
@@ -198,6 +201,7 @@ Session* Engine::take_session() noexcept {
 void Engine::give_session(Session& session) noexcept {
   session.next_free = free_sessions_;
   free_sessions_ = &session;
+  ++free_count_;
   --active_;
 }
 
@@ -210,7 +214,9 @@ Connection* Engine::take_record() noexcept {
     connection->wake = wake;
     connection->engine = this;
   }
-  if (connection != nullptr) ++open_;
+  if (connection == nullptr) return nullptr;
+  connection->taken = true;
+  ++open_;
   return connection;
 }
 
@@ -232,8 +238,9 @@ ServerGauges Engine::gauges() noexcept {
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t connections_at = rounded(sizeof(Engine), kLine);
+  // On a page of its own, as its buffers and the records' pages are given back.
   const std::size_t sessions_at =
-      connections_at + rounded(options.max_connections * sizeof(Connection), port::kPageBytes);
+      rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t bytes = rounded(sessions_at + options.max_active * sizeof(Session), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;

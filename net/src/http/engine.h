@@ -62,7 +62,9 @@ class Engine {
   std::size_t connection_bytes() const noexcept;
   void watch_memory() noexcept;
   bool await_memory() noexcept;
-  std::size_t give_sessions() noexcept;
+  std::size_t give_sessions(std::size_t most) noexcept;
+  void give_what_lies_idle() noexcept;
+  void give_records() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   std::int64_t evictable_since() const noexcept;
 
@@ -108,15 +110,17 @@ class Engine {
   std::size_t connections_used_ = 0;   // records that were ever in use: the rest of the array is untouched
   std::size_t sessions_used_ = 0;
   std::size_t given_count_ = 0;
+  std::size_t free_count_ = 0;   // of free_sessions_
+  std::size_t spare_count_ = 0;  // the least that it was since the reaper's last round
   bool standby_ = false;
   std::size_t open_ = 0;
   std::size_t active_ = 0;
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;
-  Relief spare_sessions_{PressureStep::trim,
-                         [](void* self, std::size_t) noexcept { return static_cast<Engine*>(self)->give_sessions(); },
-                         this};
+  Relief spare_sessions_{
+      PressureStep::trim,
+      [](void* self, std::size_t) noexcept { return static_cast<Engine*>(self)->give_sessions(SIZE_MAX); }, this};
   Relief idle_connections_{
       PressureStep::close_idle,
       [](void* self, std::size_t wanted) noexcept { return static_cast<Engine*>(self)->close_longest_idle(wanted); },

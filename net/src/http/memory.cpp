@@ -2,6 +2,9 @@
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "../net/kernel.h"
 #include "engine.h"
 
@@ -49,30 +52,65 @@ std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
 }
 
 // give_sessions gives back the buffers of sessions that serve nobody.
-std::size_t Engine::give_sessions() noexcept {
-  Session* spare;
-  {
-    Locked locked(lock_);
-    spare = std::exchange(free_sessions_, nullptr);
-  }
+std::size_t Engine::give_sessions(std::size_t most) noexcept {
   std::size_t freed = 0;
-  while (spare != nullptr) {
-    Session* const session = spare;
-    spare = session->next_free;
-    const bool given = port::give_back(session->buffers(), Session::kBufferBytes);
-    Locked locked(lock_);
-    if (!given) {
-      session->next_free = free_sessions_;
-      free_sessions_ = session;
-      continue;
+  for (; most > 0; --most) {
+    Session* session;
+    {
+      Locked locked(lock_);
+      session = free_sessions_;
+      if (session == nullptr) break;
+      free_sessions_ = session->next_free;
+      spare_count_ = std::min(spare_count_, --free_count_);
     }
-    account::http.refund(Session::kBufferBytes);
-    freed += Session::kBufferBytes;
-    session->next_free = given_sessions_;
-    given_sessions_ = session;
-    ++given_count_;
+    const bool given = port::give_back(session->buffers(), Session::kBufferBytes);
+    if (given) {
+      account::http.refund(Session::kBufferBytes);
+      freed += Session::kBufferBytes;
+    }
+    Locked locked(lock_);
+    Session*& list = given ? given_sessions_ : free_sessions_;
+    session->next_free = list;
+    list = session;
+    ++(given ? given_count_ : free_count_);
+    if (!given) break;
   }
   return freed;
+}
+
+// give_what_lies_idle is the reaper's part: what a crowd that has gone has needed is given back, but for one session
+// and for what was needed since its last round.
+void Engine::give_what_lies_idle() noexcept {
+  std::size_t spare;
+  {
+    Locked locked(lock_);
+    spare = std::exchange(spare_count_, free_count_);
+  }
+  if (spare > 1) give_sessions(spare - 1);
+  give_records();
+}
+
+// give_records gives back the pages behind the last record in use once half of the records that were used are free. The
+// walk is paid for by those that have closed.
+void Engine::give_records() noexcept {
+  constexpr std::size_t kWorthwhile = 4 * port::kPageBytes / sizeof(Connection);
+  Locked locked(lock_);
+  std::size_t used = connections_used_;
+  if (used < kWorthwhile || open_ > used / 2) return;
+  while (used > 0 && !connections_[used - 1].taken) --used;
+  const auto pages_at = [this](std::size_t index) {
+    const auto at = reinterpret_cast<std::uintptr_t>(connections_ + index);
+    return (at + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  };
+  const std::uintptr_t from = pages_at(used), to = pages_at(connections_used_);
+  if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;
+  connections_used_ = used;
+  free_connections_ = nullptr;
+  for (std::size_t i = used; i-- > 0;) {
+    if (connections_[i].taken) continue;
+    connections_[i].next = free_connections_;
+    free_connections_ = connections_ + i;
+  }
 }
 
 // watch_memory is the reaper's part: others than this process take memory too, and what waits for memory is tried
@@ -92,6 +130,7 @@ void Engine::watch_memory() noexcept {
     expire_waiting(coarse_ns() - kGraceNs);
   }
   Pressure::eased();
+  give_what_lies_idle();
 }
 
 // await_memory holds up accepting while the machine is in danger. False: the fiber was cancelled.

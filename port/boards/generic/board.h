@@ -23,7 +23,11 @@ inline constexpr std::uint32_t kHotStacks = 1024;
 // mappings.
 inline constexpr std::size_t kGuardVmaPercent = 50;
 
-inline constexpr std::size_t kMemoryBudgetBytes = std::size_t{256} << 20;
+// What the daemon leaves free of the machine's memory; 0: a share of it.
+inline constexpr std::size_t kKeepFreeBytes = 0;
 inline constexpr std::uint32_t kMaxConnections = 65536;
+
+// Connections that wait to be accepted.
+inline constexpr int kBacklog = 511;
 
 }  // namespace coir::board

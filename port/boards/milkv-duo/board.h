@@ -23,8 +23,13 @@ inline constexpr std::uint32_t kHotStacks = 32;
 // ledger of ours sees: a quarter of 65,530 is 3 MB at the very most.
 inline constexpr std::size_t kGuardVmaPercent = 25;
 
-// Of the 11 MB, 8 for what grows with load; a connection costs the kernel about 3 KB more, so 1,024 take the rest.
-inline constexpr std::size_t kMemoryBudgetBytes = std::size_t{8} << 20;
-inline constexpr std::uint32_t kMaxConnections = 1024;
+// What the daemon leaves free: with less the kernel kills, for part of what it counts as free is kept for interrupts
+// and for pages that lie together. The ledger is met long before so many connections.
+inline constexpr std::size_t kKeepFreeBytes = std::size_t{4608} << 10;
+inline constexpr std::uint32_t kMaxConnections = 8192;
+
+// Connections that wait to be accepted cost as much as others and are on no ledger: a flood of 20,000 clients killed the
+// board once with 512.
+inline constexpr int kBacklog = 256;
 
 }  // namespace coir::board
