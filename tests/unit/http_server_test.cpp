@@ -213,6 +213,20 @@ TEST(HttpServer, writes_chunks_to_new_clients_and_until_the_end_to_old_ones) {
   });
 }
 
+TEST(HttpServer, a_piece_larger_than_any_buffer_is_one_chunk) {
+  for (char& c : large) c = 'x';
+  const auto handler = [](Exchange& exchange) {
+    exchange.start(200);
+    if (exchange.begin_chunked()) static_cast<void>(exchange.write({large, 100'000}));
+  };
+  with_server({.handler = handler}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("x\r\n0\r\n\r\n");
+    CHECK(visitor.has("\r\n\r\n186a0\r\nxxx"));
+    LONGS_EQUAL(100'000, visitor.heard().rfind('x') - visitor.heard().find("\nxxx"));
+  });
+}
+
 TEST(HttpServer, large_content_goes_out_whole_between_small) {
   for (std::size_t i = 0; i < sizeof large; ++i) large[i] = static_cast<char>('a' + i % 26);
   const auto handler = [](Exchange& exchange) {
