@@ -239,8 +239,9 @@ ServerGauges Engine::gauges() noexcept {
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t connections_at = rounded(sizeof(Engine), kLine);
+  // A session's buffers fill whole pages.
   const std::size_t sessions_at =
-      connections_at + rounded(options.max_connections * sizeof(Connection), port::kPageBytes);
+      rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t bytes = rounded(sessions_at + options.max_active * sizeof(Session), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
