@@ -5,7 +5,8 @@
 //   allocations: 12 while it started, 1 after that, 1 of them unknown
 //
 // The first kind of line comes as it happens; the second, when the program ends. With COIR_PLANT=1 in the environment
-// one byte is allocated for each connection, to see that it is found.
+// one byte is allocated for each connection, to see that it is found. With COIR_MEMINFO=FILE the daemon reads that file
+// instead of /proc/meminfo.
 
 #include <coir/ledger.h>
 #include <pthread.h>
@@ -25,7 +26,8 @@ constexpr char kReady[] = "coird: listening on ";
 constinit std::atomic<bool> g_ready{false};
 constinit std::atomic<std::size_t> g_before{0}, g_after{0}, g_unknown{0};
 
-// A thread that was created while the daemon started may get its stack for signals later.
+// Threads that were created while the daemon started, and the one that created them, may get their stacks for signals
+// later, when another of them has already said that it is ready.
 constinit thread_local bool t_starting = false;
 
 struct Start {
@@ -118,6 +120,14 @@ ssize_t __wrap_write(int fd, const void* from, std::size_t size) {
   return written;
 }
 
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, ...) {
+  const char* const meminfo = getenv("COIR_MEMINFO");
+  if (meminfo != nullptr && strcmp(path, "/proc/meminfo") == 0) path = meminfo;
+  // Nothing is created by the daemon.
+  return __real_open(path, flags);
+}
+
 void* __real_malloc(std::size_t size);
 void* __wrap_malloc(std::size_t size) {
   note("malloc", size, __builtin_return_address(0));
@@ -199,6 +209,7 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
     note("pthread_create", 1, __builtin_return_address(0));
     return __real_pthread_create(thread, attributes, run, argument);
   }
+  t_starting = true;
   g_starts[number] = {run, argument};
   return __real_pthread_create(thread, attributes, begin_thread, &g_starts[number]);
 }
