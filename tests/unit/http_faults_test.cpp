@@ -123,8 +123,9 @@ constexpr Scenario kScenarios[] = {
 // Client is a blocking socket, so that nothing of coir is on this side.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval patience = {.tv_sec = kPatienceSeconds, .tv_usec = 0};
+  explicit Client(std::uint16_t port, int patience_ms = kPatienceSeconds * 1000)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval patience = {.tv_sec = patience_ms / 1000, .tv_usec = patience_ms % 1000 * 1000};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     sockaddr_in to = {};
@@ -260,6 +261,7 @@ TEST_GROUP(HttpFaults) {
   Setting setting = {};
   std::atomic<bool> running = false;
   std::atomic<bool> ended = false;
+  std::atomic<bool> clean_end = false;
   const char* stage = "";
   Fault fault = {};
   unsigned strikes[kCalls] = {};
@@ -314,7 +316,7 @@ TEST_GROUP(HttpFaults) {
     const auto body = [&test] {
       if (!test.site.server->start()) return;
       test.running = true;
-      static_cast<void>(test.site.server->serve_until({SIGUSR1}, 20s));
+      test.clean_end = test.site.server->serve_until({SIGUSR1}, 20s) == 0;
     };
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
     body();
@@ -523,6 +525,49 @@ TEST(HttpFaults, a_call_to_the_kernel_that_fails_fails_one_piece_of_work) {
   });
   met({Call::accept4, Call::fstat, Call::open, Call::pread, Call::recv, Call::send, Call::sendfile, Call::sendmsg});
   met({coir::kFibers ? Call::epoll_ctl : Call::poll});
+}
+
+TEST(HttpFaults, calls_to_the_kernel_that_fail_for_a_while_are_made_again) {
+  within([this](const Left& before) {
+    for (const Kind& kind : kKinds) {
+      fault = {.call = kind.call, .error = kind.error, .nth = 1, .lasting = true};
+      for (const Scenario& scenario : {kScenarios[0], kScenarios[1]}) {
+        stage = scenario.name;
+        inject(fault);
+        {
+          // The backlog may be as far as it comes.
+          Client client(port, 100);
+          const Client::Heard heard = client.ask(scenario);
+          require(heard != Client::Heard::false_whole, "gets a wrong answer that looks whole");
+          require(heard == Client::Heard::answer || struck() != 0, "gets no answer though nothing failed");
+          withdraw();
+        }
+        visit(scenario);
+        require(settled(before), "leaves something behind");
+      }
+    }
+  });
+}
+
+TEST(HttpFaults, a_server_ends_though_a_call_to_the_kernel_fails) {
+  for (const Setting& each : std::span(kSettings).first(kSettingsTried)) {
+    setting = each;
+    for (const Kind& kind : kKinds) {
+      for (unsigned nth = 1;; ++nth) {
+        CHECK(begin());
+        stage = "the end";
+        visit(kScenarios[0]);
+        fault = {.call = kind.call, .error = kind.error, .nth = nth};
+        inject(fault);
+        end();
+        const unsigned failed = withdraw();
+        require(clean_end, "cuts somebody off");
+        nothing_is_left();
+        if (failed == 0) break;
+        require(nth < 1000, "never comes");
+      }
+    }
+  }
 }
 
 TEST(HttpFaults, a_server_that_cannot_start_says_so_and_leaves_nothing) {
