@@ -21,10 +21,11 @@ namespace {
 
 constexpr unsigned kNoCall = kCalls;
 
-// The fault is there before g_call names it.
+// The rest is there before g_call names it.
 constinit std::atomic<unsigned> g_call{kNoCall};
-constinit std::atomic<unsigned> g_seen{0}, g_struck{0};
-constinit Fault g_fault{};
+constinit std::atomic<unsigned> g_nth{0}, g_seen{0}, g_struck{0};
+constinit std::atomic<int> g_error{0};
+constinit std::atomic<bool> g_lasting{false};
 constinit thread_local bool t_spared = false;
 
 }  // namespace
@@ -38,7 +39,9 @@ const char* name_of(Call call) noexcept {
 }
 
 void inject(const Fault& fault) noexcept {
-  g_fault = fault;
+  g_nth.store(fault.nth, std::memory_order_relaxed);
+  g_error.store(fault.error, std::memory_order_relaxed);
+  g_lasting.store(fault.lasting, std::memory_order_relaxed);
   g_seen.store(0, std::memory_order_relaxed);
   g_struck.store(0, std::memory_order_relaxed);
   // release pairs with the acquire in strikes.
@@ -64,9 +67,10 @@ namespace {
 bool strikes(Call call) noexcept {
   if (g_call.load(std::memory_order_acquire) != static_cast<unsigned>(call) || t_spared) return false;
   const unsigned number = g_seen.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (number < g_fault.nth || (number > g_fault.nth && !g_fault.lasting)) return false;
+  const unsigned nth = g_nth.load(std::memory_order_relaxed);
+  if (number < nth || (number > nth && !g_lasting.load(std::memory_order_relaxed))) return false;
   g_struck.fetch_add(1, std::memory_order_acq_rel);
-  errno = g_fault.error;
+  errno = g_error.load(std::memory_order_relaxed);
   return true;
 }
 
