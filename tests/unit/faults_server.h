@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <optional>
@@ -266,16 +267,18 @@ class FaultyServer : public Utest {
     }
     return true;
   }
-  // Other workers give back what they have in their own time.
+  // rest is the least that is left: other workers give back what they have in their own time.
   Left rest() const {
-    Left now = left();
-    for (int same = 0; same < 20;) {
+    Left least = left();
+    for (int same = 0; same < 30; ++same) {
       usleep(1000);
-      const Left next = left();
-      same = next == now ? same + 1 : 0;
-      now = next;
+      const Left now = left();
+      const Left lower = {std::min(now.connections, least.connections), std::min(now.stacks, least.stacks),
+                          std::min(now.files, least.files), std::min(now.descriptors, least.descriptors)};
+      if (lower != least) same = 0;
+      least = lower;
     }
-    return now;
+    return least;
   }
 
   // visit asks twice on one connection. Whoever was refused asks no more.
