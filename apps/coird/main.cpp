@@ -119,9 +119,9 @@ int serve(Options& options) noexcept {
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
     return failed("cannot catch", "signals", caught.error());
-  fit_descriptors(options);
   Budget budget;
   if (!plan_budget(options, budget)) return 2;
+  fit_descriptors(options);
   static_cast<void>(coir::account::process.charge(budget.process));
   // What the kernel does not tell is left out: then the ceiling alone holds.
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.reserve));
@@ -172,9 +172,9 @@ int main(int count, char** arguments) {
     case Options::Action::probe:
       return print_probe();
     case Options::Action::print_budget: {
-      fit_descriptors(options);
       Budget budget;
       if (!plan_budget(options, budget)) return 2;
+      fit_descriptors(options);
       print_budget(options, budget);
       return 0;
     }

@@ -3,6 +3,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/server.h>
+#include <coir/ledger.h>
+#include <coir/pressure.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <pthread.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <string_view>
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
@@ -213,6 +216,20 @@ TEST(HttpServer, writes_chunks_to_new_clients_and_until_the_end_to_old_ones) {
   });
 }
 
+TEST(HttpServer, a_piece_larger_than_any_buffer_is_one_chunk) {
+  for (char& c : large) c = 'x';
+  const auto handler = [](Exchange& exchange) {
+    exchange.start(200);
+    if (exchange.begin_chunked()) static_cast<void>(exchange.write({large, 100'000}));
+  };
+  with_server({.handler = handler}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("x\r\n0\r\n\r\n");
+    CHECK(visitor.has("\r\n\r\n186a0\r\nxxx"));
+    LONGS_EQUAL(100'000, visitor.heard().rfind('x') - visitor.heard().find("\nxxx"));
+  });
+}
+
 TEST(HttpServer, large_content_goes_out_whole_between_small) {
   for (std::size_t i = 0; i < sizeof large; ++i) large[i] = static_cast<char>('a' + i % 26);
   const auto handler = [](Exchange& exchange) {
@@ -306,6 +323,28 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
     seen = true;
     visitor.hear_until("second");
   });
+}
+
+TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
+  if (!coir::kFibers) return;  // there the one session stays
+  coir::Account& held = coir::account::http;
+  coir::Ledger::total().set_ceiling(64 << 20);
+  with_server({.handler = echo}, [&](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+    CHECK(held.used() >= Server::request_bytes());
+    // The session is still on its way out when its answer is here.
+    const Deadline patience = soon();
+    while (held.used() >= Server::request_bytes() / 2 && !patience.passed()) {
+      static_cast<void>(coir::Pressure::make_room(held, 1 << 30));
+      CHECK(pause_briefly());
+    }
+    CHECK(held.used() < Server::request_bytes() / 2);
+    visitor.have = 0;
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+  });
+  coir::Ledger::total().set_ceiling(SIZE_MAX);
 }
 
 TEST(HttpServer, options_that_cannot_work_are_refused) {

@@ -1,18 +1,14 @@
 #include <coir/memory_watch.h>
 #include <errno.h>
-#include <sys/socket.h>
 
 #include "../net/kernel.h"
 #include "engine.h"
+#include "no_room.h"
 
 namespace coir::http {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::string_view kNoRoom =
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
-    "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
 
 // Out of descriptors or memory: the connection stays in the backlog, and asking again at once would spin.
 bool kernel_is_short(Error error) noexcept {
@@ -68,7 +64,7 @@ void Engine::admit(TcpStream&& stream) noexcept {
   }
   if (connection == nullptr) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
-    return refuse(stream);
+    return refuse_for_want_of_room(stream);
   }
   // Closes the evicted connection's socket, if the record had one.
   connection->stream = std::move(stream);
@@ -105,15 +101,6 @@ Connection* Engine::evict_one() noexcept {
   }
   full_at_ns_.store(coarse_ns(), std::memory_order_relaxed);
   return nullptr;
-}
-
-// refuse answers 503 as well as it can be done without a session: the answer fits any socket buffer, and what has been
-// received is read so that closing does not take the answer back.
-void Engine::refuse(TcpStream& stream) noexcept {
-  if (auto sent = stream.write(kNoRoom, Deadline::now()); !sent) return;
-  stream.shutdown_write();
-  char dropped[512];
-  static_cast<void>(::recv(stream.fd(), dropped, sizeof dropped, MSG_DONTWAIT));
 }
 
 }  // namespace coir::http

@@ -1,3 +1,4 @@
+#include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
 
@@ -10,13 +11,15 @@ namespace coir::http {
 using namespace std::chrono_literals;
 
 std::size_t Engine::serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept {
-  static_cast<void>(wait_signal(signals));
+  // Where the kernel lacks what the wait takes it is tried again: that is no reason to stop.
+  while (!wait_signal(signals) && sleep(100ms)) {
+  }
   const Deadline deadline = Deadline::after(drain_timeout);
   begin_stop();
   while (!stopped()) {
     const Deadline next = std::min(deadline, Deadline::after(20ms));
     const auto signal = wait_signal(signals, next);
-    if (!signal && signal.error() == ErrorCode::timed_out && !deadline.passed()) continue;
+    if (!signal && !deadline.passed() && (signal.error() == ErrorCode::timed_out || sleep(20ms))) continue;
     const std::size_t cut_off = gauges().open;
     shutdown();
     return cut_off;

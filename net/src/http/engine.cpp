@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "no_room.h"
+
 namespace coir::http {
 namespace {
 
@@ -95,6 +97,11 @@ bool Engine::rest(Connection& connection) noexcept {
   if (slept.error() == ErrorCode::busy) {
     connection.stream.mark_readable();
     return false;
+  }
+  // The kernel lacks what it takes to wait. Who has had no answer yet gets one.
+  if (connection.requests == 0) {
+    counters.refused.fetch_add(1, std::memory_order_relaxed);
+    refuse_for_want_of_room(connection.stream);
   }
   close(connection);
   return true;

@@ -73,7 +73,6 @@ class Engine {
   void admit(TcpStream&& stream) noexcept;
   Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
-  static void refuse(TcpStream& stream) noexcept;
 
   // engine.cpp
   static void wake(Dormant& record) noexcept;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine.h"
+#include "no_room.h"
 
 namespace coir::http {
 
@@ -56,7 +57,7 @@ void Engine::expire_waiting(std::int64_t not_after_ns) noexcept {
       waiting_.remove(*connection);
     }
     counters.refused.fetch_add(1, std::memory_order_relaxed);
-    refuse(connection->stream);
+    refuse_for_want_of_room(connection->stream);
     close(*connection);
   }
 }

@@ -119,7 +119,7 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
     return append("\r\n");
   }
   iovec parts[] = {{out_, out_used_},
-                   {size_line, size.size()},
+                   {const_cast<char*>(size.data()), size.size()},
                    {const_cast<char*>(content.data()), content.size()},
                    {const_cast<char*>("\r\n"), 2}};
   return send(parts, false);

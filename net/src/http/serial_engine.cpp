@@ -9,6 +9,7 @@
 #include <new>
 
 #include "../net/kernel.h"
+#include "no_room.h"
 
 namespace coir::http {
 namespace {
@@ -88,12 +89,30 @@ std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
 
 // reserve_one sees to it that there is a record for one more connection, and memory on the ledger. Nobody is closed to
 // make room when nobody waits for it.
-bool Engine::reserve_one(const TcpListener& listener) noexcept {
+bool Engine::reserve_one(TcpListener& listener) noexcept {
   const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
   if (!full && account::connections.charge(connection_bytes())) return true;
   if (!kernel::has_connection(listener.fd())) return false;
-  return full ? make_room() && account::connections.charge(connection_bytes())
-              : Pressure::charge(account::connections, connection_bytes());
+  if (full ? make_room() && account::connections.charge(connection_bytes())
+           : Pressure::charge(account::connections, connection_bytes())) {
+    return true;
+  }
+  // Those that are ready may make room when they have been served.
+  if (ready_.front() == nullptr) refuse_one(listener);
+  return false;
+}
+
+// refuse_one tells the first in the backlog that there is no memory for it. Left there, it would be polled for ever.
+void Engine::refuse_one(TcpListener& listener) noexcept {
+  auto accepted = listener.accept(Deadline::now());
+  if (!accepted) {
+    pause_end_ = Deadline::after(50ms);
+    return;
+  }
+  counters.accepted.fetch_add(1);
+  counters.refused.fetch_add(1);
+  Pressure::took(PressureStep::refuse);
+  refuse_for_want_of_room(*accepted);
 }
 
 void Engine::accept_from(TcpListener& listener) noexcept {

@@ -73,7 +73,8 @@ class Engine {
   // serial_engine.cpp: connections come and go
   void accept_from(TcpListener& listener) noexcept;
   std::size_t connection_bytes() const noexcept;
-  bool reserve_one(const TcpListener& listener) noexcept;
+  bool reserve_one(TcpListener& listener) noexcept;
+  void refuse_one(TcpListener& listener) noexcept;
   bool make_room() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;

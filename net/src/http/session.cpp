@@ -3,6 +3,7 @@
 #include <coir/http/exchange.h>
 #include <string.h>
 
+#include "../net/kernel.h"
 #include "connection.h"
 #include "engine.h"
 
@@ -131,6 +132,8 @@ void Session::serve(Connection& first) noexcept {
       }
       if (!broken_) static_cast<void>(flush());
       if (after == After::linger && !broken_) linger();
+      // Content whose end is the connection's would be taken for whole.
+      if (broken_ && content_kind_ == Content::until_close) kernel::reset_on_close(connection->stream.fd());
       engine_.close(*connection);
       break;
     }

@@ -56,6 +56,11 @@ bool has_connection(int fd) noexcept {
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }
 
+void reset_on_close(int fd) noexcept {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 [[gnu::noinline]] int file_status(int file, struct stat& status) noexcept {
   return negative_errno(::fstat(file, &status));
 }

@@ -26,6 +26,8 @@ bool has_input(int fd) noexcept;
 bool has_connection(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
+// reset_on_close drops what is unsent at close, and the peer is told of an error instead of the end.
+void reset_on_close(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;

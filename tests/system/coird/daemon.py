@@ -37,16 +37,16 @@ def promise(text, needs_fibers=False, needs_serial=False):
     return mark
 
 
-def build(tree):
-    """Builds coird in one tree and returns its path."""
+def build(tree, target="coird", folder="apps/coird"):
+    """Builds coird, or a program made of it, in one tree and returns its path."""
     directory = os.path.join(ROOT, "build", tree)
     steps = [] if os.path.exists(os.path.join(directory, "build.ninja")) else [["cmake", "--preset", tree]]
-    steps.append(["cmake", "--build", directory, "--target", "coird"])
+    steps.append(["cmake", "--build", directory, "--target", target])
     for step in steps:
         done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(step)} failed:\n{done.stdout[-3000:]}")
-    return os.path.join(directory, "apps", "coird", "coird")
+    return os.path.join(directory, folder, target)
 
 
 def sanitized(program):
@@ -59,11 +59,14 @@ def fiberless(program):
     return "no-async" in program
 
 
-def main():
-    """Runs every promise on every tree (those of the command line, or the three of this machine's CPU)."""
+def main(**made):
+    """Runs every promise on every tree (those of the command line, or the three of this machine's CPU).
+
+    What is made in a tree is told by the arguments of build.
+    """
     failed = 0
     for tree in sys.argv[1:] or TREES:
-        program = tree if os.path.isfile(tree) else build(tree)
+        program = tree if os.path.isfile(tree) else build(tree, **made)
         for text, test, needs_fibers, needs_serial in _promises:
             if needs_fibers if fiberless(program) else needs_serial:
                 continue

@@ -1,0 +1,53 @@
+#pragma once
+
+namespace coir::test {
+
+// What can fail for want of memory or descriptors: a charge to the ledger, and calls to the kernel.
+enum class Call : unsigned {
+  charge,
+  accept4,
+  epoll_create1,
+  epoll_ctl,
+  eventfd,
+  fstat,
+  madvise,
+  mmap,
+  mprotect,
+  open,
+  openat,
+  openat2,
+  poll,
+  ppoll,
+  pread,
+  pthread_create,
+  recv,
+  send,
+  sendfile,
+  sendmsg,
+};
+inline constexpr unsigned kCalls = 20;
+
+// name_of is a call's name.
+const char* name_of(Call call) noexcept;
+
+// Fault says which call fails, and how: the nth of its kind from now on, or that one and all that follow.
+struct Fault {
+  Call call;
+  int error = 0;  // what errno says; a charge has none
+  unsigned nth = 1;
+  bool lasting = false;
+};
+
+// inject lets a call fail. It is for programs whose calls the linker leads here: see tests/unit/http_faults.cmake.
+void inject(const Fault& fault) noexcept;
+
+// withdraw ends it and returns how many calls have failed.
+unsigned withdraw() noexcept;
+
+// struck is how many calls have failed since inject, 0 after withdraw.
+unsigned struck() noexcept;
+
+// spare_this_thread keeps faults from the calls of the test itself.
+void spare_this_thread() noexcept;
+
+}  // namespace coir::test
