@@ -4,13 +4,14 @@
 #include <coir/memory_watch.h>
 #include <coir/program.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+
+#include "complaint.h"
 
 namespace {
 
@@ -32,15 +33,7 @@ std::size_t resident_now() noexcept {
   return pages != 0 ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : kGuess;
 }
 
-[[gnu::format(printf, 1, 2)]] bool does_not_fit(const char* format, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("coird: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputs(" (coird --print-budget tells what fits)\n", stderr);
-  va_end(arguments);
-  return false;
-}
+constexpr const char* kSeeBudget = "coird --print-budget tells what fits";
 
 }  // namespace
 
@@ -64,21 +57,21 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request;
   if (budget.room() < least) {
     if (options.memory <= takeable) {
-      return does_not_fit("--memory %zu: the daemon itself takes %zu bytes, and one request %zu", options.memory,
-                          budget.process, least);
+      return complain(kSeeBudget, "--memory %zu: the daemon itself takes %zu bytes, and one request %zu",
+                      options.memory, budget.process, least);
     }
-    return does_not_fit("the machine can spare %zu bytes and keeps %zu free: one request takes %zu", budget.spare,
-                        budget.reserve, budget.process + least);
+    return complain(kSeeBudget, "the machine can spare %zu bytes and keeps %zu free: one request takes %zu",
+                    budget.spare, budget.reserve, budget.process + least);
   }
   const std::size_t connections = budget.room() / budget.connection;
   const std::size_t requests = budget.room() / (budget.request + budget.connection);
   if (options.connections_given && server.max_connections > connections) {
-    return does_not_fit("--max-connections %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_connections,
-                        budget.connection, connections, budget.room());
+    return complain(kSeeBudget, "--max-connections %zu: each takes %zu bytes, %zu of them fit into %zu",
+                    server.max_connections, budget.connection, connections, budget.room());
   }
   if (options.active_given && server.max_active > requests) {
-    return does_not_fit("--max-active %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_active,
-                        budget.request + budget.connection, requests, budget.room());
+    return complain(kSeeBudget, "--max-active %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_active,
+                    budget.request + budget.connection, requests, budget.room());
   }
   if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
   if (!options.active_given) server.max_active = std::min(server.max_active, requests);

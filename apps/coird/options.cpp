@@ -4,7 +4,6 @@
 // "--root DIR",
 // "--", unambiguous abbreviations). Its own messages are off: each of ours is one line that names the option.
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +12,8 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+
+#include "complaint.h"
 
 namespace {
 
@@ -108,15 +109,7 @@ constexpr option kOptions[] = {
     {},
 };
 
-[[gnu::format(printf, 1, 2)]] bool wrong(const char* format, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("coird: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputs(" (coird --help lists the options)\n", stderr);
-  va_end(arguments);
-  return false;
-}
+constexpr const char* kSeeHelp = "coird --help lists the options";
 
 const char* name_of(int chosen) noexcept {
   for (const option& known : kOptions) {
@@ -157,10 +150,10 @@ std::optional<milliseconds> parse_time(std::string_view text) noexcept {
 
 bool add_listener(const char* text, Options& options) noexcept {
   if (options.listen_count == coir::http::Server::kMaxListeners) {
-    return wrong("--listen '%s': more than %zu addresses", text, coir::http::Server::kMaxListeners);
+    return complain(kSeeHelp, "--listen '%s': more than %zu addresses", text, coir::http::Server::kMaxListeners);
   }
   const auto address = coir::Address::parse(text);
-  if (!address) return wrong("--listen '%s': %s", text, address.error());
+  if (!address) return complain(kSeeHelp, "--listen '%s': %s", text, address.error());
   options.listen[options.listen_count++] = *address;
   return true;
 }
@@ -168,8 +161,8 @@ bool add_listener(const char* text, Options& options) noexcept {
 bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& into) noexcept {
   const auto value = parse_size(text);
   if (!value || *value < least || *value > most) {
-    return wrong("--%s '%s': not a number from %llu to %llu", name_of(chosen), text,
-                 static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    return complain(kSeeHelp, "--%s '%s': not a number from %llu to %llu", name_of(chosen), text,
+                    static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
   }
   into = *value;
   return true;
@@ -185,24 +178,25 @@ bool set_memory(const char* text, Options& options) noexcept {
     for (coir::Account* known : kAccounts) {
       if (size.substr(0, equals) == known->name()) account = known;
     }
-    if (account == nullptr) return wrong("--memory '%s': the accounts are connections, http, stacks and files", text);
+    if (account == nullptr)
+      return complain(kSeeHelp, "--memory '%s': the accounts are connections, http, stacks and files", text);
     size.remove_prefix(equals + 1);
   }
   const auto bytes = parse_size(size);
-  if (!bytes || *bytes == 0) return wrong("--memory '%s': not a size such as 512K or 8M", text);
+  if (!bytes || *bytes == 0) return complain(kSeeHelp, "--memory '%s': not a size such as 512K or 8M", text);
   if (account == nullptr) {
     options.memory = static_cast<std::size_t>(*bytes);
     return true;
   }
   if (options.account_count == Options::kMaxCeilings)
-    return wrong("--memory '%s': more than %zu", text, Options::kMaxCeilings);
+    return complain(kSeeHelp, "--memory '%s': more than %zu", text, Options::kMaxCeilings);
   options.accounts[options.account_count++] = {account, static_cast<std::size_t>(*bytes)};
   return true;
 }
 
 bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   const auto value = parse_time(text);
-  if (!value) return wrong("--%s '%s': not a time such as 500ms, 30s or 2m", name_of(chosen), text);
+  if (!value) return complain(kSeeHelp, "--%s '%s': not a time such as 500ms, 30s or 2m", name_of(chosen), text);
   into = *value;
   return true;
 }
@@ -243,7 +237,7 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       options.active_given = true;
       if (!set_size(chosen, text, 1, 100'000, value)) return false;
       if (!coir::kFibers && value > 1) {
-        return wrong("--max-active '%s': this build has no fibers and serves one request at a time", text);
+        return complain(kSeeHelp, "--max-active '%s': this build has no fibers and serves one request at a time", text);
       }
       server.max_active = static_cast<std::size_t>(value);
       return true;
@@ -291,17 +285,17 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
     const int chosen = getopt_long(count, arguments, ":l:r:hV", kOptions, nullptr);
     if (chosen == -1) break;
     if (chosen == ':') {
-      if (optopt > ' ' && optopt < 256) return wrong("--%s: a value is missing", name_of(optopt));
-      return wrong("%s: a value is missing", arguments[optind - 1]);
+      if (optopt > ' ' && optopt < 256) return complain(kSeeHelp, "--%s: a value is missing", name_of(optopt));
+      return complain(kSeeHelp, "%s: a value is missing", arguments[optind - 1]);
     }
     if (chosen == '?') {
       if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0)
-        return wrong("-%c: no such option", optopt);
-      return wrong("%s: no such option, or it takes no value", arguments[optind - 1]);
+        return complain(kSeeHelp, "-%c: no such option", optopt);
+      return complain(kSeeHelp, "%s: no such option, or it takes no value", arguments[optind - 1]);
     }
     if (!apply(chosen, optarg, options)) return false;
   }
-  if (optind < count) return wrong("'%s': an option is expected here", arguments[optind]);
+  if (optind < count) return complain(kSeeHelp, "'%s': an option is expected here", arguments[optind]);
   if (options.listen_count == 0 && !add_listener("*:8080", options)) return false;
   return true;
 }

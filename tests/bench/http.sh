@@ -25,11 +25,6 @@ declare -A pids ports
 strip -g -o "$scratch/coird" "$coird" || die "not a program: $coird"
 coird=$scratch/coird
 
-# prefix NAME is what stands before a server's figures: nothing before ours.
-prefix() {
-  [ "$1" = coird ] || echo "$1."
-}
-
 # measure_idle NAME starts a server and has it hold 1,000 and then 5,000 connections, each of which has made one request. A
 # hundred have been busy at once before: what a server keeps for requests in progress is no cost of idle connections.
 measure_idle() {
@@ -50,29 +45,6 @@ measure_idle() {
       "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held=$held 'BEGIN { printf "%.1f", grown / held }')" bytes
   done
   client_end
-}
-
-# measure_rate NAME CONNECTIONS is one run of wrk: rate, latency, and what a request cost the server in processor time.
-measure_rate() {
-  local name=$1 held=$2 out=$scratch/wrk before after
-  before=$(cpu_ns "${pids[$name]}")
-  timeout $((seconds + 20)) taskset -c $client_cpu wrk -t1 -c"$held" -d"${seconds}s" --latency \
-    "http://127.0.0.1:${ports[$name]}$target" >"$out" || die "wrk fails against $name: $(tail -n 1 "$out")"
-  after=$(cpu_ns "${pids[$name]}")
-  if grep -q '^ *Non-2xx\|Socket errors' "$out"; then
-    say "$name at $held connections: $(grep '^ *Non-2xx\|Socket errors' "$out")"
-  fi
-  # wrk writes a time with its unit: us, ms or s.
-  awk -v name="$(prefix "$name")" -v held="$held" -v ns=$((after - before)) '
-    $1 == "99%" { t = $2 + 0; if ($2 ~ /us$/) t /= 1000; else if ($2 !~ /ms$/) t *= 1000; p99 = t }
-    $2 == "requests" && $3 == "in" { requests = $1 }
-    $1 == "Requests/sec:" { rate = $2 }
-    END {
-      if (requests == 0) exit 1
-      printf "%srps_%d: %.0f /s\n", name, held, rate
-      printf "%sp99_ms_%d: %.3f ms\n", name, held, p99
-      printf "%scpu_us_per_request_%d: %.3f us\n", name, held, ns / 1000 / requests
-    }' "$out" >>"$samples" || die "$name answered nothing to wrk"
 }
 
 # measure_calls NAME counts every system call that the server makes while 64 connections keep it busy.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by http.sh: starting, asking about and ending the servers that are compared.
+# Sourced by http.sh and ledger.sh: starting, asking about and ending the servers that are compared.
 
 server_cpu=0 client_cpu=1
 [ "$(nproc)" -gt 1 ] || client_cpu=0
@@ -51,9 +51,13 @@ free_port() {
 
 # command_of NAME PORT FOLDER leaves the server's command line in the array `command`, its configuration in FOLDER.
 command_of() {
-  local name=$1 port=$2 folder=$3
+  local name=$1 port=$2 folder=$3 program
   case $name in
-    coird) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www" --max-connections $connections --idle-timeout 600s) ;;
+    coird | unledgered)
+      program=$coird
+      [ "$name" = coird ] || program=$unledgered
+      command=("$program" --listen "127.0.0.1:$port" --root "$scratch/www" --max-connections $connections --idle-timeout 600s)
+      ;;
     floor) command=("$programs/epoll_floor" "$port" "$answer_bytes") ;;
     nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
     lighttpd) command=("$(command -v lighttpd || echo /usr/sbin/lighttpd)" -D -f "$folder/lighttpd.conf") ;;
@@ -114,4 +118,34 @@ client_end() {
   local input=${CLIENT[1]:-} child=${CLIENT_PID:-}
   [ -z "$input" ] || eval "exec $input>&-"
   [ -z "$child" ] || wait "$child" 2>/dev/null || true
+}
+
+# prefix NAME is what stands before a server's figures: nothing before ours.
+prefix() {
+  [ "$1" = coird ] || echo "$1."
+}
+
+# measure_rate NAME CONNECTIONS [LABEL WRK_OPTION ...] is one run of wrk for `seconds`: rate, latency, and what a request
+# cost the server in processor time. The figures end with LABEL, or else with the number of connections.
+measure_rate() {
+  local name=$1 held=$2 label=${3:-$2} out=$scratch/wrk before after
+  shift $(($# < 3 ? $# : 3))
+  before=$(cpu_ns "${pids[$name]}")
+  timeout $((seconds + 20)) taskset -c $client_cpu wrk -t1 -c"$held" -d"${seconds}s" --latency "$@" \
+    "http://127.0.0.1:${ports[$name]}$target" >"$out" || die "wrk fails against $name: $(tail -n 1 "$out")"
+  after=$(cpu_ns "${pids[$name]}")
+  if grep -q '^ *Non-2xx\|Socket errors' "$out"; then
+    say "$name at $held connections: $(grep '^ *Non-2xx\|Socket errors' "$out")"
+  fi
+  # wrk writes a time with its unit: us, ms or s.
+  awk -v name="$(prefix "$name")" -v held="$label" -v ns=$((after - before)) '
+    $1 == "99%" { t = $2 + 0; if ($2 ~ /us$/) t /= 1000; else if ($2 !~ /ms$/) t *= 1000; p99 = t }
+    $2 == "requests" && $3 == "in" { requests = $1 }
+    $1 == "Requests/sec:" { rate = $2 }
+    END {
+      if (requests == 0) exit 1
+      printf "%srps_%s: %.0f /s\n", name, held, rate
+      printf "%sp99_ms_%s: %.3f ms\n", name, held, p99
+      printf "%scpu_us_per_request_%s: %.3f us\n", name, held, ns / 1000 / requests
+    }' "$out" >>"$samples" || die "$name answered nothing to wrk"
 }

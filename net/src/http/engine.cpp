@@ -175,9 +175,8 @@ void Engine::end_slow_readers() noexcept {
 
 bool Engine::has_session() const noexcept {
   if (free_sessions_ != nullptr) return true;
-  if (given_sessions_ == nullptr && sessions_used_ == options.max_active) return false;
-  const std::size_t cost = given_sessions_ != nullptr ? Session::kBufferBytes : sizeof(Session);
-  return account::http.fits(cost) && Ledger::total().fits(cost);
+  if (given_count_ == 0 && sessions_used_ == options.max_active) return false;
+  return account::http.fits(sizeof(Session)) && Ledger::total().fits(sizeof(Session));
 }
 
 // want_standby tells whether one is missing; the caller then spawns it.
@@ -192,14 +191,9 @@ Session* Engine::take_session() noexcept {
   if (session != nullptr) {
     free_sessions_ = session->next_free;
     spare_count_ = std::min(spare_count_, --free_count_);
-  } else if (given_sessions_ != nullptr) {
-    if (account::http.charge(Session::kBufferBytes)) {
-      session = given_sessions_;
-      given_sessions_ = session->next_free;
-      --given_count_;
-    }
-  } else if (sessions_used_ < options.max_active && account::http.charge(sizeof(Session))) {
-    session = new (sessions_ + sessions_used_++) Session(*this);
+  } else if ((given_count_ > 0 || sessions_used_ < options.max_active) && account::http.charge(sizeof(Session))) {
+    const std::size_t number = given_count_ > 0 ? given_sessions_[--given_count_] : sessions_used_++;
+    session = new (sessions_ + number) Session(*this);
   }
   if (session != nullptr) ++active_;
   return session;
@@ -245,14 +239,16 @@ ServerGauges Engine::gauges() noexcept {
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t connections_at = rounded(sizeof(Engine), kLine);
-  // On a page of its own, as its buffers and the records' pages are given back.
+  // On a page of their own, for whole pages of sessions and of records are given back.
   const std::size_t sessions_at =
       rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
-  const std::size_t bytes = rounded(sessions_at + options.max_active * sizeof(Session), port::kPageBytes);
+  const std::size_t numbers_at = sessions_at + options.max_active * sizeof(Session);
+  const std::size_t bytes = rounded(numbers_at + options.max_active * sizeof(std::uint32_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) Engine(options, reinterpret_cast<Connection*>(memory + connections_at),
-                                           reinterpret_cast<Session*>(memory + sessions_at), bytes);
+                                           reinterpret_cast<Session*>(memory + sessions_at),
+                                           reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
   Pressure::add(engine->spare_sessions_);
   Pressure::add(engine->idle_connections_);
   return engine;
@@ -264,7 +260,7 @@ void Engine::destroy(Engine* engine) noexcept {
   Pressure::remove(engine->idle_connections_);
   // Whoever was cut off has given nothing back.
   account::connections.refund(engine->open_ * engine->connection_bytes());
-  account::http.refund(engine->sessions_used_ * sizeof(Session) - engine->given_count_ * Session::kBufferBytes);
+  account::http.refund((engine->sessions_used_ - engine->given_count_) * sizeof(Session));
   for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
   std::destroy_at(engine);
   port::release(engine, bytes);

@@ -55,8 +55,13 @@ class Engine {
   ServerCounters counters;
 
  private:
-  Engine(const ServerOptions& given, Connection* connections, Session* sessions, std::size_t mapped) noexcept
-      : options(given), mapped_bytes_(mapped), connections_(connections), sessions_(sessions) {}
+  Engine(const ServerOptions& given, Connection* connections, Session* sessions, std::uint32_t* given_sessions,
+         std::size_t mapped) noexcept
+      : options(given),
+        mapped_bytes_(mapped),
+        connections_(connections),
+        sessions_(sessions),
+        given_sessions_(given_sessions) {}
 
   // memory.cpp
   std::size_t connection_bytes() const noexcept;
@@ -98,15 +103,15 @@ class Engine {
   std::size_t mapped_bytes_;
   Connection* const connections_;
   Session* const sessions_;
+  std::uint32_t* const given_sessions_;  // the numbers of those whose memory was given back, last one last
 
   Spinlock lock_;  // guards what follows up to listeners_
   ConnectionList idle_;
   ConnectionList waiting_;
   ConnectionList reading_;
   Connection* free_connections_ = nullptr;
-  Session* free_sessions_ = nullptr;   // charged, buffers and all
-  Session* given_sessions_ = nullptr;  // whose buffers were given back
-  std::size_t connections_used_ = 0;   // records that were ever in use: the rest of the array is untouched
+  Session* free_sessions_ = nullptr;
+  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
   std::size_t sessions_used_ = 0;
   std::size_t given_count_ = 0;
   std::size_t free_count_ = 0;   // of free_sessions_

@@ -51,7 +51,7 @@ std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
   return freed;
 }
 
-// give_sessions gives back the buffers of sessions that serve nobody.
+// give_sessions gives back sessions that serve nobody.
 std::size_t Engine::give_sessions(std::size_t most) noexcept {
   std::size_t freed = 0;
   for (; most > 0; --most) {
@@ -63,17 +63,17 @@ std::size_t Engine::give_sessions(std::size_t most) noexcept {
       free_sessions_ = session->next_free;
       spare_count_ = std::min(spare_count_, --free_count_);
     }
-    const bool given = port::give_back(session->buffers(), Session::kBufferBytes);
-    if (given) {
-      account::http.refund(Session::kBufferBytes);
-      freed += Session::kBufferBytes;
-    }
+    const bool given = port::give_back(session, sizeof(Session));
     Locked locked(lock_);
-    Session*& list = given ? given_sessions_ : free_sessions_;
-    session->next_free = list;
-    list = session;
-    ++(given ? given_count_ : free_count_);
-    if (!given) break;
+    if (!given) {
+      session->next_free = free_sessions_;
+      free_sessions_ = session;
+      ++free_count_;
+      break;
+    }
+    given_sessions_[given_count_++] = static_cast<std::uint32_t>(session - sessions_);
+    account::http.refund(sizeof(Session));
+    freed += sizeof(Session);
   }
   return freed;
 }
@@ -122,7 +122,7 @@ void Engine::watch_memory() noexcept {
   {
     Locked locked(lock_);
     starved = waiting_.front() != nullptr && !has_session() && free_sessions_ == nullptr &&
-              (given_sessions_ != nullptr || sessions_used_ < options.max_active);
+              (given_count_ > 0 || sessions_used_ < options.max_active);
   }
   if (starved && !Pressure::make_room(account::http, sizeof(Session))) {
     Pressure::took(PressureStep::refuse);

@@ -21,6 +21,9 @@ namespace coir::http {
 class Engine;
 struct Connection;
 
+// Where there is more than one session, each fills whole pages: those of one that serves nobody can go.
+inline constexpr std::size_t kSessionAlignment = kFibers ? port::kPageBytes : alignof(std::max_align_t);
+
 // Session is the memory with which a fiber serves a connection while there is something to serve: buffers, the parsed
 // request, the state of its content and of the response. Sessions are pooled; one serves many connections in turn.
 //
@@ -28,7 +31,7 @@ struct Connection;
 //        |  done   |     head     |     content     |  next requests   |     free
 //        +---------+--------------+-----------------+------------------+
 //        0       begin_       head_end_         body_at_ moves        end_                kInputBytes
-struct Session {
+struct alignas(kSessionAlignment) Session {
  public:
   static constexpr std::size_t kHeaders = 64;
   static constexpr std::size_t kScratchBytes = 4608;
@@ -46,12 +49,6 @@ struct Session {
   void serve(Connection& connection) noexcept;
 
   Session* next_free = nullptr;
-
-  // The buffers fill whole pages behind the rest, where there is more than one session: those of one that serves nobody
-  // can go.
-  static constexpr std::size_t kBufferBytes =
-      (kScratchBytes + kOutputBytes + kInputBytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
-  char* buffers() noexcept { return scratch_; }
 
  private:
   friend class Exchange;
@@ -139,7 +136,7 @@ struct Session {
 
   Request request_;
   Header headers_[kHeaders];
-  alignas(kFibers ? port::kPageBytes : alignof(std::max_align_t)) char scratch_[kScratchBytes];
+  char scratch_[kScratchBytes];
   char out_[kOutputBytes];
   char in_[kInputBytes];
 };
