@@ -78,11 +78,17 @@ def round_of(daemon, seen):
     assert len(daemon.get("/big").body) == 3_000_000
 
 
+def answers_503(daemon, clients):
+    clients.append(daemon.connect())
+    return ask(clients[-1], "GET", "/small.txt").status == 503
+
+
 program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
 files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
 seen = set()
 with Site(**files) as site:
-    with Daemon(program, "--access-log", "--max-connections", "40", files=site.path, wrapper=wrapper) as daemon:
+    options = ["--access-log", "--max-connections", "40", "--evict-after", "0"]
+    with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
         for _ in range(rounds):
             round_of(daemon, seen)
         # More clients than there is room for: idle ones are closed for them.
@@ -90,6 +96,16 @@ with Site(**files) as site:
         for _ in range(120):
             clients.append(daemon.connect())
             assert ask(clients[-1], "GET", "/small.txt").status == 200
+    # Memory is short: newcomers are refused, or what is idle goes.
+    with Daemon(program, "--memory", "1M", "--evict-after", "60s", files=site.path, wrapper=wrapper) as daemon:
+        clients = []
+        until(lambda: answers_503(daemon, clients), "a refusal for want of memory")
+    options = ["--memory", "connections=100K", "--evict-after", "0"]
+    with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
+        clients = []
+        for _ in range(60):
+            assert not answers_503(daemon, clients)
+        assert clients[0].ended()
     # Idle and slow clients meet the reaper. The times leave a client room to send on a busy machine.
     options = ["--idle-timeout", "2s", "--header-timeout", "1s"]
     with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
