@@ -97,7 +97,8 @@ with Site(**files) as site:
             clients.append(daemon.connect())
             assert ask(clients[-1], "GET", "/small.txt").status == 200
     # Memory is short: newcomers are refused, or what is idle goes.
-    with Daemon(program, "--memory", "1M", "--evict-after", "60s", files=site.path, wrapper=wrapper) as daemon:
+    options = ["--memory", "connections=100K", "--evict-after", "60s"]
+    with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
         clients = []
         until(lambda: answers_503(daemon, clients), "a refusal for want of memory")
     options = ["--memory", "connections=100K", "--evict-after", "0"]
