@@ -35,7 +35,7 @@ std::size_t bytes_of(std::string_view all, std::string_view name) noexcept {
 }
 
 std::size_t read_spare(int fd) noexcept {
-  char text[1024];
+  char text[512];  // the lines that count are the first twelve
   const ssize_t got = ::pread(fd, text, sizeof text, 0);
   const std::string_view all(text, got > 0 ? static_cast<std::size_t>(got) : 0);
   const std::size_t available = bytes_of(all, kAvailable);
