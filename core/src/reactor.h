@@ -71,6 +71,7 @@ class Reactor {
     Atomic<std::uint32_t> tag;         // counts the descriptors that had this number; stale events carry an old one
     Atomic<std::uint32_t> registered;  // kNo, kYes or kClosing
   };
+  static_assert(sizeof(Entry) == kDescriptorBytes);
 
   Entry* entry(int fd) noexcept;
   std::expected<void, Error> enroll(int fd, Entry& entry) noexcept;

@@ -3,6 +3,7 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
+#include <coir/wait.h>
 #include <errno.h>
 
 #include <memory>
@@ -184,6 +185,7 @@ Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(Engine));
   const std::size_t connections_at = session_at + rounded(sizeof(Session));
   const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection));
+  static_assert(sizeof(pollfd) == kDescriptorBytes);
   const std::size_t entries = kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
   if (memory == nullptr) return nullptr;

@@ -1,5 +1,6 @@
 #include <coir/http/server.h>
 #include <coir/program.h>
+#include <coir/wait.h>
 
 #include "engine.h"
 
@@ -19,7 +20,7 @@ std::expected<Server, Error> Server::create(const ServerOptions& options) noexce
 }
 
 std::size_t Server::connection_bytes(const ServerOptions& options) noexcept {
-  return sizeof(Connection) + options.kernel_bytes_per_connection;
+  return sizeof(Connection) + kDescriptorBytes + options.kernel_bytes_per_connection;
 }
 
 std::size_t Server::request_bytes() noexcept {
