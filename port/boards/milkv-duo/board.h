@@ -25,7 +25,7 @@ inline constexpr std::size_t kGuardVmaPercent = 25;
 
 // What the daemon leaves free: with less the kernel kills, for part of what it counts as free is kept for interrupts
 // and for pages that lie together. The ledger is met long before so many connections.
-inline constexpr std::size_t kKeepFreeBytes = std::size_t{4608} << 10;
+inline constexpr std::size_t kKeepFreeBytes = std::size_t{4480} << 10;
 inline constexpr std::uint32_t kMaxConnections = 8192;
 
 // Connections that wait to be accepted cost as much as others and are on no ledger: a flood of 20,000 clients killed the
