@@ -14,7 +14,26 @@ namespace coir {
 class Worker;
 
 // WaitKind says what a parked fiber waits for; reports print it.
-enum class WaitKind : std::uint8_t { nothing, readable, writable, sleep, join, signal };
+enum class WaitKind : std::uint8_t {
+  nothing,
+  readable,
+  writable,
+  sleep,
+  join,
+  signal,
+  // What plain threads can bring about, too; `mutex` is the first of them.
+  mutex,
+  condition,
+  semaphore,
+  event,
+  wait_group,
+  once,
+  shared_lock,
+  exclusive_lock,
+  receive,
+  send,
+  select,
+};
 
 // FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked
 // fiber holds one resident page:
@@ -49,6 +68,7 @@ struct alignas(64) FiberControl : Waiter {
   void (*drop)(void* storage);  // destroys the result; null when there is nothing to destroy
   void* storage;                // closure and result, built in place
   std::uint64_t parent_id;
+  std::uint32_t mutexes_held;  // the fiber's own count
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
   SanitizerContext sanitizer;

@@ -43,6 +43,8 @@ bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
 // kDone is set from the far side of the switch, when nobody stands on the stack any more. Who meets kLocked waits for
 // it.
 [[noreturn]] void end_fiber(FiberControl* self) noexcept {
+  if (self->mutexes_held != 0) [[unlikely]]
+    report_held_mutexes(*self);
   std::uint32_t join = self->join.load(std::memory_order_acquire);
   for (;;) {
     if (join == FiberControl::kDetached) {
@@ -101,6 +103,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->run = run;
   control->drop = drop;
   control->parent_id = identity.parent_id;
+  control->mutexes_held = 0;
   control->name.store(options.name, std::memory_order_relaxed);
   control->where.store(where, std::memory_order_relaxed);
   const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;

@@ -91,6 +91,7 @@ class Scheduler {
   void wake_all() noexcept;
   bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
+  bool waits_for_threads() const noexcept;
   static void* thread_main(void* worker) noexcept;
 
   std::atomic<std::uint64_t> idle_{0};
@@ -100,6 +101,7 @@ class Scheduler {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
+  Atomic<bool> hopeful_{false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
@@ -113,6 +115,9 @@ class Scheduler {
 
 // report_deadlock lists what is parked, on standard error.
 void report_deadlock(const Scheduler& scheduler) noexcept;
+
+// report_held_mutexes names a fiber that ends with mutexes locked, on standard error.
+void report_held_mutexes(const FiberControl& fiber) noexcept;
 
 // install_overflow_report catches faults in guard pages from now on; each thread that runs fibers needs a signal stack.
 void install_overflow_report() noexcept;

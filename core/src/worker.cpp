@@ -250,6 +250,7 @@ void Worker::idle() noexcept {
       timeout = due - monotonic_ns();
       if (timeout < 0) timeout = 0;
     }
+    if (scheduler.hopeful_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) timeout = kHopeNs;
     if (polling) {
       // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
       if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&

@@ -72,6 +72,7 @@ class Worker {
   static constexpr int kSearchRounds =
       20;  // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
+  static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
   FiberControl* pick() noexcept;
   FiberControl* find_work() noexcept;
