@@ -280,13 +280,13 @@ std::int64_t Scheduler::waits_outside() const noexcept {
   return sum;
 }
 
-// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers.
+// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
+// to: one that it has made runnable keeps what it waits for until it runs.
 bool Scheduler::waits_for_threads() const noexcept {
   if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
-    found = found || (fiber.state.load(std::memory_order_relaxed) == FiberControl::State::parked &&
-                      fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex);
+    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
   });
   return found;
 }

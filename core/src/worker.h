@@ -56,6 +56,7 @@ class Worker {
   std::uint32_t index() const noexcept { return index_; }
 
   std::uint64_t next_id() noexcept;
+  std::uint32_t random() noexcept;  // the seed's, in a seeded run
 
   // Counters have one writer, this worker; their sum over all workers means something.
   struct Counters {
@@ -86,7 +87,6 @@ class Worker {
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
-  std::uint32_t random() noexcept;
 
   // What every switch touches comes first.
   FiberControl* current_ = nullptr;

@@ -23,6 +23,7 @@
 namespace coir {
 
 struct FiberControl;
+class Case;
 
 // SpawnOptions: `name` outlives the fiber (a literal, as a rule). `stack` is in bytes, rounded up to 8, 16, 32 or 64
 // KiB; 0 is the default of the run.
@@ -49,6 +50,8 @@ class FiberRef {
   friend bool operator==(const FiberRef& a, const FiberRef& b) noexcept { return a.id_ == b.id_; }
 
  protected:
+  friend class Case;  // waits for the end of a fiber
+
   FiberControl* control_ = nullptr;
   std::uint64_t id_ = 0;
 };

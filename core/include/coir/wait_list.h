@@ -18,7 +18,9 @@ struct WaitNode {
   WaitRound* round = nullptr;  // the wait that it belongs to
   void* slot = nullptr;        // what is waited for: the value to move from or to, or how much of something
   bool queued = false;
-  bool parked = false;  // how the claim found the waiter
+  bool parked = false;    // how the claim found the waiter
+  bool closed = false;    // it was taken out because nothing comes any more
+  bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
 };
 
 // WaitList is the line of those who wait for one thing, the oldest first. What fibers and threads wait on embeds one
