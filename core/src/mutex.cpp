@@ -122,4 +122,13 @@ std::expected<void, Error> Mutex::lock_shielded() noexcept {
   return {};
 }
 
+// guard_shielded may fail only where nothing can be waited for, on a worker's own stack.
+Mutex::Guard Mutex::guard_shielded() noexcept {
+  if (!lock_shielded()) {
+    fputs("coir: a worker's own stack met a mutex that is locked\n", stderr);
+    abort();
+  }
+  return Guard(*this);
+}
+
 }  // namespace coir

@@ -107,6 +107,25 @@ class ChannelCore {
   Account* account_;
 };
 
+// Space is room for a value that its user constructs and destroys.
+template <class T>
+union Space {
+  T value;
+  Space() noexcept {}
+  ~Space() {}
+};
+
+template <class T>
+std::expected<T, Error> receive_from(ChannelCore& channel, Deadline deadline) noexcept {
+  Space<T> space;
+  if (auto received = channel.receive(std::addressof(space.value), deadline); !received) {
+    return std::unexpected(received.error());
+  }
+  std::expected<T, Error> value(std::move(space.value));
+  std::destroy_at(std::addressof(space.value));
+  return value;
+}
+
 }  // namespace detail
 
 // Channel carries values from fibers and threads to fibers and threads, in the order in which they were sent; each is
@@ -148,13 +167,7 @@ class Channel {
   // receive waits for a value and returns it. What was sent before a close is still received. Fiber or thread.
   // Errors: timed_out, cancelled, closed (and drained), unsupported.
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
-    Space space;
-    if (auto received = core_.receive(std::addressof(space.value), deadline); !received) {
-      return std::unexpected(received.error());
-    }
-    std::expected<T, Error> value(std::move(space.value));
-    std::destroy_at(std::addressof(space.value));
-    return value;
+    return detail::receive_from<T>(core_, deadline);
   }
 
   // close ends sending: whoever waits to send, or will, gets `closed`; receivers get it once they have drained the
@@ -167,12 +180,6 @@ class Channel {
 
  private:
   friend class Case;
-
-  union Space {
-    T value;
-    Space() noexcept {}
-    ~Space() {}
-  };
 
   detail::ChannelCore core_;
 };

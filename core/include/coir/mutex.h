@@ -17,6 +17,11 @@
 
 namespace coir {
 
+namespace detail {
+class BroadcastCore;
+class SubscriberCore;
+}  // namespace detail
+
 // Mutex is held by one fiber or thread at a time. A fiber may park while it holds one; whoever waits parks as well, and
 // no worker is blocked. It is handed over in the order in which they came, so that none starves.
 //
@@ -56,13 +61,18 @@ class Mutex {
 
  private:
   friend class Condition;
+  friend class detail::BroadcastCore;
+  friend class detail::SubscriberCore;
 
   using Word = std::uintptr_t;
   static constexpr Word kFree = 0, kContended = 1, kThread = 2;
 
   std::expected<void, Error> lock_contended(Word self, Deadline deadline, bool shielded) noexcept;
   void unlock_contended() noexcept;
+
+  // What cancellation does not reach, for those who must have it.
   std::expected<void, Error> lock_shielded() noexcept;
+  Guard guard_shielded() noexcept;
   void pass_on() noexcept;
 
   // Who holds it: a fiber's control block or kThread, or kFree; with kContended while somebody waits. With that bit it

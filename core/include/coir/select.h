@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 
+#include <coir/broadcast.h>
 #include <coir/channel.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
@@ -30,6 +31,11 @@ class Case : detail::WaitNode {
   template <class T>
   static Case receive(Channel<T>& channel, T& into) noexcept {
     return Case(Kind::receive, &channel.core_, std::addressof(into));
+  }
+
+  template <class T>
+  static Case receive(Subscription<T>& subscription, T& into) noexcept {
+    return Case(Kind::receive, &subscription.channel_, std::addressof(into));
   }
 
   // send moves `value` into `channel` if this is the case that comes about, and else leaves it alone. Ready when there
