@@ -46,13 +46,13 @@ bool Mutex::try_lock() noexcept {
 void Mutex::unlock() noexcept {
   FiberControl* const fiber = running_fiber();
   const Word self = word_of(fiber, kThread);
-  if ((word_.load(std::memory_order_relaxed) & ~kContended) != self) [[unlikely]]
-    stop_for_wrong_owner();
   if (fiber != nullptr) --fiber->mutexes_held;
   Word seen = self;
   // release pairs with the acquire in lock.
-  if (!word_.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) [[unlikely]]
-    unlock_contended();
+  if (word_.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) [[likely]]
+    return;
+  if (seen != (self | kContended)) stop_for_wrong_owner();
+  unlock_contended();
 }
 
 std::expected<void, Error> Mutex::lock_contended(Word self, Deadline deadline, bool shielded) noexcept {

@@ -30,7 +30,7 @@ bool cannot_see_threads() noexcept {
   return kThreadSanitized || stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
 }
 
-Mixed::Mixed(const char* what) noexcept : what_(what) {
+Mixed::Mixed(const char* what, int slowness) noexcept : what_(what), slowness_(slowness) {
   const char* const given = getenv("COIR_STRESS_SEED");
   seed_ = given != nullptr ? strtoull(given, nullptr, 10) : 20'260'101;
 }
@@ -49,19 +49,20 @@ void Mixed::run_once(const RunOptions& options, Erased step, void* argument) {
            options.seed != 0 ? ", seeded" : "");
   Watchdog watchdog(100, label);
   const int before = wrong_;
+  const int steps = kSteps / slowness_;
   std::unique_ptr<Thread> threads[kThreads + 1];
   const auto ended = run_until_idle(options, [&] {
     Fiber fibers[kFibers];
     for (unsigned i = 0; i < kThreads; ++i) {
-      threads[i] = std::make_unique<Thread>([this, i, step, argument] {
+      threads[i] = std::make_unique<Thread>([this, i, steps, step, argument] {
         Random random{seed_ + (100 + i) * kSpread};
-        for (int n = 0; n < kSteps; ++n) step(argument, random);
+        for (int n = 0; n < steps; ++n) step(argument, random);
       });
     }
     for (unsigned i = 0; i < kFibers; ++i) {
-      fibers[i] = spawn([this, i, step, argument] {
+      fibers[i] = spawn([this, i, steps, step, argument] {
         Random random{seed_ + i * kSpread};
-        for (int n = 0; n < kSteps && !cancelled(); ++n) step(argument, random);
+        for (int n = 0; n < steps && !cancelled(); ++n) step(argument, random);
       });
     }
     Random random{seed_ + 50 * kSpread};

@@ -40,7 +40,8 @@ struct Random {
 //   mixed.check();
 class Mixed {
  public:
-  explicit Mixed(const char* what) noexcept;
+  // Steps are fewer by `slowness`, for those that take long.
+  explicit Mixed(const char* what, int slowness = 1) noexcept;
 
   // expect may be called from anywhere.
   void expect(bool right) noexcept { wrong_ += !right; }
@@ -63,6 +64,7 @@ class Mixed {
   void run_once(const RunOptions& options, Erased step, void* argument);
 
   const char* what_;
+  int slowness_;
   std::uint64_t seed_;
   std::atomic<int> wrong_{0};
 };

@@ -157,7 +157,7 @@ TEST(Broadcast, a_subscriber_whose_account_has_no_room_misses_the_message) {
 }
 
 TEST(Broadcast, stress) {
-  Mixed mixed("broadcast");
+  Mixed mixed("broadcast", 8);
   Broadcast<Story> news;
   mixed.run([&](Random& random) {
     if (random.below(2) == 0) {
