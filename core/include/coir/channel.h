@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/channel.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <cstddef>
 #include <cstdint>
@@ -185,3 +185,5 @@ class Channel {
 };
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/condition.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <expected>
 #include <utility>
@@ -58,3 +58,5 @@ class Condition {
 };
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

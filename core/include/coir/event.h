@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/event.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <expected>
 
@@ -50,3 +50,5 @@ class Event {
 };
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/mutex.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -42,8 +42,8 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   // lock waits until the mutex is free and takes it. One that is free is had at once, by a cancelled fiber too.
-  // Fiber or thread. Errors: timed_out, cancelled, deadlock (the calling fiber holds it already), unsupported (see
-  // coir/README).
+  // Fiber or thread. Errors: timed_out, cancelled, deadlock (the calling fiber holds it already), unsupported
+  // (core/README.md tells where).
   [[nodiscard]] std::expected<void, Error> lock(Deadline deadline = Deadline::never()) noexcept;
 
   // try_lock takes it if it is free.
@@ -110,3 +110,5 @@ inline std::expected<Mutex::Guard, Error> Mutex::guard(Deadline deadline) noexce
 }
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/once.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -39,7 +39,7 @@ class Once {
     auto first = begin(deadline);
     if (!first) return std::unexpected(first.error());
     if (!*first) return {};
-    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&> >) {
       body();
       end(true);
       return {};
@@ -66,3 +66,5 @@ class Once {
 };
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/rw_lock.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -112,3 +112,5 @@ inline std::expected<RwLock::Exclusive, Error> RwLock::write(Deadline deadline) 
 }
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/select.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <chrono>
 #include <cstddef>
@@ -118,3 +118,5 @@ template <std::size_t N>
 }
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC

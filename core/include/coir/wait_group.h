@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/wait_group.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -51,3 +51,5 @@ class WaitGroup {
 };
 
 }  // namespace coir
+
+#endif  // COIR_NO_ASYNC
