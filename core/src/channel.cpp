@@ -21,7 +21,7 @@ constexpr std::size_t kSegmentBytes = 496;
 
 }  // namespace
 
-// send and receive have everything inline that they need up to the switch; see Worker::switch_from.
+// send and receive have everything inline that they need up to the switch.
 std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noexcept {
   lock_.lock();
   switch (try_send(value)) {
@@ -34,16 +34,20 @@ std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noe
     case Step::full_or_empty:
       break;
   }
+  if (deadline.ns() <= 0) {
+    lock_.unlock();
+    return std::unexpected(Error{ErrorCode::timed_out});
+  }
   WaitNode node;
   node.slot = value;
-  auto waited = wait_in(lock_, senders_, node, {.kind = WaitKind::send}, deadline);
+  auto waited = wait_in_here(lock_, senders_, node, {.kind = WaitKind::send}, deadline);
   if (node.closed) return std::unexpected(Error{ErrorCode::closed});
   return waited;
 }
 
-std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline) noexcept {
+std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, bool replaces) noexcept {
   lock_.lock();
-  switch (try_receive(into, false)) {
+  switch (try_receive(into, replaces)) {
     case Step::done:
       return {};
     case Step::closed:
@@ -52,9 +56,14 @@ std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline) n
     case Step::full_or_empty:
       break;
   }
+  if (deadline.ns() <= 0) {
+    lock_.unlock();
+    return std::unexpected(Error{ErrorCode::timed_out});
+  }
   WaitNode node;
   node.slot = into;
-  auto waited = wait_in(lock_, receivers_, node, {.kind = WaitKind::receive}, deadline);
+  node.replaces = replaces;
+  auto waited = wait_in_here(lock_, receivers_, node, {.kind = WaitKind::receive}, deadline);
   if (node.closed) return std::unexpected(Error{ErrorCode::closed});
   return waited;
 }
@@ -157,20 +166,6 @@ std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline) n
   if (spare_ != nullptr) return dead;
   spare_ = dead;
   return nullptr;
-}
-
-ChannelCore::Step ChannelCore::send_now(void* value) noexcept {
-  lock_.lock();
-  const Step step = try_send(value);
-  if (step == Step::full_or_empty) lock_.unlock();
-  return step;
-}
-
-ChannelCore::Step ChannelCore::receive_now(void* into, bool replaces) noexcept {
-  lock_.lock();
-  const Step step = try_receive(into, replaces);
-  if (step == Step::full_or_empty) lock_.unlock();
-  return step;
 }
 
 bool ChannelCore::may_send() const noexcept {

@@ -5,12 +5,23 @@
 namespace coir {
 
 std::expected<void, Error> Condition::wait(Mutex& mutex, Deadline deadline) noexcept {
+  struct Held {
+    Mutex& mutex;
+    bool released = false;
+  } held{mutex};
   detail::WaitNode node;
-  // The line is closed until this wait stands in it: a notification that comes once the mutex is free finds it there.
   lock_.lock();
-  mutex.unlock();
-  const auto waited = detail::wait_in(lock_, waiters_, node, {.kind = WaitKind::condition}, deadline);
-  if (auto held = mutex.lock_shielded(); !held) return held;
+  // The mutex is given up by one who stands in line: a notification that comes once it is free finds the waiter there.
+  const auto waited = detail::wait_in(
+      lock_, waiters_, node, {.kind = WaitKind::condition}, deadline, detail::Shield::off,
+      [](void* of) noexcept {
+        static_cast<Held*>(of)->released = true;
+        static_cast<Held*>(of)->mutex.unlock();
+      },
+      &held);
+  if (held.released) {
+    if (auto again = mutex.lock_shielded(); !again) return again;
+  }
   return waited;
 }
 

@@ -145,15 +145,15 @@ struct Selection {
 
   // look ends the select with `one` if that is ready.
   std::optional<Outcome> look(Case& one, bool thoroughly) noexcept {
-    using Step = ChannelCore::Step;
     switch (one.kind_) {
       case Kind::send:
       case Kind::receive: {
-        const Step step =
-            one.kind_ == Kind::send ? channel(one).send_now(one.slot) : channel(one).receive_now(one.slot, true);
-        if (step == Step::full_or_empty) return {};
-        if (step == Step::no_memory) return failed({ErrorCode::no_memory});
-        return won(one, step == Step::closed);
+        const auto done = one.kind_ == Kind::send ? channel(one).send(one.slot, Deadline::now())
+                                                  : channel(one).receive(one.slot, Deadline::now(), true);
+        if (done) return won(one);
+        if (done.error() == ErrorCode::timed_out) return {};
+        if (done.error() == ErrorCode::closed) return won(one, true);
+        return failed(done.error());
       }
       case Kind::event: {
         Locked hold(event(one).lock_);  // as Event::wait
@@ -369,6 +369,7 @@ struct Selection {
     }
     if (winner == nullptr && own != nullptr &&
         (reason == WakeReason::ready || reason == WakeReason::joined || reason == WakeReason::closed)) {
+      if (error == ErrorCode::closed) return won(*own, true);
       if (error.code != ErrorCode{}) return failed(error);
       winner = own;
     }

@@ -15,8 +15,13 @@ WaitNode* WaitRound::spin_for_winner() noexcept {
   }
 }
 
-std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node,
-                                             Deadline deadline) noexcept {
+std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
+                                   Shield shield, ReleaseInLine release, void* of) noexcept {
+  return wait_in_here(lock, list, node, what, deadline, shield, release, of);
+}
+
+std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
+                                             ReleaseInLine release, void* of) noexcept {
   const bool impatient = deadline.ns() <= 0;
   if (impatient || this_worker() != nullptr || !kManyWorkers) {
     lock.unlock();
@@ -28,6 +33,7 @@ std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, Wai
   thread.arm();
   list.push(node);
   lock.unlock();
+  if (release != nullptr) release(of);
   const WakeReason reason = thread.park(deadline);
   if (reason == WakeReason::handed) {
     round.await_winner();

@@ -59,8 +59,8 @@ class ChannelCore {
   ChannelCore& operator=(const ChannelCore&) = delete;
 
   std::expected<void, Error> send(void* value, Deadline deadline) noexcept;
-  // receive constructs the value at `into`.
-  std::expected<void, Error> receive(void* into, Deadline deadline) noexcept;
+  // receive constructs the value at `into`, and where it is to replace one, destroys that before.
+  std::expected<void, Error> receive(void* into, Deadline deadline, bool replaces = false) noexcept;
   void close() noexcept;
 
   std::size_t size() const noexcept;
@@ -75,9 +75,7 @@ class ChannelCore {
   // What each call tries first. Called with lock_ held; it is given up unless the channel is full or empty.
   Step try_send(void* value) noexcept;
   Step try_receive(void* into, bool replaces) noexcept;
-  // What each case of a select tries: the same, from lock to unlock; and, under lock_, whether it is worth trying.
-  Step send_now(void* value) noexcept;
-  Step receive_now(void* into, bool replaces) noexcept;
+  // Whether it is worth trying. Under lock_.
   bool may_send() const noexcept;
   bool may_receive() const noexcept;
 

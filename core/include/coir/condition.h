@@ -32,7 +32,8 @@ class Condition {
 
   // wait gives `mutex` up, waits for a notification and takes it again. It comes back with the mutex held even when it
   // fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after the mutex was
-  // given up is not missed. Fiber or thread that holds `mutex`. Errors: timed_out, cancelled, unsupported.
+  // given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex up. Fiber
+  // or thread that holds `mutex`. Errors: timed_out, cancelled, unsupported.
   [[nodiscard]] std::expected<void, Error> wait(Mutex& mutex, Deadline deadline = Deadline::never()) noexcept;
 
   // wait_until repeats wait until `holds` does; it is asked with the mutex held.
