@@ -65,8 +65,11 @@ class ThreadWaiter : public Waiter {
   WakeReason park(Deadline deadline) noexcept;
 
  private:
+  static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
+  static constexpr int kSpins = 64;  // what is handed over at once comes within about a microsecond
   static void wake_thread(Waiter& waiter) noexcept;
-  std::atomic<std::uint32_t> asleep_{1};
+  bool spin() noexcept;
+  std::atomic<std::uint32_t> state_{kWaits};
 };
 
 // error_of maps the reasons that are failures.
