@@ -196,6 +196,27 @@ TEST(Select, a_descriptor_is_a_case_and_which_of_several_is_told) {
   });
 }
 
+// One of the two events claims the select, and the other finds it claimed; whichever case it then reports.
+TEST(Select, of_two_descriptors_that_get_ready_at_once_neither_is_forgotten) {
+  everywhere([&] {
+    for (const bool swapped : {false, true}) {
+      Pipe first, second;
+      Fiber reader = spawn([&] {
+        bool got[2] = {};
+        while (!got[0] || !got[1]) {
+          const auto won = select({Case::readable(first.reader), Case::readable(second.reader)}, Deadline::after(20s));
+          expect(won.has_value());
+          if (!won) return;
+          if ((won->index == 0 ? first : second).get()) got[won->index] = true;
+        }
+      });
+      static_cast<void>(coir::sleep(2ms));  // until it waits
+      expect((swapped ? first : second).put() && (swapped ? second : first).put());
+      expect(reader.join().has_value());
+    }
+  });
+}
+
 TEST(Select, no_event_of_a_descriptor_is_lost_to_another_case) {
   everywhere([&] {
     Pipe first, second;
