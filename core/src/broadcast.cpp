@@ -54,7 +54,8 @@ BroadcastCore::~BroadcastCore() {
 std::expected<std::size_t, Error> BroadcastCore::publish(const void* message, void* copied, void* dropped,
                                                          void (*copy)(void*, const void*),
                                                          void (*destroy)(void*) noexcept) noexcept {
-  const Mutex::Guard hold = mutex_.guard_shielded();
+  if (auto held = mutex_.lock_shielded(); !held) return std::unexpected(held.error());
+  const Mutex::Guard hold(mutex_);
   if (closed_) return std::unexpected(Error{ErrorCode::closed});
   std::size_t delivered = 0;
   for (SubscriberCore* one = first_; one != nullptr; one = one->next_) {

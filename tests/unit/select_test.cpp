@@ -397,6 +397,19 @@ TEST(Select, a_thread_waits_for_all_of_it_as_well) {
   });
 }
 
+TEST(Select, one_that_nothing_can_end_is_a_deadlock_and_listed) {
+  if (coir::test::cannot_see_threads()) return;
+  const auto end = in_child([] {
+    return coir::run({.workers = 2}, [] {
+      Channel<int> first, second;
+      int value = 0;
+      static_cast<void>(select({Case::receive(first, value), Case::send(second, value)}));
+    });
+  });
+  LONGS_EQUAL(1, end.status);
+  CHECK_TRUE(end.wrote("\"main\" parked waits for one of 2 cases"));
+}
+
 TEST(Select, stress) {
   Mixed mixed("select");
   Counted::reset();

@@ -106,8 +106,8 @@ class Broadcast {
   // Nobody may be subscribed to a broadcast that is destroyed: that stops the program with a line that says so.
 
   // publish copies the message to every subscriber and tells how many have it. It waits for other publishers and for
-  // subscriptions that begin or end, for a moment and not cancelled, and for nothing else. Error: closed. A subscriber
-  // whose account has no room misses the message, whatever its policy.
+  // subscriptions that begin or end, for a moment and not cancelled, and for nothing else. Errors: closed, unsupported.
+  // A subscriber whose account has no room misses the message, whatever its policy.
   std::expected<std::size_t, Error> publish(const T& message) noexcept {
     detail::Space<T> copied, dropped;
     return core_.publish(
