@@ -15,6 +15,40 @@ namespace coir {
 
 namespace {
 
+// await_done waits out the few instructions between a fiber's last claim and the switch off its stack, on another
+// worker.
+void await_done(const FiberControl* fiber) noexcept {
+  for (int spins = 0; fiber->join.load(std::memory_order_acquire) != FiberControl::kDone; ++spins) {
+    if (spins < 128) {
+      Spinlock::relax();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+}  // namespace
+
+bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
+  fiber->joiner = joiner;
+  std::uint32_t open = FiberControl::kOpen;
+  // release publishes `joiner` to end_fiber.
+  return fiber->join.compare_exchange_strong(open, FiberControl::kWaiting, std::memory_order_acq_rel,
+                                             std::memory_order_acquire);
+}
+
+bool leave_joining(FiberControl* fiber) noexcept {
+  std::uint32_t join = FiberControl::kWaiting;
+  if (fiber->join.compare_exchange_strong(join, FiberControl::kOpen, std::memory_order_acq_rel,
+                                          std::memory_order_acquire)) {
+    return true;
+  }
+  while (fiber->join.load(std::memory_order_acquire) == FiberControl::kLocked) sched_yield();
+  return false;
+}
+
+namespace {
+
 // end_fiber is the last thing that runs on a fiber's stack.
 //
 // join:   kOpen    -> kLocked -> kDone       nobody waits yet; the stack stays until the handle asks
@@ -190,7 +224,12 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
       thread.arm();
       if (open_to_waiting(fiber, &thread)) reason = thread.park(deadline);
     }
-    if (reason != WakeReason::joined && leave_joining(fiber)) return std::unexpected(error_of(reason));
+    std::uint32_t waiting = FiberControl::kWaiting;
+    if (reason != WakeReason::joined &&
+        fiber->join.compare_exchange_strong(waiting, FiberControl::kOpen, std::memory_order_acq_rel,
+                                            std::memory_order_acquire)) {
+      return std::unexpected(error_of(reason));
+    }
   }
   await_done(fiber);
   return {};

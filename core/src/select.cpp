@@ -184,16 +184,15 @@ struct Selection {
   static bool has_ended(const Case& one) noexcept {
     FiberControl* const target = fiber(one);
     if (target == nullptr || target->id.load(std::memory_order_acquire) != one.id_) return true;
-    const std::uint32_t join = target->join.load(std::memory_order_acquire);
-    return join == FiberControl::kLocked || join == FiberControl::kDone;
+    return ends(target->join.load(std::memory_order_acquire));
   }
 
   // wait does the rest; nothing when a channel or an event became ready on the way, and is to be looked at again.
   std::optional<Outcome> wait() noexcept {
     if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
-      if (is_cancelled(self)) return failed({ErrorCode::cancelled});
+      if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
       WaitRound round(*self);
-      if (!line_up(round, self->id.load(std::memory_order_relaxed))) return {};
+      if (!line_up(round, [self] { arm(self); })) return {};
       // Counted before it can be woken: settle must not find a fiber that waits for nothing.
       const auto counted = static_cast<std::int64_t>(descriptors);
       bump(self->worker->counters.fd_waits, counted);
@@ -216,7 +215,7 @@ struct Selection {
   [[gnu::noinline]] std::optional<Outcome> wait_on_thread() noexcept {
     ThreadWaiter thread;
     WaitRound round(thread);
-    if (!line_up(round, 0)) return {};
+    if (!line_up(round, [&] { thread.arm(); })) return {};
     Case* own = nullptr;
     const Error error = show(thread, nullptr, own);
     const WakeReason reason = own != nullptr ? thread.reason() : thread.park(patience());
@@ -234,7 +233,7 @@ struct Selection {
         entries[used++] = {.fd = one.fd_, .events = events_of(one.direction_), .revents = 0};
     }
     WaitRound round(thread);
-    if (!line_up(round, 0)) return {};
+    if (!line_up(round, [&] { thread.arm(0); })) return {};
     Case* own = nullptr;
     const Error error = show(thread, nullptr, own);
     WakeReason reason = own != nullptr ? thread.reason() : thread.park({entries, used + 1}, patience());
@@ -253,7 +252,8 @@ struct Selection {
   Deadline patience() const noexcept { return timer != nullptr ? timer->deadline_ : deadline; }
 
   // line_up arms the waiter and puts it in all lines, or none: false when one of them has got ready.
-  bool line_up(WaitRound& round, std::uint64_t ticket) noexcept {
+  template <class Arm>
+  bool line_up(WaitRound& round, Arm arm_waiter) noexcept {
     sort_by_lock();
     const Spinlock* last = nullptr;
     for (Case* one = first_locked; one != nullptr; one = one->next_locked_) {
@@ -263,7 +263,7 @@ struct Selection {
     bool ready = false;
     for (Case* one = first_locked; one != nullptr && !ready; one = one->next_locked_) ready = may_be_ready(*one);
     if (!ready) {
-      round.waiter->arm(ticket);
+      arm_waiter();
       for (Case& one : std::span(cases, count)) {
         if (!lines_up(one)) continue;
         one.round = &round;
@@ -363,7 +363,6 @@ struct Selection {
           reactor->restore(one.fd_, one.direction_);
         }
       } else if (one.shown_ && !leave_joining(fiber(one))) {
-        await_done(fiber(one));  // until its claim is over
         if (winner == nullptr && own == nullptr && reason == WakeReason::joined) winner = &one;
       }
     }
@@ -374,7 +373,7 @@ struct Selection {
       winner = own;
     }
     if (winner != nullptr) return won(*winner, winner->closed || reason == WakeReason::closed);
-    if (reason == WakeReason::timed_out && timer != nullptr) return won(*timer);
+    if (reason == WakeReason::timed_out && timer != nullptr && timer->deadline_.passed()) return won(*timer);
     return failed(error_of(reason));
   }
 };

@@ -137,7 +137,7 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
   const bool impatient = deadline.ns() <= 0;
   if (impatient || (shield == Shield::off && is_cancelled(self))) [[unlikely]] {
     lock.unlock();
-    return std::unexpected(Error{impatient ? ErrorCode::timed_out : ErrorCode::cancelled});
+    return std::unexpected(impatient ? Error{ErrorCode::timed_out} : error_of(WakeReason::cancelled));
   }
   WaitRound round(*self);
   node.round = &round;

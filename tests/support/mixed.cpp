@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kFibers = 12;
 constexpr int kThreads = kManyWorkers ? 3 : 0;
+constexpr int kThreadSlowness = 4;  // to wake one takes the kernel, and on a busy machine its time
 constexpr int kSteps = scaled({600, 200, 150, 120});
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15u;
 
@@ -56,7 +57,7 @@ void Mixed::run_once(const RunOptions& options, Erased step, void* argument) {
     for (unsigned i = 0; i < kThreads; ++i) {
       threads[i] = std::make_unique<Thread>([this, i, steps, step, argument] {
         Random random{seed_ + (100 + i) * kSpread};
-        for (int n = 0; n < steps; ++n) step(argument, random);
+        for (int n = 0; n < steps / kThreadSlowness; ++n) step(argument, random);
       });
     }
     for (unsigned i = 0; i < kFibers; ++i) {
