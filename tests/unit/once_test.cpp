@@ -75,19 +75,22 @@ TEST(Once, after_a_body_that_fails_the_next_in_line_runs_its_own) {
 TEST(Once, who_waits_may_give_up) {
   everywhere([&] {
     Once once;
-    coir::FiberRef runner;
-    Fiber fiber = spawn([&] {
-      runner = coir::current();
-      expect(is(once.call([&]() -> std::expected<void, Error> { return coir::sleep(24h); }), ErrorCode::cancelled));
+    std::atomic<bool> running{false};
+    Fiber runner = spawn([&] {
+      expect(is(once.call([&]() -> std::expected<void, Error> {
+        running = true;
+        return coir::sleep(24h);
+      }),
+                ErrorCode::cancelled));
     });
-    while (runner.id() == 0) coir::yield();
+    while (!running) coir::yield();
     expect(is(once.call([] {}, Deadline::after(1ms)), ErrorCode::timed_out));
     Fiber waiting = spawn([&] { expect(is(once.call([] {}), ErrorCode::cancelled)); });
     coir::yield();
     expect(waiting.cancel().has_value());
     expect(waiting.join().has_value());
     expect(runner.cancel().has_value());
-    expect(fiber.join().has_value());
+    expect(runner.join().has_value());
     expect(!once.done());
     expect(once.call([] {}).has_value());
   });
