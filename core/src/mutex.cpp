@@ -122,10 +122,10 @@ std::expected<void, Error> Mutex::lock_shielded() noexcept {
   return {};
 }
 
-// guard_shielded may fail only where nothing can be waited for, on a worker's own stack.
+// guard_shielded can fail only where nothing can be waited for.
 Mutex::Guard Mutex::guard_shielded() noexcept {
   if (!lock_shielded()) {
-    fputs("coir: a worker's own stack met a mutex that is locked\n", stderr);
+    fputs("coir: a locked mutex was met where nothing can be waited for\n", stderr);
     abort();
   }
   return Guard(*this);
