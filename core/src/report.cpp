@@ -40,6 +40,12 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
     case WaitKind::signal:
       snprintf(into, bytes, " waits for a signal");
       break;
+    case WaitKind::nursery:
+      snprintf(into, bytes, " waits for %lld children", object);
+      break;
+    case WaitKind::admission:
+      snprintf(into, bytes, " waits to spawn, %lld children are the limit", object);
+      break;
   }
 }
 

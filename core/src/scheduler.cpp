@@ -114,6 +114,7 @@ std::expected<void, Error> Scheduler::run() noexcept {
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
+  if (failed_.load(std::memory_order_relaxed)) return std::unexpected(failure_);
   return {};
 }
 
@@ -251,6 +252,12 @@ std::int64_t Scheduler::waits_outside() const noexcept {
     sum += workers_[i]->wheel_.armed();
   }
   return sum;
+}
+
+void Scheduler::fail(Error error) noexcept {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  failure_ = error;
+  cancel_all();
 }
 
 void Scheduler::cancel_all() noexcept {

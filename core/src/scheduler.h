@@ -42,6 +42,9 @@ class Scheduler {
 
   void cancel_all() noexcept;
 
+  // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
+  void fail(Error error) noexcept;
+
   // trim_stacks gives the calling worker's hot stacks back at once and asks the other workers to do the same. Returns
   // how many bytes came free at once.
   std::size_t trim_stacks() noexcept;
@@ -100,6 +103,8 @@ class Scheduler {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
+  Atomic<bool> failed_{false};
+  Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};

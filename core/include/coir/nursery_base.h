@@ -1,0 +1,98 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#endif
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/cancel_scope.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+
+namespace coir {
+
+struct FiberControl;
+class Waiter;
+
+namespace detail {
+
+// NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
+//
+// Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good; one that
+// failed while its handle is held stays on it until the handle takes it or the scope is left, whoever changes its join
+// word first. Whoever finds the list empty under the lock is the last to touch the nursery: leave() returns after that.
+class NurseryBase {
+ public:
+  // A limit of 0 is none.
+  explicit NurseryBase(std::uint32_t limit) noexcept : limit_(limit) { scope_.nursery = this; }
+  NurseryBase(const NurseryBase&) = delete;
+  NurseryBase& operator=(const NurseryBase&) = delete;
+
+  // enter makes it the caller's nursery until retreat; adopt makes it one that only its children run in.
+  void enter() noexcept;
+  void adopt() noexcept;
+  void retreat() noexcept;
+
+  // leave waits for all children and returns the first failure nobody handled, or else what ended the wait: the
+  // children are then cancelled and waited for all the same. From then on it is closed.
+  std::expected<void, Error> leave() noexcept;
+
+  // wait waits until there are no children right now. Errors: timed_out, cancelled; nothing is cancelled then.
+  std::expected<void, Error> wait(Deadline deadline) noexcept;
+
+  void cancel(const char* reason) noexcept;
+
+  // fail makes `error` the first failure unless there is one, and cancels everything inside.
+  void fail(Error error) noexcept;
+
+  bool cancelled() const noexcept { return scope_.cancelled.load(std::memory_order_seq_cst); }
+  Scope& scope() noexcept { return scope_; }
+  std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }
+
+  // What spawn and a fiber's end do.
+  // admit waits for room, or refuses with `limit`; the place it grants is taken by link or given back by dismiss.
+  std::expected<void, Error> admit(bool wait) noexcept;
+  void dismiss() noexcept;
+  void link(FiberControl* child) noexcept;
+  // unlink_ended is for a child that has ended and whose handle was dropped, settle_held for one whose handle is held:
+  // it sets the join word. Both return whom the caller is to wake, claimed, or null.
+  Waiter* unlink_ended(FiberControl* child) noexcept;
+  Waiter* settle_held(FiberControl* child) noexcept;
+  // take takes a child away from the nursery for who joins it; drop_failed takes over the failure of one that is
+  // dropped.
+  void take(FiberControl* child, bool running) noexcept;
+  void drop_failed(FiberControl* child) noexcept;
+
+ private:
+  struct Spawner;
+
+  bool is_empty() const noexcept { return children_ == nullptr && running_.load(std::memory_order_relaxed) == 0; }
+  void unlink(FiberControl* child) noexcept;
+  Waiter* free_place() noexcept;
+  Waiter* tell_leaver() noexcept;
+  FiberControl* fail_locked(Error error) noexcept;
+  FiberControl* cancel_locked(const char* reason) noexcept;
+  void collect_failed() noexcept;
+  std::expected<void, Error> wait_empty(Deadline deadline, bool close) noexcept;
+
+  Scope scope_;
+  Spinlock lock_;
+  FiberControl* children_ = nullptr;
+  Spawner* first_spawner_ = nullptr;
+  Spawner** last_spawner_ = &first_spawner_;
+  Waiter* leaver_ = nullptr;
+  Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
+  std::uint32_t limit_;
+  bool entered_ = false;
+  bool leaving_ = false;
+  bool closed_ = false;
+  bool failed_ = false;
+  Error failure_;
+};
+
+}  // namespace detail
+
+}  // namespace coir
