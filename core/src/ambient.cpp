@@ -83,10 +83,15 @@ void own(Scope& scope) noexcept {
   if (scope.owner != nullptr) scope.ticket = scope.owner->ticket;
 }
 
-void wake_owner(Scope& scope) noexcept {
+FiberControl* claim_owner(Scope& scope) noexcept {
   FiberControl* const owner = scope.owner;
-  if (owner != nullptr && owner->claim_ticket(WakeReason::cancelled, scope.ticket) == Waiter::Claim::parked)
-    owner->wake();
+  if (owner == nullptr || owner->claim_ticket(WakeReason::cancelled, scope.ticket) != Waiter::Claim::parked)
+    return nullptr;
+  return owner;
+}
+
+void wake_owner(Scope& scope) noexcept {
+  if (FiberControl* const parked = claim_owner(scope); parked != nullptr) parked->wake();
 }
 
 void raise_shield() noexcept {

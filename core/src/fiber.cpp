@@ -9,6 +9,7 @@
 
 #include <coir/nursery_base.h>
 
+#include "owner.h"
 #include "paint.h"
 #include "park.h"
 

@@ -1,30 +1,10 @@
 #include <coir/nursery_base.h>
 
-#include <sched.h>
-
+#include "owner.h"
 #include "park.h"
+#include "wake_list.h"
 
 namespace coir::detail {
-
-// Spawner waits for a place at the limit, first come first served. It lies on the stack of who waits.
-struct NurseryBase::Spawner {
-  Waiter* waiter;
-  Spawner* next = nullptr;
-};
-
-namespace {
-
-// wake_all wakes fibers that were claimed while they were parked. Such a fiber is in no queue, so that its link of the
-// queues strings them together until the lock is gone: no fiber is made runnable under it.
-void wake_all(FiberControl* woken) noexcept {
-  while (woken != nullptr) {
-    FiberControl* const next = woken->next;
-    woken->wake();
-    woken = next;
-  }
-}
-
-}  // namespace
 
 void NurseryBase::enter() noexcept {
   detail::enter(scope_, Deadline::never());
@@ -42,50 +22,32 @@ void NurseryBase::retreat() noexcept {
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
   Caller caller;
-  Spawner spawner{};
+  WaitPlace place;
   {
     Locked hold(lock_);
     if (closed_) return std::unexpected(Error{ErrorCode::closed});
     const std::uint32_t running = running_.load(std::memory_order_relaxed);
-    if (limit_ == 0 || (running < limit_ && first_spawner_ == nullptr)) {
+    if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
       running_.store(running + 1, std::memory_order_relaxed);
       return {};
     }
     if (!wait) return std::unexpected(Error{ErrorCode::limit});
     if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
     if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
-    spawner.waiter = caller.arm();
-    *last_spawner_ = &spawner;
-    last_spawner_ = &spawner.next;
+    place.waiter = caller.arm();
+    spawners_.add(place);
   }
   const WakeReason reason = caller.park(WaitKind::admission, limit_, Deadline::never());
   if (reason == WakeReason::ready) return {};
   Locked hold(lock_);
-  for (Spawner** link = &first_spawner_; *link != nullptr; link = &(*link)->next) {
-    if (*link != &spawner) continue;
-    *link = spawner.next;
-    if (last_spawner_ == &spawner.next) last_spawner_ = link;
-    break;
-  }
+  spawners_.remove(place);
   return std::unexpected(error_of(reason));
 }
 
 // free_place hands a child's place to the next spawner, and returns whom to wake for it.
 Waiter* NurseryBase::free_place() noexcept {
-  while (first_spawner_ != nullptr) {
-    Spawner* const spawner = first_spawner_;
-    first_spawner_ = spawner->next;
-    if (first_spawner_ == nullptr) last_spawner_ = &first_spawner_;
-    // One whose wait something else has ended takes itself for refused; under the lock it cannot have gone.
-    switch (spawner->waiter->claim(WakeReason::ready)) {
-      case Waiter::Claim::parked:
-        return spawner->waiter;
-      case Waiter::Claim::armed:
-        return nullptr;
-      case Waiter::Claim::lost:
-        break;
-    }
-  }
+  Waiter* woken = nullptr;
+  if (spawners_.claim_first(woken) != nullptr) return woken;
   running_.store(running_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return nullptr;
 }
@@ -128,7 +90,7 @@ Waiter* NurseryBase::unlink_ended(FiberControl* child) noexcept {
 }
 
 Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
-  FiberControl* cancelled = nullptr;
+  WakeList cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
@@ -136,7 +98,7 @@ Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
     if (child->fails && !leaving_) {
       join = FiberControl::kFailed;
     } else {
-      if (child->fails) cancelled = fail_locked(*child->failure);
+      if (child->fails) fail_locked(*child->failure, cancelled);
       unlink(child);
     }
     woken = free_place();
@@ -144,7 +106,7 @@ Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
     child->join.store(join, std::memory_order_release);
     if (woken == nullptr) woken = tell_leaver();
   }
-  wake_all(cancelled);
+  cancelled.wake();
   return woken;
 }
 
@@ -160,67 +122,60 @@ void NurseryBase::take(FiberControl* child, bool running) noexcept {
 }
 
 void NurseryBase::drop_failed(FiberControl* child) noexcept {
-  FiberControl* cancelled;
+  WakeList cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
-    cancelled = fail_locked(*child->failure);
+    fail_locked(*child->failure, cancelled);
     unlink(child);
     woken = tell_leaver();
   }
-  wake_all(cancelled);
+  cancelled.wake();
   if (woken != nullptr) woken->wake();
 }
 
-// cancel_locked marks the scope and returns whom to wake. A wait that begins from now on sees the mark, see
+// cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
 // begin_scoped_wait; one behind a shield bears another ticket and is let be.
-FiberControl* NurseryBase::cancel_locked(const char* reason) noexcept {
-  if (scope_.cancelled.load(std::memory_order_relaxed)) return nullptr;
-  scope_.reason.store(reason, std::memory_order_release);
-  scope_.cancelled.store(true, std::memory_order_seq_cst);
-  FiberControl* woken = nullptr;
-  const auto claim = [&woken](FiberControl* fiber, std::uint64_t ticket) {
-    if (fiber->claim_ticket(WakeReason::cancelled, ticket) != Waiter::Claim::parked) return;
-    fiber->next = woken;
-    woken = fiber;
-  };
+void NurseryBase::cancel_locked(const char* reason, WakeList& woken) noexcept {
+  if (scope_.cancelled.load(std::memory_order_relaxed)) return;
+  mark(scope_, reason);
   for (FiberControl* child = children_; child != nullptr; child = child->younger) {
-    claim(child, child->id.load(std::memory_order_relaxed));
+    if (child->claim_ticket(WakeReason::cancelled, child->id.load(std::memory_order_relaxed)) == Waiter::Claim::parked)
+      woken.add(child);
   }
   // The owner cannot have left the scope: there is a child, or the owner itself calls.
-  if (entered_ && scope_.owner != nullptr) claim(scope_.owner, scope_.ticket);
-  return woken;
+  if (entered_) woken.add(claim_owner(scope_));
 }
 
-FiberControl* NurseryBase::fail_locked(Error error) noexcept {
+void NurseryBase::fail_locked(Error error, WakeList& woken) noexcept {
   if (!failed_) {
     failed_ = true;
     failure_ = error;
   }
-  return cancel_locked("a sibling failed");
+  cancel_locked("a sibling failed", woken);
 }
 
 void NurseryBase::cancel(const char* reason) noexcept {
-  FiberControl* woken;
+  WakeList woken;
   {
     Locked hold(lock_);
-    woken = cancel_locked(reason);
+    cancel_locked(reason, woken);
   }
-  wake_all(woken);
+  woken.wake();
 }
 
 void NurseryBase::fail(Error error) noexcept {
-  FiberControl* woken;
+  WakeList woken;
   {
     Locked hold(lock_);
-    woken = fail_locked(error);
+    fail_locked(error, woken);
   }
-  wake_all(woken);
+  woken.wake();
 }
 
 // collect_failed takes over the failures of children that ended while their handles are held.
 void NurseryBase::collect_failed() noexcept {
-  FiberControl* woken = nullptr;
+  WakeList woken;
   {
     Locked hold(lock_);
     leaving_ = true;
@@ -231,13 +186,12 @@ void NurseryBase::collect_failed() noexcept {
       if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
                                                std::memory_order_relaxed))
         continue;
-      FiberControl* const more = fail_locked(*child->failure);
-      if (more != nullptr) woken = more;  // only the first failure cancels
+      fail_locked(*child->failure, woken);
       unlink(child);
       child->join.store(FiberControl::kDone, std::memory_order_release);
     }
   }
-  wake_all(woken);
+  woken.wake();
 }
 
 std::expected<void, Error> NurseryBase::wait_empty(Deadline deadline, bool close) noexcept {

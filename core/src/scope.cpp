@@ -59,11 +59,15 @@ void leave(Scope& scope) noexcept {
   if (scope.shield) lower_shield();
 }
 
-void cancel(Scope& scope, const char* reason) noexcept {
+void mark(Scope& scope, const char* reason) noexcept {
   const char* none = nullptr;
   scope.reason.compare_exchange_strong(none, reason, std::memory_order_release, std::memory_order_relaxed);
   // seq_cst: either the owner sees the mark where its wait begins to park, or the claim finds the wait armed.
   scope.cancelled.store(true, std::memory_order_seq_cst);
+}
+
+void cancel(Scope& scope, const char* reason) noexcept {
+  mark(scope, reason);
   wake_owner(scope);
 }
 

@@ -53,9 +53,11 @@ Outcome wait_in(int which, Pipe& pipe) {
       return joined;
     }
     default: {
+      Outcome slept;
       Nursery nursery;
-      static_cast<void>(spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
-      return nursery.join();
+      static_cast<void>(spawn([&slept] { slept = coir::sleep(kForEver); }));
+      const Outcome joined = nursery.join();
+      return joined ? slept : joined;  // the child may have ended before the join
     }
   }
 }
@@ -212,13 +214,15 @@ TEST(CancelScope, a_fibers_own_cancellation_has_a_reason_too) {
 
 TEST(CancelScope, a_shield_keeps_cancellation_and_deadlines_out_until_it_ends) {
   everywhere([&] {
-    std::atomic<bool> inside{false};
+    std::atomic<bool> inside{false}, cancelled{false};
     Fiber fiber = spawn([&] {
       CancelScope scope(Deadline::after(1ms));
       {
         Shield shield(Deadline::after(1h));
         inside = true;
-        expect(coir::sleep(5ms).has_value());
+        do {
+          expect(coir::sleep(2ms).has_value());
+        } while (!cancelled);
         expect(!coir::cancelled() && coir::check_cancelled().has_value());
       }
       expect(is(coir::sleep(kForEver), ErrorCode::cancelled));
@@ -226,6 +230,7 @@ TEST(CancelScope, a_shield_keeps_cancellation_and_deadlines_out_until_it_ends) {
     while (!inside) coir::yield();
     expect(coir::sleep(1ms).has_value());
     expect(fiber.cancel().has_value());
+    cancelled = true;
     expect(fiber.join().has_value());
   });
 }

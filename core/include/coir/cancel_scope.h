@@ -94,6 +94,8 @@ class CancelScope {
   }
 
  private:
+  friend class CancellationWatch;
+
   detail::Scope scope_;
 };
 

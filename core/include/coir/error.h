@@ -13,6 +13,7 @@ enum class ErrorCode : std::uint16_t {
   end_of_stream,  // the peer ended its side in good order; nothing more comes
   stale,          // the handle's fiber has ended and was joined, or never was
   busy,           // somebody else already does what may be done once
+  queue_full,     // a backlog is full for now
   limit,          // a ceiling, a capacity or a size limit is reached
   no_memory,      // memory or address space could not be had
   invalid,        // an argument or an input is malformed

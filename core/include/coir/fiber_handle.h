@@ -50,6 +50,8 @@ class FiberRef {
   friend bool operator==(const FiberRef& a, const FiberRef& b) noexcept { return a.id_ == b.id_; }
 
  protected:
+  friend class CancellationWatch;
+
   FiberControl* control_ = nullptr;
   std::uint64_t id_ = 0;
 };
@@ -78,8 +80,9 @@ class [[nodiscard]] Fiber : public FiberRef {
     if (control_ != nullptr) abandon();
   }
 
-  // started tells whether the spawn had a stack to run on.
+  // started tells whether the spawn had a stack to run on; error, why not.
   bool started() const noexcept { return control_ != nullptr; }
+  Error error() const noexcept { return failure_; }
 
   // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`.
   // From a fiber or a plain thread; one joiner at a time. Errors: timed_out, cancelled (the caller; the fiber stays

@@ -11,11 +11,13 @@
 #include <coir/cancel_scope.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
+#include <coir/wait_line.h>
 
 namespace coir {
 
 struct FiberControl;
 class Waiter;
+class WakeList;
 
 namespace detail {
 
@@ -67,22 +69,19 @@ class NurseryBase {
   void drop_failed(FiberControl* child) noexcept;
 
  private:
-  struct Spawner;
-
   bool is_empty() const noexcept { return children_ == nullptr && running_.load(std::memory_order_relaxed) == 0; }
   void unlink(FiberControl* child) noexcept;
   Waiter* free_place() noexcept;
   Waiter* tell_leaver() noexcept;
-  FiberControl* fail_locked(Error error) noexcept;
-  FiberControl* cancel_locked(const char* reason) noexcept;
+  void fail_locked(Error error, WakeList& woken) noexcept;
+  void cancel_locked(const char* reason, WakeList& woken) noexcept;
   void collect_failed() noexcept;
   std::expected<void, Error> wait_empty(Deadline deadline, bool close) noexcept;
 
   Scope scope_;
   Spinlock lock_;
   FiberControl* children_ = nullptr;
-  Spawner* first_spawner_ = nullptr;
-  Spawner** last_spawner_ = &first_spawner_;
+  WaitLine spawners_;
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
   std::uint32_t limit_;
