@@ -1,14 +1,14 @@
 #include <coir/cancellation.h>
 
+#include "claimed_fibers.h"
 #include "owner.h"
-#include "wake_list.h"
 
 namespace coir {
 
 // Invariant: what a watch names is struck under the source's lock, which the watch's end takes: a scope that is struck
 // has not ended. Who is to be woken is woken after it.
 void CancellationSource::cancel(const char* reason) noexcept {
-  WakeList woken;
+  ClaimedFibers woken;
   {
     Locked hold(lock_);
     if (cancelled_.load(std::memory_order_relaxed)) return;
@@ -39,7 +39,7 @@ CancellationWatch::~CancellationWatch() {
 
 void CancellationWatch::enlist() noexcept {
   if (source_ == nullptr) return;
-  WakeList woken;
+  ClaimedFibers woken;
   {
     Locked hold(source_->lock_);
     if (source_->cancelled_.load(std::memory_order_relaxed)) {

@@ -1,14 +1,15 @@
 #include <coir/nursery_base.h>
 
+#include "claimed_fibers.h"
 #include "owner.h"
 #include "park.h"
-#include "wake_list.h"
 
 namespace coir::detail {
 
 void NurseryBase::enter() noexcept {
   detail::enter(scope_, Deadline::never());
   entered_ = true;
+  if (scope_.owner != nullptr) owner_id_ = scope_.owner->id.load(std::memory_order_relaxed);
 }
 
 void NurseryBase::adopt() noexcept {
@@ -52,9 +53,9 @@ Waiter* NurseryBase::free_place() noexcept {
   return nullptr;
 }
 
-// tell_leaver claims who waits for the last child, if that has gone.
+// tell_leaver claims who waits for the last child, if that has ended.
 Waiter* NurseryBase::tell_leaver() noexcept {
-  if (leaver_ == nullptr || !is_empty()) return nullptr;
+  if (leaver_ == nullptr || running_.load(std::memory_order_relaxed) != 0) return nullptr;
   return leaver_->claim(WakeReason::joined) == Waiter::Claim::parked ? leaver_ : nullptr;
 }
 
@@ -90,12 +91,12 @@ Waiter* NurseryBase::unlink_ended(FiberControl* child) noexcept {
 }
 
 Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
-  WakeList cancelled;
+  ClaimedFibers cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
     std::uint32_t join = FiberControl::kDone;
-    if (child->fails && !leaving_) {
+    if (child->fails && !(leaving_ && child->parent_id == owner_id_)) {
       join = FiberControl::kFailed;
     } else {
       if (child->fails) fail_locked(*child->failure, cancelled);
@@ -122,7 +123,7 @@ void NurseryBase::take(FiberControl* child, bool running) noexcept {
 }
 
 void NurseryBase::drop_failed(FiberControl* child) noexcept {
-  WakeList cancelled;
+  ClaimedFibers cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
@@ -136,7 +137,7 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
 
 // cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
 // begin_scoped_wait; one behind a shield bears another ticket and is let be.
-void NurseryBase::cancel_locked(const char* reason, WakeList& woken) noexcept {
+void NurseryBase::cancel_locked(const char* reason, ClaimedFibers& woken) noexcept {
   if (scope_.cancelled.load(std::memory_order_relaxed)) return;
   mark(scope_, reason);
   for (FiberControl* child = children_; child != nullptr; child = child->younger) {
@@ -147,7 +148,7 @@ void NurseryBase::cancel_locked(const char* reason, WakeList& woken) noexcept {
   if (entered_) woken.add(claim_owner(scope_));
 }
 
-void NurseryBase::fail_locked(Error error, WakeList& woken) noexcept {
+void NurseryBase::fail_locked(Error error, ClaimedFibers& woken) noexcept {
   if (!failed_) {
     failed_ = true;
     failure_ = error;
@@ -156,7 +157,7 @@ void NurseryBase::fail_locked(Error error, WakeList& woken) noexcept {
 }
 
 void NurseryBase::cancel(const char* reason) noexcept {
-  WakeList woken;
+  ClaimedFibers woken;
   {
     Locked hold(lock_);
     cancel_locked(reason, woken);
@@ -165,7 +166,7 @@ void NurseryBase::cancel(const char* reason) noexcept {
 }
 
 void NurseryBase::fail(Error error) noexcept {
-  WakeList woken;
+  ClaimedFibers woken;
   {
     Locked hold(lock_);
     fail_locked(error, woken);
@@ -173,44 +174,43 @@ void NurseryBase::fail(Error error) noexcept {
   woken.wake();
 }
 
-// collect_failed takes over the failures of children that ended while their handles are held.
-void NurseryBase::collect_failed() noexcept {
-  WakeList woken;
-  {
-    Locked hold(lock_);
-    leaving_ = true;
-    for (FiberControl *child = children_, *next; child != nullptr; child = next) {
-      next = child->younger;
-      std::uint32_t failed = FiberControl::kFailed;
-      // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
-      if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
-                                               std::memory_order_relaxed))
-        continue;
-      fail_locked(*child->failure, woken);
-      unlink(child);
-      child->join.store(FiberControl::kDone, std::memory_order_release);
-    }
+// collect_failed takes over the failures of children that ended while their handles are held: of those that the owner
+// has spawned, who holds the handles and awaits them no more, or of all.
+void NurseryBase::collect_failed(bool all, ClaimedFibers& woken) noexcept {
+  for (FiberControl *child = children_, *next; child != nullptr; child = next) {
+    next = child->younger;
+    if (!all && child->parent_id != owner_id_) continue;
+    std::uint32_t failed = FiberControl::kFailed;
+    // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
+    if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
+                                             std::memory_order_relaxed))
+      continue;
+    fail_locked(*child->failure, woken);
+    unlink(child);
+    child->join.store(FiberControl::kDone, std::memory_order_release);
   }
-  woken.wake();
 }
 
-std::expected<void, Error> NurseryBase::wait_empty(Deadline deadline, bool close) noexcept {
+std::expected<void, Error> NurseryBase::wait_empty() noexcept {
   for (;;) {
     Caller caller;
     std::uint32_t running;
     {
       Locked hold(lock_);
-      if (is_empty()) {
-        closed_ = closed_ || close;
+      running = running_.load(std::memory_order_relaxed);
+      // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
+      ClaimedFibers nobody;
+      if (running == 0) collect_failed(true, nobody);
+      if (running == 0 && children_ == nullptr) {
+        closed_ = true;
         return {};
       }
       if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
       if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
       if (leaver_ != nullptr) return std::unexpected(Error{ErrorCode::busy});
-      running = running_.load(std::memory_order_relaxed);
       leaver_ = caller.arm();
     }
-    const WakeReason reason = caller.park(WaitKind::nursery, running, deadline);
+    const WakeReason reason = caller.park(WaitKind::nursery, running, Deadline::never());
     {
       Locked hold(lock_);
       leaver_ = nullptr;
@@ -219,18 +219,20 @@ std::expected<void, Error> NurseryBase::wait_empty(Deadline deadline, bool close
   }
 }
 
-std::expected<void, Error> NurseryBase::wait(Deadline deadline) noexcept {
-  return wait_empty(deadline, false);
-}
-
 std::expected<void, Error> NurseryBase::leave() noexcept {
-  collect_failed();
-  std::expected<void, Error> waited = wait_empty(Deadline::never(), true);
+  ClaimedFibers woken;
+  {
+    Locked hold(lock_);
+    leaving_ = true;
+    collect_failed(false, woken);
+  }
+  woken.wake();
+  std::expected<void, Error> waited = wait_empty();
   if (!waited) {
     cancel("the nursery is left");
     Scope shield;
     enter_shield(shield, Deadline::never());
-    static_cast<void>(wait_empty(Deadline::never(), true));
+    static_cast<void>(wait_empty());
     detail::leave(shield);
   }
   Locked hold(lock_);

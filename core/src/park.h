@@ -53,11 +53,10 @@ struct DeadlineTimer : Timer {
   FiberControl* fiber;
 };
 
-// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation
-// wakes it. The caller then takes itself out of the sources that did not win.
-[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
-                                              Deadline deadline) noexcept {
-  if (self->ambient != nullptr && !begin_scoped_wait(self, deadline)) return self->reason();
+// park_shielded is park for a wait that nothing but its sources and its own deadline may end: neither a scope nor, as
+// the caller has armed it with a ticket that is not the fiber's, a cancellation.
+[[gnu::always_inline]] inline WakeReason park_shielded(FiberControl* self, WaitKind kind, std::int64_t object,
+                                                       Deadline deadline) noexcept {
   self->wait_kind.store(kind, std::memory_order_relaxed);
   self->wait_object.store(object, std::memory_order_relaxed);
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
@@ -67,6 +66,14 @@ struct DeadlineTimer : Timer {
   if (!deadline.is_never()) timer.wheel->stop(timer);
   self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   return self->reason();
+}
+
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline, a scope or a
+// cancellation wakes it. The caller then takes itself out of the sources that did not win.
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
+                                              Deadline deadline) noexcept {
+  if (self->ambient != nullptr && !begin_scoped_wait(self, deadline)) return self->reason();
+  return park_shielded(self, kind, object, deadline);
 }
 
 // ThreadWaiter is the Waiter of an OS thread that is no worker.

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/all.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <cstddef>
 #include <expected>
@@ -25,13 +25,13 @@ namespace detail {
 template <class T>
 using SlotValue = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 template <class T>
-using Slot = std::optional<SlotValue<T>>;
+using Slot = std::optional<SlotValue<T> >;
 
 template <class F, class T>
 std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
   auto outcome = outcome_of(body);
   if (!outcome) return std::unexpected(outcome.error());
-  if constexpr (std::is_void_v<ValueOf<F>>) {
+  if constexpr (std::is_void_v<ValueOf<F> >) {
     slot.emplace();
   } else {
     slot.emplace(*std::move(outcome));
@@ -50,8 +50,8 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 //
 // Other errors: cancelled and timed_out of the caller (all bodies have ended by then), limit, no_memory.
 template <class... F>
-[[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F>>...>, Error> all(F&&... bodies) {
-  std::tuple<detail::Slot<detail::ValueOf<F>>...> slots;
+[[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
+  std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;
   detail::Crowd crowd(0);
   const auto start = [&](auto& body, auto& slot) { crowd.add([&body, &slot] { return detail::fill(body, slot); }); };
   const auto outcome = std::apply(
@@ -62,7 +62,7 @@ template <class... F>
       slots);
   if (!outcome) return std::unexpected(outcome.error());
   return std::apply(
-      [](auto&... slot) { return std::tuple<detail::SlotValue<detail::ValueOf<F>>...>(*std::move(slot)...); }, slots);
+      [](auto&... slot) { return std::tuple<detail::SlotValue<detail::ValueOf<F> >...>(*std::move(slot)...); }, slots);
 }
 
 // all_of calls `body` with each of `items` as all does, at most options.limit at a time, and leaves what it returns in
@@ -98,3 +98,5 @@ template <class T, std::size_t N, class F>
 }
 
 }  // namespace coir
+
+#endif

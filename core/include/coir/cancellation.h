@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/cancellation.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <expected>
 
@@ -95,3 +95,5 @@ class CancellationWatch {
 };
 
 }  // namespace coir
+
+#endif

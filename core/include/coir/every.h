@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/every.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <chrono>
 #include <concepts>
@@ -46,7 +46,7 @@ template <std::invocable F>
   detail::Beat beat(interval);
   for (;;) {
     if (auto slept = beat.next(); !slept) return slept;
-    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&> >) {
       job();
     } else {
       if (std::expected<void, Error> ran = job(); !ran) return ran;
@@ -55,3 +55,5 @@ template <std::invocable F>
 }
 
 }  // namespace coir
+
+#endif

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <chrono>
 #include <concepts>
@@ -111,7 +111,7 @@ struct Body<F, void> {
 template <class Home, class F>
 auto start(Home home, const SpawnOptions& options, F&& body, const std::source_location& where) {
   using Closure = std::decay_t<F>;
-  using Body = Body<Closure, std::invoke_result_t<Closure&>>;
+  using Body = Body<Closure, std::invoke_result_t<Closure&> >;
   using Handle = typename Body::Handle;
   static_assert(alignof(Body) <= kStorageAlignment);
   static constexpr Code kCode{sizeof(Body), &Body::run, Body::drop};
@@ -153,3 +153,5 @@ void yield() noexcept;
 bool cancelled() noexcept;
 
 }  // namespace coir
+
+#endif

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/fiber_handle.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <cstddef>
 #include <cstdint>
@@ -109,3 +109,5 @@ class [[nodiscard]] Fiber : public FiberRef {
 };
 
 }  // namespace coir
+
+#endif

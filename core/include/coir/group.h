@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/group.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -76,3 +76,5 @@ class Group {
 };
 
 }  // namespace coir
+
+#endif

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/nursery.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <concepts>
 #include <cstddef>
@@ -38,9 +38,10 @@ struct NurseryOptions {
 // before main's body runs and is left when the run ends; its first failure cancels every fiber and is what run returns.
 //
 // A child fails by returning a std::expected<T, Error> that holds an error. Who awaits or joins it takes it out of the
-// nursery and answers for it. The first failure that nobody takes, of a child whose handle was dropped or is still held
-// when the scope is left, is the nursery's: it cancels the other children and the owner's own waits in the scope, and
-// join reports it, once. To return `cancelled` when cancelled is no failure. A nursery is a cancel scope, too.
+// nursery and answers for it. A failure that nobody takes is the nursery's: of a child whose handle was dropped, at
+// once; of one whose handle its owner still holds, when the owner joins; of one whose handle another fiber holds, when
+// no child runs any more. The first cancels the other children and the owner's own waits in the scope, and join reports
+// it, once. To return `cancelled` when cancelled is no failure. A nursery is a cancel scope, too.
 //
 // A local variable of a fiber or a plain thread, and no other may join it. spawn and cancel are for everybody inside.
 // Cost: two short locks for each child, and nothing is allocated.
@@ -104,7 +105,7 @@ class Nursery {
   void on_error(F&& body) {
     leave_behind([body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
       if (outcome) return;
-      if constexpr (std::is_void_v<std::invoke_result_t<F&, Error>>) {
+      if constexpr (std::is_void_v<std::invoke_result_t<F&, Error> >) {
         body(outcome.error());
         outcome = {};
       } else {
@@ -132,7 +133,7 @@ class Nursery {
   };
   template <class F>
   void leave_behind(F&& body) {
-    using Body = DeferredBody<std::decay_t<F>>;
+    using Body = DeferredBody<std::decay_t<F> >;
     static_assert(sizeof(Body) <= kRoom && alignof(Body) <= alignof(std::max_align_t));
     deferred_ = new (room_for(sizeof(Body))) Body{{deferred_,
                                                    [](Deferred* self, std::expected<void, Error>& outcome) {
@@ -152,3 +153,5 @@ class Nursery {
 };
 
 }  // namespace coir
+
+#endif

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <cstdint>
 #include <expected>
@@ -17,15 +17,16 @@ namespace coir {
 
 struct FiberControl;
 class Waiter;
-class WakeList;
+class ClaimedFibers;
 
 namespace detail {
 
 // NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
 //
 // Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good; one that
-// failed while its handle is held stays on it until the handle takes it or the scope is left, whoever changes its join
-// word first. Whoever finds the list empty under the lock is the last to touch the nursery: leave() returns after that.
+// failed while its handle is held stays on it until the handle or the nursery takes it, whoever changes its join word
+// first. Whoever finds no child running and the list empty under the lock is the last to touch the nursery: leave()
+// returns after that.
 class NurseryBase {
  public:
   // A limit of 0 is none.
@@ -41,9 +42,6 @@ class NurseryBase {
   // leave waits for all children and returns the first failure nobody handled, or else what ended the wait: the
   // children are then cancelled and waited for all the same. From then on it is closed.
   std::expected<void, Error> leave() noexcept;
-
-  // wait waits until there are no children right now. Errors: timed_out, cancelled; nothing is cancelled then.
-  std::expected<void, Error> wait(Deadline deadline) noexcept;
 
   void cancel(const char* reason) noexcept;
 
@@ -69,14 +67,13 @@ class NurseryBase {
   void drop_failed(FiberControl* child) noexcept;
 
  private:
-  bool is_empty() const noexcept { return children_ == nullptr && running_.load(std::memory_order_relaxed) == 0; }
   void unlink(FiberControl* child) noexcept;
   Waiter* free_place() noexcept;
   Waiter* tell_leaver() noexcept;
-  void fail_locked(Error error, WakeList& woken) noexcept;
-  void cancel_locked(const char* reason, WakeList& woken) noexcept;
-  void collect_failed() noexcept;
-  std::expected<void, Error> wait_empty(Deadline deadline, bool close) noexcept;
+  void fail_locked(Error error, ClaimedFibers& woken) noexcept;
+  void cancel_locked(const char* reason, ClaimedFibers& woken) noexcept;
+  void collect_failed(bool all, ClaimedFibers& woken) noexcept;
+  std::expected<void, Error> wait_empty() noexcept;
 
   Scope scope_;
   Spinlock lock_;
@@ -85,6 +82,7 @@ class NurseryBase {
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
   std::uint32_t limit_;
+  std::uint64_t owner_id_ = 0;  // 0 for a plain thread
   bool entered_ = false;
   bool leaving_ = false;
   bool closed_ = false;
@@ -95,3 +93,5 @@ class NurseryBase {
 }  // namespace detail
 
 }  // namespace coir
+
+#endif

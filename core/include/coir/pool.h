@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/pool.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <concepts>
 #include <cstddef>
@@ -154,3 +154,5 @@ class Pool : public detail::PoolBase {
 };
 
 }  // namespace coir
+
+#endif

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/race.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <expected>
 #include <optional>
@@ -45,7 +45,7 @@ class Winner {
   Atomic<bool> decided_{false};
   Atomic<bool> failed_{false};
   Error failure_;
-  std::optional<std::expected<T, Error>> outcome_;
+  std::optional<std::expected<T, Error> > outcome_;
 };
 
 template <class... F>
@@ -90,3 +90,5 @@ template <class... F>
 }
 
 }  // namespace coir
+
+#endif

@@ -4,9 +4,9 @@
 
 namespace coir {
 
-// WakeList strings together fibers that were claimed while they were parked, so that they are woken after the lock is
-// gone under which they were claimed. Such a fiber is in no queue: its link of the queues is free.
-class WakeList {
+// ClaimedFibers strings fibers together that were claimed while they were parked, so that they are woken after the lock
+// is gone under which they were claimed. Such a fiber is in no queue: its link of the queues is free.
+class ClaimedFibers {
  public:
   void add(FiberControl* fiber) noexcept {
     if (fiber == nullptr) return;
