@@ -91,6 +91,7 @@ FiberControl* claim_owner(Scope& scope) noexcept {
 }
 
 void wake_owner(Scope& scope) noexcept {
+  const OutsideClaim outside;
   if (FiberControl* const parked = claim_owner(scope); parked != nullptr) parked->wake();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "control.h"
+#include "scheduler.h"
 
 namespace coir {
 
@@ -24,6 +25,7 @@ class ClaimedFibers {
     return fiber;
   }
 
+  OutsideClaim outside_;
   FiberControl* first_ = nullptr;
 };
 

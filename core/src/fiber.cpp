@@ -269,6 +269,7 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
 
 std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
   if (!alive()) return std::unexpected(Error{ErrorCode::stale});
+  const OutsideClaim outside;
   if (FiberControl* const parked = detail::cancel_claim(control_, id_, reason); parked != nullptr) parked->wake();
   return {};
 }

@@ -60,6 +60,7 @@ Waiter* NurseryBase::tell_leaver() noexcept {
 }
 
 void NurseryBase::dismiss() noexcept {
+  const OutsideClaim outside;
   Waiter* woken;
   {
     Locked hold(lock_);
@@ -112,6 +113,7 @@ Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
 }
 
 void NurseryBase::take(FiberControl* child, bool running) noexcept {
+  const OutsideClaim outside;
   Waiter* woken = nullptr;
   {
     Locked hold(lock_);

@@ -75,6 +75,7 @@ std::expected<PoolJob*, Error> PoolBase::reserve(Deadline deadline) noexcept {
 
 // hand_over is false when the last worker has gone, which a cancellation makes it do.
 bool PoolBase::hand_over(PoolJob& job) noexcept {
+  const OutsideClaim outside;
   Waiter* woken = nullptr;
   {
     Locked hold(lock_);
@@ -91,6 +92,7 @@ bool PoolBase::hand_over(PoolJob& job) noexcept {
 }
 
 void PoolBase::give_back(PoolJob& job) noexcept {
+  const OutsideClaim outside;
   Waiter* woken = nullptr;
   {
     Locked hold(lock_);
@@ -177,6 +179,7 @@ std::expected<void, Error> PoolBase::close() noexcept {
   Waiter* woken = nullptr;
   bool more = true;
   while (more) {
+    const OutsideClaim outside;
     {
       Locked hold(lock_);
       closed_ = true;

@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <bit>
@@ -19,6 +20,8 @@ namespace {
 constinit std::atomic<Scheduler*> g_scheduler{nullptr};
 constinit StackPool g_stacks;
 constinit std::atomic<std::uint64_t> g_next_block{0};
+constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
@@ -118,7 +121,21 @@ std::expected<void, Error> Scheduler::run() noexcept {
   return {};
 }
 
+void OutsideClaim::begin() noexcept {
+  g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
+  g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// end has an idle worker look again: what the workers saw may have counted on this claim.
+void OutsideClaim::end() noexcept {
+  g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
+  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
+  // release pairs with the acquire in finish.
+  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+}
+
 void Scheduler::finish() noexcept {
+  while (g_outside_claimers.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
@@ -246,7 +263,7 @@ std::int64_t Scheduler::alive() const noexcept {
 }
 
 std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();

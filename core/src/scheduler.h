@@ -78,6 +78,7 @@ class Scheduler {
   Atomic<std::int64_t> outside_waits{0};
 
  private:
+  friend class OutsideClaim;
   friend class Worker;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
@@ -114,6 +115,26 @@ class Scheduler {
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
   Worker* workers_[kMaxWorkers] = {};
+};
+
+// OutsideClaim surrounds what claims waiters and wakes them, where a thread that is no worker may do so. Between the
+// two a fiber is in no queue, and its timer may be gone: without this it would look stuck. The run does not end
+// meanwhile, so that the scheduler is there for the wake.
+class OutsideClaim {
+ public:
+  OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {
+    if (outside_) begin();
+  }
+  ~OutsideClaim() {
+    if (outside_) end();
+  }
+  OutsideClaim(const OutsideClaim&) = delete;
+  OutsideClaim& operator=(const OutsideClaim&) = delete;
+
+ private:
+  static void begin() noexcept;
+  static void end() noexcept;
+  bool outside_;
 };
 
 // report_deadlock lists what is parked, on standard error.

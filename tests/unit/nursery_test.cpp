@@ -352,7 +352,7 @@ TEST(Nursery, who_waits_at_the_limit_is_served_in_order_and_may_be_cancelled) {
         expect(child.started() == (i != 1));
         if (i == 1) expect(is(child.join(), ErrorCode::cancelled));
       });
-      while (control == nullptr || control.load()->wait_kind != coir::WaitKind::admission) coir::yield();
+      while (control == nullptr || control.load()->wait_kind.load() != coir::WaitKind::admission) coir::yield();
     }
     expect(waiting[1].cancel().has_value() && waiting[1].join().has_value());
     go = true;
