@@ -73,6 +73,18 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
     case WaitKind::select:
       snprintf(into, bytes, " waits for one of %lld cases", object);
       break;
+    case WaitKind::nursery:
+      snprintf(into, bytes, " waits for %lld children", object);
+      break;
+    case WaitKind::job:
+      snprintf(into, bytes, " waits for a job");
+      break;
+    case WaitKind::backlog:
+      snprintf(into, bytes, " waits for room in a pool's backlog");
+      break;
+    case WaitKind::admission:
+      snprintf(into, bytes, " waits to spawn, %lld children are the limit", object);
+      break;
   }
 }
 

@@ -21,7 +21,8 @@ namespace {
 constinit std::atomic<Scheduler*> g_scheduler{nullptr};
 constinit StackPool g_stacks;
 constinit std::atomic<std::uint64_t> g_next_block{0};
-constinit std::atomic<std::uint32_t> g_visitors{0};
+constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
@@ -41,9 +42,9 @@ void full_fence() noexcept {
 // end the run meanwhile: finish waits for visitors.
 class Visit {
  public:
-  Visit() noexcept { g_visitors.fetch_add(1, std::memory_order_relaxed); }
+  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
   // release pairs with the acquire in finish.
-  ~Visit() { g_visitors.fetch_sub(1, std::memory_order_release); }
+  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 };
@@ -134,11 +135,25 @@ std::expected<void, Error> Scheduler::run() noexcept {
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
+  if (failed_.load(std::memory_order_relaxed)) return std::unexpected(failure_);
   return {};
 }
 
+void OutsideClaim::begin() noexcept {
+  g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
+  g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// end has an idle worker look again: what the workers saw may have counted on this claim.
+void OutsideClaim::end() noexcept {
+  g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
+  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
+  // release pairs with the acquire in finish.
+  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+}
+
 void Scheduler::finish() noexcept {
-  while (g_visitors.load(std::memory_order_acquire) != 0) sched_yield();
+  while (g_outside_claimers.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
@@ -272,7 +287,7 @@ std::int64_t Scheduler::alive() const noexcept {
 }
 
 std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
@@ -289,6 +304,12 @@ bool Scheduler::waits_for_threads() const noexcept {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
   });
   return found;
+}
+
+void Scheduler::fail(Error error) noexcept {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  failure_ = error;
+  cancel_all();
 }
 
 void Scheduler::cancel_all() noexcept {

@@ -9,6 +9,7 @@
 
 #include <coir/deadline.h>
 
+#include "ambient.h"
 #include "waiter.h"
 
 namespace coir::detail {
@@ -28,6 +29,7 @@ class SelectingThread : public Waiter {
 
   // park fills in what is ready of `entries`; the last of them is kept for the eventfd.
   WakeReason park(std::span<pollfd> entries, Deadline deadline) noexcept {
+    if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
     entries.back() = {.fd = bell_, .events = POLLIN, .revents = 0};
     if (commit()) {
       while (awake_.load(std::memory_order_acquire) == 0) {

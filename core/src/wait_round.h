@@ -149,7 +149,8 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
   list.push(node);
   lock.unlock();
   if (release != nullptr) release(of);
-  const WakeReason reason = park(self, what.kind, what.object, deadline);
+  const WakeReason reason = shield == Shield::off ? park(self, what.kind, what.object, deadline)
+                                                  : park_shielded(self, what.kind, what.object, deadline);
   if (reason == WakeReason::handed) [[likely]] {
     round.await_winner();
     return {};

@@ -19,7 +19,7 @@ class Scheduler;
 
 // A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that
 // fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
-enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, mask = 7 };
+enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
 // Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber
 // that parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn
@@ -86,6 +86,7 @@ class Worker {
   FiberControl* steal_woken(Worker& victim) noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
+  void end_owned(FiberControl* fiber) noexcept;
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.
