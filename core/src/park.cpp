@@ -14,6 +14,7 @@ void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
 }
 
 WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
+  const ShownWait shown(*this);
   if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
   if (commit()) {
     while (asleep_.load(std::memory_order_acquire) != 0) {
