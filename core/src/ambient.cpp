@@ -1,5 +1,6 @@
 #include "ambient.h"
 
+#include "claimed_waiters.h"
 #include "owner.h"
 #include "park.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 constinit thread_local detail::Scope* t_ambient = nullptr;
 constinit thread_local std::uint16_t t_late = 0;
+constinit thread_local ThreadPlace t_place;
 
 }  // namespace
 
@@ -36,6 +38,19 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
 bool begin_scoped_wait(Deadline& deadline) noexcept {
   t_late = lower(t_ambient, deadline);
   return cancelled_scope(t_ambient) == nullptr;
+}
+
+ShownWait::ShownWait(Waiter& waiter) noexcept : place_(t_ambient != nullptr ? &t_place : nullptr) {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = &waiter;
+  place_->ambient = t_ambient;
+}
+
+ShownWait::~ShownWait() {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = nullptr;
 }
 
 Error scoped_error(ErrorCode code) noexcept {
@@ -80,19 +95,30 @@ namespace detail {
 
 void own(Scope& scope) noexcept {
   scope.owner = running_fiber();
-  if (scope.owner != nullptr) scope.ticket = scope.owner->ticket;
+  if (scope.owner != nullptr) {
+    scope.ticket = scope.owner->ticket;
+  } else {
+    scope.thread = &t_place;
+  }
 }
 
-FiberControl* claim_owner(Scope& scope) noexcept {
-  FiberControl* const owner = scope.owner;
-  if (owner == nullptr || owner->claim_ticket(WakeReason::cancelled, scope.ticket) != Waiter::Claim::parked)
-    return nullptr;
-  return owner;
+void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
+  if (FiberControl* const owner = scope.owner; owner != nullptr) {
+    if (owner->claim_ticket(WakeReason::cancelled, scope.ticket) == Waiter::Claim::parked) woken.add(owner);
+    return;
+  }
+  ThreadPlace* const place = scope.thread;
+  if (place == nullptr) return;
+  // The mark came before the lock: a wait that is shown later sees it.
+  Locked hold(place->lock);
+  if (place->waiting == nullptr || cancelled_scope(place->ambient) == nullptr) return;
+  if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
 }
 
 void wake_owner(Scope& scope) noexcept {
-  const OutsideClaim outside;
-  if (FiberControl* const parked = claim_owner(scope); parked != nullptr) parked->wake();
+  ClaimedWaiters woken;
+  claim_owner(scope, woken);
+  woken.wake();
 }
 
 void raise_shield() noexcept {

@@ -3,8 +3,20 @@
 #include <expected>
 
 #include <coir/cancel_scope.h>
+#include <coir/spinlock.h>
 
 namespace coir {
+
+class Waiter;
+
+// ThreadPlace is where who cancels a scope finds the plain thread that owns it, if that waits. `lock` guards the rest;
+// a claim under it meets the wait that is shown, or none.
+struct ThreadPlace {
+  Spinlock lock;
+  Waiter* waiting = nullptr;
+  const detail::Scope* ambient = nullptr;  // of the thread while it waits
+  ThreadPlace* next = nullptr;             // link of who has claimed it
+};
 
 // ambient is the innermost scope of whoever calls, in place: a fiber's lies in its control block, a plain thread's is
 // thread-local.
@@ -37,6 +49,18 @@ inline Error error_by(ErrorCode code, std::uint16_t scope) noexcept {
 // begin_scoped_wait is what a wait of a plain thread does first: it lowers `deadline` to the one in force, and is false
 // when a scope is cancelled.
 bool begin_scoped_wait(Deadline& deadline) noexcept;
+
+// ShownWait shows the wait of a plain thread, which is armed, to those who cancel scopes around it.
+class ShownWait {
+ public:
+  explicit ShownWait(Waiter& waiter) noexcept;
+  ~ShownWait();
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+ private:
+  ThreadPlace* place_;  // null outside any scope
+};
 
 // scoped_error is the error of the calling thread's latest wait.
 Error scoped_error(ErrorCode code) noexcept;

@@ -1,6 +1,6 @@
 #include <coir/cancellation.h>
 
-#include "claimed_fibers.h"
+#include "claimed_waiters.h"
 #include "owner.h"
 
 namespace coir {
@@ -8,13 +8,13 @@ namespace coir {
 // Invariant: what a watch names is struck under the source's lock, which the watch's end takes: a scope that is struck
 // has not ended. Who is to be woken is woken after it.
 void CancellationSource::cancel(const char* reason) noexcept {
-  ClaimedFibers woken;
+  ClaimedWaiters woken;
   {
     Locked hold(lock_);
     if (cancelled_.load(std::memory_order_relaxed)) return;
     reason_.store(reason, std::memory_order_release);
     cancelled_.store(true, std::memory_order_release);
-    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) woken.add(watch->strike(reason));
+    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->strike(reason, woken);
   }
   woken.wake();
 }
@@ -39,11 +39,11 @@ CancellationWatch::~CancellationWatch() {
 
 void CancellationWatch::enlist() noexcept {
   if (source_ == nullptr) return;
-  ClaimedFibers woken;
+  ClaimedWaiters woken;
   {
     Locked hold(source_->lock_);
     if (source_->cancelled_.load(std::memory_order_relaxed)) {
-      woken.add(strike(source_->reason_.load(std::memory_order_relaxed)));
+      strike(source_->reason_.load(std::memory_order_relaxed), woken);
     } else {
       next_ = source_->first_;
       link_ = &source_->first_;
@@ -54,12 +54,14 @@ void CancellationWatch::enlist() noexcept {
   woken.wake();
 }
 
-FiberControl* CancellationWatch::strike(const char* reason) noexcept {
-  if (scope_ == nullptr) {
-    return task_.control_ != nullptr ? detail::cancel_claim(task_.control_, task_.id_, reason) : nullptr;
+void CancellationWatch::strike(const char* reason, ClaimedWaiters& woken) noexcept {
+  if (scope_ != nullptr) {
+    detail::mark(*scope_, reason);
+    return detail::claim_owner(*scope_, woken);
   }
-  detail::mark(*scope_, reason);
-  return detail::claim_owner(*scope_);
+  if (task_.control_ == nullptr) return;
+  FiberControl* const parked = detail::cancel_claim(task_.control_, task_.id_, reason);
+  if (parked != nullptr) woken.add(parked);
 }
 
 }  // namespace coir

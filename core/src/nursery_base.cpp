@@ -1,6 +1,6 @@
 #include <coir/nursery_base.h>
 
-#include "claimed_fibers.h"
+#include "claimed_waiters.h"
 #include "owner.h"
 #include "park.h"
 
@@ -92,7 +92,7 @@ Waiter* NurseryBase::unlink_ended(FiberControl* child) noexcept {
 }
 
 Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
-  ClaimedFibers cancelled;
+  ClaimedWaiters cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
@@ -125,7 +125,7 @@ void NurseryBase::take(FiberControl* child, bool running) noexcept {
 }
 
 void NurseryBase::drop_failed(FiberControl* child) noexcept {
-  ClaimedFibers cancelled;
+  ClaimedWaiters cancelled;
   Waiter* woken;
   {
     Locked hold(lock_);
@@ -139,7 +139,7 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
 
 // cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
 // begin_scoped_wait; one behind a shield bears another ticket and is let be.
-void NurseryBase::cancel_locked(const char* reason, ClaimedFibers& woken) noexcept {
+void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept {
   if (scope_.cancelled.load(std::memory_order_relaxed)) return;
   mark(scope_, reason);
   for (FiberControl* child = children_; child != nullptr; child = child->younger) {
@@ -147,10 +147,10 @@ void NurseryBase::cancel_locked(const char* reason, ClaimedFibers& woken) noexce
       woken.add(child);
   }
   // The owner cannot have left the scope: there is a child, or the owner itself calls.
-  if (entered_) woken.add(claim_owner(scope_));
+  if (entered_) claim_owner(scope_, woken);
 }
 
-void NurseryBase::fail_locked(Error error, ClaimedFibers& woken) noexcept {
+void NurseryBase::fail_locked(Error error, ClaimedWaiters& woken) noexcept {
   if (!failed_) {
     failed_ = true;
     failure_ = error;
@@ -159,7 +159,7 @@ void NurseryBase::fail_locked(Error error, ClaimedFibers& woken) noexcept {
 }
 
 void NurseryBase::cancel(const char* reason) noexcept {
-  ClaimedFibers woken;
+  ClaimedWaiters woken;
   {
     Locked hold(lock_);
     cancel_locked(reason, woken);
@@ -168,7 +168,7 @@ void NurseryBase::cancel(const char* reason) noexcept {
 }
 
 void NurseryBase::fail(Error error) noexcept {
-  ClaimedFibers woken;
+  ClaimedWaiters woken;
   {
     Locked hold(lock_);
     fail_locked(error, woken);
@@ -178,7 +178,7 @@ void NurseryBase::fail(Error error) noexcept {
 
 // collect_failed takes over the failures of children that ended while their handles are held: of those that the owner
 // has spawned, who holds the handles and awaits them no more, or of all.
-void NurseryBase::collect_failed(bool all, ClaimedFibers& woken) noexcept {
+void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
   for (FiberControl *child = children_, *next; child != nullptr; child = next) {
     next = child->younger;
     if (!all && child->parent_id != owner_id_) continue;
@@ -201,7 +201,7 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
       Locked hold(lock_);
       running = running_.load(std::memory_order_relaxed);
       // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
-      ClaimedFibers nobody;
+      ClaimedWaiters nobody;
       if (running == 0) collect_failed(true, nobody);
       if (running == 0 && children_ == nullptr) {
         closed_ = true;
@@ -222,7 +222,7 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
 }
 
 std::expected<void, Error> NurseryBase::leave() noexcept {
-  ClaimedFibers woken;
+  ClaimedWaiters woken;
   {
     Locked hold(lock_);
     leaving_ = true;

@@ -4,7 +4,11 @@
 
 #include <coir/cancel_scope.h>
 
-namespace coir::detail {
+namespace coir {
+
+class ClaimedWaiters;
+
+namespace detail {
 
 // What a scope has to do with the fiber that owns it. Without fibers each of these does nothing.
 
@@ -15,8 +19,8 @@ void mark(Scope& scope, const char* reason) noexcept;
 void own(Scope& scope) noexcept;
 void wake_owner(Scope& scope) noexcept;
 
-// claim_owner is wake_owner but for the wake: it returns the fiber that the caller is to wake, or null.
-FiberControl* claim_owner(Scope& scope) noexcept;
+// claim_owner is wake_owner but for the wake.
+void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
 
 // cancel_claim cancels the fiber of that id, and returns it if the caller is to wake it, or null.
 FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;
@@ -25,4 +29,6 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
 void raise_shield() noexcept;
 void lower_shield() noexcept;
 
-}  // namespace coir::detail
+}  // namespace detail
+
+}  // namespace coir

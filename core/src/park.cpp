@@ -24,6 +24,7 @@ bool ThreadWaiter::spin() noexcept {
 }
 
 WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
+  const ShownWait shown(*this);
   if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
   if (commit() && !spin()) {
     while (state_.load(std::memory_order_acquire) != kWoken) {

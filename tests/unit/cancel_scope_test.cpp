@@ -346,3 +346,75 @@ TEST(CancelScope, works_on_a_plain_thread) {
     expect(on_thread.right == 9);
   });
 }
+
+namespace {
+
+struct Cancelled {
+  CancelScope* scope = nullptr;
+  Fiber fiber;
+  std::atomic<bool> shielded{false}, waits{false}, over{false};
+  std::atomic<int> right{0};
+
+  static void* main(void* argument) {
+    auto& self = *static_cast<Cancelled*>(argument);
+    CancelScope scope;
+    self.scope = &scope;
+    {
+      Shield shield(Deadline::after(2ms));
+      self.shielded = true;
+      // Cancelled meanwhile.
+      self.right += is(self.fiber.join(), ErrorCode::timed_out);
+    }
+    self.right += is(self.fiber.join(), ErrorCode::cancelled);
+    self.over = true;
+    return nullptr;
+  }
+
+  static void* wait(void* argument) {
+    auto& self = *static_cast<Cancelled*>(argument);
+    CancelScope scope;
+    self.scope = &scope;
+    self.waits = true;
+    const Outcome joined = self.fiber.join();
+    self.right += is(joined, ErrorCode::cancelled) && scope.caused(joined.error());
+    self.over = true;
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+TEST(CancelScope, cancelled_it_ends_what_its_plain_thread_waits_for) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    for (int round = 0; round < 20; ++round) {
+      Cancelled cancelled;
+      cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
+      pthread_t thread;
+      pthread_create(&thread, nullptr, Cancelled::wait, &cancelled);
+      while (!cancelled.waits) coir::yield();
+      for (int i = 0; i < round; ++i) coir::yield();
+      cancelled.scope->cancel();
+      while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+      pthread_join(thread, nullptr);
+      expect(cancelled.right == 1);
+      expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
+    }
+  });
+}
+
+TEST(CancelScope, a_shield_of_a_plain_thread_keeps_cancellation_out) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    Cancelled cancelled;
+    cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
+    pthread_t thread;
+    pthread_create(&thread, nullptr, Cancelled::main, &cancelled);
+    while (!cancelled.shielded) coir::yield();
+    cancelled.scope->cancel();
+    while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+    pthread_join(thread, nullptr);
+    expect(cancelled.right == 2);
+    expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
+  });
+}

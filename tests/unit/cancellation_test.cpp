@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 
 #include "tests/support/everywhere.h"
 
@@ -78,6 +79,22 @@ TEST(Cancellation, a_source_cancels_the_tasks_that_are_watched_and_not_those_tha
     source.cancel();
     expect(first.join().has_value());
     expect(second.join().has_value());
+  });
+}
+
+TEST(Cancellation, watches_end_in_any_order_and_what_has_ended_is_let_be) {
+  everywhere([&] {
+    CancellationSource source;
+    CancelScope scope;
+    std::optional<CancellationWatch> watches[3];
+    for (const int last : {0, 1, 2}) {
+      for (auto& watch : watches) watch.emplace(source.token(), scope);
+      for (int i = 0; i < 3; ++i) watches[(last + 1 + i) % 3].reset();
+      for (auto& watch : watches) watch.emplace(source.token(), scope);
+      for (int i = 3; i > 0; --i) watches[(last + i) % 3].reset();
+    }
+    source.cancel();
+    expect(!scope.cancelled());
   });
 }
 

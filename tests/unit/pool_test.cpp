@@ -177,6 +177,42 @@ TEST(Pool, cancelled_it_refuses_who_waits_for_room) {
   });
 }
 
+namespace {
+
+// A job that takes its time to be copied into the backlog.
+struct SlowToCopy {
+  std::atomic<bool>*copying, *go;
+  std::atomic<int>* ran;
+  SlowToCopy(std::atomic<bool>* c, std::atomic<bool>* g, std::atomic<int>* r) : copying(c), go(g), ran(r) {}
+  SlowToCopy(SlowToCopy&&) = default;
+  SlowToCopy(const SlowToCopy& other) : copying(other.copying), go(other.go), ran(other.ran) {
+    *copying = true;
+    while (!*go) coir::yield();
+  }
+  void operator()() const { ++*ran; }
+};
+
+}  // namespace
+
+TEST(Pool, a_job_that_was_taken_before_close_runs_even_if_it_comes_after) {
+  everywhere([&] {
+    std::atomic<bool> copying{false}, go{false};
+    std::atomic<int> ran{0};
+    Pool<2> pool({.workers = 2});
+    const SlowToCopy job(&copying, &go, &ran);
+    Fiber submitter = spawn([&] { expect(pool.submit(job).has_value()); });
+    while (!copying) coir::yield();
+    Fiber opener = spawn([&] {
+      while (!is(pool.try_submit([] {}), ErrorCode::closed)) coir::yield();
+      static_cast<void>(coir::sleep(1ms));
+      go = true;
+    });
+    expect(pool.close().has_value());
+    expect(ran == 1);
+    expect(submitter.join().has_value() && opener.join().has_value());
+  });
+}
+
 TEST(Pool, without_workers_it_refuses) {
   everywhere([&] {
     Pool<1> pool({.workers = 0});

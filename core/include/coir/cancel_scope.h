@@ -14,6 +14,7 @@
 namespace coir {
 
 struct FiberControl;
+struct ThreadPlace;
 
 namespace detail {
 
@@ -34,6 +35,7 @@ struct Scope {
   Atomic<const char*> reason{nullptr};
   FiberControl* owner = nullptr;  // null on a plain thread
   std::uint64_t ticket = 0;       // of the owner's waits right inside this scope
+  ThreadPlace* thread = nullptr;  // the owner, where it is a plain thread
 };
 
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
@@ -62,9 +64,10 @@ bool ended(const Scope& scope, Error& error) noexcept;
 //   auto n = stream.read(buffer);                       // no deadline of its own
 //   if (!n && scope.caused(n.error())) retry();         // else an enclosing scope ended it: let it go on up
 //
-// A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread a deadline ends every
-// wait in time; a cancellation is noticed by the next call that would wait. Cost: nothing for fibers outside any
-// scope; inside, one look along the chain where a wait begins to park.
+// A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread a cancellation ends
+// what waits for fibers and other threads; where the kernel waits, for a descriptor or a time, it is noticed by the
+// next call that would wait. Deadlines end every wait in time. Cost: nothing for fibers outside any scope; inside, one
+// look along the chain where a wait begins to park.
 class CancelScope {
  public:
   explicit CancelScope(Deadline deadline = Deadline::never()) noexcept { detail::enter(scope_, deadline); }

@@ -16,6 +16,7 @@
 namespace coir {
 
 class CancellationWatch;
+class ClaimedWaiters;
 
 // CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
 //
@@ -85,7 +86,7 @@ class CancellationWatch {
   friend class CancellationSource;
 
   void enlist() noexcept;
-  FiberControl* strike(const char* reason) noexcept;
+  void strike(const char* reason, ClaimedWaiters& woken) noexcept;
 
   CancellationSource* source_;
   detail::Scope* scope_ = nullptr;

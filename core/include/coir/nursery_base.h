@@ -17,7 +17,7 @@ namespace coir {
 
 struct FiberControl;
 class Waiter;
-class ClaimedFibers;
+class ClaimedWaiters;
 
 namespace detail {
 
@@ -70,9 +70,9 @@ class NurseryBase {
   void unlink(FiberControl* child) noexcept;
   Waiter* free_place() noexcept;
   Waiter* tell_leaver() noexcept;
-  void fail_locked(Error error, ClaimedFibers& woken) noexcept;
-  void cancel_locked(const char* reason, ClaimedFibers& woken) noexcept;
-  void collect_failed(bool all, ClaimedFibers& woken) noexcept;
+  void fail_locked(Error error, ClaimedWaiters& woken) noexcept;
+  void cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept;
+  void collect_failed(bool all, ClaimedWaiters& woken) noexcept;
   std::expected<void, Error> wait_empty() noexcept;
 
   Scope scope_;
