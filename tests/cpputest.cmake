@@ -14,7 +14,7 @@ target_link_libraries(coir_cpputest PUBLIC coir_language PRIVATE coir_build)
 add_library(coir_test_support STATIC
   support/child.cpp support/cxx_runtime.cpp support/test_main.cpp)
 if(NOT COIR_NO_ASYNC)
-  target_sources(coir_test_support PRIVATE support/watchdog.cpp)
+  target_sources(coir_test_support PRIVATE support/mixed.cpp support/watchdog.cpp)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 

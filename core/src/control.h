@@ -5,6 +5,7 @@
 #include <source_location>
 
 #include <coir/atomic.h>
+#include <coir/error.h>
 
 #include "sanitizer.h"
 #include "waiter.h"
@@ -12,9 +13,36 @@
 namespace coir {
 
 class Worker;
+namespace detail {
+class NurseryBase;
+struct Scope;
+}  // namespace detail
 
 // WaitKind says what a parked fiber waits for; reports print it.
-enum class WaitKind : std::uint8_t { nothing, readable, writable, sleep, join, signal };
+enum class WaitKind : std::uint8_t {
+  nothing,
+  readable,
+  writable,
+  sleep,
+  join,
+  signal,
+  nursery,
+  admission,
+  // What plain threads can bring about, too; `mutex` is the first of them.
+  mutex,
+  condition,
+  semaphore,
+  event,
+  wait_group,
+  once,
+  shared_lock,
+  exclusive_lock,
+  receive,
+  send,
+  select,
+  job,
+  backlog,
+};
 
 // FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked
 // fiber holds one resident page:
@@ -26,7 +54,7 @@ enum class WaitKind : std::uint8_t { nothing, readable, writable, sleep, join, s
 // that a handle {control, id} is stale exactly when the ids differ.
 struct alignas(64) FiberControl : Waiter {
   enum class State : std::uint8_t { free = 0, runnable, running, parked, ended };
-  enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached };
+  enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached, kFailed };
 
   // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
 
@@ -42,23 +70,40 @@ struct alignas(64) FiberControl : Waiter {
   bool guarded;  // its guard page is armed
   Atomic<std::uint32_t> join;
   Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
+  std::uint64_t ticket;  // id, and above it how many shields are up: what its waits are armed with; owner only
 
   // What spawn and exit touch.
-  Waiter* joiner;               // valid while join is kWaiting or kLocked
-  void (*run)(void* storage);   // calls the closure, leaves the result
-  void (*drop)(void* storage);  // destroys the result; null when there is nothing to destroy
-  void* storage;                // closure and result, built in place
+  Waiter* joiner;                      // valid while join is kWaiting or kLocked
+  const Error* (*run)(void* storage);  // calls the closure, leaves the result
+  void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
+  void* storage;                       // closure and result, built in place
   std::uint64_t parent_id;
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
-  SanitizerContext sanitizer;
+
+  // What nurseries and cancel scopes need.
+  detail::NurseryBase* nursery;       // whose child it is; null: the root's
+  detail::Scope* ambient;             // its innermost scope; null: none. Owner only
+  const Error* failure;               // once it has ended: the error in its result, or null
+  FiberControl *elder, *younger;      // in the nursery's list, under its lock
+  Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled
+  std::uint16_t late;                 // whose deadline the latest wait in a scope had, 0 for its own; owner only
+  bool fails;                         // once it has ended: failure is not just what a cancellation asked for
+  std::uint32_t mutexes_held;         // owner only
+  [[no_unique_address]] SanitizerContext sanitizer;
+
+  // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
+  // inside.
+  static constexpr std::uint64_t kShieldStep = std::uint64_t{1} << 52;
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field
 
-  // cancelled tells of the fiber's own mark; Scheduler::cancelling of everybody's.
-  bool cancelled() const noexcept {
-    return cancelled_id.load(std::memory_order_seq_cst) == id.load(std::memory_order_relaxed);
-  }
+  // cancelled tells of the fiber's own mark, unless a shield is up; Scheduler::cancelling of everybody's. Owner only.
+  bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
+  bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
+#if !defined(COIR_ASAN) && !defined(COIR_TSAN)
+static_assert(sizeof(FiberControl) == 192);
+#endif
 
 }  // namespace coir

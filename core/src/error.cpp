@@ -46,6 +46,8 @@ const char* describe(Error error) noexcept {
       return "stale handle";
     case ErrorCode::busy:
       return "busy";
+    case ErrorCode::queue_full:
+      return "queue full";
     case ErrorCode::limit:
       return "limit reached";
     case ErrorCode::no_memory:

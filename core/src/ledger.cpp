@@ -16,6 +16,7 @@ constinit Account stacks("stacks");
 constinit Account connections("connections");
 constinit Account http("http");
 constinit Account files("files");
+constinit Account channels("channels");
 constinit Account process("process");
 }  // namespace account
 

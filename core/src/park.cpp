@@ -9,13 +9,25 @@ ThreadWaiter::ThreadWaiter() noexcept : Waiter(&wake_thread, 0) {}
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
   auto& self = static_cast<ThreadWaiter&>(waiter);
   // The thread may return from park, and this object end, as soon as the word changes: the wake goes by address alone.
-  self.asleep_.store(0, std::memory_order_release);
-  port::futex_wake(self.asleep_);
+  std::atomic<std::uint32_t>& state = self.state_;
+  if (state.exchange(kWoken, std::memory_order_acq_rel) == kSleeps) port::futex_wake(state);
+}
+
+// spin waits for a moment without going to sleep; true when the thread was woken.
+bool ThreadWaiter::spin() noexcept {
+  for (int i = 0; i < kSpins; ++i) {
+    if (state_.load(std::memory_order_acquire) == kWoken) return true;
+    Spinlock::relax();
+  }
+  std::uint32_t waits = kWaits;
+  return !state_.compare_exchange_strong(waits, kSleeps, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
-  if (commit()) {
-    while (asleep_.load(std::memory_order_acquire) != 0) {
+  const ShownWait shown(*this);
+  if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
+  if (commit() && !spin()) {
+    while (state_.load(std::memory_order_acquire) != kWoken) {
       std::int64_t timeout = -1;
       if (!deadline.is_never()) {
         timeout = deadline.ns() - monotonic_ns();
@@ -25,7 +37,7 @@ WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
           timeout = -1;  // somebody else won and is about to wake this thread
         }
       }
-      port::futex_wait(asleep_, 1, timeout);
+      port::futex_wait(state_, kSleeps, timeout);
     }
   }
   return reason();

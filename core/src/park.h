@@ -5,6 +5,7 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 
+#include "ambient.h"
 #include "scheduler.h"
 #include "switching.h"
 #include "waiter.h"
@@ -20,15 +21,25 @@ inline FiberControl* running_fiber() noexcept {
 
 // is_cancelled tells whether `fiber`, which is the caller, is to give up its waits.
 inline bool is_cancelled(const FiberControl* fiber) noexcept {
-  return fiber->cancelled() || fiber->worker->scheduler().cancelling();
+  if (fiber->cancelled() || (fiber->worker->scheduler().cancelling() && !fiber->shielded())) return true;
+  return fiber->ambient != nullptr && cancelled_scope(fiber->ambient) != nullptr;
 }
 
 inline void arm(FiberControl* fiber) noexcept {
-  fiber->arm(fiber->id.load(std::memory_order_relaxed));
+  fiber->arm(fiber->ticket);
 }
 
 inline void disarm(FiberControl* fiber) noexcept {
-  fiber->disarm(fiber->id.load(std::memory_order_relaxed));
+  fiber->disarm(fiber->ticket);
+}
+
+// begin_scoped_wait is what park does first for a fiber inside scopes: it lowers `deadline` to the one in force. False:
+// a scope has ended the wait already, which is claimed, and there is nothing to park for.
+bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept;
+
+// late_scope is whose deadline the caller's latest wait ended by, given that it timed out; 0 for the call's own.
+inline std::uint16_t late_scope(const FiberControl* self) noexcept {
+  return self->ambient == nullptr ? 0 : self->late;
 }
 
 // DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it
@@ -42,10 +53,10 @@ struct DeadlineTimer : Timer {
   FiberControl* fiber;
 };
 
-// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline or a cancellation
-// wakes it. The caller then takes itself out of the sources that did not win.
-[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
-                                              Deadline deadline) noexcept {
+// park_shielded is park for a wait that nothing but its sources and its own deadline may end: neither a scope nor, as
+// the caller has armed it with a ticket that is not the fiber's, a cancellation.
+[[gnu::always_inline]] inline WakeReason park_shielded(FiberControl* self, WaitKind kind, std::int64_t object,
+                                                       Deadline deadline) noexcept {
   self->wait_kind.store(kind, std::memory_order_relaxed);
   self->wait_object.store(object, std::memory_order_relaxed);
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
@@ -57,6 +68,14 @@ struct DeadlineTimer : Timer {
   return self->reason();
 }
 
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline, a scope or a
+// cancellation wakes it. The caller then takes itself out of the sources that did not win.
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
+                                              Deadline deadline) noexcept {
+  if (self->ambient != nullptr && !begin_scoped_wait(self, deadline)) return self->reason();
+  return park_shielded(self, kind, object, deadline);
+}
+
 // ThreadWaiter is the Waiter of an OS thread that is no worker.
 class ThreadWaiter : public Waiter {
  public:
@@ -65,20 +84,42 @@ class ThreadWaiter : public Waiter {
   WakeReason park(Deadline deadline) noexcept;
 
  private:
+  static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
+  static constexpr int kSpins = 64;  // what is handed over at once comes within about a microsecond
   static void wake_thread(Waiter& waiter) noexcept;
-  std::atomic<std::uint32_t> asleep_{1};
+  bool spin() noexcept;
+  std::atomic<std::uint32_t> state_{kWaits};
 };
 
-// error_of maps the reasons that are failures.
-inline Error error_of(WakeReason reason) noexcept {
-  switch (reason) {
-    case WakeReason::timed_out:
-      return {ErrorCode::timed_out};
-    case WakeReason::closed:
-      return {ErrorCode::closed};
-    default:
-      return {ErrorCode::cancelled};
+// error_of maps the reasons that are failures, and tells which scope ended the caller's latest wait.
+Error error_of(WakeReason reason) noexcept;
+
+// Caller is whoever calls, as a Waiter for one wait: the running fiber, or a plain thread.
+class Caller {
+ public:
+  Caller() noexcept : fiber_(running_fiber()) {}
+
+  // may_wait is false where a wait could never end: on a worker's own stack, and on a plain thread while the only
+  // worker runs on it.
+  bool may_wait() const noexcept { return fiber_ != nullptr || (kManyWorkers && this_worker() == nullptr); }
+  bool is_cancelled() const noexcept {
+    return fiber_ != nullptr ? coir::is_cancelled(fiber_) : cancelled_scope(ambient()) != nullptr;
   }
-}
+  Waiter* arm() noexcept {
+    if (fiber_ == nullptr) {
+      thread_.arm();
+      return &thread_;
+    }
+    coir::arm(fiber_);
+    return fiber_;
+  }
+  WakeReason park(WaitKind kind, std::int64_t object, Deadline deadline) noexcept {
+    return fiber_ != nullptr ? coir::park(fiber_, kind, object, deadline) : thread_.park(deadline);
+  }
+
+ private:
+  FiberControl* fiber_;
+  ThreadWaiter thread_;
+};
 
 }  // namespace coir

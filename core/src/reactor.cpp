@@ -122,15 +122,33 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
   return true;
 }
 
-void Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
+bool Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
   Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
   const Word mine = reinterpret_cast<Word>(&waiter);
   for (;;) {
     Word seen = mine;
-    if (word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return;
-    if (seen != (mine | kLock)) return;
+    if (word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+    if (seen != (mine | kLock)) return false;
     Spinlock::relax();
   }
+}
+
+bool Reactor::take(int fd, Direction direction) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr) return false;
+  Atomic<Word>& word = at->word[static_cast<int>(direction)];
+  Word seen = word.load(std::memory_order_acquire);
+  while (holds_readiness(seen)) {
+    if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
+void Reactor::restore(int fd, Direction direction) noexcept {
+  Word seen = kEmpty;
+  entry(fd)->word[static_cast<int>(direction)].compare_exchange_strong(seen, kReady, std::memory_order_acq_rel,
+                                                                       std::memory_order_relaxed);
 }
 
 std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {

@@ -36,8 +36,14 @@ class Reactor {
   // Returns true when it now waits there, false when the descriptor is known to be ready, which the word then forgets.
   std::expected<bool, Error> attach(int fd, Direction direction, Waiter& waiter) noexcept;
 
-  // detach takes a waiter out that was woken by something else.
-  void detach(int fd, Direction direction, Waiter& waiter) noexcept;
+  // detach takes a waiter out that was woken by something else. False: it was out already, for an event has come or the
+  // descriptor was forgotten.
+  bool detach(int fd, Direction direction, Waiter& waiter) noexcept;
+
+  // take tells whether fd's direction is known to be ready, which the word then forgets. restore makes it known again,
+  // for an event whose waiter goes on with something else.
+  bool take(int fd, Direction direction) noexcept;
+  void restore(int fd, Direction direction) noexcept;
 
   std::expected<void, Error> attach(int fd, Dormant& dormant) noexcept;
   bool detach(int fd, Dormant& dormant) noexcept;

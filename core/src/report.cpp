@@ -40,6 +40,51 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
     case WaitKind::signal:
       snprintf(into, bytes, " waits for a signal");
       break;
+    case WaitKind::mutex:
+      snprintf(into, bytes, object != 0 ? " waits for a mutex that fiber %lld holds" : " waits for a mutex", object);
+      break;
+    case WaitKind::condition:
+      snprintf(into, bytes, " waits for a condition");
+      break;
+    case WaitKind::semaphore:
+      snprintf(into, bytes, " waits for %lld of a semaphore", object);
+      break;
+    case WaitKind::event:
+      snprintf(into, bytes, " waits for an event");
+      break;
+    case WaitKind::wait_group:
+      snprintf(into, bytes, " waits for a wait group");
+      break;
+    case WaitKind::once:
+      snprintf(into, bytes, " waits for what is done once");
+      break;
+    case WaitKind::shared_lock:
+      snprintf(into, bytes, " waits to read under a lock");
+      break;
+    case WaitKind::exclusive_lock:
+      snprintf(into, bytes, " waits to write under a lock");
+      break;
+    case WaitKind::receive:
+      snprintf(into, bytes, " waits to receive");
+      break;
+    case WaitKind::send:
+      snprintf(into, bytes, " waits to send");
+      break;
+    case WaitKind::select:
+      snprintf(into, bytes, " waits for one of %lld cases", object);
+      break;
+    case WaitKind::nursery:
+      snprintf(into, bytes, " waits for %lld children", object);
+      break;
+    case WaitKind::job:
+      snprintf(into, bytes, " waits for a job");
+      break;
+    case WaitKind::backlog:
+      snprintf(into, bytes, " waits for room in a pool's backlog");
+      break;
+    case WaitKind::admission:
+      snprintf(into, bytes, " waits to spawn, %lld children are the limit", object);
+      break;
   }
 }
 
@@ -72,6 +117,14 @@ void report_deadlock(const Scheduler& scheduler) noexcept {
           "coir: deadlock: nothing is runnable, no timer is armed and no descriptor is waited on; %lld parked:\n",
           static_cast<long long>(scheduler.alive()));
   write_fibers(scheduler, STDERR_FILENO);
+}
+
+void report_held_mutexes(const FiberControl& fiber) noexcept {
+  const std::source_location where = fiber.where.load(std::memory_order_relaxed);
+  fprintf(stderr, "coir: fiber %llu \"%s\", spawned at %s:%u, ended with %u mutex%s still locked\n",
+          static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
+          fiber.name.load(std::memory_order_relaxed), where.file_name(), where.line(), fiber.mutexes_held,
+          fiber.mutexes_held == 1 ? "" : "es");
 }
 
 void dump_fibers(int fd) noexcept {

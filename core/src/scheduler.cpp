@@ -1,7 +1,9 @@
 #include "scheduler.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <bit>
 #include <new>
@@ -19,6 +21,8 @@ namespace {
 constinit std::atomic<Scheduler*> g_scheduler{nullptr};
 constinit StackPool g_stacks;
 constinit std::atomic<std::uint64_t> g_next_block{0};
+constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
@@ -32,6 +36,23 @@ void full_fence() noexcept {
 #else
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
+}
+
+// Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
+// end the run meanwhile: finish waits for visitors.
+class Visit {
+ public:
+  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
+  // release pairs with the acquire in finish.
+  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+};
+
+// threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
+unsigned threads_of_process() noexcept {
+  struct stat tasks{};
+  return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? static_cast<unsigned>(tasks.st_nlink - 2) : 0;
 }
 
 std::size_t fd_table_size() noexcept {
@@ -114,10 +135,25 @@ std::expected<void, Error> Scheduler::run() noexcept {
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
+  if (failed_.load(std::memory_order_relaxed)) return std::unexpected(failure_);
   return {};
 }
 
+void OutsideClaim::begin() noexcept {
+  g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
+  g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// end has an idle worker look again: what the workers saw may have counted on this claim.
+void OutsideClaim::end() noexcept {
+  g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
+  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
+  // release pairs with the acquire in finish.
+  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+}
+
 void Scheduler::finish() noexcept {
+  while (g_outside_claimers.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
@@ -134,11 +170,13 @@ void Scheduler::notify() noexcept {
 }
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
+  const Visit visit;
   inbox.push(fiber);
   wake_if_idle();
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
+  const Visit visit;
   inbox.push_counted(fiber, outside_spawned);
   wake_if_idle();
 }
@@ -217,6 +255,10 @@ bool Scheduler::settle() noexcept {
   const bool stuck = alive() != 0;
   // After a shutdown the run ends with its last fiber, whatever records sleep on.
   if ((stuck || !cancelling()) && waits_outside() != 0) return true;
+  // Before the second look, which finds what the last thread brought before it ended.
+  const bool hopeful = stuck && state == DeadlockState::none && waits_for_threads();
+  hopeful_.store(hopeful, std::memory_order_relaxed);
+  if (hopeful) return true;
   if (kManyWorkers && (any_work() || !all_idle(idle_.load(std::memory_order_seq_cst)) ||
                        withdrawals_.load(std::memory_order_seq_cst) != withdrawals)) {
     return true;  // the sums mix two moments; who goes idle last settles anew
@@ -245,12 +287,29 @@ std::int64_t Scheduler::alive() const noexcept {
 }
 
 std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
   }
   return sum;
+}
+
+// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
+// to: one that it has made runnable keeps what it waits for until it runs.
+bool Scheduler::waits_for_threads() const noexcept {
+  if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
+  bool found = false;
+  stacks.for_each([&found](const FiberControl& fiber) {
+    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
+  });
+  return found;
+}
+
+void Scheduler::fail(Error error) noexcept {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  failure_ = error;
+  cancel_all();
 }
 
 void Scheduler::cancel_all() noexcept {

@@ -42,6 +42,9 @@ class Scheduler {
 
   void cancel_all() noexcept;
 
+  // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
+  void fail(Error error) noexcept;
+
   // trim_stacks gives the calling worker's hot stacks back at once and asks the other workers to do the same. Returns
   // how many bytes came free at once.
   std::size_t trim_stacks() noexcept;
@@ -75,6 +78,7 @@ class Scheduler {
   Atomic<std::int64_t> outside_waits{0};
 
  private:
+  friend class OutsideClaim;
   friend class Worker;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
@@ -91,6 +95,7 @@ class Scheduler {
   void wake_all() noexcept;
   bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
+  bool waits_for_threads() const noexcept;
   static void* thread_main(void* worker) noexcept;
 
   std::atomic<std::uint64_t> idle_{0};
@@ -100,6 +105,9 @@ class Scheduler {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
+  Atomic<bool> hopeful_{false};  // only a plain thread can still wake a fiber; looked at again while there are any
+  Atomic<bool> failed_{false};
+  Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
@@ -111,8 +119,31 @@ class Scheduler {
   Worker* workers_[kMaxWorkers] = {};
 };
 
+// OutsideClaim surrounds what claims waiters and wakes them, where a thread that is no worker may do so. Between the
+// two a fiber is in no queue, and its timer may be gone: without this it would look stuck. The run does not end
+// meanwhile, so that the scheduler is there for the wake.
+class OutsideClaim {
+ public:
+  OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {
+    if (outside_) begin();
+  }
+  ~OutsideClaim() {
+    if (outside_) end();
+  }
+  OutsideClaim(const OutsideClaim&) = delete;
+  OutsideClaim& operator=(const OutsideClaim&) = delete;
+
+ private:
+  static void begin() noexcept;
+  static void end() noexcept;
+  bool outside_;
+};
+
 // report_deadlock lists what is parked, on standard error.
 void report_deadlock(const Scheduler& scheduler) noexcept;
+
+// report_held_mutexes names a fiber that ends with mutexes locked, on standard error.
+void report_held_mutexes(const FiberControl& fiber) noexcept;
 
 // install_overflow_report catches faults in guard pages from now on; each thread that runs fibers needs a signal stack.
 void install_overflow_report() noexcept;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ambient.h"
+
 namespace coir {
 
 namespace {
@@ -43,10 +45,13 @@ std::expected<std::size_t, Error> wait_any(std::span<pollfd> entries, Deadline d
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
   // poll leaves out negative descriptors; to wait for one that is closed would be for ever.
   if (fd < 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+  if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   pollfd entries[2];
   entries[1] = {
       .fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
-  if (auto ready = wait_any(entries, deadline); !ready) return std::unexpected(ready.error());
+  if (auto ready = wait_any(entries, deadline); !ready) {
+    return std::unexpected(ready.error() == ErrorCode::timed_out ? scoped_error(ErrorCode::timed_out) : ready.error());
+  }
   if ((entries[1].revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
   return {};
 }

@@ -15,6 +15,7 @@ namespace {
 std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
   pollfd entry{
       .fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
+  if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   for (;;) {
     const int ready = poll(&entry, 1, deadline.remaining_ms());
     if (ready > 0) {
@@ -22,7 +23,7 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
       return {};
     }
     if (ready == 0) {
-      if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+      if (deadline.passed()) return std::unexpected(scoped_error(ErrorCode::timed_out));
     } else if (errno != EINTR) {
       return std::unexpected(Error::from_errno(errno));
     }
@@ -34,7 +35,7 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) return wait_on_thread(fd, direction, deadline);
-  if (is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self);
   // Counted before it can be woken: settle must not find a fiber that waits for nothing.

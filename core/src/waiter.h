@@ -6,8 +6,8 @@
 
 namespace coir {
 
-// WakeReason is why a wait ended.
-enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled, closed };
+// WakeReason is why a wait ended. Of a wait that was `handed` something, its WaitRound knows what.
+enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled, closed, handed };
 
 // Waiter is whatever can wait: a fiber, or an OS thread on a futex. What can end a wait (a readiness, a timer, a
 // cancellation) competes for it by claim(); exactly one wins, and only the winner wakes.

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include <coir/deadline.h>
+#include <coir/nursery_base.h>
 #include <coir/port/futex.h>
 
 #include "paint.h"
@@ -56,9 +57,33 @@ void Worker::carry_out(void* message) noexcept {
       fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
       stacks_.release(scheduler_->stacks, fiber);
       break;
+    case Commit::owned:
+      end_owned(fiber);
+      break;
     case Commit::mask:
       break;
   }
+}
+
+// end_owned finishes a fiber that its nursery, or a failure, makes more than a stack to recycle.
+void Worker::end_owned(FiberControl* fiber) noexcept {
+  bump(counters.ended);
+  note_stack_use(fiber);
+  fiber->sanitizer.ended();
+  detail::NurseryBase* const nursery = fiber->nursery;
+  Waiter* woken = nullptr;
+  if (fiber->join.load(std::memory_order_relaxed) == FiberControl::kDetached) {
+    fiber->id.store(0, std::memory_order_relaxed);
+    fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
+    if (nursery != nullptr) woken = nursery->unlink_ended(fiber);
+    stacks_.release(scheduler_->stacks, fiber);
+  } else if (nursery != nullptr) {
+    woken = nursery->settle_held(fiber);
+  } else {
+    // release pairs with the acquire of the handle's holder.
+    fiber->join.store(fiber->fails ? FiberControl::kFailed : FiberControl::kDone, std::memory_order_release);
+  }
+  if (woken != nullptr) woken->wake();
 }
 
 void Worker::push_woken(FiberControl* fiber) noexcept {
@@ -265,6 +290,7 @@ void Worker::idle() noexcept {
       cool_down(now);
       timeout = due > now ? due - now : 0;
     }
+    if (scheduler.hopeful_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) timeout = kHopeNs;
     if (polling) {
       // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
       if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&

@@ -19,7 +19,7 @@ class Scheduler;
 
 // A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that
 // fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
-enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, mask = 7 };
+enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
 // Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber
 // that parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn
@@ -56,6 +56,7 @@ class Worker {
   std::uint32_t index() const noexcept { return index_; }
 
   std::uint64_t next_id() noexcept;
+  std::uint32_t random() noexcept;  // the seed's, in a seeded run
 
   // Counters have one writer, this worker; their sum over all workers means something.
   struct Counters {
@@ -72,6 +73,7 @@ class Worker {
   static constexpr int kSearchRounds =
       20;  // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
+  static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
   FiberControl* pick() noexcept;
   FiberControl* find_work() noexcept;
@@ -85,8 +87,8 @@ class Worker {
   FiberControl* steal_woken(Worker& victim) noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
+  void end_owned(FiberControl* fiber) noexcept;
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
-  std::uint32_t random() noexcept;
 
   // What every switch touches comes first.
   FiberControl* current_ = nullptr;

@@ -1,6 +1,6 @@
 // The work of fibers_bench.cpp on Boost.Context and Boost.Fiber, with 8 KB stacks.
 //
-//   boost_fibers_bench switch|yield|spawn [COUNT]
+//   boost_fibers_bench switch|yield|spawn|rendezvous|buffered|mutex|pthread_mutex|million [COUNT]
 //   boost_fibers_bench suspended|guarded COUNT
 //
 // `suspended` parks contexts on plain stacks, `guarded` on stacks with a guard page each, as many as the kernel lets it
@@ -8,6 +8,7 @@
 // stack).
 
 #define BOOST_ENABLE_ASSERT_HANDLER
+#include <pthread.h>
 #include <unistd.h>
 
 #include <boost/assert.hpp>
@@ -66,6 +67,82 @@ void measure_spawn(long count) {
   bench::print("spawn_join_ns", ns, "ns");
 }
 
+template <class Channel>
+void echo(Channel& there, Channel& back) {
+  int value = 0;
+  while (there.pop(value) == boost::fibers::channel_op_status::success) back.push(value);
+}
+
+template <class Channel>
+void round_trips(Channel& there, Channel& back, long count) {
+  for (int i = 0; i < count; ++i) {
+    there.push(i);
+    int value = -1;
+    back.pop(value);
+    if (value != i) std::abort();
+  }
+}
+
+void measure_rendezvous(long count) {
+  boost::fibers::unbuffered_channel<int> there, back;
+  boost::fibers::fiber other([&] { echo(there, back); });
+  bench::print("rendezvous_rtt_ns", bench::ns_per(count, [&] { round_trips(there, back, count); }), "ns");
+  there.close();
+  other.join();
+}
+
+void measure_million(long count) {
+  boost::fibers::unbuffered_channel<int> there, back;
+  boost::fibers::fiber other([&] { echo(there, back); });
+  timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  round_trips(there, back, count);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  bench::print("channel_million_rtt_s",
+               static_cast<double>(end.tv_sec - start.tv_sec) + static_cast<double>(end.tv_nsec - start.tv_nsec) / 1e9,
+               "s");
+  there.close();
+  other.join();
+}
+
+void measure_buffered(long count) {
+  const double ns = bench::ns_per(count, [&] {
+    boost::fibers::buffered_channel<int> channel(128);
+    boost::fibers::fiber sender([&] {
+      for (int i = 0; i < count; ++i) channel.push(i);
+      channel.close();
+    });
+    long sum = 0;
+    int value = 0;
+    while (channel.pop(value) == boost::fibers::channel_op_status::success) sum += value;
+    if (sum != count * (count - 1) / 2) std::abort();
+    sender.join();
+  });
+  bench::print("buffered_message_ns", ns, "ns");
+}
+
+void measure_mutex(long count) {
+  boost::fibers::mutex mutex;
+  const double ns = bench::ns_per(count, [&] {
+    for (long i = 0; i < count; ++i) {
+      mutex.lock();
+      mutex.unlock();
+    }
+  });
+  bench::print("mutex_ns", ns, "ns");
+}
+
+void measure_pthread_mutex(long count) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  const double ns = bench::ns_per(count, [&] {
+    for (long i = 0; i < count; ++i) {
+      pthread_mutex_lock(&mutex);
+      pthread_mutex_unlock(&mutex);
+    }
+  });
+  bench::print("mutex_ns", ns, "ns");
+}
+
 // park starts `count` contexts, each of which goes back to its starter at once and is never taken up again. The objects
 // that own them are counted too: what they point to could not be found without them.
 template <class Stack>
@@ -102,6 +179,16 @@ int main(int argc, char** argv) {
     measure_yield(count);
   } else if (std::strcmp(what, "spawn") == 0) {
     measure_spawn(count);
+  } else if (std::strcmp(what, "rendezvous") == 0) {
+    measure_rendezvous(count);
+  } else if (std::strcmp(what, "buffered") == 0) {
+    measure_buffered(count);
+  } else if (std::strcmp(what, "mutex") == 0) {
+    measure_mutex(count);
+  } else if (std::strcmp(what, "pthread_mutex") == 0) {
+    measure_pthread_mutex(count);
+  } else if (std::strcmp(what, "million") == 0) {
+    measure_million(count);
   } else if (std::strcmp(what, "suspended") == 0) {
     park(boost::context::fixedsize_stack(kStack), 1000);
     const bench::Memory before = bench::Memory::now();
@@ -116,7 +203,7 @@ int main(int argc, char** argv) {
     }
     end_guarded();
   } else {
-    std::fputs("usage: boost_fibers_bench switch|yield|spawn|suspended|guarded [COUNT]\n", stderr);
+    std::fputs("usage: boost_fibers_bench switch|yield|spawn|rendezvous|...|suspended|guarded [COUNT]\n", stderr);
     return 2;
   }
 }

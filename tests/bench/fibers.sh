@@ -4,7 +4,7 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 trap 'rm -rf "$scratch"' EXIT
 
-rounds=9 switches=10000000 yields=1000000 spawns=1000000
+rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000
 [ "${1:-}" != --quick ] || rounds=3
 
 "$root/scripts/setup" --for build
@@ -44,6 +44,18 @@ for ((round = 1; round <= rounds; ++round)); do
   measure mn. '' "$mn" spawn $spawns
   measure boost. '' "$boost" spawn $spawns
   measure go. '' "$go" spawn $spawns
+  for what in rendezvous buffered select mutex timer_1k timer_100k million; do
+    measure '' '' "$ours" $what $messages
+    measure mn. '' "$mn" $what $messages
+    measure go. '' "$go" $what $messages
+  done
+  for what in rendezvous buffered mutex million; do
+    measure boost. '' "$boost" $what $messages
+  done
+  measure pthread. '' "$boost" pthread_mutex $messages
+  measure musl_pthread. '' "$mn" pthread_mutex $messages
+  COIR_WORKERS=2 measure '' '' "$mn" rendezvous_2workers $messages
+  GOMAXPROCS=2 measure go. '' "$go" rendezvous_2workers $messages
 done
 
 say 'parked fibers'
@@ -57,4 +69,4 @@ measure boost. '' "$boost" guarded 100000
 measure go. _10k "$go" suspended 10000
 measure go. '' "$go" suspended 100000
 
-print_figures boost go
+print_figures boost go pthread musl_pthread

@@ -1,14 +1,20 @@
 // What fibers cost, through the public interface. tests/bench/README.md defines the figures.
 //
 //   fibers_bench switch|yield|spawn|suspended [COUNT]
+//   fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|pthread_mutex|timer_1k|timer_100k|million [COUNT]
 
+#include <coir/channel.h>
 #include <coir/fiber.h>
+#include <coir/mutex.h>
 #include <coir/port/context.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
+#include <pthread.h>
 
 #include <chrono>
 #include <cstddef>
 
+#include "core/src/park.h"
 #include "measure.h"
 
 namespace {
@@ -97,6 +103,130 @@ void measure_suspended(long count) {
   shutdown();
 }
 
+// echo sends back whatever comes, until its channel is closed.
+void echo(Channel<int>& there, Channel<int>& back) {
+  while (auto value = there.receive()) must(back.send(*value));
+}
+
+void round_trips(Channel<int>& there, Channel<int>& back, long count) {
+  for (int i = 0; i < count; ++i) {
+    must(there.send(i));
+    if (back.receive() != i) std::abort();
+  }
+}
+
+// Two fibers that hand a number to each other through two channels that hold nothing.
+void measure_rendezvous(const char* name, long count) {
+  Channel<int> there, back;
+  Fiber other = spawn(kFiber, [&] { echo(there, back); });
+  bench::print(name, bench::ns_per(count, [&] { round_trips(there, back, count); }), "ns");
+  there.close();
+  must(other.join());
+}
+
+void measure_rendezvous_1(long count) {
+  measure_rendezvous("rendezvous_rtt_ns", count);
+}
+void measure_rendezvous_2(long count) {
+  measure_rendezvous("rendezvous_rtt_2workers_ns", count);
+}
+
+// The wall time of the whole, as somebody would see it who runs it once.
+void measure_million(long count) {
+  Channel<int> there, back;
+  Fiber other = spawn(kFiber, [&] { echo(there, back); });
+  const std::int64_t start = monotonic_ns();
+  round_trips(there, back, count);
+  bench::print("channel_million_rtt_s", static_cast<double>(monotonic_ns() - start) / 1e9, "s");
+  there.close();
+  must(other.join());
+}
+
+// One fiber sends, another receives, through a channel that holds 128.
+void measure_buffered(long count) {
+  const double ns = bench::ns_per(count, [&] {
+    Channel<int> channel({.capacity = 128});
+    Fiber sender = spawn(kFiber, [&] {
+      for (int i = 0; i < count; ++i) must(channel.send(i));
+      channel.close();
+    });
+    long sum = 0;
+    while (auto value = channel.receive()) sum += *value;
+    if (sum != count * (count - 1) / 2) std::abort();
+    must(sender.join());
+  });
+  bench::print("buffered_message_ns", ns, "ns");
+}
+
+// Four channels of which one, another each time, has a value; the send that puts it there is counted in.
+void measure_select(long count) {
+  Channel<int> channels[4] = {Channel<int>({.capacity = 1}), Channel<int>({.capacity = 1}),
+                              Channel<int>({.capacity = 1}), Channel<int>({.capacity = 1})};
+  const double ns = bench::ns_per(count, [&] {
+    for (int i = 0; i < count; ++i) {
+      must(channels[i % 4].send(i));
+      int value = -1;
+      const auto won = select({Case::receive(channels[0], value), Case::receive(channels[1], value),
+                               Case::receive(channels[2], value), Case::receive(channels[3], value)});
+      if (!won || value != i) std::abort();
+    }
+  });
+  bench::print("select4_ns", ns, "ns");
+}
+
+void measure_mutex(long count) {
+  Mutex mutex;
+  const double ns = bench::ns_per(count, [&] {
+    for (long i = 0; i < count; ++i) {
+      must(mutex.lock());
+      mutex.unlock();
+    }
+  });
+  bench::print("mutex_ns", ns, "ns");
+}
+
+void measure_pthread_mutex(long count) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  const double ns = bench::ns_per(count, [&] {
+    for (long i = 0; i < count; ++i) {
+      pthread_mutex_lock(&mutex);
+      pthread_mutex_unlock(&mutex);
+    }
+  });
+  bench::print("mutex_ns", ns, "ns");
+}
+
+// One timer is started and stopped while so many others are armed, due at different times within the hour.
+void measure_timer(const char* name, long armed, long count) {
+  TimerWheel& wheel = running_fiber()->worker->wheel();
+  const auto never = [](Timer&) {};
+  struct Armed : Timer {
+    Armed() : Timer([](Timer&) {}) {}
+  };
+  auto* others = static_cast<Armed*>(std::calloc(static_cast<std::size_t>(armed), sizeof(Armed)));
+  if (others == nullptr) std::abort();
+  for (long i = 0; i < armed; ++i) std::construct_at(others + i);
+  const std::int64_t now = monotonic_ns();
+  for (long i = 0; i < armed; ++i) wheel.start(others[i], now + 60'000'000'000 + i * 36'000'000);
+  const double ns = bench::ns_per(count, [&] {
+    for (long i = 0; i < count; ++i) {
+      Timer timer(never);
+      wheel.start(timer, now + 30'000'000'000 + (i & 1023) * 1'000'000);
+      wheel.stop(timer);
+    }
+  });
+  for (long i = 0; i < armed; ++i) wheel.stop(others[i]);
+  std::free(others);
+  bench::print(name, ns, "ns");
+}
+
+void measure_timer_1k(long count) {
+  measure_timer("timer_ns_1k", 1'000, count);
+}
+void measure_timer_100k(long count) {
+  measure_timer("timer_ns_100k", 100'000, count);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,12 +236,31 @@ int main(int argc, char** argv) {
     measure_switch(count);
     return 0;
   }
+  constexpr struct {
+    const char* name;
+    void (*measure)(long);
+  } kAll[] = {
+      {"yield", measure_yield},
+      {"spawn", measure_spawn},
+      {"suspended", measure_suspended},
+      {"rendezvous", measure_rendezvous_1},
+      {"rendezvous_2workers", measure_rendezvous_2},
+      {"buffered", measure_buffered},
+      {"select", measure_select},
+      {"mutex", measure_mutex},
+      {"pthread_mutex", measure_pthread_mutex},
+      {"timer_1k", measure_timer_1k},
+      {"timer_100k", measure_timer_100k},
+      {"million", measure_million},
+  };
   void (*measure)(long) = nullptr;
-  if (std::strcmp(what, "yield") == 0) measure = measure_yield;
-  if (std::strcmp(what, "spawn") == 0) measure = measure_spawn;
-  if (std::strcmp(what, "suspended") == 0) measure = measure_suspended;
+  for (const auto& one : kAll) {
+    if (std::strcmp(what, one.name) == 0) measure = one.measure;
+  }
   if (measure == nullptr) {
-    std::fputs("usage: fibers_bench switch|yield|spawn|suspended [COUNT]\n", stderr);
+    std::fputs("usage: fibers_bench switch", stderr);
+    for (const auto& one : kAll) std::fprintf(stderr, "|%s", one.name);
+    std::fputs(" [COUNT]\n", stderr);
     return 2;
   }
   return run(RunOptions{}, [=] { measure(count); });

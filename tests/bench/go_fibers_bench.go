@@ -1,6 +1,7 @@
 // The work of fibers_bench.cpp on goroutines.
 //
 //	go_fibers_bench yield|spawn|suspended [COUNT]
+//	go_fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|timer_1k|timer_100k|million [COUNT]
 package main
 
 import (
@@ -11,7 +12,9 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -99,6 +102,103 @@ func measureSuspended(count int) {
 	fmt.Printf("suspended_max: %d fibers\n", runtime.NumGoroutine()-1-1000)
 }
 
+func echo(there, back chan int) {
+	for value := range there {
+		back <- value
+	}
+}
+
+func roundTrips(there, back chan int, count int) {
+	for i := 0; i < count; i++ {
+		there <- i
+		if <-back != i {
+			panic("a number got lost")
+		}
+	}
+}
+
+func measureRendezvous(name string, count int) {
+	there, back := make(chan int), make(chan int)
+	go echo(there, back)
+	fmt.Printf("%s: %.2f ns\n", name, nsPer(count, func() { roundTrips(there, back, count) }))
+	close(there)
+}
+
+func measureMillion(count int) {
+	there, back := make(chan int), make(chan int)
+	go echo(there, back)
+	start := time.Now()
+	roundTrips(there, back, count)
+	fmt.Printf("channel_million_rtt_s: %.4f s\n", time.Since(start).Seconds())
+}
+
+func measureBuffered(count int) {
+	fmt.Printf("buffered_message_ns: %.2f ns\n", nsPer(count, func() {
+		channel := make(chan int, 128)
+		go func() {
+			for i := 0; i < count; i++ {
+				channel <- i
+			}
+			close(channel)
+		}()
+		sum := 0
+		for value := range channel {
+			sum += value
+		}
+		if sum != count*(count-1)/2 {
+			panic("a number got lost")
+		}
+	}))
+}
+
+func measureSelect(count int) {
+	var channels [4]chan int
+	for i := range channels {
+		channels[i] = make(chan int, 1)
+	}
+	fmt.Printf("select4_ns: %.2f ns\n", nsPer(count, func() {
+		for i := 0; i < count; i++ {
+			channels[i%4] <- i
+			value := -1
+			select {
+			case value = <-channels[0]:
+			case value = <-channels[1]:
+			case value = <-channels[2]:
+			case value = <-channels[3]:
+			}
+			if value != i {
+				panic("a number got lost")
+			}
+		}
+	}))
+}
+
+func measureMutex(count int) {
+	var mutex sync.Mutex
+	fmt.Printf("mutex_ns: %.2f ns\n", nsPer(count, func() {
+		for i := 0; i < count; i++ {
+			mutex.Lock()
+			mutex.Unlock()
+		}
+	}))
+}
+
+func measureTimer(name string, armed, count int) {
+	never := func() {}
+	others := make([]*time.Timer, armed)
+	for i := range others {
+		others[i] = time.AfterFunc(time.Minute+time.Duration(i)*36*time.Millisecond, never)
+	}
+	fmt.Printf("%s: %.2f ns\n", name, nsPer(count, func() {
+		for i := 0; i < count; i++ {
+			time.AfterFunc(30*time.Second+time.Duration(i&1023)*time.Millisecond, never).Stop()
+		}
+	}))
+	for _, timer := range others {
+		timer.Stop()
+	}
+}
+
 func main() {
 	what, count := "", 1000000
 	if len(os.Args) > 1 {
@@ -114,8 +214,24 @@ func main() {
 		measureSpawn(count)
 	case "suspended":
 		measureSuspended(count)
+	case "rendezvous":
+		measureRendezvous("rendezvous_rtt_ns", count)
+	case "rendezvous_2workers":
+		measureRendezvous("rendezvous_rtt_2workers_ns", count)
+	case "buffered":
+		measureBuffered(count)
+	case "select":
+		measureSelect(count)
+	case "mutex":
+		measureMutex(count)
+	case "timer_1k":
+		measureTimer("timer_ns_1k", 1000, count)
+	case "timer_100k":
+		measureTimer("timer_ns_100k", 100000, count)
+	case "million":
+		measureMillion(count)
 	default:
-		fmt.Fprintln(os.Stderr, "usage: go_fibers_bench yield|spawn|suspended [COUNT]")
+		fmt.Fprintln(os.Stderr, "usage: go_fibers_bench yield|spawn|suspended|rendezvous|... [COUNT]")
 		os.Exit(2)
 	}
 }

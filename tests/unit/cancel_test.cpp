@@ -1,8 +1,18 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
+#include <coir/broadcast.h>
+#include <coir/channel.h>
+#include <coir/condition.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/mutex.h>
+#include <coir/once.h>
 #include <coir/runtime.h>
+#include <coir/rw_lock.h>
+#include <coir/select.h>
+#include <coir/semaphore.h>
 #include <coir/wait.h>
+#include <coir/wait_group.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -73,6 +83,97 @@ TEST(Cancel, ends_every_kind_of_wait_within_one_round) {
     CHECK_TRUE(ended.has_value());
     CHECK_TRUE(cancelled);
     CHECK_TRUE(within_one_round);
+  }
+}
+
+namespace {
+
+// Shared is what fibers wait for of each other, in a state in which everybody waits. What the rounds below count on
+// being locked is locked by main.
+struct Shared {
+  coir::Mutex mutex, own;
+  coir::Condition condition;
+  coir::Semaphore semaphore{0};
+  coir::Event event;
+  coir::WaitGroup group{1};
+  coir::RwLock lock;
+  coir::Once once;
+  coir::Channel<int> channel;
+  coir::Broadcast<int> broadcast;
+
+  static constexpr int kWays = 12;
+
+  std::expected<void, Error> wait_in(int way) {
+    int value = 0;
+    switch (way) {
+      case 0:
+        return mutex.lock();
+      case 1: {
+        auto held = own.guard();
+        return condition.wait(own);
+      }
+      case 2:
+        return semaphore.acquire();
+      case 3:
+        return event.wait();
+      case 4:
+        return group.wait();
+      case 5:
+        return lock.lock();
+      case 6:
+        return lock.lock_shared();
+      case 7:
+        return once.call([] {});
+      case 8:
+        return channel.send(1);
+      case 9:
+        return outcome_of(channel.receive());
+      case 10: {
+        coir::Subscription<int> feed(broadcast);
+        return outcome_of(feed.receive());
+      }
+      default:
+        return outcome_of(coir::select({coir::Case::receive(channel, value), coir::Case::opened(event)}));
+    }
+  }
+
+  template <class T>
+  static std::expected<void, Error> outcome_of(const std::expected<T, Error>& outcome) {
+    if (!outcome) return std::unexpected(outcome.error());
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST(Cancel, ends_every_wait_for_other_fibers_within_one_round) {
+  for (int way = 0; way < Shared::kWays; ++way) {
+    bool cancelled = false, within_one_round = false, still_cancelled = false;
+    const auto ended = run_until_idle({.workers = 1}, [&] {
+      Shared shared;
+      static_cast<void>(shared.mutex.lock());
+      static_cast<void>(shared.lock.lock());
+      Fiber runner = spawn([&] {
+        static_cast<void>(shared.once.call([]() -> std::expected<void, Error> { return coir::sleep(kForEver); }));
+      });
+      coir::yield();
+      Fiber fiber = spawn([&] {
+        cancelled = is(shared.wait_in(way), ErrorCode::cancelled);
+        still_cancelled = is(shared.wait_in(way), ErrorCode::cancelled);
+      });
+      for (int i = 0; i < 3; ++i) coir::yield();
+      static_cast<void>(fiber.cancel());
+      coir::yield();
+      within_one_round = cancelled;
+      static_cast<void>(fiber.join());
+      static_cast<void>(runner.cancel());
+      static_cast<void>(runner.join());
+      shared.mutex.unlock();
+      shared.lock.unlock();
+    });
+    CHECK_TRUE(ended.has_value());
+    CHECK_TRUE(within_one_round);
+    CHECK_TRUE(still_cancelled);
   }
 }
 

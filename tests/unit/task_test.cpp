@@ -215,3 +215,81 @@ TEST(Task, a_result_with_strict_alignment_is_aligned) {
   }));
   all_is_gone();
 }
+
+TEST(Task, of_a_body_that_may_fail_returns_its_value_or_its_error) {
+  CHECK_TRUE(on_any_workers([&] {
+    const auto half = [](int number) -> std::expected<int, coir::Error> {
+      if (number % 2 != 0) return std::unexpected(coir::Error(ErrorCode::invalid));
+      return number / 2;
+    };
+    Task<int> right = spawn([&] { return half(8); });
+    const auto value = right.await();
+    expect(value && *value == 4);
+    Task<int> left = spawn([&] { return half(7); });
+    const auto error = left.await();
+    expect(!error && error.error() == ErrorCode::invalid);
+    Task<void> nothing = spawn([]() -> std::expected<void, coir::Error> { return {}; });
+    expect(nothing.await().has_value());
+    Fiber fiber = spawn([&] { return half(7); });
+    const auto joined = fiber.join();
+    expect(!joined && joined.error() == ErrorCode::invalid);
+  }));
+  all_is_gone();
+}
+
+TEST(Task, its_status_tells_how_far_it_has_come) {
+  using Status = coir::FiberStatus;
+  CHECK_TRUE(on_any_workers([&] {
+    expect(Task<int>().status() == Status::empty);
+    Task<int> task = spawn([] {
+      static_cast<void>(coir::sleep_until(Deadline::never()));
+      return 1;
+    });
+    expect(task.status() == Status::running);
+    expect(task.cancel("over").has_value());
+    while (!task.done()) {
+      const Status now = task.status();
+      expect(now == Status::cancelling || now == Status::succeeded);
+      coir::yield();
+    }
+    expect(task.status() == Status::succeeded);
+    expect(task.await().has_value() && task.status() == Status::empty);
+    Task<int> failed =
+        spawn([]() -> std::expected<int, coir::Error> { return std::unexpected(coir::Error(ErrorCode::closed)); });
+    while (!failed.done()) coir::yield();
+    expect(failed.status() == Status::failed);
+    expect(!failed.await());
+  }));
+  all_is_gone();
+}
+
+TEST(Task, a_failure_that_is_dropped_with_its_handle_is_the_roots) {
+  for (const unsigned workers : {1u, 2u}) {
+    const auto outcome = run_until_idle({.workers = workers}, [&] {
+      Task<int> failed =
+          spawn([]() -> std::expected<int, coir::Error> { return std::unexpected(coir::Error(ErrorCode::closed)); });
+      while (!failed.done()) coir::yield();
+      expect(!coir::cancelled());
+      failed = Task<int>();
+      expect(coir::cancelled());
+    });
+    CHECK_TRUE(!outcome && outcome.error() == ErrorCode::closed);
+  }
+  all_is_gone();
+}
+
+TEST(Task, a_large_result_lies_on_its_fibers_stack) {
+  struct Large {
+    unsigned char bytes[3'000];
+  };
+  CHECK_TRUE(on_any_workers([&] {
+    Task<Large> task = spawn({.stack = 16 * 1024}, [] {
+      Large large;
+      for (unsigned char& byte : large.bytes) byte = 7;
+      return large;
+    });
+    const auto value = task.await();
+    expect(value && value->bytes[0] == 7 && value->bytes[2'999] == 7);
+  }));
+  all_is_gone();
+}

@@ -13,6 +13,7 @@ enum class ErrorCode : std::uint16_t {
   end_of_stream,  // the peer ended its side in good order; nothing more comes
   stale,          // the handle's fiber has ended and was joined, or never was
   busy,           // somebody else already does what may be done once
+  queue_full,     // a backlog is full for now
   limit,          // a ceiling, a capacity or a size limit is reached
   no_memory,      // memory or address space could not be had
   invalid,        // an argument or an input is malformed
@@ -23,8 +24,14 @@ enum class ErrorCode : std::uint16_t {
 
 // Error is a code and, where the kernel had a say, its errno. It is a value of eight bytes; nothing is owned.
 struct Error {
-  ErrorCode code;
+  ErrorCode code{};
+  // Of `timed_out` and `cancelled`: the cancel scope that ended the wait, as CancelScope::id names it. 0: the deadline
+  // was the call's own, or the fiber itself was cancelled.
+  std::uint16_t scope = 0;
   int sys = 0;
+
+  constexpr Error() noexcept = default;
+  constexpr Error(ErrorCode what, int number = 0) noexcept : code(what), sys(number) {}
 
   // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOMEM, EPIPE, ECONNRESET ...) and keeps the
   // number.

@@ -3,7 +3,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
     "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#else
 
 #include <chrono>
 #include <concepts>
@@ -18,87 +18,15 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/stack_size.h>
+#include <coir/fiber_handle.h>
+#include <coir/outcome.h>
+#include <coir/task.h>
 
 namespace coir {
 
-struct FiberControl;
-
-// SpawnOptions: `name` outlives the fiber (a literal, as a rule). `stack` is in bytes, rounded up to 8, 16, 32 or 64
-// KiB; 0 is the default of the run.
-struct SpawnOptions {
-  const char* name = "fiber";
-  std::size_t stack = 0;
-};
-
-// FiberRef names a fiber without owning it. It stays valid to use after the fiber has ended: calls then return `stale`.
-class FiberRef {
- public:
-  constexpr FiberRef() noexcept = default;
-  FiberRef(FiberControl* control, std::uint64_t id) noexcept : control_(control), id_(id) {}
-
-  // id is unique in a run; 0 for no fiber, such as a plain thread.
-  std::uint64_t id() const noexcept { return id_; }
-
-  // cancel marks the fiber and ends the wait that it is in, or enters next, with `cancelled`. It stays marked: every
-  // later wait fails at once. Any thread, any fiber, itself included. Error: stale.
-  [[nodiscard]] std::expected<void, Error> cancel() const noexcept;
-
-  bool alive() const noexcept;
-
-  friend bool operator==(const FiberRef& a, const FiberRef& b) noexcept { return a.id_ == b.id_; }
-
- protected:
-  FiberControl* control_ = nullptr;
-  std::uint64_t id_ = 0;
-};
-
-// Fiber owns a spawned fiber until it is joined or detached. Dropping it detaches. Move-only.
-class [[nodiscard]] Fiber : public FiberRef {
- public:
-  constexpr Fiber() noexcept = default;
-  // A spawn that failed: join returns `why`.
-  explicit Fiber(Error why) noexcept : failure_(why) {}
-  Fiber(FiberControl* control, std::uint64_t id) noexcept : FiberRef(control, id) {}
-  Fiber(Fiber&& other) noexcept
-      : FiberRef(std::exchange(other.control_, nullptr), std::exchange(other.id_, 0)), failure_(other.failure_) {}
-  Fiber& operator=(Fiber&& other) noexcept {
-    if (this != &other) {
-      if (control_ != nullptr) detach();
-      control_ = std::exchange(other.control_, nullptr);
-      id_ = std::exchange(other.id_, 0);
-      failure_ = other.failure_;
-    }
-    return *this;
-  }
-  ~Fiber() {
-    if (control_ != nullptr) detach();
-  }
-
-  // started tells whether the spawn had a stack to run on.
-  bool started() const noexcept { return control_ != nullptr; }
-
-  // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`.
-  // From a fiber or a plain thread; one joiner at a time. Errors: timed_out, cancelled (the caller; the fiber stays
-  // joinable), stale, busy, or why the spawn failed: limit, no_memory.
-  [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
-
-  // detach lets the fiber run to its end on its own. Its result is destroyed when it ends.
-  void detach() noexcept;
-
-  bool done() const noexcept;
-
- protected:
-  // wait_ended is join without the release: the result is still in place.
-  std::expected<void, Error> wait_ended(Deadline deadline) noexcept;
-  void* storage() const noexcept;
-  void release() noexcept;
-
- private:
-  Error failure_{ErrorCode::stale};
-};
-
 namespace detail {
+
+class NurseryBase;
 
 // Launch is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
 // of the id.
@@ -109,8 +37,23 @@ struct Launch {
   static Launch failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
   Error error() const noexcept { return {static_cast<ErrorCode>(id)}; }
 };
-Launch prepare(const SpawnOptions& options, std::size_t bytes, void (*run)(void*), void (*drop)(void*),
-               std::source_location where) noexcept;
+
+// Code is how a fiber runs its body and ends its result: run returns the error that the body returned, which lies in
+// the result, or null; drop is null when there is nothing to destroy.
+struct Code {
+  std::size_t bytes;
+  const Error* (*run)(void* storage);
+  void (*drop)(void* storage);
+};
+
+// Home is the nursery that a fiber is spawned in: the caller's, or one by name, whose limit is waited for or not.
+struct CurrentHome {};
+struct NamedHome {
+  NurseryBase* nursery;
+  bool wait;
+};
+Launch prepare(CurrentHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
+Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
 void launch(FiberControl* control) noexcept;
 
 // storage_of is where a fiber's Body lies: right below its control block.
@@ -123,20 +66,30 @@ inline void* storage_of(FiberControl* control, std::size_t bytes) noexcept {
 // result without knowing the closure.
 template <class F, class R>
 struct Body {
+  using Result = std::expected<typename Outcome<R>::Value, Error>;
   union {
-    R result;
+    Result result;
   };
   F closure;
   template <class G>
   explicit Body(G&& f) : closure(std::forward<G>(f)) {}
   ~Body() {}
 
-  static void run(void* storage) {
+  static const Error* run(void* storage) {
     auto* self = static_cast<Body*>(storage);
-    std::construct_at(std::addressof(self->result), self->closure());
+    const Error* failure = nullptr;
+    if constexpr (kMayFail<R>) {
+      std::construct_at(std::addressof(self->result), self->closure());
+      if (!self->result) failure = &self->result.error();
+    } else {
+      std::construct_at(std::addressof(self->result), std::in_place, self->closure());
+    }
     self->closure.~F();
+    return failure;
   }
-  static void drop(void* storage) { static_cast<Body*>(storage)->result.~R(); }
+  static void drop_result(void* storage) { static_cast<Body*>(storage)->result.~Result(); }
+  static constexpr auto drop = std::is_trivially_destructible_v<Result> ? nullptr : &drop_result;
+  using Handle = Task<typename Outcome<R>::Value>;
 };
 template <class F>
 struct Body<F, void> {
@@ -145,61 +98,40 @@ struct Body<F, void> {
   explicit Body(G&& f) : closure(std::forward<G>(f)) {}
   ~Body() {}
 
-  static void run(void* storage) {
+  static const Error* run(void* storage) {
     auto* self = static_cast<Body*>(storage);
     self->closure();
     self->closure.~F();
+    return nullptr;
   }
+  static constexpr void (*drop)(void*) = nullptr;
+  using Handle = Fiber;
 };
+
+template <class Home, class F>
+auto start(Home home, const SpawnOptions& options, F&& body, const std::source_location& where) {
+  using Closure = std::decay_t<F>;
+  using Body = Body<Closure, std::invoke_result_t<Closure&> >;
+  using Handle = typename Body::Handle;
+  static_assert(alignof(Body) <= kStorageAlignment);
+  static constexpr Code kCode{sizeof(Body), &Body::run, Body::drop};
+  const Launch made = prepare(home, options, kCode, where);
+  if (made.control == nullptr) return Handle(made.error());
+  new (storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
+  launch(made.control);
+  return Handle(made.control, made.id);
+}
+
 }  // namespace detail
-
-// Task is a Fiber whose body returns a value, which waits in place at the top of the fiber's stack.
-template <class T>
-class [[nodiscard]] Task : public Fiber {
- public:
-  using Fiber::Fiber;
-
-  // await waits for the end, moves the result out and releases the fiber. Once: a second await is `stale`.
-  // Errors: as join.
-  [[nodiscard]] std::expected<T, Error> await(Deadline deadline = Deadline::never()) noexcept {
-    if (auto ended = wait_ended(deadline); !ended) return std::unexpected(ended.error());
-    T* result = static_cast<T*>(storage());
-    std::expected<T, Error> value(std::move(*result));
-    result->~T();
-    release();
-    return value;
-  }
-
- private:
-  using Fiber::join;
-};
 
 // spawn starts `body` as a fiber of its own: a Fiber if it returns nothing, else a Task of what it returns. The closure
 // is moved to the new fiber's stack; nothing is allocated. If no stack can be had the handle is not started(), and
-// joining it tells why. The new fiber becomes runnable; the caller goes on. From a fiber, a Dormant's wake, or a plain
-// thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
+// joining it tells why. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery, the
+// innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a fiber, a
+// Dormant's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
 template <class F>
 auto spawn(const SpawnOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
-  using Closure = std::decay_t<F>;
-  using R = std::invoke_result_t<Closure&>;
-  if constexpr (std::is_void_v<R>) {
-    using Body = detail::Body<Closure, void>;
-    static_assert(alignof(Body) <= detail::kStorageAlignment);
-    const detail::Launch made = detail::prepare(options, sizeof(Body), &Body::run, nullptr, where);
-    if (made.control == nullptr) return Fiber(made.error());
-    new (detail::storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
-    detail::launch(made.control);
-    return Fiber(made.control, made.id);
-  } else {
-    using Body = detail::Body<Closure, R>;
-    static_assert(alignof(Body) <= detail::kStorageAlignment);
-    void (*drop)(void*) = std::is_trivially_destructible_v<R> ? nullptr : &Body::drop;
-    const detail::Launch made = detail::prepare(options, sizeof(Body), &Body::run, drop, where);
-    if (made.control == nullptr) return Task<R>(made.error());
-    new (detail::storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
-    detail::launch(made.control);
-    return Task<R>(made.control, made.id);
-  }
+  return detail::start(detail::CurrentHome{}, options, std::forward<F>(body), where);
 }
 template <std::invocable F>
 auto spawn(F&& body, const std::source_location& where = std::source_location::current()) {
@@ -216,7 +148,10 @@ void yield() noexcept;
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 
-// cancelled tells whether the calling fiber has been cancelled; a long computation asks now and then.
+// cancelled tells whether the caller has been cancelled, itself or by a scope around it; a long computation asks now
+// and then. check_cancelled of coir/cancel_scope.h tells of deadlines too.
 bool cancelled() noexcept;
 
 }  // namespace coir
+
+#endif

@@ -88,6 +88,7 @@ extern Account stacks;       // fiber stacks in use or kept hot
 extern Account connections;  // what is kept of connections, and what the kernel holds for them
 extern Account http;         // buffers of requests being served
 extern Account files;        // content of files kept in memory
+extern Account channels;     // what was sent and not received yet
 extern Account process;      // the program itself: its data, its first stacks, its tables
 }  // namespace account
 

@@ -1,0 +1,24 @@
+// A job that runs once an interval beside the others, until the scope that it runs in is over.
+
+#include <coir/every.h>
+#include <coir/nursery.h>
+#include <coir/runtime.h>
+#include <stdio.h>
+
+#include <chrono>
+
+using namespace std::chrono_literals;
+
+int main() {
+  return coir::run({.workers = 1}, [] {
+    coir::Nursery nursery;
+    int ticks = 0;
+    coir::Task<void> clock = nursery.spawn(
+        {.name = "clock"}, [&ticks] { return coir::every(5ms, [&ticks] { printf("tick %d\n", ++ticks); }); });
+    while (ticks < 3) static_cast<void>(coir::sleep(1ms));
+    static_cast<void>(clock.cancel("enough"));
+    const auto ended = clock.await();
+    printf("the clock stopped: %s\n", ended ? "done" : coir::describe(ended.error()));
+    printf("an interval of zero: %s\n", coir::describe(coir::every(0s, [] {}).error()));
+  });
+}

@@ -1,0 +1,102 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/all.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#else
+
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <coir/crowd.h>
+#include <coir/nursery.h>
+
+namespace coir {
+
+namespace detail {
+
+// Slot is where a body's value waits for the others; nothing is std::monostate.
+template <class T>
+using SlotValue = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+template <class T>
+using Slot = std::optional<SlotValue<T> >;
+
+template <class F, class T>
+std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
+  auto outcome = outcome_of(body);
+  if (!outcome) return std::unexpected(outcome.error());
+  if constexpr (std::is_void_v<ValueOf<F> >) {
+    slot.emplace();
+  } else {
+    slot.emplace(*std::move(outcome));
+  }
+  return {};
+}
+
+}  // namespace detail
+
+// all runs each body as a fiber of its own and returns their results in the order of the bodies. A body returns a
+// value, nothing (its place is then a std::monostate), or a std::expected<T, Error>; the first that fails cancels the
+// rest, which are waited for, and its error is returned. Nothing is allocated: results lie in the caller's frame.
+//
+//   auto both = all([] { return fetch("/a"); }, [] { return fetch("/b"); });
+//   if (both) auto& [a, b] = *both;
+//
+// Other errors: cancelled and timed_out of the caller (all bodies have ended by then), limit, no_memory.
+template <class... F>
+[[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
+  std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;
+  detail::Crowd crowd(0);
+  const auto start = [&](auto& body, auto& slot) { crowd.add([&body, &slot] { return detail::fill(body, slot); }); };
+  const auto outcome = std::apply(
+      [&](auto&... slot) {
+        (start(bodies, slot), ...);
+        return crowd.join([&] { return (... && slot.has_value()); });
+      },
+      slots);
+  if (!outcome) return std::unexpected(outcome.error());
+  return std::apply(
+      [](auto&... slot) { return std::tuple<detail::SlotValue<detail::ValueOf<F> >...>(*std::move(slot)...); }, slots);
+}
+
+// all_of calls `body` with each of `items` as all does, at most options.limit at a time, and leaves what it returns in
+// `results`, in the same order; without results the body returns nothing, or std::expected<void, Error>.
+// Error `invalid`: there are fewer results than items.
+template <class T, std::size_t N, class R, std::size_t M, class F>
+[[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, std::span<R, M> results, F&& body,
+                                                NurseryOptions options = {}) {
+  if (results.size() < items.size()) return std::unexpected(Error(ErrorCode::invalid));
+  detail::Crowd crowd(options.limit);
+  for (std::size_t i = 0; i < items.size() && !crowd.ended(); ++i) {
+    crowd.add([&body, &item = items[i], &result = results[i]]() -> std::expected<void, Error> {
+      auto call = [&] { return body(item); };
+      auto outcome = detail::outcome_of(call);
+      if (!outcome) return std::unexpected(outcome.error());
+      result = *std::move(outcome);
+      return {};
+    });
+  }
+  return crowd.join([] { return true; });
+}
+template <class T, std::size_t N, class F>
+[[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, F&& body, NurseryOptions options = {}) {
+  detail::Crowd crowd(options.limit);
+  for (T& item : items) {
+    if (crowd.ended()) break;
+    crowd.add([&body, &item]() -> std::expected<void, Error> {
+      auto call = [&] { return body(item); };
+      return detail::outcome_of(call);
+    });
+  }
+  return crowd.join([] { return true; });
+}
+
+}  // namespace coir
+
+#endif

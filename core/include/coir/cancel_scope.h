@@ -1,0 +1,156 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <type_traits>
+#include <utility>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/outcome.h>
+
+namespace coir {
+
+struct FiberControl;
+struct ThreadPlace;
+
+namespace detail {
+
+class NurseryBase;
+
+// Scope is one link of the chain of what is in force for a caller, the innermost first: its deadline, whether it is
+// cancelled, and the nursery that spawns go to. Each fiber and each plain thread has a chain. A fiber's chain goes on
+// with that of its nursery, whose owner cannot leave before the fiber has ended: every link of a chain outlives the
+// waits in it, and only the owner of a link adds or takes it.
+struct Scope {
+  Scope* outer = nullptr;
+  NurseryBase* nursery = nullptr;  // null: the root
+  Deadline deadline;               // never later than the outer one's, except behind a shield
+  std::uint16_t id = 0;
+  std::uint16_t deadline_id = 0;  // whose deadline it is
+  bool shield = false;            // what lies outside does not reach in
+  Atomic<bool> cancelled{false};
+  Atomic<const char*> reason{nullptr};
+  FiberControl* owner = nullptr;  // null on a plain thread
+  std::uint64_t ticket = 0;       // of the owner's waits right inside this scope
+  ThreadPlace* thread = nullptr;  // the owner, where it is a plain thread
+};
+
+// enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
+// with a line that says so.
+void enter(Scope& scope, Deadline deadline) noexcept;
+void enter_shield(Scope& scope, Deadline deadline) noexcept;
+void leave(Scope& scope) noexcept;
+
+// adopt puts `scope` below the caller's innermost without making it the caller's own.
+void adopt(Scope& scope) noexcept;
+
+// cancel marks the scope and wakes its owner.
+void cancel(Scope& scope, const char* reason) noexcept;
+
+// ended tells whether a cancellation or a deadline reaches in; where it does, by which error.
+bool ended(const Scope& scope, Error& error) noexcept;
+
+}  // namespace detail
+
+// CancelScope bounds everything that the caller does while it lives, without handing anything down: each blocking call
+// inside, at any depth, returns `timed_out` once the deadline has passed and `cancelled` once cancel() was called, and
+// so does each one in the children of nurseries that are opened inside. A scope inside another never outlives the outer
+// one's deadline; Error::scope tells whose deadline passed.
+//
+//   CancelScope scope(Deadline::after(250ms));
+//   auto n = stream.read(buffer);                       // no deadline of its own
+//   if (!n && scope.caused(n.error())) retry();         // else an enclosing scope ended it: let it go on up
+//
+// A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread a cancellation ends
+// what waits for fibers and other threads; where the kernel waits, for a descriptor or a time, it is noticed by the
+// next call that would wait. Deadlines end every wait in time. Cost: nothing for fibers outside any scope; inside, one
+// look along the chain where a wait begins to park.
+class CancelScope {
+ public:
+  explicit CancelScope(Deadline deadline = Deadline::never()) noexcept { detail::enter(scope_, deadline); }
+  ~CancelScope() { detail::leave(scope_); }
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+
+  // cancel ends the waits inside, now and later. `reason` is a literal, or outlives the scope. Any fiber or thread that
+  // knows the scope to live; idempotent.
+  void cancel(const char* reason = nullptr) noexcept { detail::cancel(scope_, reason); }
+
+  // cancelled tells of this scope and of those around it, up to a shield.
+  bool cancelled() const noexcept;
+
+  // deadline is the one in force: this scope's, or an enclosing one's that is earlier.
+  Deadline deadline() const noexcept { return scope_.deadline; }
+
+  // id is what Error::scope holds of errors that this scope caused. Never 0; of 65,535 scopes two may share one.
+  std::uint16_t id() const noexcept { return scope_.id; }
+  bool caused(Error error) const noexcept { return error.scope == scope_.id; }
+
+  // ended returns the error that waits inside end with from now on, if one does.
+  std::expected<void, Error> ended() const noexcept {
+    Error error;
+    if (detail::ended(scope_, error)) return std::unexpected(error);
+    return {};
+  }
+
+ private:
+  friend class CancellationWatch;
+
+  detail::Scope scope_;
+};
+
+// Shield keeps cancellations and deadlines from outside away from what the caller does while it lives: the place for a
+// cleanup that has to wait. The fiber's own cancellation and shutdown() are kept away too, so that a shield should have
+// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep.
+class Shield {
+ public:
+  explicit Shield(Deadline deadline) noexcept { detail::enter_shield(scope_, deadline); }
+  ~Shield() { detail::leave(scope_); }
+  Shield(const Shield&) = delete;
+  Shield& operator=(const Shield&) = delete;
+
+ private:
+  detail::Scope scope_;
+};
+
+// check_cancelled is for a computation that does not wait: it returns the error with which a wait would end here and
+// now. It reads the clock only inside a scope with a deadline.
+[[nodiscard]] std::expected<void, Error> check_cancelled() noexcept;
+
+// cancel_reason is the reason that was given for the cancellation of the caller, or null.
+const char* cancel_reason() noexcept;
+
+// with_deadline runs `body` on the caller inside a scope with that deadline, with_timeout with one that lies `span`
+// ahead. A body that returns std::expected<T, Error> has its outcome returned as it is; of any other the value is
+// returned, or the error if the deadline passed before it returned. An error whose `scope` is 0 is of this deadline,
+// as with a deadline that is passed to a call; one that is not 0 is of an enclosing scope.
+template <class F>
+[[nodiscard]] detail::OutcomeOf<F> with_deadline(Deadline deadline, F&& body) {
+  CancelScope scope(deadline);
+  const auto local = [&](Error error) {
+    if (scope.caused(error)) error.scope = 0;
+    return error;
+  };
+  if constexpr (detail::kMayFail<std::invoke_result_t<F&>>) {
+    auto outcome = body();
+    if (!outcome) outcome.error() = local(outcome.error());
+    return outcome;
+  } else if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
+    body();
+    if (const auto ended = scope.ended(); !ended) return std::unexpected(local(ended.error()));
+    return {};
+  } else {
+    auto value = body();
+    if (const auto ended = scope.ended(); !ended) return std::unexpected(local(ended.error()));
+    return value;
+  }
+}
+template <class F>
+[[nodiscard]] detail::OutcomeOf<F> with_timeout(std::chrono::nanoseconds span, F&& body) {
+  return with_deadline(Deadline::after(span), std::forward<F>(body));
+}
+
+}  // namespace coir

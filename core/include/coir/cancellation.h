@@ -1,0 +1,100 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/cancellation.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#else
+
+#include <expected>
+
+#include <coir/atomic.h>
+#include <coir/cancel_scope.h>
+#include <coir/error.h>
+#include <coir/fiber_handle.h>
+#include <coir/spinlock.h>
+
+namespace coir {
+
+class CancellationWatch;
+class ClaimedWaiters;
+
+// CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
+//
+//   CancellationSource source;
+//   ... CancelScope scope; CancellationWatch watch(source.token(), scope);      // in whoever takes part
+//   source.cancel("the client has gone");                                       // anywhere
+//
+// It outlives its tokens and watches.
+class CancellationSource {
+ public:
+  CancellationSource() noexcept = default;
+  CancellationSource(const CancellationSource&) = delete;
+  CancellationSource& operator=(const CancellationSource&) = delete;
+
+  // cancel cancels what is watched for, and whatever is from now on. Once: the first `reason`, a literal or null,
+  // stays. Any fiber or thread.
+  void cancel(const char* reason = nullptr) noexcept;
+
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+  // reason is null until it is cancelled.
+  const char* reason() const noexcept { return reason_.load(std::memory_order_acquire); }
+
+  class CancellationToken token() noexcept;
+
+ private:
+  friend class CancellationWatch;
+  friend class CancellationToken;
+
+  Spinlock lock_;
+  CancellationWatch* first_ = nullptr;
+  Atomic<bool> cancelled_{false};
+  Atomic<const char*> reason_{nullptr};
+};
+
+// CancellationToken is the side of a source that only listens. A copyable word; an empty one is never cancelled.
+class CancellationToken {
+ public:
+  constexpr CancellationToken() noexcept = default;
+
+  bool cancelled() const noexcept { return source_ != nullptr && source_->cancelled(); }
+  const char* reason() const noexcept { return source_ != nullptr ? source_->reason() : nullptr; }
+
+ private:
+  friend class CancellationSource;
+  friend class CancellationWatch;
+  explicit constexpr CancellationToken(CancellationSource* source) noexcept : source_(source) {}
+
+  CancellationSource* source_ = nullptr;
+};
+
+inline CancellationToken CancellationSource::token() noexcept {
+  return CancellationToken(this);
+}
+
+// CancellationWatch cancels a scope or a task when a token's source is cancelled, or at once if that has happened. A
+// local variable that ends before the scope; after its end nothing is cancelled any more. A task may end while it is
+// watched. Nothing is allocated.
+class CancellationWatch {
+ public:
+  CancellationWatch(CancellationToken token, CancelScope& scope) noexcept;
+  CancellationWatch(CancellationToken token, FiberRef task) noexcept;
+  ~CancellationWatch();
+  CancellationWatch(const CancellationWatch&) = delete;
+  CancellationWatch& operator=(const CancellationWatch&) = delete;
+
+ private:
+  friend class CancellationSource;
+
+  void enlist() noexcept;
+  void strike(const char* reason, ClaimedWaiters& woken) noexcept;
+
+  CancellationSource* source_;
+  detail::Scope* scope_ = nullptr;
+  FiberRef task_;
+  CancellationWatch* next_ = nullptr;
+  CancellationWatch** link_ = nullptr;  // null when it is not on the source's list
+};
+
+}  // namespace coir
+
+#endif

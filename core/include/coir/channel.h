@@ -1,0 +1,187 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/channel.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/ledger.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// kUnbounded is the capacity of a channel whose senders never wait.
+inline constexpr std::size_t kUnbounded = SIZE_MAX;
+
+// ChannelOptions: `capacity` is how many values may lie between sender and receiver. With 0 they meet (a rendezvous):
+// send returns when somebody has received. What lies there is charged to `account`.
+struct ChannelOptions {
+  std::size_t capacity = 0;
+  Account* account = &account::channels;
+};
+
+namespace detail {
+
+// Element is how values of one type are handled by code that does not know the type.
+struct Element {
+  std::size_t bytes;
+  void (*move)(void* to, void* from) noexcept;      // constructs `to`, leaves `from` moved-from
+  void (*relocate)(void* to, void* from) noexcept;  // constructs `to`, destroys `from`
+  void (*destroy)(void* at) noexcept;
+};
+
+template <class T>
+inline constexpr Element kElement{
+    sizeof(T),
+    [](void* to, void* from) noexcept { std::construct_at(static_cast<T*>(to), std::move(*static_cast<T*>(from))); },
+    [](void* to, void* from) noexcept {
+      std::construct_at(static_cast<T*>(to), std::move(*static_cast<T*>(from)));
+      std::destroy_at(static_cast<T*>(from));
+    },
+    [](void* at) noexcept { std::destroy_at(static_cast<T*>(at)); }};
+
+// ChannelCore is a channel of values of any type.
+class ChannelCore {
+ public:
+  ChannelCore(const Element& element, const ChannelOptions& options) noexcept;
+  ~ChannelCore();
+  ChannelCore(const ChannelCore&) = delete;
+  ChannelCore& operator=(const ChannelCore&) = delete;
+
+  std::expected<void, Error> send(void* value, Deadline deadline) noexcept;
+  // receive constructs the value at `into`, and where it is to replace one, destroys that before.
+  std::expected<void, Error> receive(void* into, Deadline deadline, bool replaces = false) noexcept;
+  void close() noexcept;
+
+  std::size_t size() const noexcept;
+  bool closed() const noexcept;
+
+ private:
+  friend struct Selection;
+
+  struct Segment;
+  enum class Step : std::uint8_t { done, closed, full_or_empty, no_memory };
+
+  // What each call tries first. Called with lock_ held; it is given up unless the channel is full or empty.
+  Step try_send(void* value) noexcept;
+  Step try_receive(void* into, bool replaces) noexcept;
+  // Whether it is worth trying. Under lock_.
+  bool may_send() const noexcept;
+  bool may_receive() const noexcept;
+
+  bool has_room() noexcept;
+  std::expected<void, Error> grow() noexcept;
+  void* back() noexcept;
+  void* front() noexcept;
+  Segment* drop_front() noexcept;
+  Segment* allocate() noexcept;
+  void free(Segment* segment) noexcept;
+  void place(void* into, bool replaces, void* from, void (*how)(void*, void*) noexcept) noexcept;
+
+  // Values lie in [head_ of first_, tail_ of last_). A bounded channel has one segment, which is a ring; an unbounded
+  // one as many as it takes, and one spare. All of it is guarded by lock_.
+  mutable Spinlock lock_;
+  bool closed_ = false;
+  std::uint32_t per_segment_;
+  std::uint32_t head_ = 0, tail_ = 0;
+  const Element* element_;
+  std::size_t capacity_;
+  std::size_t count_ = 0;
+  Segment* first_ = nullptr;
+  Segment* last_ = nullptr;
+  Segment* spare_ = nullptr;
+  WaitList senders_;    // only while count_ is capacity_
+  WaitList receivers_;  // only while count_ is 0 and nobody waits to send
+  Account* account_;
+};
+
+// Space is room for a value that its user constructs and destroys.
+template <class T>
+union Space {
+  T value;
+  Space() noexcept {}
+  ~Space() {}
+};
+
+template <class T>
+std::expected<T, Error> receive_from(ChannelCore& channel, Deadline deadline) noexcept {
+  Space<T> space;
+  if (auto received = channel.receive(std::addressof(space.value), deadline); !received) {
+    return std::unexpected(received.error());
+  }
+  std::expected<T, Error> value(std::move(space.value));
+  std::destroy_at(std::addressof(space.value));
+  return value;
+}
+
+}  // namespace detail
+
+// Channel carries values from fibers and threads to fibers and threads, in the order in which they were sent; each is
+// received once. Who waits is served in the order in which they came.
+//
+//   Channel<Job> jobs({.capacity = 64});
+//   jobs.send(std::move(job), deadline);                 // waits while 64 are on their way
+//   while (auto job = jobs.receive()) run(*job);         // until it is closed and drained
+//   jobs.close();
+//
+// send() happens-before the receive() that gets the value; at a rendezvous, receive() also happens-before the return of
+// send(). T moves without parking and without calling the channel; it is moved while the channel is held for others.
+//
+// Cost: a few tens of nanoseconds, no system call. The buffer of a bounded channel is allocated with its first value
+// that nobody waits for, an unbounded channel's in pieces of about half a kilobyte, which are given back.
+template <class T>
+class Channel {
+  static_assert(std::is_nothrow_destructible_v<T> && std::is_move_constructible_v<T>);
+  static_assert(alignof(T) <= alignof(std::max_align_t), "the buffer is aligned as malloc aligns");
+
+ public:
+  explicit Channel(const ChannelOptions& options = {}) noexcept : core_(detail::kElement<T>, options) {}
+  // Nobody may wait on a channel that is destroyed: that stops the program with a line that says so. What was not
+  // received is destroyed.
+
+  // send hands `value` over, and waits for room, or at a rendezvous for a receiver. On an error the value is where it
+  // was. Deadline::now() tries once. Fiber or thread.
+  // Errors: timed_out, cancelled, closed, no_memory (the account or the system refused a buffer), unsupported.
+  [[nodiscard]] std::expected<void, Error> send(T&& value, Deadline deadline = Deadline::never()) noexcept {
+    return core_.send(std::addressof(value), deadline);
+  }
+  [[nodiscard]] std::expected<void, Error> send(const T& value, Deadline deadline = Deadline::never()) noexcept
+    requires std::is_copy_constructible_v<T>
+  {
+    T copy(value);
+    return core_.send(std::addressof(copy), deadline);
+  }
+
+  // receive waits for a value and returns it. What was sent before a close is still received. Fiber or thread.
+  // Errors: timed_out, cancelled, closed (and drained), unsupported.
+  [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
+    return detail::receive_from<T>(core_, deadline);
+  }
+
+  // close ends sending: whoever waits to send, or will, gets `closed`; receivers get it once they have drained the
+  // channel. Idempotent; never parks; any side may.
+  void close() noexcept { core_.close(); }
+
+  // size is how many values lie in it at this moment; closed tells whether close() was called.
+  std::size_t size() const noexcept { return core_.size(); }
+  bool closed() const noexcept { return core_.closed(); }
+
+ private:
+  friend class Case;
+
+  detail::ChannelCore core_;
+};
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,63 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/condition.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <expected>
+#include <utility>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/mutex.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// Condition is where the holder of a Mutex waits for something that the mutex guards to become so.
+//
+//   auto held = mutex.guard();
+//   auto outcome = changed.wait_until(mutex, [&] { return !queue.empty(); }, deadline);
+//   // the mutex is held again, whatever the outcome
+//
+// Fibers and threads wait in one line, the oldest first. There are no spurious wakeups, but between notify and the
+// return of wait others may have had the mutex.
+class Condition {
+ public:
+  constexpr Condition() noexcept = default;
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  // wait gives `mutex` up, waits for a notification and takes it again. It comes back with the mutex held even when it
+  // fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after the mutex was
+  // given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex up. Fiber
+  // or thread that holds `mutex`. Errors: timed_out, cancelled, unsupported.
+  [[nodiscard]] std::expected<void, Error> wait(Mutex& mutex, Deadline deadline = Deadline::never()) noexcept;
+
+  // wait_until repeats wait until `holds` does; it is asked with the mutex held.
+  template <class Predicate>
+  [[nodiscard]] std::expected<void, Error> wait_until(Mutex& mutex, Predicate holds,
+                                                      Deadline deadline = Deadline::never()) {
+    while (!holds()) {
+      if (auto waited = wait(mutex, deadline); !waited) {
+        if (holds()) return {};
+        return waited;
+      }
+    }
+    return {};
+  }
+
+  // notify_one wakes who has waited longest, notify_all everybody. With or without the mutex; never parks.
+  void notify_one() noexcept;
+  void notify_all() noexcept;
+
+ private:
+  Spinlock lock_;
+  detail::WaitList waiters_;
+};
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

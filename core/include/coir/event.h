@@ -1,0 +1,54 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/event.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <expected>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// Event is a one-bit gate that fibers and threads wait on.
+//
+//   Event ready;                       // fiber A                 fiber B
+//   ready.wait(deadline);              // parks until ...         ready.set();
+//
+// set() happens-before the return of every wait() that it releases.
+class Event {
+ public:
+  constexpr Event() noexcept = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // set opens the gate and releases every waiter. Idempotent; never parks; from any context but a signal handler. Who
+  // returns from wait() may destroy the event.
+  void set() noexcept;
+
+  // reset closes the gate. Those whom set() has released are not held up by it.
+  void reset() noexcept { set_.store(false, std::memory_order_relaxed); }
+
+  // is_set tells whether the gate is open; what was written before set() is then visible.
+  bool is_set() const noexcept { return set_.load(std::memory_order_acquire); }
+
+  // wait returns at once if the gate is open, else parks the caller until set(), the deadline or cancellation. Fiber or
+  // thread. Errors: timed_out, cancelled, unsupported.
+  [[nodiscard]] std::expected<void, Error> wait(Deadline deadline = Deadline::never()) noexcept;
+
+ private:
+  friend struct detail::Selection;
+
+  Atomic<bool> set_{false};
+  Spinlock lock_;
+  detail::WaitList waiters_;
+};
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,114 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/mutex.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <cstdint>
+#include <expected>
+#include <utility>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+namespace detail {
+class BroadcastCore;
+class SubscriberCore;
+}  // namespace detail
+
+// Mutex is held by one fiber or thread at a time. A fiber may park while it holds one; whoever waits parks as well, and
+// no worker is blocked. It is handed over in the order in which they came, so that none starves.
+//
+//   coir::Mutex mutex;
+//   auto held = mutex.guard(deadline);      // std::expected<Mutex::Guard, Error>
+//   if (!held) return std::unexpected(held.error());
+//
+// unlock() happens-before the return of the lock() that follows it. A fiber that ends while it holds one is named on
+// standard error; the mutex stays locked, and who waits for it shows in the list of fibers as waiting for that fiber.
+//
+// Cost: uncontended, one atomic exchange to lock and one to unlock, and none in single-worker builds. 32 bytes.
+class Mutex {
+ public:
+  class Guard;
+
+  constexpr Mutex() noexcept = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  // lock waits until the mutex is free and takes it. One that is free is had at once, by a cancelled fiber too.
+  // Fiber or thread. Errors: timed_out, cancelled, deadlock (the calling fiber holds it already), unsupported
+  // (core/README.md tells where).
+  [[nodiscard]] std::expected<void, Error> lock(Deadline deadline = Deadline::never()) noexcept;
+
+  // try_lock takes it if it is free.
+  [[nodiscard]] bool try_lock() noexcept;
+
+  // unlock gives it up, to the one who has waited longest. By the fiber that locked it, or, if a thread did, by a
+  // thread: anything else stops the program with a line that says so. Never parks.
+  void unlock() noexcept;
+
+  // guard is lock whose end is that of a scope.
+  [[nodiscard]] std::expected<Guard, Error> guard(Deadline deadline = Deadline::never()) noexcept;
+
+  // locked tells whether anybody holds it at this moment.
+  bool locked() const noexcept { return word_.load(std::memory_order_relaxed) != kFree; }
+
+ private:
+  friend class Condition;
+  friend class detail::BroadcastCore;
+  friend class detail::SubscriberCore;
+
+  using Word = std::uintptr_t;
+  static constexpr Word kFree = 0, kContended = 1, kThread = 2;
+
+  std::expected<void, Error> lock_contended(Word self, Deadline deadline, bool shielded) noexcept;
+  void unlock_contended() noexcept;
+
+  // What cancellation does not reach, for those who must have it.
+  std::expected<void, Error> lock_shielded() noexcept;
+  Guard guard_shielded() noexcept;
+  void pass_on() noexcept;
+
+  // Who holds it: a fiber's control block or kThread, or kFree; with kContended while somebody waits. With that bit it
+  // changes only under lock_; without it, by exchange.
+  Atomic<Word> word_{kFree};
+  Spinlock lock_;
+  detail::WaitList waiters_;
+};
+
+// Guard unlocks at the end of its scope. Move-only.
+class [[nodiscard]] Mutex::Guard {
+ public:
+  // Guard takes over a mutex that the caller has locked.
+  explicit Guard(Mutex& locked) noexcept : mutex_(&locked) {}
+  Guard(Guard&& other) noexcept : mutex_(std::exchange(other.mutex_, nullptr)) {}
+  Guard& operator=(Guard&& other) noexcept {
+    unlock();
+    mutex_ = std::exchange(other.mutex_, nullptr);
+    return *this;
+  }
+  ~Guard() { unlock(); }
+
+  // unlock ends it early.
+  void unlock() noexcept {
+    if (mutex_ != nullptr) std::exchange(mutex_, nullptr)->unlock();
+  }
+
+ private:
+  Mutex* mutex_;
+};
+
+inline std::expected<Mutex::Guard, Error> Mutex::guard(Deadline deadline) noexcept {
+  if (auto held = lock(deadline); !held) return std::unexpected(held.error());
+  return Guard(*this);
+}
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,157 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/nursery.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#else
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <new>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <coir/error.h>
+#include <coir/fiber.h>
+#include <coir/nursery_base.h>
+
+namespace coir {
+
+// NurseryOptions: `limit` is how many children may run at a time; 0 is any number.
+struct NurseryOptions {
+  std::uint32_t limit = 0;
+};
+
+// Nursery is a scope that owns fibers: it is left only when all of them have ended.
+//
+//   std::expected<void, Error> fetch_all(std::span<const Url> urls) {
+//     Nursery nursery{{.limit = 10}};
+//     for (const Url& url : urls) static_cast<void>(nursery.spawn([&url] { return fetch(url); }));
+//     return nursery.join();                       // the first failure; it has cancelled the others
+//   }
+//
+// Every fiber runs in one. Where none is named, spawn uses the caller's: the innermost that the caller has open, else
+// the one that the caller is a child of, at any depth of calls and of spawns. The outermost is the root, which is there
+// before main's body runs and is left when the run ends; its first failure cancels every fiber and is what run returns.
+//
+// A child fails by returning a std::expected<T, Error> that holds an error. Who awaits or joins it takes it out of the
+// nursery and answers for it. A failure that nobody takes is the nursery's: of a child whose handle was dropped, at
+// once; of one whose handle its owner still holds, when the owner joins; of one whose handle another fiber holds, when
+// no child runs any more. The first cancels the other children and the owner's own waits in the scope, and join reports
+// it, once. To return `cancelled` when cancelled is no failure. A nursery is a cancel scope, too.
+//
+// A local variable of a fiber or a plain thread, and no other may join it. spawn and cancel are for everybody inside.
+// Cost: two short locks for each child, and nothing is allocated.
+class Nursery {
+ public:
+  explicit Nursery(NurseryOptions options = {}) noexcept : base_(options.limit) { base_.enter(); }
+  // Joins. A failure that join would have returned goes to the nursery around this one, as if a child of that had
+  // failed; what a cancellation or a deadline from outside has ended is not passed on.
+  ~Nursery();
+  Nursery(const Nursery&) = delete;
+  Nursery& operator=(const Nursery&) = delete;
+
+  // spawn starts a child, as coir::spawn does. At the limit it parks until another child has ended; a child that spawns
+  // into its own full nursery waits for its siblings. The handle may be dropped: the nursery owns the child.
+  // What await and join tell of a spawn that failed, besides that of coir::spawn: cancelled, closed (it was joined).
+  template <class F>
+  auto spawn(const SpawnOptions& options, F&& body,
+             const std::source_location& where = std::source_location::current()) {
+    return detail::start(detail::NamedHome{&base_, true}, options, std::forward<F>(body), where);
+  }
+  template <std::invocable F>
+  auto spawn(F&& body, const std::source_location& where = std::source_location::current()) {
+    return spawn(SpawnOptions{}, std::forward<F>(body), where);
+  }
+
+  // try_spawn is spawn that does not wait: at the limit the handle is not started() and its error is `limit`.
+  template <class F>
+  auto try_spawn(const SpawnOptions& options, F&& body,
+                 const std::source_location& where = std::source_location::current()) {
+    return detail::start(detail::NamedHome{&base_, false}, options, std::forward<F>(body), where);
+  }
+  template <std::invocable F>
+  auto try_spawn(F&& body, const std::source_location& where = std::source_location::current()) {
+    return try_spawn(SpawnOptions{}, std::forward<F>(body), where);
+  }
+
+  // cancel ends the waits of all children and of the owner inside. Children may still be spawned, and find themselves
+  // cancelled. It is no failure.
+  void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
+
+  // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,
+  // on_error and on_success left. If the caller is cancelled or a deadline around it passes, the children are cancelled
+  // and waited for all the same. Returns the first failure; else what ended the wait: cancelled, timed_out.
+  // A second join returns success.
+  [[nodiscard]] std::expected<void, Error> join() noexcept;
+
+  // running is how many children have not ended.
+  std::uint32_t running() const noexcept { return base_.children(); }
+
+  // defer, on_error and on_success leave `body` to be run by join, after the last child has ended, the last left first.
+  // defer's always runs; on_error's, which takes the Error, if there is one by then; on_success's if there is none.
+  // A body of on_error that returns normally has handled the error: join returns success unless another comes. One that
+  // returns std::expected<void, Error> decides by that. Owner only; when cancelled their waits fail at once, but for
+  // those behind a Shield. The bodies lie in the nursery, kRoom bytes in all; one too many ends the process with a
+  // line.
+  template <std::invocable F>
+  void defer(F&& body) {
+    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>&) mutable { body(); });
+  }
+  template <std::invocable<Error> F>
+  void on_error(F&& body) {
+    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
+      if (outcome) return;
+      if constexpr (std::is_void_v<std::invoke_result_t<F&, Error> >) {
+        body(outcome.error());
+        outcome = {};
+      } else {
+        outcome = body(outcome.error());
+      }
+    });
+  }
+  template <std::invocable F>
+  void on_success(F&& body) {
+    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
+      if (outcome) body();
+    });
+  }
+
+  static constexpr std::size_t kRoom = 256;
+
+ private:
+  struct Deferred {
+    Deferred* earlier;
+    void (*run)(Deferred* self, std::expected<void, Error>& outcome);
+  };
+  template <class F>
+  struct DeferredBody : Deferred {
+    F body;
+  };
+  template <class F>
+  void leave_behind(F&& body) {
+    using Body = DeferredBody<std::decay_t<F> >;
+    static_assert(sizeof(Body) <= kRoom && alignof(Body) <= alignof(std::max_align_t));
+    deferred_ = new (room_for(sizeof(Body))) Body{{deferred_,
+                                                   [](Deferred* self, std::expected<void, Error>& outcome) {
+                                                     auto* const deferred = static_cast<Body*>(self);
+                                                     deferred->body(outcome);
+                                                     deferred->~Body();
+                                                   }},
+                                                  std::forward<F>(body)};
+  }
+  void* room_for(std::size_t bytes) noexcept;
+
+  detail::NurseryBase base_;
+  bool joined_ = false;
+  Deferred* deferred_ = nullptr;
+  std::size_t used_ = 0;
+  alignas(std::max_align_t) std::byte room_[kRoom];
+};
+
+}  // namespace coir
+
+#endif

@@ -1,0 +1,97 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#else
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/cancel_scope.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_line.h>
+
+namespace coir {
+
+struct FiberControl;
+class Waiter;
+class ClaimedWaiters;
+
+namespace detail {
+
+// NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
+//
+// Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good; one that
+// failed while its handle is held stays on it until the handle or the nursery takes it, whoever changes its join word
+// first. Whoever finds no child running and the list empty under the lock is the last to touch the nursery: leave()
+// returns after that.
+class NurseryBase {
+ public:
+  // A limit of 0 is none.
+  explicit NurseryBase(std::uint32_t limit) noexcept : limit_(limit) { scope_.nursery = this; }
+  NurseryBase(const NurseryBase&) = delete;
+  NurseryBase& operator=(const NurseryBase&) = delete;
+
+  // enter makes it the caller's nursery until retreat; adopt makes it one that only its children run in.
+  void enter() noexcept;
+  void adopt() noexcept;
+  void retreat() noexcept;
+
+  // leave waits for all children and returns the first failure nobody handled, or else what ended the wait: the
+  // children are then cancelled and waited for all the same. From then on it is closed.
+  std::expected<void, Error> leave() noexcept;
+
+  void cancel(const char* reason) noexcept;
+
+  // fail makes `error` the first failure unless there is one, and cancels everything inside.
+  void fail(Error error) noexcept;
+
+  bool cancelled() const noexcept { return scope_.cancelled.load(std::memory_order_seq_cst); }
+  Scope& scope() noexcept { return scope_; }
+  std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }
+
+  // What spawn and a fiber's end do.
+  // admit waits for room, or refuses with `limit`; the place it grants is taken by link or given back by dismiss.
+  std::expected<void, Error> admit(bool wait) noexcept;
+  void dismiss() noexcept;
+  void link(FiberControl* child) noexcept;
+  // unlink_ended is for a child that has ended and whose handle was dropped, settle_held for one whose handle is held:
+  // it sets the join word. Both return whom the caller is to wake, claimed, or null.
+  Waiter* unlink_ended(FiberControl* child) noexcept;
+  Waiter* settle_held(FiberControl* child) noexcept;
+  // take takes a child away from the nursery for who joins it; drop_failed takes over the failure of one that is
+  // dropped.
+  void take(FiberControl* child, bool running) noexcept;
+  void drop_failed(FiberControl* child) noexcept;
+
+ private:
+  void unlink(FiberControl* child) noexcept;
+  Waiter* free_place() noexcept;
+  Waiter* tell_leaver() noexcept;
+  void fail_locked(Error error, ClaimedWaiters& woken) noexcept;
+  void cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept;
+  void collect_failed(bool all, ClaimedWaiters& woken) noexcept;
+  std::expected<void, Error> wait_empty() noexcept;
+
+  Scope scope_;
+  Spinlock lock_;
+  FiberControl* children_ = nullptr;
+  WaitLine spawners_;
+  Waiter* leaver_ = nullptr;
+  Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
+  std::uint32_t limit_;
+  std::uint64_t owner_id_ = 0;  // 0 for a plain thread
+  bool entered_ = false;
+  bool leaving_ = false;
+  bool closed_ = false;
+  bool failed_ = false;
+  Error failure_;
+};
+
+}  // namespace detail
+
+}  // namespace coir
+
+#endif

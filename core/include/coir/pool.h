@@ -1,0 +1,158 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/pool.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#else
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/fiber_handle.h>
+#include <coir/nursery_base.h>
+#include <coir/outcome.h>
+
+namespace coir {
+
+// PoolOptions: how many fibers run jobs, and on what stacks.
+struct PoolOptions {
+  unsigned workers = 4;
+  SpawnOptions spawn{.name = "pool"};
+};
+
+namespace detail {
+
+// PoolJob is a job that waits for a worker.
+struct PoolJob {
+  static constexpr std::size_t kBytes = 48;
+  // move takes the closure from one room to another; run calls it there, and ends it.
+  void (*move)(void* from, void* to);
+  std::expected<void, Error> (*run)(void* room);
+  PoolJob* next;
+  alignas(std::max_align_t) std::byte room[kBytes];
+};
+
+// PoolBase is a Pool but for the room of its backlog.
+class PoolBase {
+ public:
+  PoolBase(const PoolBase&) = delete;
+  PoolBase& operator=(const PoolBase&) = delete;
+
+  // try_submit leaves a job to the workers: a body that returns nothing, or a std::expected<void, Error>; it is moved,
+  // and at most 48 bytes large. Errors: queue_full (the backlog is), closed, and why no worker could be started: limit,
+  // no_memory. From any fiber or thread.
+  template <std::invocable F>
+  [[nodiscard]] std::expected<void, Error> try_submit(F&& job) {
+    return leave_to_workers(reserve_now(), std::forward<F>(job));
+  }
+
+  // submit waits for room in the backlog, first come first served.
+  // Errors: timed_out, cancelled (the caller), closed, limit, no_memory.
+  template <std::invocable F>
+  [[nodiscard]] std::expected<void, Error> submit(F&& job, Deadline deadline = Deadline::never()) {
+    return leave_to_workers(reserve(deadline), std::forward<F>(job));
+  }
+
+  // close takes no more jobs, waits until every job that was taken has ended, and returns the first error that one
+  // returned. If the caller is cancelled or a deadline around it passes, the jobs are cancelled, those that wait still
+  // run, and it returns when they have ended. Only whoever made the pool closes it; a second close returns success.
+  [[nodiscard]] std::expected<void, Error> close() noexcept;
+
+  // cancel ends the waits of all jobs, those that wait to run included, and closes the pool.
+  void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
+
+  // backlog is how many jobs wait for a worker.
+  std::size_t backlog() const noexcept { return queued_.load(std::memory_order_relaxed); }
+
+ protected:
+  PoolBase() noexcept = default;
+  ~PoolBase() = default;
+  void open(const PoolOptions& options, std::span<PoolJob> room) noexcept;
+
+ private:
+  template <class F>
+  std::expected<void, Error> leave_to_workers(std::expected<PoolJob*, Error> reserved, F&& job) {
+    using Closure = std::decay_t<F>;
+    static_assert(sizeof(Closure) <= PoolJob::kBytes, "a pool's job holds more than 48 bytes");
+    static_assert(alignof(Closure) <= alignof(std::max_align_t));
+    if (!reserved) return std::unexpected(reserved.error());
+    PoolJob& place = **reserved;
+    new (place.room) Closure(std::forward<F>(job));
+    place.move = [](void* from, void* to) {
+      auto* const closure = static_cast<Closure*>(from);
+      new (to) Closure(std::move(*closure));
+      closure->~Closure();
+    };
+    place.run = [](void* room) -> std::expected<void, Error> {
+      auto* const closure = static_cast<Closure*>(room);
+      std::expected<void, Error> outcome = outcome_of(*closure);
+      closure->~Closure();
+      return outcome;
+    };
+    if (hand_over(place)) return {};
+    static_cast<Closure*>(static_cast<void*>(place.room))->~Closure();
+    give_back(place);
+    return std::unexpected(Error(ErrorCode::closed));
+  }
+
+  std::expected<PoolJob*, Error> reserve_now() noexcept;
+  std::expected<PoolJob*, Error> reserve(Deadline deadline) noexcept;
+  bool hand_over(PoolJob& job) noexcept;
+  void give_back(PoolJob& job) noexcept;
+  std::expected<PoolJob*, Error> take_place() noexcept;
+  void work() noexcept;
+  PoolJob* next_job() noexcept;
+  void dismiss() noexcept;
+  void run(PoolJob& job) noexcept;
+  void keep(Error error) noexcept;
+
+  NurseryBase base_{0};
+  Spinlock lock_;
+  PoolJob* free_ = nullptr;
+  PoolJob* first_ = nullptr;
+  PoolJob** last_ = &first_;
+  WaitLine idle_;        // workers
+  WaitLine submitters_;  // while free_ is null
+  Atomic<std::size_t> queued_{0};
+  std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
+  unsigned workers_ = 0;
+  bool closed_ = false;
+  bool joined_ = false;
+  bool failed_ = false;
+  Error failure_;  // of a job; of a worker's start, while there is no worker
+};
+
+}  // namespace detail
+
+// Pool runs jobs on a fixed number of fibers, and lets at most Backlog of them wait.
+//
+//   Pool<64> pool({.workers = 4});
+//   if (auto taken = pool.try_submit([&image] { return scale(image); }); !taken) refuse(taken.error());
+//   ...
+//   std::expected<void, Error> outcome = pool.close();
+//
+// A local variable; it belongs to the cancel scopes that it is made in. Its end closes it. A job's error does not stop
+// the others; the first is kept for close. Memory: 80 bytes in the pool for each place of the backlog, and a stack for
+// each worker; nothing is allocated.
+template <std::size_t Backlog>
+class Pool : public detail::PoolBase {
+ public:
+  static_assert(Backlog > 0);
+  explicit Pool(PoolOptions options = {}) noexcept { open(options, jobs_); }
+  ~Pool() { static_cast<void>(close()); }
+
+ private:
+  detail::PoolJob jobs_[Backlog];
+};
+
+}  // namespace coir
+
+#endif

@@ -1,0 +1,122 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/select.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <span>
+
+#include <coir/broadcast.h>
+#include <coir/channel.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/event.h>
+#include <coir/fiber.h>
+#include <coir/wait.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// Case is one of the things that a select waits for. What it names must outlive the select.
+class Case : detail::WaitNode {
+ public:
+  // receive takes a value from `channel` and puts it in the place of the one in `into`. Ready when there is one, and
+  // when the channel is closed and drained: `into` is then left alone.
+  template <class T>
+  static Case receive(Channel<T>& channel, T& into) noexcept {
+    return Case(Kind::receive, &channel.core_, std::addressof(into));
+  }
+
+  template <class T>
+  static Case receive(Subscription<T>& subscription, T& into) noexcept {
+    return Case(Kind::receive, &subscription.channel_, std::addressof(into));
+  }
+
+  // send moves `value` into `channel` if this is the case that comes about, and else leaves it alone. Ready when there
+  // is room or a receiver, and when the channel is closed: `value` is then left alone, too.
+  template <class T>
+  static Case send(Channel<T>& channel, T& value) noexcept {
+    return Case(Kind::send, &channel.core_, std::addressof(value));
+  }
+
+  // readable and writable are `wait` of coir/wait.h, with its rules: ask after EAGAIN or a short read, and loop.
+  static Case readable(int fd) noexcept { return Case(fd, Direction::readable); }
+  static Case writable(int fd) noexcept { return Case(fd, Direction::writable); }
+
+  // ended is ready when the fiber or task has ended, or the handle is empty. It stays to be joined or awaited, which
+  // then does not wait. One joiner at a time: while somebody else waits for it, the select fails with `busy`.
+  static Case ended(const Fiber& fiber) noexcept { return Case(fiber.control_, fiber.id_); }
+
+  // opened is ready while the event is set.
+  static Case opened(Event& event) noexcept { return Case(Kind::event, &event, nullptr); }
+
+  // at and after are ready when their time has come.
+  static Case at(Deadline deadline) noexcept { return Case(deadline); }
+  static Case after(std::chrono::nanoseconds span) noexcept { return Case(Deadline::after(span)); }
+
+  // otherwise is ready when no other case is: a select with it never waits.
+  static Case otherwise() noexcept { return Case(Kind::otherwise, nullptr, nullptr); }
+
+ private:
+  friend struct detail::Selection;
+
+  enum class Kind : std::uint8_t { send, receive, event, descriptor, ended, timer, otherwise };
+
+  Case(Kind kind, void* object, void* value) noexcept : kind_(kind), object_(object) { slot = value; }
+  Case(int fd, Direction direction) noexcept : kind_(Kind::descriptor), direction_(direction), fd_(fd) {}
+  Case(FiberControl* fiber, std::uint64_t id) noexcept : kind_(Kind::ended), object_(fiber), id_(id) {}
+  explicit Case(Deadline deadline) noexcept : kind_(Kind::timer), deadline_(deadline) {}
+
+  Kind kind_;
+  Direction direction_ = Direction::readable;
+  bool shown_ = false;  // to the descriptor or the fiber
+  int fd_ = -1;
+  void* object_ = nullptr;  // the channel, event or fiber
+  union {
+    std::uint64_t id_ = 0;
+    Deadline deadline_;
+    Case* next_locked_;  // the case whose lock is taken after this one's
+  };
+};
+
+// Selected is the case that came about, and whether it did because its channel or descriptor is closed.
+struct Selected {
+  std::size_t index;
+  bool closed;
+};
+
+namespace detail {
+std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Deadline deadline) noexcept;
+}  // namespace detail
+
+// select waits until one of its cases comes about, and tells which: that one's send or receive is done, none of the
+// others is. Of several that are ready one is chosen at random; a descriptor, a timer or a fiber has its turn even when
+// a channel is always ready.
+//
+//   for (;;) {
+//     auto won = select({Case::receive(news, message), Case::readable(socket), Case::after(30s)}, deadline);
+//     if (!won) return std::unexpected(won.error());
+//     switch (won->index) { ... }
+//   }
+//
+// Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
+// cancelled, busy (another waits for that descriptor or fiber), no_memory, limit, system, unsupported; invalid when
+// there is nothing to wait for. Cost: proportional to the cases; no allocation, and system calls as for wait.
+template <std::size_t N>
+[[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {
+  return detail::select_erased(cases, N, deadline);
+}
+[[nodiscard]] inline std::expected<Selected, Error> select(std::span<Case> cases,
+                                                           Deadline deadline = Deadline::never()) noexcept {
+  return detail::select_erased(cases.data(), cases.size(), deadline);
+}
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,55 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/semaphore.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// Semaphore holds a number of permits. Who wants more than there are waits in line, and the line is kept: a small want
+// does not pass a large one that came before.
+//
+// release() happens-before the return of the acquire() that gets its permits.
+class Semaphore {
+ public:
+  explicit constexpr Semaphore(std::uint64_t permits) noexcept : permits_(permits) {}
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+
+  // acquire takes `count` permits, all or none, and waits until it can. Fiber or thread.
+  // Errors: timed_out, cancelled, unsupported.
+  [[nodiscard]] std::expected<void, Error> acquire(std::uint64_t count, Deadline deadline = Deadline::never()) noexcept;
+  [[nodiscard]] std::expected<void, Error> acquire(Deadline deadline = Deadline::never()) noexcept {
+    return acquire(1, deadline);
+  }
+
+  // try_acquire takes them if they are there and nobody waits.
+  [[nodiscard]] bool try_acquire(std::uint64_t count = 1) noexcept;
+
+  // release gives permits back, or new ones, and hands them to whoever is first in line. Never parks.
+  void release(std::uint64_t count = 1) noexcept;
+
+  // available is how many there are at this moment.
+  std::uint64_t available() const noexcept { return permits_.load(std::memory_order_relaxed); }
+
+ private:
+  bool take(std::uint64_t count) noexcept;
+
+  Atomic<std::uint64_t> permits_;  // changes under lock_
+  Spinlock lock_;
+  detail::WaitList waiters_;
+};
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,55 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/wait_group.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
+#else
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+namespace coir {
+
+// WaitGroup counts work that is under way, and lets others wait until there is none.
+//
+//   WaitGroup group;
+//   for (Job& job : jobs) {
+//     group.add();
+//     spawn([&] { job.run(); group.done(); }).detach();
+//   }
+//   group.wait(deadline);
+//
+// done() happens-before the return of the wait() that it releases.
+class WaitGroup {
+ public:
+  explicit constexpr WaitGroup(std::uint64_t count = 0) noexcept : count_(count) {}
+  WaitGroup(const WaitGroup&) = delete;
+  WaitGroup& operator=(const WaitGroup&) = delete;
+
+  // add announces more work. Before the work starts, and before whoever is to wait for it waits.
+  void add(std::uint64_t count = 1) noexcept;
+
+  // done tells that one piece is over; the last releases everybody who waits. More of them than were added stops the
+  // program with a line that says so. Never parks.
+  void done() noexcept;
+
+  // wait returns when the count is zero, at once if it is. Fiber or thread. Errors: timed_out, cancelled, unsupported.
+  [[nodiscard]] std::expected<void, Error> wait(Deadline deadline = Deadline::never()) noexcept;
+
+  std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  Atomic<std::uint64_t> count_;  // changes under lock_
+  Spinlock lock_;
+  detail::WaitList waiters_;
+};
+
+}  // namespace coir
+
+#endif  // COIR_NO_ASYNC

@@ -1,0 +1,49 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/wait_list.h: this build has no fibers (COIR_NO_ASYNC) and nobody to wait for; build without --no-async to use it"
+#endif
+
+namespace coir::detail {
+
+struct WaitRound;
+struct Selection;  // who waits in several lists at once; see select.h
+
+// WaitNode is a waiter's place in one WaitList. It lies on the waiter's own stack; a select has several. All of it is
+// guarded by the lock of the list that it stands in.
+struct WaitNode {
+  WaitNode* next = nullptr;
+  WaitNode* before = nullptr;
+  WaitRound* round = nullptr;  // the wait that it belongs to
+  void* slot = nullptr;        // what is waited for: the value to move from or to, or how much of something
+  bool queued = false;
+  bool parked = false;    // how the claim found the waiter
+  bool closed = false;    // it was taken out because nothing comes any more
+  bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
+};
+
+// WaitList is the line of those who wait for one thing, the oldest first. What fibers and threads wait on embeds one
+// beside the lock that guards it; nothing here is for others to call.
+struct WaitList {
+  WaitNode* head = nullptr;
+  WaitNode* tail = nullptr;
+
+  bool empty() const noexcept { return head == nullptr; }
+
+  void push(WaitNode& node) noexcept {
+    node.next = nullptr;
+    node.before = tail;
+    (tail != nullptr ? tail->next : head) = &node;
+    tail = &node;
+    node.queued = true;
+  }
+
+  void remove(WaitNode& node) noexcept {
+    (node.before != nullptr ? node.before->next : head) = node.next;
+    (node.next != nullptr ? node.next->before : tail) = node.before;
+    node.queued = false;
+  }
+};
+
+}  // namespace coir::detail

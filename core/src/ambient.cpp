@@ -1,0 +1,136 @@
+#include "ambient.h"
+
+#include "claimed_waiters.h"
+#include "owner.h"
+#include "park.h"
+
+namespace coir {
+
+namespace {
+
+constinit thread_local detail::Scope* t_ambient = nullptr;
+constinit thread_local std::uint16_t t_late = 0;
+constinit thread_local ThreadPlace t_place;
+
+}  // namespace
+
+[[gnu::noinline]] detail::Scope*& ambient() noexcept {
+  FiberControl* const self = running_fiber();
+  return self != nullptr ? self->ambient : t_ambient;
+}
+
+bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
+  self->late = lower(self->ambient, deadline);
+  // The word was armed before; the fence pairs with the seq_cst mark and claim in cancel: one of the two sees the
+  // other.
+  if constexpr (kManyWorkers) std::atomic_thread_fence(std::memory_order_seq_cst);
+  WakeReason reason;
+  if (cancelled_scope(self->ambient) != nullptr) {
+    reason = WakeReason::cancelled;
+  } else if (self->late != 0 && deadline.passed()) {
+    reason = WakeReason::timed_out;
+  } else {
+    return true;
+  }
+  return self->claim(reason) == Waiter::Claim::lost;
+}
+
+bool begin_scoped_wait(Deadline& deadline) noexcept {
+  t_late = lower(t_ambient, deadline);
+  return cancelled_scope(t_ambient) == nullptr;
+}
+
+ShownWait::ShownWait(Waiter& waiter) noexcept : place_(t_ambient != nullptr ? &t_place : nullptr) {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = &waiter;
+  place_->ambient = t_ambient;
+}
+
+ShownWait::~ShownWait() {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = nullptr;
+}
+
+Error scoped_error(ErrorCode code) noexcept {
+  if (code == ErrorCode::timed_out) return error_by(code, t_ambient == nullptr ? std::uint16_t{0} : t_late);
+  const detail::Scope* const by = cancelled_scope(t_ambient);
+  return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
+}
+
+Error error_of(WakeReason reason) noexcept {
+  if (reason == WakeReason::closed) return ErrorCode::closed;
+  const ErrorCode code = reason == WakeReason::timed_out ? ErrorCode::timed_out : ErrorCode::cancelled;
+  const FiberControl* const self = running_fiber();
+  if (self == nullptr) return scoped_error(code);
+  if (code == ErrorCode::timed_out) return error_by(code, late_scope(self));
+  const bool own = self->cancelled() || (self->worker->scheduler().cancelling() && !self->shielded());
+  const detail::Scope* const by = own ? nullptr : cancelled_scope(self->ambient);
+  return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
+}
+
+std::expected<void, Error> check_cancelled() noexcept {
+  const FiberControl* const self = running_fiber();
+  if (self != nullptr && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  Error error;
+  const detail::Scope* const scope = ambient();
+  if (scope != nullptr && detail::ended(*scope, error)) return std::unexpected(error);
+  return {};
+}
+
+const char* cancel_reason() noexcept {
+  const FiberControl* const self = running_fiber();
+  if (self != nullptr && self->cancelled()) return self->cancel_reason.load(std::memory_order_acquire);
+  const detail::Scope* const by = cancelled_scope(ambient());
+  return by == nullptr ? nullptr : by->reason.load(std::memory_order_acquire);
+}
+
+bool cancelled() noexcept {
+  const FiberControl* const self = running_fiber();
+  return self != nullptr ? is_cancelled(self) : cancelled_scope(ambient()) != nullptr;
+}
+
+namespace detail {
+
+void own(Scope& scope) noexcept {
+  scope.owner = running_fiber();
+  if (scope.owner != nullptr) {
+    scope.ticket = scope.owner->ticket;
+  } else {
+    scope.thread = &t_place;
+  }
+}
+
+void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
+  if (FiberControl* const owner = scope.owner; owner != nullptr) {
+    if (owner->claim_ticket(WakeReason::cancelled, scope.ticket) == Waiter::Claim::parked) woken.add(owner);
+    return;
+  }
+  ThreadPlace* const place = scope.thread;
+  if (place == nullptr) return;
+  // The mark came before the lock: a wait that is shown later sees it.
+  Locked hold(place->lock);
+  if (place->waiting == nullptr || cancelled_scope(place->ambient) == nullptr) return;
+  if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
+}
+
+void wake_owner(Scope& scope) noexcept {
+  ClaimedWaiters woken;
+  claim_owner(scope, woken);
+  woken.wake();
+}
+
+void raise_shield() noexcept {
+  FiberControl* const self = running_fiber();
+  if (self != nullptr) self->ticket += FiberControl::kShieldStep;
+}
+
+void lower_shield() noexcept {
+  FiberControl* const self = running_fiber();
+  if (self != nullptr) self->ticket -= FiberControl::kShieldStep;
+}
+
+}  // namespace detail
+
+}  // namespace coir

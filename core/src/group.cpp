@@ -1,0 +1,20 @@
+#include <coir/group.h>
+
+namespace coir {
+
+std::expected<void, Error> Group::accepts() const noexcept {
+  if (waiting_.load(std::memory_order_relaxed)) return std::unexpected(Error(ErrorCode::closed));
+  if (base_.cancelled()) return std::unexpected(Error(ErrorCode::cancelled));
+  return {};
+}
+
+std::expected<void, Error> Group::wait(Deadline deadline) noexcept {
+  if (waiting_.exchange(true, std::memory_order_relaxed)) return {};
+  if (deadline.is_never()) return base_.leave();
+  CancelScope scope(deadline);
+  std::expected<void, Error> outcome = base_.leave();
+  if (!outcome && scope.caused(outcome.error())) outcome.error().scope = 0;
+  return outcome;
+}
+
+}  // namespace coir

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include <coir/cancel_scope.h>
+
+namespace coir {
+
+class ClaimedWaiters;
+
+namespace detail {
+
+// What a scope has to do with the fiber that owns it. Without fibers each of these does nothing.
+
+// mark makes the scope cancelled.
+void mark(Scope& scope, const char* reason) noexcept;
+
+// own notes the caller as the owner, and by which ticket its waits inside can be claimed; wake_owner ends such a wait.
+void own(Scope& scope) noexcept;
+void wake_owner(Scope& scope) noexcept;
+
+// claim_owner is wake_owner but for the wake.
+void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
+
+// cancel_claim cancels the fiber of that id, and returns it if the caller is to wake it, or null.
+FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;
+
+// raise_shield changes the ticket of the caller's waits until lower_shield, so that claims from outside miss them.
+void raise_shield() noexcept;
+void lower_shield() noexcept;
+
+}  // namespace detail
+
+}  // namespace coir

@@ -1,0 +1,90 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ambient.h"
+#include "owner.h"
+
+namespace coir {
+
+namespace {
+
+constinit Atomic<std::uint32_t> g_scopes{0};
+
+std::uint16_t next_scope_id() noexcept {
+  return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
+}
+
+}  // namespace
+
+namespace detail {
+
+void adopt(Scope& scope) noexcept {
+  Scope* const outer = ambient();
+  scope.outer = outer;
+  scope.id = next_scope_id();
+  if (scope.nursery == nullptr && outer != nullptr) scope.nursery = outer->nursery;
+  if (outer != nullptr) {
+    scope.deadline = outer->deadline;
+    scope.deadline_id = outer->deadline_id;
+  }
+}
+
+void enter(Scope& scope, Deadline deadline) noexcept {
+  adopt(scope);
+  if (deadline < scope.deadline) {
+    scope.deadline = deadline;
+    scope.deadline_id = scope.id;
+  }
+  own(scope);
+  ambient() = &scope;
+}
+
+void enter_shield(Scope& scope, Deadline deadline) noexcept {
+  adopt(scope);
+  scope.shield = true;
+  scope.deadline = deadline;
+  scope.deadline_id = scope.id;
+  raise_shield();
+  own(scope);
+  ambient() = &scope;
+}
+
+void leave(Scope& scope) noexcept {
+  Scope*& innermost = ambient();
+  if (innermost != &scope) {
+    fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
+    abort();
+  }
+  innermost = scope.outer;
+  if (scope.shield) lower_shield();
+}
+
+void mark(Scope& scope, const char* reason) noexcept {
+  const char* none = nullptr;
+  scope.reason.compare_exchange_strong(none, reason, std::memory_order_release, std::memory_order_relaxed);
+  // seq_cst: either the owner sees the mark where its wait begins to park, or the claim finds the wait armed.
+  scope.cancelled.store(true, std::memory_order_seq_cst);
+}
+
+void cancel(Scope& scope, const char* reason) noexcept {
+  mark(scope, reason);
+  wake_owner(scope);
+}
+
+bool ended(const Scope& scope, Error& error) noexcept {
+  if (const Scope* const by = cancelled_scope(&scope); by != nullptr) {
+    error = error_by(ErrorCode::cancelled, by->id);
+    return true;
+  }
+  if (!scope.deadline.passed()) return false;
+  error = error_by(ErrorCode::timed_out, scope.deadline_id);
+  return true;
+}
+
+}  // namespace detail
+
+bool CancelScope::cancelled() const noexcept {
+  return cancelled_scope(&scope_) != nullptr;
+}
+
+}  // namespace coir

@@ -1,0 +1,48 @@
+#include "ambient.h"
+#include "owner.h"
+
+namespace coir {
+
+namespace {
+
+constinit detail::Scope* g_ambient = nullptr;
+constinit std::uint16_t g_late = 0;
+
+}  // namespace
+
+detail::Scope*& ambient() noexcept {
+  return g_ambient;
+}
+
+bool begin_scoped_wait(Deadline& deadline) noexcept {
+  g_late = lower(g_ambient, deadline);
+  return cancelled_scope(g_ambient) == nullptr;
+}
+
+Error scoped_error(ErrorCode code) noexcept {
+  if (code == ErrorCode::timed_out) return error_by(code, g_ambient == nullptr ? std::uint16_t{0} : g_late);
+  const detail::Scope* const by = cancelled_scope(g_ambient);
+  return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
+}
+
+std::expected<void, Error> check_cancelled() noexcept {
+  Error error;
+  if (g_ambient != nullptr && detail::ended(*g_ambient, error)) return std::unexpected(error);
+  return {};
+}
+
+const char* cancel_reason() noexcept {
+  const detail::Scope* const by = cancelled_scope(g_ambient);
+  return by == nullptr ? nullptr : by->reason.load(std::memory_order_relaxed);
+}
+
+namespace detail {
+
+void own(Scope&) noexcept {}
+void wake_owner(Scope&) noexcept {}
+void raise_shield() noexcept {}
+void lower_shield() noexcept {}
+
+}  // namespace detail
+
+}  // namespace coir

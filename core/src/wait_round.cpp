@@ -1,0 +1,48 @@
+#include "wait_round.h"
+
+#include <sched.h>
+
+namespace coir::detail {
+
+WaitNode* WaitRound::spin_for_winner() noexcept {
+  for (int spins = 0;; ++spins) {
+    if (WaitNode* const node = winner.load(std::memory_order_acquire); node != nullptr) return node;
+    if (spins < 128) {
+      Spinlock::relax();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
+                                   Shield shield, ReleaseInLine release, void* of) noexcept {
+  return wait_in_here(lock, list, node, what, deadline, shield, release, of);
+}
+
+std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
+                                             ReleaseInLine release, void* of) noexcept {
+  const bool impatient = deadline.ns() <= 0;
+  if (impatient || this_worker() != nullptr || !kManyWorkers) {
+    lock.unlock();
+    return std::unexpected(Error{impatient ? ErrorCode::timed_out : ErrorCode::unsupported});
+  }
+  ThreadWaiter thread;
+  WaitRound round(thread);
+  node.round = &round;
+  thread.arm();
+  list.push(node);
+  lock.unlock();
+  if (release != nullptr) release(of);
+  const WakeReason reason = thread.park(deadline);
+  if (reason == WakeReason::handed) {
+    round.await_winner();
+    return {};
+  }
+  lock.lock();
+  if (node.queued) list.remove(node);
+  lock.unlock();
+  return std::unexpected(error_of(reason));
+}
+
+}  // namespace coir::detail

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <coir/error.h>
+#include <coir/runtime.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <expected>
+
+namespace coir::test {
+
+// is tells whether `outcome` failed with `code`.
+template <class T>
+bool is(const std::expected<T, Error>& outcome, ErrorCode code) {
+  return !outcome && outcome.error() == code;
+}
+
+// cannot_see_threads tells whether this process has threads of somebody else's, the sanitizer's or the emulator's, that
+// the deadlock report must take for ones that may yet wake a fiber.
+bool cannot_see_threads() noexcept;
+
+// Random is one thread's or fiber's own series of numbers: xorshift64* (Vigna).
+struct Random {
+  std::uint64_t state;
+  std::uint32_t below(std::uint32_t limit) noexcept {
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return static_cast<std::uint32_t>(state * 0x2545f4914f6cdd1du >> 32) % limit;
+  }
+  std::chrono::microseconds micros(std::uint32_t most) noexcept { return std::chrono::microseconds(below(most)); }
+};
+
+// Mixed lets fibers and threads do the same thing at random, over and over, and tells what seed they had when something
+// was wrong. COIR_STRESS_SEED sets it; else it is fixed.
+//
+//   Mixed mixed("mutex");
+//   mixed.run([&](Random& random) { ... mixed.expect(...); });
+//   mixed.check();
+class Mixed {
+ public:
+  // Steps are fewer by `slowness`, for those that take long.
+  explicit Mixed(const char* what, int slowness = 1) noexcept;
+
+  // expect may be called from anywhere.
+  void expect(bool right) noexcept { wrong_ += !right; }
+
+  // run has some fibers and, where there are many workers, some threads take many steps each: with one worker and with
+  // two, with workers that migrate every fiber, and on a seeded schedule. One fiber in four is cancelled on the way and
+  // ends before its next step. What a thread waits for must come without fibers, or have a deadline: the fibers end
+  // first.
+  template <class Step>
+  void run(Step step) {
+    run_all([](void* self, Random& random) { (*static_cast<Step*>(self))(random); }, &step);
+  }
+
+  // check fails the test if anything was wrong. Test thread only.
+  void check() const;
+
+ private:
+  using Erased = void (*)(void* step, Random& random);
+  void run_all(Erased step, void* argument);
+  void run_once(const RunOptions& options, Erased step, void* argument);
+
+  const char* what_;
+  int slowness_;
+  std::uint64_t seed_;
+  std::atomic<int> wrong_{0};
+};
+
+}  // namespace coir::test

@@ -1,0 +1,420 @@
+#include <coir/cancel_scope.h>
+
+#include <coir/fiber.h>
+#include <coir/nursery.h>
+#include <coir/runtime.h>
+#include <coir/wait.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/support/everywhere.h"
+#include "tests/support/pipe.h"
+
+using coir::CancelScope;
+using coir::Deadline;
+using coir::Direction;
+using coir::Error;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::kManyWorkers;
+using coir::Nursery;
+using coir::Shield;
+using coir::spawn;
+using coir::Task;
+using coir::with_timeout;
+using coir::test::Everywhere;
+using coir::test::Pipe;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Outcome = std::expected<void, Error>;
+
+bool is(const Outcome& outcome, ErrorCode code) {
+  return !outcome && outcome.error() == code;
+}
+
+constexpr auto kForEver = 24h;
+
+// The waits that a scope is to end, in a fiber.
+Outcome wait_in(int which, Pipe& pipe) {
+  switch (which) {
+    case 0:
+      return coir::sleep(kForEver);
+    case 1:
+      return coir::wait(pipe.reader, Direction::readable);
+    case 2: {
+      Fiber other = spawn({.detached = true}, [] { static_cast<void>(coir::sleep(kForEver)); });
+      const Outcome joined = other.join();
+      static_cast<void>(other.cancel());
+      return joined;
+    }
+    default: {
+      Outcome slept;
+      Nursery nursery;
+      static_cast<void>(spawn([&slept] { slept = coir::sleep(kForEver); }));
+      const Outcome joined = nursery.join();
+      return joined ? slept : joined;  // the child may have ended before the join
+    }
+  }
+}
+constexpr int kWaits = 4;
+
+}  // namespace
+
+TEST_GROUP_BASE(CancelScope, Everywhere){};
+
+TEST(CancelScope, its_deadline_ends_every_kind_of_wait_inside) {
+  everywhere([&] {
+    for (int which = 0; which < kWaits; ++which) {
+      Pipe pipe;
+      CancelScope scope(Deadline::after(2ms));
+      const Outcome waited = wait_in(which, pipe);
+      expect(is(waited, ErrorCode::timed_out) && scope.caused(waited.error()));
+      expect(scope.deadline().passed());
+      // And every later one at once.
+      const Outcome again = wait_in(which, pipe);
+      expect(is(again, ErrorCode::timed_out) && scope.caused(again.error()));
+    }
+    expect(coir::sleep(1us).has_value());
+  });
+}
+
+TEST(CancelScope, cancelled_from_elsewhere_it_ends_every_kind_of_wait_within_one_round) {
+  for (int which = 0; which < kWaits; ++which) {
+    bool within_one_round = false;
+    CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+                 Pipe pipe;
+                 bool ended = false;
+                 CancelScope* inside = nullptr;
+                 Fiber fiber = spawn([&] {
+                   CancelScope scope;
+                   inside = &scope;
+                   const Outcome waited = wait_in(which, pipe);
+                   ended = is(waited, ErrorCode::cancelled) && scope.caused(waited.error());
+                   expect(strcmp(coir::cancel_reason(), "enough") == 0);
+                 });
+                 for (int i = 0; i < 4; ++i) coir::yield();
+                 inside->cancel("enough");
+                 for (int i = 0; i < (which == 3 ? 3 : 1); ++i) coir::yield();
+                 within_one_round = ended;
+                 expect(fiber.join().has_value());
+               }).has_value());
+    CHECK_TRUE(within_one_round);
+  }
+  LONGS_EQUAL(0, wrong);
+}
+
+TEST(CancelScope, inside_another_it_ends_with_the_outer_deadline_and_the_error_tells_whose) {
+  everywhere([&] {
+    CancelScope outer(Deadline::after(2ms));
+    {
+      CancelScope inner(Deadline::after(1h));
+      expect(inner.deadline() == outer.deadline());
+      const Outcome slept = coir::sleep(kForEver);
+      expect(is(slept, ErrorCode::timed_out) && outer.caused(slept.error()) && !inner.caused(slept.error()));
+    }
+    CancelScope second(Deadline::after(1h));
+    const Outcome slept = coir::sleep(kForEver);
+    expect(is(slept, ErrorCode::timed_out) && outer.caused(slept.error()));
+  });
+}
+
+TEST(CancelScope, an_earlier_inner_deadline_is_its_own_and_leaves_the_outer_one_in_force) {
+  everywhere([&] {
+    CancelScope outer(Deadline::after(1h));
+    {
+      CancelScope inner(Deadline::after(1ms));
+      const Outcome slept = coir::sleep(kForEver);
+      expect(is(slept, ErrorCode::timed_out) && inner.caused(slept.error()));
+    }
+    expect(coir::sleep(1ms).has_value());
+    expect(outer.ended().has_value());
+  });
+}
+
+TEST(CancelScope, a_calls_own_earlier_deadline_is_told_as_its_own) {
+  everywhere([&] {
+    Pipe pipe;
+    CancelScope scope(Deadline::after(1h));
+    const Outcome waited = coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms));
+    expect(is(waited, ErrorCode::timed_out) && waited.error().scope == 0);
+  });
+}
+
+TEST(CancelScope, the_outermost_cancelled_scope_is_the_one_told) {
+  everywhere([&] {
+    CancelScope outer;
+    CancelScope inner;
+    inner.cancel();
+    Outcome slept = coir::sleep(kForEver);
+    expect(is(slept, ErrorCode::cancelled) && inner.caused(slept.error()));
+    expect(inner.cancelled() && !outer.cancelled());
+    outer.cancel();
+    slept = coir::sleep(kForEver);
+    expect(is(slept, ErrorCode::cancelled) && outer.caused(slept.error()));
+  });
+}
+
+TEST(CancelScope, children_of_nurseries_inside_are_bound_by_it_and_detached_ones_are_not) {
+  everywhere([&] {
+    std::atomic<int> ended{0};
+    std::atomic<bool> free{false};
+    CancelScope scope(Deadline::after(3ms));
+    Nursery nursery;
+    for (int i = 0; i < 3; ++i) {
+      static_cast<void>(spawn([&] {
+        const Outcome slept = coir::sleep(kForEver);
+        ended += is(slept, ErrorCode::timed_out) && scope.caused(slept.error());
+      }));
+    }
+    Fiber detached = spawn({.detached = true}, [&free] { free = coir::sleep(10ms).has_value(); });
+    const Outcome joined = nursery.join();
+    expect(ended == 3);
+    expect(joined.has_value() || scope.caused(joined.error()));
+    Shield shield(Deadline::never());
+    expect(detached.join().has_value() && free);
+  });
+}
+
+TEST(CancelScope, check_cancelled_tells_a_computation) {
+  everywhere([&] {
+    expect(coir::check_cancelled().has_value());
+    CancelScope scope(Deadline::after(1ms));
+    Outcome check;
+    do {
+      check = coir::check_cancelled();
+    } while (check);
+    expect(is(check, ErrorCode::timed_out) && scope.caused(check.error()));
+    scope.cancel("no more");
+    check = coir::check_cancelled();
+    expect(is(check, ErrorCode::cancelled) && scope.caused(check.error()));
+    expect(coir::cancelled() && strcmp(coir::cancel_reason(), "no more") == 0);
+  });
+}
+
+TEST(CancelScope, a_fibers_own_cancellation_has_a_reason_too) {
+  everywhere([&] {
+    Fiber fiber = spawn([&] {
+      expect(is(coir::sleep(kForEver), ErrorCode::cancelled));
+      expect(coir::cancel_reason() != nullptr && strcmp(coir::cancel_reason(), "old age") == 0);
+      expect(is(coir::check_cancelled(), ErrorCode::cancelled));
+    });
+    coir::yield();
+    expect(fiber.status() == coir::FiberStatus::running);
+    expect(fiber.cancel("old age").has_value());
+    expect(fiber.join().has_value());
+    expect(fiber.status() == coir::FiberStatus::empty);
+    expect(coir::cancel_reason() == nullptr);
+  });
+}
+
+TEST(CancelScope, a_shield_keeps_cancellation_and_deadlines_out_until_it_ends) {
+  everywhere([&] {
+    std::atomic<bool> inside{false}, cancelled{false};
+    Fiber fiber = spawn([&] {
+      CancelScope scope(Deadline::after(1ms));
+      {
+        Shield shield(Deadline::after(1h));
+        inside = true;
+        do {
+          expect(coir::sleep(2ms).has_value());
+        } while (!cancelled);
+        expect(!coir::cancelled() && coir::check_cancelled().has_value());
+      }
+      expect(is(coir::sleep(kForEver), ErrorCode::cancelled));
+    });
+    while (!inside) coir::yield();
+    expect(coir::sleep(1ms).has_value());
+    expect(fiber.cancel().has_value());
+    cancelled = true;
+    expect(fiber.join().has_value());
+  });
+}
+
+TEST(CancelScope, a_shield_has_a_deadline_of_its_own_and_scopes_inside_work) {
+  everywhere([&] {
+    Fiber fiber = spawn([&] {
+      static_cast<void>(coir::current().cancel());
+      Shield shield(Deadline::after(2ms));
+      CancelScope* scope;
+      Fiber other;
+      {
+        CancelScope inner;
+        scope = &inner;
+        other = spawn({.detached = true}, [scope] { scope->cancel(); });
+        const Outcome slept = coir::sleep(kForEver);
+        expect(!slept && (inner.caused(slept.error()) || slept.error() == ErrorCode::timed_out));
+        while (!other.done()) coir::yield();
+      }
+      expect(is(coir::sleep(kForEver), ErrorCode::timed_out));
+    });
+    expect(fiber.join().has_value());
+  });
+}
+
+TEST(CancelScope, shutdown_does_not_reach_behind_a_shield) {
+  std::atomic<bool> cleaned{false};
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               static_cast<void>(spawn([&] {
+                 Shield shield(Deadline::after(10s));
+                 cleaned = coir::sleep(3ms).has_value();
+               }));
+               static_cast<void>(coir::sleep(1ms));
+               coir::shutdown();
+             }).has_value());
+  CHECK_TRUE(cleaned);
+}
+
+TEST(CancelScope, with_timeout_returns_what_the_body_returned_or_that_it_timed_out) {
+  everywhere([&] {
+    const auto value = with_timeout(1h, [] { return 7; });
+    expect(value && *value == 7);
+    const auto late = with_timeout(1ms, [] {
+      static_cast<void>(coir::sleep(kForEver));
+      return 7;
+    });
+    expect(!late && late.error() == ErrorCode::timed_out && late.error().scope == 0);
+    expect(is(with_timeout(1ms, [] { static_cast<void>(coir::sleep(kForEver)); }), ErrorCode::timed_out));
+    expect(with_timeout(1h, [] {}).has_value());
+    const Outcome slept = with_timeout(1ms, [] { return coir::sleep(kForEver); });
+    expect(is(slept, ErrorCode::timed_out) && slept.error().scope == 0);
+    const std::expected<long, Error> failed =
+        with_timeout(1h, []() -> std::expected<long, Error> { return std::unexpected(Error(ErrorCode::closed)); });
+    expect(!failed && failed.error() == ErrorCode::closed);
+  });
+}
+
+TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
+  everywhere([&] {
+    Outcome inner;
+    const Outcome outer = with_timeout(2ms, [&] {
+      inner = with_timeout(1h, [] { return coir::sleep(kForEver); });
+      return inner;
+    });
+    expect(is(inner, ErrorCode::timed_out) && inner.error().scope != 0);
+    expect(is(outer, ErrorCode::timed_out) && outer.error().scope == 0);
+  });
+}
+
+namespace {
+
+struct OnThread {
+  Pipe pipe;
+  Fiber fiber;
+  std::atomic<bool> over{false};
+  std::atomic<int> right{0};
+
+  static void* main(void* argument) {
+    auto& self = *static_cast<OnThread*>(argument);
+    {
+      CancelScope scope(Deadline::after(2ms));
+      const Outcome slept = coir::sleep(kForEver);
+      self.right += is(slept, ErrorCode::timed_out) && scope.caused(slept.error());
+      const Outcome waited = coir::wait(self.pipe.reader, Direction::readable);
+      self.right += is(waited, ErrorCode::timed_out) && scope.caused(waited.error());
+      const Outcome joined = self.fiber.join();
+      self.right += is(joined, ErrorCode::timed_out) && scope.caused(joined.error());
+      scope.cancel();
+      self.right += is(coir::sleep(kForEver), ErrorCode::cancelled);
+      self.right += is(coir::wait(self.pipe.reader, Direction::readable), ErrorCode::cancelled);
+      self.right += is(self.fiber.join(), ErrorCode::cancelled);
+      self.right += coir::cancelled();
+    }
+    self.right += coir::sleep(1us).has_value();
+    static_cast<void>(self.fiber.cancel());
+    self.right += self.fiber.join().has_value();
+    self.over = true;
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+TEST(CancelScope, works_on_a_plain_thread) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    OnThread on_thread;
+    on_thread.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
+    pthread_t thread;
+    pthread_create(&thread, nullptr, OnThread::main, &on_thread);
+    while (!on_thread.over) static_cast<void>(coir::sleep(1ms));
+    pthread_join(thread, nullptr);
+    expect(on_thread.right == 9);
+  });
+}
+
+namespace {
+
+struct Cancelled {
+  CancelScope* scope = nullptr;
+  Fiber fiber;
+  std::atomic<bool> shielded{false}, waits{false}, over{false};
+  std::atomic<int> right{0};
+
+  static void* main(void* argument) {
+    auto& self = *static_cast<Cancelled*>(argument);
+    CancelScope scope;
+    self.scope = &scope;
+    {
+      Shield shield(Deadline::after(2ms));
+      self.shielded = true;
+      // Cancelled meanwhile.
+      self.right += is(self.fiber.join(), ErrorCode::timed_out);
+    }
+    self.right += is(self.fiber.join(), ErrorCode::cancelled);
+    self.over = true;
+    return nullptr;
+  }
+
+  static void* wait(void* argument) {
+    auto& self = *static_cast<Cancelled*>(argument);
+    CancelScope scope;
+    self.scope = &scope;
+    self.waits = true;
+    const Outcome joined = self.fiber.join();
+    self.right += is(joined, ErrorCode::cancelled) && scope.caused(joined.error());
+    self.over = true;
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+TEST(CancelScope, cancelled_it_ends_what_its_plain_thread_waits_for) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    for (int round = 0; round < 20; ++round) {
+      Cancelled cancelled;
+      cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
+      pthread_t thread;
+      pthread_create(&thread, nullptr, Cancelled::wait, &cancelled);
+      while (!cancelled.waits) coir::yield();
+      for (int i = 0; i < round; ++i) coir::yield();
+      cancelled.scope->cancel();
+      while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+      pthread_join(thread, nullptr);
+      expect(cancelled.right == 1);
+      expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
+    }
+  });
+}
+
+TEST(CancelScope, a_shield_of_a_plain_thread_keeps_cancellation_out) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    Cancelled cancelled;
+    cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
+    pthread_t thread;
+    pthread_create(&thread, nullptr, Cancelled::main, &cancelled);
+    while (!cancelled.shielded) coir::yield();
+    cancelled.scope->cancel();
+    while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+    pthread_join(thread, nullptr);
+    expect(cancelled.right == 2);
+    expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
+  });
+}

@@ -1,0 +1,117 @@
+#include <coir/rw_lock.h>
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "tests/support/everywhere.h"
+#include "tests/support/mixed.h"
+#include "tests/support/thread.h"
+
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::kManyWorkers;
+using coir::spawn;
+using coir::test::Everywhere;
+using coir::test::is;
+using coir::test::Mixed;
+using coir::test::Random;
+using coir::test::Thread;
+using namespace std::chrono_literals;
+using coir::RwLock;
+
+TEST_GROUP_BASE(RwLock, Everywhere){};
+
+TEST(RwLock, readers_share_it_and_a_writer_has_it_alone) {
+  everywhere([&] {
+    RwLock lock;
+    auto first = lock.read();
+    auto second = lock.read();
+    expect(first && second && !lock.try_lock());
+    expect(is(lock.write(Deadline::now()), ErrorCode::timed_out));
+    first->unlock();
+    second->unlock();
+    auto writing = lock.write(Deadline::now());
+    expect(writing && !lock.try_lock() && !lock.try_lock_shared());
+    writing->unlock();
+    expect(lock.try_lock_shared());
+    lock.unlock_shared();
+  });
+}
+
+TEST(RwLock, a_reader_does_not_pass_a_writer_that_waits) {
+  everywhere([&] {
+    RwLock lock;
+    int order = 0;
+    expect(lock.lock_shared().has_value());
+    Fiber writer = spawn([&] {
+      expect(lock.lock().has_value());
+      expect(order++ == 0);
+      lock.unlock();
+    });
+    static_cast<void>(coir::sleep(2ms));
+    expect(!lock.try_lock_shared());
+    std::atomic<int> reading{0};
+    Fiber readers[3];
+    for (Fiber& reader : readers) {
+      reader = spawn([&] {
+        auto held = lock.read();
+        expect(held && order == 1);
+        ++reading;
+        while (reading < 3) coir::yield();  // all of them together
+      });
+    }
+    static_cast<void>(coir::sleep(2ms));
+    lock.unlock_shared();
+    expect(writer.join().has_value());
+    for (Fiber& reader : readers) expect(reader.join().has_value());
+  });
+}
+
+TEST(RwLock, readers_behind_a_writer_that_gives_up_come_in) {
+  everywhere([&] {
+    RwLock lock;
+    auto reading = lock.read();
+    Fiber writer = spawn([&] { expect(is(lock.lock(), ErrorCode::cancelled)); });
+    static_cast<void>(coir::sleep(1ms));
+    Fiber late = spawn([&] { expect(is(lock.write(Deadline::after(8ms)), ErrorCode::timed_out)); });
+    Fiber reader = spawn([&] { expect(lock.read().has_value()); });
+    static_cast<void>(coir::sleep(1ms));
+    expect(writer.cancel().has_value());
+    expect(writer.join().has_value());
+    expect(late.join().has_value());
+    expect(reader.join().has_value());
+  });
+}
+
+TEST(RwLock, stress) {
+  Mixed mixed("rw_lock");
+  RwLock lock;
+  std::atomic<int> readers{0}, writers{0};
+  mixed.run([&](Random& random) {
+    const Deadline deadline = random.below(4) == 0 ? Deadline::after(random.micros(300)) : Deadline::never();
+    const bool writes = random.below(3) == 0;
+    const auto held = writes ? lock.lock(deadline) : lock.lock_shared(deadline);
+    if (!held) {
+      return mixed.expect(held.error() == ErrorCode::timed_out || held.error() == ErrorCode::cancelled);
+    }
+    if (writes) {
+      mixed.expect(++writers == 1 && readers == 0);
+      if (random.below(4) == 0) coir::yield();
+      --writers;
+      lock.unlock();
+    } else {
+      ++readers;
+      mixed.expect(writers == 0);
+      if (random.below(4) == 0) coir::yield();
+      --readers;
+      lock.unlock_shared();
+    }
+  });
+  mixed.expect(lock.try_lock());
+  mixed.check();
+}
