@@ -145,6 +145,7 @@ TEST(Nursery, a_detached_fiber_belongs_to_the_root) {
         while (!go) coir::yield();
         ended = true;
       }));
+      static_cast<void>(nursery.spawn({.detached = true}, [] {}));
       expect(nursery.running() == 0);
     }
     expect(!ended);
