@@ -241,6 +241,7 @@ Launch prepare(CurrentHome, const SpawnOptions& options, const Code& code, std::
 }
 
 Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
+  if (options.detached) return prepare(CurrentHome{}, options, code, where);
   if (auto admitted = home.nursery->admit(home.wait); !admitted) return Launch::failed(admitted.error().code);
   // The wait may have moved the caller to another worker.
   Worker* const worker = this_worker();

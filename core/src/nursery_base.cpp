@@ -231,7 +231,9 @@ std::expected<void, Error> NurseryBase::leave() noexcept {
   woken.wake();
   std::expected<void, Error> waited = wait_empty();
   if (!waited) {
-    cancel("the nursery is left");
+    // A deadline that the children are under as well ends their waits by itself, and tells them so.
+    const Error by = waited.error();
+    if (by != ErrorCode::timed_out || by.scope != scope_.deadline_id) cancel("the nursery is left");
     Scope shield;
     enter_shield(shield, Deadline::never());
     static_cast<void>(wait_empty());

@@ -21,14 +21,15 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
     free_ = &job;
   }
   base_.adopt();
+  SpawnOptions own = options.spawn;
+  own.detached = false;
   if (options.workers == 0) failure_ = ErrorCode::invalid;
   for (unsigned i = 0; i < options.workers; ++i) {
     {
       Locked hold(lock_);
       ++workers_;
     }
-    const Fiber worker =
-        start(NamedHome{&base_, true}, options.spawn, [this] { work(); }, std::source_location::current());
+    const Fiber worker = start(NamedHome{&base_, true}, own, [this] { work(); }, std::source_location::current());
     if (worker.started()) continue;
     Locked hold(lock_);
     --workers_;

@@ -47,8 +47,8 @@ unsigned usable_cpus() noexcept {
 
 namespace detail {
 
-std::expected<void, Error> run_erased(const RunOptions& asked, void (*body)(void*), void* argument,
-                                      const std::source_location& where) noexcept {
+std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<void, Error> (*body)(void*),
+                                      void* argument, const std::source_location& where) noexcept {
   RunOptions options = asked;
   constexpr unsigned most = kManyWorkers ? Scheduler::kMaxWorkers : 1;
   std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, std::min(board::kMaxWorkers, 16u)) : 1;
@@ -70,8 +70,8 @@ std::expected<void, Error> run_erased(const RunOptions& asked, void (*body)(void
   auto* const scheduler = new (place) Scheduler;
   std::expected<void, Error> outcome = scheduler->start(options, static_cast<unsigned>(workers), stack);
   if (outcome) {
-    Fiber main_fiber = spawn({.name = "main"}, [=] { body(argument); }, where);
-    outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.join();
+    Task<void> main_fiber = spawn({.name = "main"}, [=] { return body(argument); }, where);
+    outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.await();
     scheduler->finish();
   }
   port::release(place, sizeof(Scheduler));

@@ -145,6 +145,7 @@ TEST(Nursery, a_detached_fiber_belongs_to_the_root) {
         while (!go) coir::yield();
         ended = true;
       }));
+      static_cast<void>(nursery.spawn({.detached = true}, [] {}));
       expect(nursery.running() == 0);
     }
     expect(!ended);
@@ -457,6 +458,14 @@ TEST(Nursery, the_roots_first_failure_ends_the_run) {
     CHECK_TRUE(is(outcome, ErrorCode::closed));
     LONGS_EQUAL(2, cancelled);
   }
+}
+
+TEST(Nursery, the_first_fiber_fails_as_every_other) {
+  const auto outcome = run_until_idle({.workers = 1}, [] { return fail(ErrorCode::closed); });
+  CHECK_TRUE(is(outcome, ErrorCode::closed));
+  LONGS_EQUAL(1, coir::run({.workers = 1}, [] { return fail(ErrorCode::closed); }));
+  LONGS_EQUAL(0, coir::run({.workers = 1}, []() -> Outcome { return {}; }));
+  LONGS_EQUAL(3, coir::run({.workers = 1}, [] { return 3; }));
 }
 
 namespace {

@@ -23,10 +23,10 @@ namespace detail {
 
 // NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
 //
-// Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good; one that
-// failed while its handle is held stays on it until the handle or the nursery takes it, whoever changes its join word
-// first. Whoever finds no child running and the list empty under the lock is the last to touch the nursery: leave()
-// returns after that.
+// Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good or a
+// joiner who waits has taken it over; one that failed while its handle is held stays on it until the handle or the
+// nursery takes it, whoever changes its join word first. Whoever finds no child running and the list empty under the
+// lock is the last to touch the nursery: leave() returns after that.
 class NurseryBase {
  public:
   // A limit of 0 is none.

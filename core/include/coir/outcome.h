@@ -40,4 +40,15 @@ OutcomeOf<F> outcome_of(F& body) {
   }
 }
 
+// failure_of calls the body and keeps nothing but its error.
+template <class F>
+std::expected<void, Error> failure_of(F& body) {
+  if constexpr (kMayFail<std::invoke_result_t<F&>>) {
+    if (auto outcome = body(); !outcome) return std::unexpected(outcome.error());
+  } else {
+    static_cast<void>(body());
+  }
+  return {};
+}
+
 }  // namespace coir::detail

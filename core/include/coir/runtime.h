@@ -15,6 +15,7 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
+#include <coir/outcome.h>
 
 namespace coir {
 
@@ -41,34 +42,37 @@ struct RuntimeStats {
 };
 
 namespace detail {
-std::expected<void, Error> run_erased(const RunOptions& options, void (*body)(void*), void* argument,
-                                      const std::source_location& where) noexcept;
+std::expected<void, Error> run_erased(const RunOptions& options, std::expected<void, Error> (*body)(void*),
+                                      void* argument, const std::source_location& where) noexcept;
 int report_run(std::expected<void, Error> outcome) noexcept;
 }  // namespace detail
 
 // run_until_idle starts the runtime on the calling thread and further workers, runs `body` as the first fiber ("main"),
 // and returns when no fiber is left and nothing sleeps on a descriptor. One at a time in a process; from a plain
-// thread. Errors: deadlock (every parked fiber was listed on standard error, then cancelled and drained), invalid (a
-// bad value in the environment; one line names it), busy (a runtime runs already), no_memory, system.
+// thread. The body may return a std::expected<T, Error>, as every fiber's. Errors: the first failure of a fiber that
+// nobody handled (every fiber was then cancelled; see coir/nursery.h), deadlock (every parked fiber was listed on
+// standard error, then cancelled and drained), invalid (a bad value in the environment; one line names it), busy (a
+// runtime runs already), no_memory, system.
 template <class F>
 [[nodiscard]] std::expected<void, Error> run_until_idle(
     const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   using Body = std::remove_reference_t<F>;
   return detail::run_erased(
-      options, [](void* argument) { static_cast<void>((*static_cast<Body*>(argument))()); },
+      options, [](void* argument) { return detail::failure_of(*static_cast<Body*>(argument)); },
       const_cast<std::remove_const_t<Body>*>(&body), where);
 }
 
 // run is run_until_idle for main(): it returns the exit status, which is the body's if it returns an int, 0 otherwise;
-// 1 when the runtime could not start or ended in a deadlock; 2 for a bad value in the environment.
+// 1 when the runtime could not start, or ended in a deadlock or with a failure; 2 for a bad value in the environment.
 template <class F>
 int run(const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   int status = 0;
-  const auto counted = [&] {
+  const auto counted = [&]() -> std::expected<void, Error> {
     if constexpr (std::is_convertible_v<std::invoke_result_t<F&>, int>) {
       status = body();
+      return {};
     } else {
-      body();
+      return detail::failure_of(body);
     }
   };
   const int failed = detail::report_run(run_until_idle(options, counted, where));
