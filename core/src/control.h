@@ -14,7 +14,7 @@ namespace coir {
 class Worker;
 
 // WaitKind says what a parked fiber waits for; reports print it.
-enum class WaitKind : std::uint8_t { nothing, readable, writable, sleep, join, signal };
+enum class WaitKind : std::uint8_t { nothing, readable, writable, sleep, join, signal, blocking };
 
 // FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked
 // fiber holds one resident page:

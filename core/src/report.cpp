@@ -40,6 +40,9 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
     case WaitKind::signal:
       snprintf(into, bytes, " waits for a signal");
       break;
+    case WaitKind::blocking:
+      snprintf(into, bytes, " waits for a blocking call");
+      break;
   }
 }
 
