@@ -262,7 +262,7 @@ TEST(Blocking, threads_go_away_when_idle_and_their_stacks_are_refunded) {
 TEST(Blocking, without_room_for_a_thread_it_is_refused_and_nothing_is_left) {
   for (int i = 0; i < 5000 && count_threads() > 1; ++i) usleep(1000);
   CHECK_TRUE(run_until_idle({.workers = 1}, [&] {
-               coir::account::stacks.set_ceiling(coir::account::stacks.used() + 1024);
+               coir::account::stacks.set_ceiling(1024);
                const auto refused = blocking([] { return 1; });
                coir::account::stacks.set_ceiling(SIZE_MAX);
                expect(!refused && refused.error() == ErrorCode::limit);
