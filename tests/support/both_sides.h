@@ -8,7 +8,9 @@
 
 #include <coir/program.h>
 
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include "tests/support/watchdog.h"
+#endif
 
 namespace coir::test {
 
@@ -41,8 +43,10 @@ class BothSides : public Utest {
  protected:
   std::atomic<int> wrong{0};
 
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
  private:
   Watchdog watchdog_{150, "a test on both sides"};
+#endif
 };
 
 }  // namespace coir::test
