@@ -208,7 +208,11 @@ TEST(Process, starts_with_no_signal_blocked_or_ignored) {
     const char* const grep[] = {"grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", nullptr};
     char out[256];
     const auto ran = run_process({.argv = grep}, {.out = out});
-    expect(ran && text(out, ran->out_bytes) == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    expect(ran && ran->out_bytes == 2 * 25);
+    out[ran->out_bytes] = '\0';
+    // Of the C library's own, from 32 on, a C library may think otherwise.
+    expect(strtoull(strstr(out, "SigBlk:") + 8, nullptr, 16) == 0);
+    expect((strtoull(strstr(out, "SigIgn:") + 8, nullptr, 16) & 0x7fffffff) == 0);
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   signal(SIGPIPE, SIG_DFL);
