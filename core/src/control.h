@@ -42,6 +42,7 @@ enum class WaitKind : std::uint8_t {
   select,
   job,
   backlog,
+  blocking,
 };
 
 // FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked

@@ -85,6 +85,9 @@ void describe_wait(const FiberControl& fiber, char* into, std::size_t bytes) noe
     case WaitKind::admission:
       snprintf(into, bytes, " waits to spawn, %lld children are the limit", object);
       break;
+    case WaitKind::blocking:
+      snprintf(into, bytes, " waits for a blocking call");
+      break;
   }
 }
 

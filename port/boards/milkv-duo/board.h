@@ -23,6 +23,9 @@ inline constexpr std::uint32_t kHotStacks = 32;
 // ledger of ours sees: a quarter of 65,530 is 3 MB at the very most.
 inline constexpr std::size_t kGuardVmaPercent = 25;
 
+// The most threads for blocking calls; of each 64 KB of stack a page or two are touched as a rule.
+inline constexpr std::size_t kBlockingThreads = 4;
+
 // What the daemon leaves free: with less the kernel kills, for part of what it counts as free is kept for interrupts
 // and for pages that lie together. The ledger is met long before so many connections.
 inline constexpr std::size_t kKeepFreeBytes = std::size_t{4480} << 10;

@@ -1,0 +1,240 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+
+namespace coir {
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+class Waiter;
+#endif
+
+// BlockingStop tells a function that runs on another thread that its caller has lost interest.
+class BlockingStop {
+ public:
+  explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
+
+  // wanted is true once the caller was cancelled or its deadline has passed. A long function asks between two steps.
+  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) || deadline_.passed(); }
+  // why is the error to end with then.
+  Error why() const noexcept {
+    return {asked_.load(std::memory_order_relaxed) ? ErrorCode::cancelled : ErrorCode::timed_out};
+  }
+
+  // ask is for the caller's side. relaxed: it carries nothing but itself.
+  void ask() noexcept { asked_.store(true, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> asked_{false};  // crosses threads in single-worker builds too
+  Deadline deadline_;
+};
+
+namespace detail {
+
+template <class R>
+struct BlockingOutcome {
+  using type = std::expected<R, Error>;
+};
+template <class T>
+struct BlockingOutcome<std::expected<T, Error>> {
+  using type = std::expected<T, Error>;
+};
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+class BlockingSeat;
+
+// BlockingCall is one call, on the stack of the fiber that waits for it. All of it is guarded by the pool's lock, but
+// for what `run` does between begin and end.
+struct BlockingCall {
+  enum class State : std::uint8_t { queued, running, listed, done };
+  using Run = void (*)(BlockingCall& call, BlockingSeat& seat);
+
+  explicit BlockingCall(Run how) noexcept : run(how) {}
+
+  Run run;
+  Waiter* waiter = nullptr;
+  BlockingSeat* seat = nullptr;  // of the thread that runs it
+  BlockingCall* next = nullptr;
+  BlockingCall* previous = nullptr;
+  State state = State::queued;
+};
+
+// BlockingSeat is a thread's side of the call that it runs. `run` is entered and left as it says here:
+//
+//   run(call, seat)     the lock is held and the caller waits: what is needed of the call is moved out
+//   seat.begin()        the lock is open: f runs; the call may vanish
+//   if (seat.end())     the lock is held: the caller still waits, the result is moved to it
+//   seat.finish()       the caller is woken, the lock is open
+class BlockingSeat {
+ public:
+  void begin() noexcept;
+  bool end() noexcept;
+  void finish() noexcept;
+
+ private:
+  friend class BlockingPool;
+  BlockingCall* call_ = nullptr;  // null once its caller has left
+};
+
+// runs_in_place is true on a plain thread, where blocking is what the caller wants.
+bool runs_in_place() noexcept;
+// run_owned waits until the call is done; after an error the call is nobody's. run_borrowed waits for the end of a call
+// that has begun in any case; `shielded` means that neither cancellation nor a deadline keeps it from beginning.
+std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept;
+std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, Deadline deadline,
+                                        bool shielded) noexcept;
+
+template <class F>
+class OwnedCall : public BlockingCall {
+ public:
+  using R = std::invoke_result_t<F&>;
+
+  template <class G>
+  explicit OwnedCall(G&& f) : BlockingCall(&run_it), f_(std::forward<G>(f)) {}
+
+  typename BlockingOutcome<R>::type go(Deadline deadline) {
+    if (auto ran = run_owned(*this, deadline); !ran) return std::unexpected(ran.error());
+    if constexpr (!std::is_void_v<R>) {
+      typename BlockingOutcome<R>::type outcome(std::move(result_.value));
+      std::destroy_at(std::addressof(result_.value));
+      return outcome;
+    } else {
+      return {};
+    }
+  }
+
+ private:
+  template <class T>
+  union Room {
+    Room() {}
+    ~Room() {}
+    T value;
+  };
+  struct None {};
+
+  static void run_it(BlockingCall& base, BlockingSeat& seat) {
+    auto& self = static_cast<OwnedCall&>(base);
+    if constexpr (std::is_void_v<R>) {
+      {
+        F f(std::move(self.f_));
+        seat.begin();
+        f();
+      }
+      static_cast<void>(seat.end());
+      seat.finish();
+    } else {
+      Room<R> local;
+      {
+        F f(std::move(self.f_));
+        seat.begin();
+        ::new (static_cast<void*>(std::addressof(local.value))) R(f());
+      }
+      if (seat.end()) ::new (static_cast<void*>(std::addressof(self.result_.value))) R(std::move(local.value));
+      seat.finish();
+      std::destroy_at(std::addressof(local.value));  // the result itself where nobody waits for it any more
+    }
+  }
+
+  F f_;
+  [[no_unique_address]] std::conditional_t<std::is_void_v<R>, None, Room<R>> result_;
+};
+
+template <class F>
+class BorrowedCall : public BlockingCall {
+ public:
+  using R = std::invoke_result_t<F&, const BlockingStop&>;
+
+  BorrowedCall(F& f, Deadline deadline) noexcept
+      : BlockingCall(&run_it), f_(f), outcome_(std::unexpected(Error{ErrorCode::cancelled})), stop_(deadline) {}
+
+  typename BlockingOutcome<R>::type go(Deadline deadline, bool shielded) {
+    if (auto ran = run_borrowed(*this, stop_, deadline, shielded); !ran) return std::unexpected(ran.error());
+    return std::move(outcome_);
+  }
+
+ private:
+  static void run_it(BlockingCall& base, BlockingSeat& seat) {
+    auto& self = static_cast<BorrowedCall&>(base);
+    seat.begin();
+    if constexpr (std::is_void_v<R>) {
+      self.f_(self.stop_);
+      self.outcome_ = {};
+    } else {
+      self.outcome_ = self.f_(self.stop_);
+    }
+    static_cast<void>(seat.end());
+    seat.finish();
+  }
+
+  F& f_;
+  typename BlockingOutcome<R>::type outcome_;
+  BlockingStop stop_;
+};
+#endif
+
+template <class F, class... Arguments>
+auto run_in_place(F& f, const Arguments&... arguments) ->
+    typename BlockingOutcome<std::invoke_result_t<F&, const Arguments&...>>::type {
+  if constexpr (std::is_void_v<std::invoke_result_t<F&, const Arguments&...>>) {
+    f(arguments...);
+    return {};
+  } else {
+    return f(arguments...);
+  }
+}
+
+}  // namespace detail
+
+// kBlockingStackBytes is the stack of a thread of the pool, charged to account::stacks while the thread lives.
+// Sanitizers' builds give four times as much under the same name.
+inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
+
+// blocking runs f() on a thread of the pool, so that no worker is held up, and parks the calling fiber until f has
+// returned. Threads come when there is work for them, up to the board's number; further calls wait their turn in order.
+// A thread without work for a second goes away.
+//
+//   auto size = coir::blocking([fd = dup(log)] { return drain_and_close(fd); }, Deadline::after(2s));
+//
+// f is moved to the thread and must own what it touches: at the deadline, or when the caller is cancelled, the caller
+// stops waiting while f runs on, and its result is destroyed on its thread when it ends, be it after the run. f calls
+// nothing of coir but what may be called from a plain thread, and in single-worker builds no ledger, for there the
+// pool's threads are the only ones beside the worker.
+//
+// On a plain thread, and in a build without fibers, f just runs, whatever the deadline. Returns what f returns; an
+// std::expected<T, Error> is handed through. Nothing is allocated: the result comes by move.
+// Errors: timed_out, cancelled (f may be running, or was never begun); no_memory, limit (no thread could be had);
+// unsupported (a Dormant's wake, which must not park); f's own.
+template <class F>
+auto blocking(F&& f, Deadline deadline = Deadline::never()) {
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+  static_cast<void>(deadline);
+  return detail::run_in_place(f);
+#else
+  if (detail::runs_in_place()) return detail::run_in_place(f);
+  return detail::OwnedCall<std::decay_t<F>>(std::forward<F>(f)).go(deadline);
+#endif
+}
+
+// blocking_borrowed is blocking for a function that touches what its caller owns, such as a buffer: once f has begun
+// the caller waits for its end, whatever comes. f(const BlockingStop&) asks `stop.wanted()` between its steps and ends
+// early with `stop.why()`, here and on a plain thread. Errors: as blocking; timed_out and cancelled, but from f, mean
+// that f was never begun.
+template <class F>
+auto blocking_borrowed(F&& f, Deadline deadline = Deadline::never()) {
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+  return detail::run_in_place(f, BlockingStop(deadline));
+#else
+  if (detail::runs_in_place()) return detail::run_in_place(f, BlockingStop(deadline));
+  return detail::BorrowedCall<std::remove_reference_t<F>>(f, deadline).go(deadline, false);
+#endif
+}
+
+}  // namespace coir

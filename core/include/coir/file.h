@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/ledger.h>
+
+namespace coir {
+
+// FileOptions is how a file is opened. `mode` is what a created file may be used for, less the process's umask.
+struct FileOptions {
+  bool read = true;
+  bool write = false;
+  bool create = false;     // when it is not there
+  bool exclusive = false;  // with create: an error when it is there
+  bool truncate = false;
+  bool append = false;  // every write goes to the end, also of what others write
+  unsigned mode = 0644;
+};
+
+// FileBytes is the content of a file in memory of its own, charged to an account until it is destroyed. Move-only.
+class FileBytes {
+ public:
+  constexpr FileBytes() noexcept = default;
+  explicit FileBytes(Account& account) noexcept : account_(&account) {}
+  FileBytes(FileBytes&& other) noexcept
+      : account_(other.account_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        room_(std::exchange(other.room_, 0)) {}
+  FileBytes& operator=(FileBytes&& other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
+    return *this;
+  }
+  ~FileBytes();
+
+  std::span<const char> bytes() const noexcept { return {data_, size_}; }
+  std::string_view text() const noexcept { return {data_, size_}; }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend class File;
+  std::expected<void, Error> make_room(std::size_t bytes) noexcept;
+
+  Account* account_ = nullptr;
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
+
+// File is an open file on disk or flash. On a fiber its calls run on the pool of coir/blocking.h and park; on a plain
+// thread, and in a build without fibers, they block.
+//
+//   auto log = File::open("/var/log/coird", {.write = true, .create = true, .append = true});
+//   if (log) auto written = log->write_all(line, Deadline::after(2s));
+//
+// Interrupted calls and short reads and writes are gone on with. What touches the caller's memory waits for the system
+// call that is under way, and looks at the deadline and at cancellation between two pieces of 64 KiB. For files, not
+// for pipes, sockets or terminals: those are waited on with coir/wait.h. One call at a time on an object, but for
+// read_at.
+//
+// Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); the kernel's, with its errno.
+class File {
+ public:
+  constexpr File() noexcept = default;
+  // Takes over an open descriptor.
+  explicit File(int fd) noexcept : fd_(fd) {}
+  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  // Closes; whoever wants to know of errors calls sync or close before.
+  ~File() { static_cast<void>(close()); }
+
+  // open opens `path`, not to be inherited by child processes.
+  [[nodiscard]] static std::expected<File, Error> open(const char* path, const FileOptions& options = {},
+                                                       Deadline deadline = Deadline::never()) noexcept;
+
+  // read_at reads from `offset` until `into` is full or the file ends, and returns how many bytes. Several fibers may
+  // read one File at a time.
+  [[nodiscard]] std::expected<std::size_t, Error> read_at(std::span<char> into, std::uint64_t offset,
+                                                          Deadline deadline = Deadline::never()) const noexcept;
+
+  // read_all reads the whole file, from its start, and returns its size. Error: limit (it is longer than `into`).
+  [[nodiscard]] std::expected<std::size_t, Error> read_all(std::span<char> into,
+                                                           Deadline deadline = Deadline::never()) const noexcept;
+
+  // read_all reads the whole file, from its start, of `most` bytes at most, into memory charged to `account` as it
+  // grows. Errors: limit (it is longer than `most`, or the account's ceiling is met), no_memory.
+  [[nodiscard]] std::expected<FileBytes, Error> read_all(Account& account, std::size_t most,
+                                                         Deadline deadline = Deadline::never()) const noexcept;
+
+  // write_all writes all of `bytes` where the last write ended, or at the end of a file opened to append. After an
+  // error a part may be written.
+  [[nodiscard]] std::expected<void, Error> write_all(std::span<const char> bytes,
+                                                     Deadline deadline = Deadline::never()) noexcept;
+
+  // sync returns when what was written would survive a loss of power (fsync).
+  [[nodiscard]] std::expected<void, Error> sync(Deadline deadline = Deadline::never()) noexcept;
+
+  [[nodiscard]] std::expected<std::uint64_t, Error> size() const noexcept;
+
+  // close closes at once, and tells what the kernel kept for this moment. Idempotent.
+  std::expected<void, Error> close() noexcept;
+
+  bool is_open() const noexcept { return fd_ >= 0; }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+// append_to adds `bytes` to the end of the file at `path`, which it creates when it is not there. One write as a rule,
+// so that lines of several writers do not mix.
+[[nodiscard]] std::expected<void, Error> append_to(const char* path, std::span<const char> bytes,
+                                                   Deadline deadline = Deadline::never()) noexcept;
+
+// replace_file makes `bytes` the content of the file at `path`, so that whoever opens it, at any time and after a loss
+// of power too, finds the old content or the new one, whole: a temporary file in the same folder (".coir-" and sixteen
+// digits) is written and synced, takes the name, and the folder is synced. The mode is `mode` if given, else that of
+// the file that is replaced, else 0644 less the umask; the owner is kept where the process may. A symbolic link is
+// replaced, not followed. On failure the temporary file is removed and the old file untouched, but where the last step
+// failed, the sync of the folder. Only a process that is killed in the middle leaves the temporary file. The deadline
+// and cancellation count until the name is taken.
+[[nodiscard]] std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
+                                                      std::optional<unsigned> mode = std::nullopt,
+                                                      Deadline deadline = Deadline::never()) noexcept;
+
+// FileLines reads a file line by line from its start, through a buffer of the caller's whose size is the length of the
+// longest line with its end.
+//
+//   char buffer[512];
+//   FileLines lines(file, buffer);
+//   while (auto line = lines.next()) use(*line);
+class FileLines {
+ public:
+  // Both must outlive it.
+  FileLines(const File& file, std::span<char> buffer) noexcept : file_(file), buffer_(buffer) {}
+
+  // next returns the next line without its '\n', valid until the next call; the last one may lack it.
+  // Errors: end_of_stream after the last; limit for a line that does not fit, of which nothing is returned and after
+  // which the next call goes on with the line that follows; File's.
+  [[nodiscard]] std::expected<std::string_view, Error> next(Deadline deadline = Deadline::never()) noexcept;
+
+ private:
+  const File& file_;
+  std::span<char> buffer_;
+  std::uint64_t offset_ = 0;  // of what follows the buffered bytes
+  std::size_t begin_ = 0, end_ = 0;
+  bool skipping_ = false;  // inside a line that was too long
+  bool ended_ = false;
+};
+
+}  // namespace coir

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <span>
+
+#include <coir/blocking.h>
+#include <coir/error.h>
+
+namespace coir {
+
+// kFilePiece is how much is read or written between two looks at whether the caller still wants it, in bytes.
+inline constexpr std::size_t kFilePiece = std::size_t{64} * 1024;
+
+// write_pieces writes all of `bytes`. Blocks.
+inline std::expected<void, Error> write_pieces(int fd, std::span<const char> bytes, const BlockingStop& stop) noexcept {
+  while (!bytes.empty()) {
+    if (stop.wanted()) return std::unexpected(stop.why());
+    const ssize_t n = ::write(fd, bytes.data(), std::min(bytes.size(), kFilePiece));
+    if (n >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    } else if (errno != EINTR) {
+      return std::unexpected(Error::from_errno(errno));
+    }
+  }
+  return {};
+}
+
+// sync_file is fsync, which file systems without storage answer with EINVAL. Blocks.
+inline std::expected<void, Error> sync_file(int fd) noexcept {
+  while (fsync(fd) != 0) {
+    if (errno == EINVAL) break;
+    if (errno != EINTR) return std::unexpected(Error::from_errno(errno));
+  }
+  return {};
+}
+
+}  // namespace coir

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <expected>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/process.h>
+
+namespace coir {
+
+// Started is a child that runs: its owner waits for it and closes the descriptors.
+struct Started {
+  pid_t pid = -1;
+  int pidfd = -1;  // -1: this kernel has none
+  int out = -1, err = -1;
+};
+
+std::expected<Started, Error> start_process(const Command& command, Deadline deadline) noexcept;
+
+}  // namespace coir

@@ -1,0 +1,75 @@
+#include "wait_several.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include <coir/fiber.h>
+
+#include "park.h"
+
+namespace coir {
+
+namespace {
+
+std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Deadline deadline) noexcept {
+  pollfd entries[kMostAwaited];
+  nfds_t count = 0;
+  for (const Awaited& one : several) {
+    if (one.fd < 0) continue;
+    const short events = one.direction == Direction::readable ? POLLIN : POLLOUT;
+    entries[count++] = {.fd = one.fd, .events = events, .revents = 0};
+  }
+  for (;;) {
+    const int ready = poll(entries, count, deadline.remaining_ms());
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
+    if (ready == 0 && deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+  }
+}
+
+}  // namespace
+
+// The fiber is shown to each source; whichever claims it first wakes it, and it takes itself out of the others before
+// it goes on. An edge that meets it claimed already stays in its word for the next wait.
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline, Shield shield) noexcept {
+  if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) return wait_on_thread(several, deadline);
+  if (shield == Shield::off && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  Reactor& reactor = self->worker->scheduler().reactor;
+  if (shield == Shield::on) {
+    arm_shielded(self);
+  } else {
+    arm(self);
+  }
+  bump(self->worker->counters.fd_waits);  // before it can be woken, as in wait
+  std::expected<bool, Error> waits = true;
+  std::size_t shown = 0;
+  for (; shown < several.size() && waits && *waits; ++shown) {
+    if (several[shown].fd >= 0) waits = reactor.attach(several[shown].fd, several[shown].direction, *self);
+  }
+  WakeReason reason = WakeReason::ready;
+  const bool parks = waits && *waits;
+  if (parks) {
+    reason = park(self, WaitKind::readable, several[0].fd, deadline);
+  } else {
+    --shown;  // the last did not take it
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (several[i].fd >= 0) reactor.detach(several[i].fd, several[i].direction, *self);
+  }
+  if (!parks) disarm(self);
+  bump(self->worker->counters.fd_waits, std::int64_t{-1});
+  if (!waits) return std::unexpected(waits.error());
+  if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
+  return {};
+}
+
+std::expected<void, Error> pause_between(Deadline deadline) noexcept {
+  yield();
+  if (cancelled()) return std::unexpected(Error{ErrorCode::cancelled});
+  if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+  return {};
+}
+
+}  // namespace coir

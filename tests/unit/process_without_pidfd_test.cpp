@@ -1,0 +1,72 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/process.h>
+#include <coir/runtime.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <chrono>
+
+#include "tests/support/child.h"
+
+// In an emulator the filter would be the emulator's. A file of its own, for no other thread may run when it forks.
+#if defined(__x86_64__) && defined(SYS_pidfd_open)
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Process;
+using coir::run_process;
+using namespace std::chrono_literals;
+
+namespace {
+
+const char* const kSleeps[] = {"sleep", "100", nullptr};
+
+bool no_child_is_left() noexcept {
+  return waitpid(-1, nullptr, WNOHANG | __WALL) == -1 && errno == ECHILD;
+}
+
+// A kernel without pidfd_open, for this process from now on.
+bool forget_pidfd() noexcept {
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{.len = sizeof rules / sizeof *rules, .filter = rules};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+int without_pidfd() noexcept {
+  if (!forget_pidfd()) return 10;
+  int status = 11;
+  const auto ended = coir::run_until_idle({.workers = 1}, [&] {
+    const char* const exits[] = {"sh", "-c", "echo out; exit 5", nullptr};
+    char out[16];
+    const auto ran = run_process({.argv = exits}, {.out = out});
+    if (!ran || ran->exit.status != 5 || ran->out_bytes != 4) return;
+    auto process = Process::start({.argv = kSleeps});
+    const auto early = process->wait(Deadline::after(20ms));
+    if (early || early.error() != ErrorCode::timed_out) return;
+    if (!coir::current().cancel()) return;
+    const auto stopped = process->stop();
+    if (!stopped || stopped->signal != SIGTERM) return;
+    status = no_child_is_left() ? 0 : 12;
+  });
+  return ended ? status : 13;
+}
+
+}  // namespace
+
+TEST_GROUP(ProcessWithoutPidfd){};
+
+TEST(ProcessWithoutPidfd, a_kernel_without_pidfd_is_asked_from_the_pool) {
+  LONGS_EQUAL(0, coir::test::in_child([] { return without_pidfd(); }).status);
+}
+#endif
