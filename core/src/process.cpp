@@ -77,7 +77,7 @@ std::expected<void, Error> Process::await_end(Deadline deadline, bool shielded) 
     if (*ended) return {};
     if (pidfd_ < 0) return poll_end(pid_, deadline, shielded);
     const Awaited end[] = {{.fd = pidfd_}};
-    if (auto waited = wait_several(end, deadline, shielded ? Shield::on : Shield::off); !waited) return waited;
+    if (auto waited = wait_several(end, deadline, shielded ? Shielded::yes : Shielded::no); !waited) return waited;
   }
 }
 

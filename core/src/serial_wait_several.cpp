@@ -6,7 +6,7 @@
 
 namespace coir {
 
-std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline, Shield) noexcept {
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline, Shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   pollfd entries[1 + kMostAwaited];
   std::size_t count = 1;

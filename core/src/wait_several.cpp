@@ -31,13 +31,14 @@ std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Dead
 
 // The fiber is shown to each source; whichever claims it first wakes it, and it takes itself out of the others before
 // it goes on. An edge that meets it claimed already stays in its word for the next wait.
-std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline, Shield shield) noexcept {
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
+                                        Shielded shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   FiberControl* const self = running_fiber();
   if (self == nullptr) return wait_on_thread(several, deadline);
-  if (shield == Shield::off && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
   Reactor& reactor = self->worker->scheduler().reactor;
-  if (shield == Shield::on) {
+  if (shielded == Shielded::yes) {
     arm_shielded(self);
   } else {
     arm(self);

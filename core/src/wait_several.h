@@ -15,15 +15,15 @@ struct Awaited {
   Direction direction = Direction::readable;
 };
 
-// Shield says whether a wait ends when its fiber is cancelled. What a fiber has to clean up is waited for shielded.
-enum class Shield : bool { off, on };
+// Shielded says whether a wait ends when its fiber is cancelled. What a fiber has to clean up is waited for shielded.
+enum class Shielded : bool { no, yes };
 
 inline constexpr std::size_t kMostAwaited = 4;
 
 // wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, not saying which.
 // Callers try them all until EAGAIN before they wait again. Errors: as wait.
 [[nodiscard]] std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
-                                                      Shield shield = Shield::off) noexcept;
+                                                      Shielded shielded = Shielded::no) noexcept;
 
 // pause_between lets others have their turn between two steps of a caller that finds something to do each time.
 // Errors: cancelled, timed_out.
