@@ -55,7 +55,13 @@ int count_threads() noexcept {
 }
 
 // Sanitizers and emulators have threads of their own.
-const int kThreadsAtStart = count_threads();
+// A sanitizer starts one of its own with the first.
+const int kThreadsAtStart = [] {
+  pthread_t first;
+  const auto nothing = [](void*) -> void* { return nullptr; };
+  if (pthread_create(&first, nullptr, nothing, nullptr) == 0) pthread_join(first, nullptr);
+  return count_threads();
+}();
 
 // Owned counts how many of its kind are alive: what is dropped must be destroyed, once.
 struct Owned {
