@@ -3,13 +3,9 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/program.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
 
 #include "complaint.h"
 
@@ -18,20 +14,8 @@ namespace {
 constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
 constexpr std::size_t kSmallStack = coir::kFibers ? 8 * 1024 : 0;
 
-// resident_now reads the second number of /proc/self/statm; a guess where there is none.
-std::size_t resident_now() noexcept {
-  constexpr std::size_t kGuess = 256 * 1024;
-  char text[128];
-  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return kGuess;
-  const ssize_t got = read(fd, text, sizeof text);
-  close(fd);
-  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  const std::size_t space = line.find(' ');
-  std::size_t pages = 0;
-  if (space != line.npos) std::from_chars(text + space + 1, text + line.size(), pages);
-  return pages != 0 ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : kGuess;
-}
+// What the program takes where the kernel does not tell.
+constexpr std::size_t kGuessedProcess = 256 * 1024;
 
 constexpr const char* kSeeBudget = "coird --print-budget tells what fits";
 
@@ -39,7 +23,8 @@ constexpr const char* kSeeBudget = "coird --print-budget tells what fits";
 
 bool plan_budget(Options& options, Budget& budget) noexcept {
   coir::http::ServerOptions& server = options.server;
-  budget.process = resident_now();
+  const std::size_t resident = coir::MemoryWatch::resident();
+  budget.process = resident != 0 ? resident : kGuessedProcess;
   budget.spare = coir::MemoryWatch::spare();
   constexpr std::size_t kMega = 1024 * 1024;
   budget.reserve = options.reserve_given              ? options.reserve

@@ -87,4 +87,18 @@ std::size_t MemoryWatch::spare() noexcept {
   return spare;
 }
 
+// The second number of statm is in pages.
+std::size_t MemoryWatch::resident() noexcept {
+  char text[128];
+  const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const ssize_t got = ::read(fd, text, sizeof text);
+  ::close(fd);
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t space = line.find(' ');
+  std::size_t pages = 0;
+  if (space != line.npos) std::from_chars(text + space + 1, text + line.size(), pages);
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace coir

@@ -3,6 +3,8 @@
 #include <coir/ledger.h>
 #include <coir/port/memory.h>
 
+#include <utility>
+
 #include "board.h"
 
 namespace coir {
@@ -121,34 +123,31 @@ bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_gu
   return true;
 }
 
+std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+  FiberControl** link = &hot_[stack_class];
+  for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
+  StackArena& arena = pool.arena(stack_class);
+  std::size_t bytes = 0;
+  for (FiberControl* control = std::exchange(*link, nullptr); control != nullptr;) {
+    FiberControl* const next = control->next;
+    arena.cool(control);
+    bytes += arena.stack_bytes();
+    control = next;
+  }
+  count_[stack_class].store(kept, std::memory_order_relaxed);
+  return bytes;
+}
+
 std::size_t StackCache::trim(StackPool& pool) noexcept {
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < kStackClassCount; ++i) {
-    while (FiberControl* control = hot_[i]) {
-      hot_[i] = control->next;
-      pool.arena(i).cool(control);
-      bytes += pool.arena(i).stack_bytes();
-    }
-    count_[i].store(0, std::memory_order_relaxed);
-  }
+  for (std::size_t i = 0; i < kStackClassCount; ++i) bytes += keep(pool, i, 0);
   return bytes;
 }
 
 void StackCache::halve(StackPool& pool) noexcept {
   for (std::size_t i = 0; i < kStackClassCount; ++i) {
     const std::uint32_t count = count_[i].load(std::memory_order_relaxed);
-    if (count < 2) continue;
-    const std::uint32_t kept = count - count / 2;
-    FiberControl** link = &hot_[i];
-    for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
-    FiberControl* control = *link;
-    *link = nullptr;
-    while (control != nullptr) {
-      FiberControl* const next = control->next;
-      pool.arena(i).cool(control);
-      control = next;
-    }
-    count_[i].store(kept, std::memory_order_relaxed);
+    if (count > 1) keep(pool, i, count - count / 2);
   }
 }
 

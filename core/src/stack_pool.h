@@ -156,6 +156,9 @@ class StackCache {
   }
 
  private:
+  // keep gives all of a class back but the `kept` that were used last, which are there. Returns the bytes refunded.
+  std::size_t keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept;
+
   FiberControl* hot_[kStackClassCount] = {};
   Atomic<std::uint32_t> count_[kStackClassCount] = {};
   std::uint32_t limit_ = 0;

@@ -28,6 +28,9 @@ class MemoryWatch {
 
   // spare reads what can be spared, in bytes, or SIZE_MAX.
   static std::size_t spare() noexcept;
+
+  // resident reads what is resident of this process, in bytes; 0 without /proc.
+  static std::size_t resident() noexcept;
 };
 
 }  // namespace coir

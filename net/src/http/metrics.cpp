@@ -1,13 +1,11 @@
 #include <coir/http/metrics.h>
 #include <coir/ledger.h>
+#include <coir/memory_watch.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace coir::http {
 namespace {
@@ -59,20 +57,6 @@ class MetricsText {
   std::span<char> memory_;
   std::size_t used_ = 0;
 };
-
-// resident_bytes reads the second number of /proc/self/statm; 0 without /proc.
-std::uint64_t resident_bytes() noexcept {
-  char text[128];
-  const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  const ssize_t got = ::read(fd, text, sizeof text);
-  ::close(fd);
-  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-  const std::size_t space = line.find(' ');
-  std::uint64_t pages = 0;
-  if (space != line.npos) std::from_chars(text + space + 1, text + line.size(), pages);
-  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 void write_runtime(MetricsText&) noexcept {}
@@ -176,7 +160,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());
   }
-  text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", resident_bytes());
+  text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", MemoryWatch::resident());
   text.end();
 }
 
