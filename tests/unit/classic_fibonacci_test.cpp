@@ -42,12 +42,9 @@ unsigned compute() {
   return result;
 }
 
-}  // namespace
-
-TEST_GROUP(ClassicFibonacci){};
-
-TEST(ClassicFibonacci, every_result_is_right_and_the_load_is_shared) {
-  auto tasks = std::make_unique<Task<unsigned>[]>(kFibers);
+// One run of the whole crowd; false when a result was wrong or the run did not end.
+bool every_result_is_right() {
+  const auto tasks = std::make_unique<Task<unsigned>[]>(kFibers);
   for (auto& load : g_load) load = 0;
   int right = 0;
   const auto ended = run_until_idle({.workers = kWorkers}, [&] {
@@ -57,12 +54,26 @@ TEST(ClassicFibonacci, every_result_is_right_and_the_load_is_shared) {
       right += result && *result == kFibonacciOf20;
     }
   });
-  CHECK_TRUE(ended.has_value());
-  LONGS_EQUAL(kFibers, right);
-  if (!kManyWorkers) return;
+  return ended.has_value() && right == kFibers;
+}
+
+bool load_is_shared() {
   constexpr int kEven = kFibers * 10 / static_cast<int>(kWorkers);
-  for (const auto& load : g_load) {
-    CHECK_TRUE(load >= kEven / 2);
-    CHECK_TRUE(load <= kEven * 2);
+  return std::ranges::all_of(g_load, [](const auto& load) { return load >= kEven / 2 && load <= kEven * 2; });
+}
+
+}  // namespace
+
+TEST_GROUP(ClassicFibonacci){};
+
+// The workers share what the machine gives them: a machine that takes a processor away for most of a run makes that
+// run uneven, but not one run after the other. Stealing that does not work makes all of them uneven.
+TEST(ClassicFibonacci, every_result_is_right_and_the_load_is_shared) {
+  constexpr int kRuns = 8;
+  bool shared = false;
+  for (int run = 0; run < kRuns && !shared; ++run) {
+    CHECK_TRUE(every_result_is_right());
+    shared = !kManyWorkers || load_is_shared();
   }
+  CHECK_TRUE(shared);
 }
