@@ -410,6 +410,15 @@ void yield() noexcept {
   }
 }
 
+void give_way() noexcept {
+  if (FiberControl* const self = running_fiber(); self != nullptr) {
+    self->worker->look_around_next();
+    Worker::yield(self);
+  } else {
+    sched_yield();
+  }
+}
+
 std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
   return sleep_until(Deadline::after(span));
 }

@@ -41,6 +41,12 @@ class Worker {
   // leave ends the running fiber: `heir`, where given, is its joiner, claimed and parked, which goes on in its place.
   [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept;
 
+  // call_on_own_stack calls fn(argument), which must not park, on this worker's stack. By the fiber that runs.
+  void call_on_own_stack(void (*fn)(void*), void* argument) noexcept;
+
+  // look_around_next makes the next yield go to the loop, which looks at timers and the poller. By the fiber that runs.
+  void look_around_next() noexcept { turn_ = 1; }
+
   // commit does what the message of a switch asks for. On the new context's side.
   void commit(void* message) noexcept;
 
@@ -67,6 +73,8 @@ class Worker {
 
  private:
   friend class Scheduler;
+
+  struct OnOwnStack;
 
   static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line

@@ -144,6 +144,10 @@ FiberRef current() noexcept;
 // yield lets every other runnable fiber of this worker run once. On a plain thread it yields the CPU.
 void yield() noexcept;
 
+// give_way is yield for a computation that is done in slices: timers that are due and descriptors that are ready are
+// looked at before the next fiber runs, so that what they wake waits for one slice at most.
+void give_way() noexcept;
+
 // sleep parks for at least `span`. Error: cancelled. On a plain thread it blocks.
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;

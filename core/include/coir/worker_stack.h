@@ -1,0 +1,57 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace coir {
+
+namespace detail {
+
+// call_on_worker_stack calls fn(argument) on the stack of the worker that runs the calling fiber; where no fiber runs,
+// right here.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+inline void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept {
+  fn(argument);
+}
+#else
+void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
+#endif
+
+}  // namespace detail
+
+// on_worker_stack calls f on the stack of the worker's thread and returns what it returns: for calls that go deeper
+// than a fiber's stack allows, as those of foreign libraries do. There are 256 KB at least.
+//
+//   const int outcome = coir::on_worker_stack([&] { return mbedtls_ssl_read(&ssl, into, size); });
+//
+// f must not wait: meanwhile no fiber runs on this worker, and what parks elsewhere answers `unsupported` here or
+// blocks the thread. Allowed anywhere; on a plain thread, inside another such call and in a build without fibers it is
+// an ordinary call. Cost: two exchanges of the stack pointer, a few nanoseconds.
+template <std::invocable F>
+std::invoke_result_t<F&> on_worker_stack(F&& f) noexcept {
+  using Result = std::invoke_result_t<F&>;
+  if constexpr (std::is_void_v<Result>) {
+    detail::call_on_worker_stack([](void* closure) { (*static_cast<std::remove_reference_t<F>*>(closure))(); },
+                                 std::addressof(f));
+  } else {
+    struct Call {
+      std::remove_reference_t<F>& f;
+      alignas(Result) unsigned char result[sizeof(Result)];
+    } call{f, {}};
+    detail::call_on_worker_stack(
+        [](void* opaque) {
+          auto& made = *static_cast<Call*>(opaque);
+          ::new (made.result) Result(made.f());
+        },
+        &call);
+    auto* const result = std::launder(reinterpret_cast<Result*>(call.result));
+    Result returned = std::move(*result);
+    std::destroy_at(result);
+    return returned;
+  }
+}
+
+}  // namespace coir
