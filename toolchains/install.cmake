@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS coir_language coir_build coir_picohttpparser coir_port coir_core coir_net EXPORT coir
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(COIR_TLS)
+  install(TARGETS coir_mbedtls EXPORT coir ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 foreach(layer port core net)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}/include")
     install(DIRECTORY "${layer}/include/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

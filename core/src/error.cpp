@@ -58,6 +58,14 @@ const char* describe(Error error) noexcept {
       return "deadlock";
     case ErrorCode::unsupported:
       return "not supported here";
+    case ErrorCode::truncated:
+      return "truncated";
+    case ErrorCode::untrusted:
+      return "certificate not trusted";
+    case ErrorCode::alert:
+      return "refused by the peer";
+    case ErrorCode::protocol:
+      return "protocol error";
     case ErrorCode::system:
       break;
   }

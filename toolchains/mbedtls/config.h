@@ -51,7 +51,7 @@ void coir_tls_free(void *memory);
 
 /* Record buffers. A server has no way to make every client send less than 16 KB at once; what it sends itself is its own
  * choice. VARIABLE_BUFFER_LENGTH takes the smaller of the two for granted of TLS 1.2 peers that negotiated nothing, and fails
- * their 16 KB records; coir takes the buffers away from idle sessions instead (net/src/tls/record_buffers.c). */
+ * their 16 KB records; coir takes the buffers away from idle sessions instead (net/src/tls/inside.c). */
 #define MBEDTLS_SSL_IN_CONTENT_LEN 16384
 #define MBEDTLS_SSL_OUT_CONTENT_LEN 4096
 #define MBEDTLS_SSL_TLS1_3_DEFAULT_NEW_SESSION_TICKETS 1

@@ -19,6 +19,10 @@ enum class ErrorCode : std::uint16_t {
   invalid,        // an argument or an input is malformed
   deadlock,       // nothing can ever wake what is parked
   unsupported,    // this kernel or this build lacks it
+  truncated,      // the peer's side ended without its closing word: what came may not be all
+  untrusted,      // the peer's certificate does not hold: sys holds what is wrong with it
+  alert,          // the peer ended it with an alert: sys holds its number
+  protocol,       // the peer does not keep to the protocol, or cannot be agreed with
   system,         // the kernel refused: sys holds its errno
 };
 

@@ -18,13 +18,14 @@ bool kernel_is_short(Error error) noexcept {
 
 }  // namespace
 
-void Engine::accept_all(TcpListener& listener) noexcept {
+void Engine::accept_all(std::size_t number) noexcept {
   constexpr int kBurst = 32;
+  TcpListener& listener = listeners_[number];
   for (int burst = 1; !stopping(); ++burst) {
     if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {
-      admit(std::move(*accepted));
+      admit(std::move(*accepted), tls_[number]);
       // A flood of connections must not keep this worker from serving those it has.
       if (burst % kBurst == 0) {
         MemoryWatch::look();
@@ -48,7 +49,7 @@ void Engine::accept_all(TcpListener& listener) noexcept {
   listener.close();
 }
 
-void Engine::admit(TcpStream&& stream) noexcept {
+void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   counters.accepted.fetch_add(1, std::memory_order_relaxed);
   Connection* connection;
   {
@@ -64,10 +65,12 @@ void Engine::admit(TcpStream&& stream) noexcept {
   }
   if (connection == nullptr) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
-    return refuse_for_want_of_room(stream);
+    Stream refused(std::move(stream));
+    return refuse_for_want_of_room(refused, tls != nullptr);
   }
   // Closes the evicted connection's socket, if the record had one.
   connection->stream = std::move(stream);
+  connection->tls = tls;
   connection->requests = 0;
   // The request may be there already, but asking costs more than being told.
   if (!rest(*connection)) {

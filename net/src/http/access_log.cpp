@@ -42,7 +42,7 @@ class Line {
 void Session::log_access() noexcept {
   Line line(std::span(scratch_).first(1024));
   char peer_text[Address::kMaxText];
-  const auto peer = connection_->stream.peer_address();
+  const auto peer = connection_->stream.tcp().peer_address();
   const std::string_view peer_name = peer ? peer->format(peer_text) : std::string_view();
   line.add(peer_name.empty() ? "-" : peer_name);
   line.add(" ");

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
-#include <coir/net/tcp.h>
+#include <coir/net/stream.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,10 @@
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include <coir/dormant.h>
 #endif
+
+namespace coir {
+class TlsContextSlot;
+}
 
 namespace coir::http {
 
@@ -32,9 +36,10 @@ struct Connection : Asleep {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
   Connection* next = nullptr;
-  TcpStream stream;
-  std::int64_t since_ns = 0;   // when it entered its list, on the coarse monotonic clock
-  std::uint32_t requests = 0;  // answered so far
+  Stream stream;
+  TlsContextSlot* tls = nullptr;  // whose handshake is still before it
+  std::int64_t since_ns = 0;      // when it entered its list, on the coarse monotonic clock
+  std::uint32_t requests = 0;     // answered so far
   Atomic<Eviction> eviction = Eviction::none;
   bool taken = false;  // not free; guarded by the engine's lock
 };

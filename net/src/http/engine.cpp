@@ -82,6 +82,7 @@ bool Engine::rest(Connection& connection) noexcept {
     close(connection);
     return true;
   }
+  connection.stream.rest();
   connection.since_ns = coarse_ns();
   {
     // Before the record is armed, for from then on wake may run elsewhere and takes it out.
@@ -101,7 +102,7 @@ bool Engine::rest(Connection& connection) noexcept {
   // The kernel lacks what it takes to wait. Who has had no answer yet gets one.
   if (connection.requests == 0) {
     counters.refused.fetch_add(1, std::memory_order_relaxed);
-    refuse_for_want_of_room(connection.stream);
+    refuse_for_want_of_room(connection.stream, connection.tls != nullptr);
   }
   close(connection);
   return true;

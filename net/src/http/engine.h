@@ -22,7 +22,7 @@ class Engine {
   static Engine* create(const ServerOptions& options) noexcept;
   static void destroy(Engine* engine) noexcept;
 
-  std::expected<void, Error> add(TcpListener&& listener) noexcept;
+  std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
   std::expected<void, Error> start() noexcept;
   void begin_stop() noexcept;
   bool stopped() noexcept;
@@ -74,8 +74,8 @@ class Engine {
   std::int64_t evictable_since() const noexcept;
 
   // accepting.cpp
-  void accept_all(TcpListener& listener) noexcept;
-  void admit(TcpStream&& stream) noexcept;
+  void accept_all(std::size_t number) noexcept;
+  void admit(TcpStream&& stream, TlsContextSlot* tls) noexcept;
   Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
 
@@ -131,6 +131,7 @@ class Engine {
       this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
+  TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null
   FiberRef acceptors_[Server::kMaxListeners];
   FiberRef reaper_;
 };

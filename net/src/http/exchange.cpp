@@ -1,5 +1,6 @@
 #include <coir/http/exchange.h>
 
+#include "connection.h"
 #include "engine.h"
 #include "session.h"
 
@@ -7,6 +8,10 @@ namespace coir::http {
 
 const Request& Exchange::request() const noexcept {
   return session_.request_;
+}
+
+bool Exchange::secure() const noexcept {
+  return session_.connection_->stream.secure();
 }
 
 void* Exchange::context_pointer() const noexcept {

@@ -12,11 +12,14 @@ constexpr std::string_view kNoRoom =
     "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 24\r\n\r\n503 Service Unavailable\n";
 
+// Where no handshake has been: a record of TLS with a fatal alert, internal_error.
+constexpr std::string_view kInternalError{"\x15\x03\x03\x00\x02\x02\x50", 7};
+
 }  // namespace
 
 // The answer fits any socket buffer, and what has been received is read so that closing does not take the answer back.
-void refuse_for_want_of_room(TcpStream& stream) noexcept {
-  if (auto sent = stream.write(kNoRoom, Deadline::now()); !sent) return;
+void refuse_for_want_of_room(Stream& stream, bool expects_handshake) noexcept {
+  if (auto sent = stream.write(expects_handshake ? kInternalError : kNoRoom, Deadline::now()); !sent) return;
   stream.shutdown_write();
   char dropped[512];
   static_cast<void>(::recv(stream.fd(), dropped, sizeof dropped, MSG_DONTWAIT));

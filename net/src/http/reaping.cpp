@@ -57,7 +57,7 @@ void Engine::expire_waiting(std::int64_t not_after_ns) noexcept {
       waiting_.remove(*connection);
     }
     counters.refused.fetch_add(1, std::memory_order_relaxed);
-    refuse_for_want_of_room(connection->stream);
+    refuse_for_want_of_room(connection->stream, connection->tls != nullptr);
     close(*connection);
   }
 }

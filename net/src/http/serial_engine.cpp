@@ -36,6 +36,7 @@ bool Engine::rest(Connection& connection) noexcept {
     close(connection);
     return true;
   }
+  connection.stream.rest();
   connection.since_ns = monotonic_ns();
   idle_.push_back(connection);
   return true;
@@ -90,22 +91,22 @@ std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
 
 // reserve_one sees to it that there is a record for one more connection, and memory on the ledger. Nobody is closed to
 // make room when nobody waits for it.
-bool Engine::reserve_one(TcpListener& listener) noexcept {
+bool Engine::reserve_one(std::size_t number) noexcept {
   const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
   if (!full && account::connections.charge(connection_bytes())) return true;
-  if (!kernel::has_connection(listener.fd())) return false;
+  if (!kernel::has_connection(listeners_[number].fd())) return false;
   if (full ? make_room() && account::connections.charge(connection_bytes())
            : Pressure::charge(account::connections, connection_bytes())) {
     return true;
   }
   // Those that are ready may make room when they have been served.
-  if (ready_.front() == nullptr) refuse_one(listener);
+  if (ready_.front() == nullptr) refuse_one(number);
   return false;
 }
 
 // refuse_one tells the first in the backlog that there is no memory for it. Left there, it would be polled for ever.
-void Engine::refuse_one(TcpListener& listener) noexcept {
-  auto accepted = listener.accept(Deadline::now());
+void Engine::refuse_one(std::size_t number) noexcept {
+  auto accepted = listeners_[number].accept(Deadline::now());
   if (!accepted) {
     pause_end_ = Deadline::after(50ms);
     return;
@@ -113,10 +114,12 @@ void Engine::refuse_one(TcpListener& listener) noexcept {
   counters.accepted.fetch_add(1);
   counters.refused.fetch_add(1);
   Pressure::took(PressureStep::refuse);
-  refuse_for_want_of_room(*accepted);
+  Stream refused(std::move(*accepted));
+  refuse_for_want_of_room(refused, tls_[number] != nullptr);
 }
 
-void Engine::accept_from(TcpListener& listener) noexcept {
+void Engine::accept_from(std::size_t number) noexcept {
+  TcpListener& listener = listeners_[number];
   constexpr int kBurst = 32;
   MemoryWatch::look();
   Pressure::make_room(account::connections, 0);
@@ -127,12 +130,13 @@ void Engine::accept_from(TcpListener& listener) noexcept {
     return;
   }
   Pressure::eased();
-  for (int burst = 0; burst < kBurst && !stopping_ && reserve_one(listener); ++burst) {
+  for (int burst = 0; burst < kBurst && !stopping_ && reserve_one(number); ++burst) {
     auto accepted = listener.accept(Deadline::now());
     if (accepted) {
       counters.accepted.fetch_add(1);
       Connection& connection = *take_record();
       connection.stream = std::move(*accepted);
+      connection.tls = tls_[number];
       connection.requests = 0;
       static_cast<void>(rest(connection));
       continue;
@@ -147,8 +151,9 @@ void Engine::accept_from(TcpListener& listener) noexcept {
   }
 }
 
-std::expected<void, Error> Engine::add(TcpListener&& listener) noexcept {
+std::expected<void, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
   if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
+  tls_[listener_count_] = tls;
   listeners_[listener_count_++] = std::move(listener);
   return {};
 }

@@ -25,7 +25,7 @@ class Engine {
   static Engine* create(const ServerOptions& options) noexcept;
   static void destroy(Engine* engine) noexcept;
 
-  std::expected<void, Error> add(TcpListener&& listener) noexcept;
+  std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
   std::expected<void, Error> start() noexcept { return {}; }
   void begin_stop() noexcept;
   bool stopped() noexcept { return stopping_ && open_ == 0; }
@@ -71,10 +71,10 @@ class Engine {
   Deadline turn_end() const noexcept { return Deadline::at_ns(turn_began_ns_ + kTurnNs); }
 
   // serial_engine.cpp: connections come and go
-  void accept_from(TcpListener& listener) noexcept;
+  void accept_from(std::size_t number) noexcept;
   std::size_t connection_bytes() const noexcept;
-  bool reserve_one(TcpListener& listener) noexcept;
-  void refuse_one(TcpListener& listener) noexcept;
+  bool reserve_one(std::size_t number) noexcept;
+  void refuse_one(std::size_t number) noexcept;
   bool make_room() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
@@ -103,6 +103,7 @@ class Engine {
       this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
+  TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null
 };
 
 }  // namespace coir::http

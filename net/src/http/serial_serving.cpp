@@ -94,7 +94,7 @@ void Engine::collect() noexcept {
     connection = next;
   }
   for (std::size_t i = 0; i < listener_count_; ++i) {
-    if (entries_[2 + i].revents != 0) accept_from(listeners_[i]);
+    if (entries_[2 + i].revents != 0) accept_from(i);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <coir/http/server.h>
+#include <coir/net/stream.h>
 #include <coir/program.h>
 #include <coir/wait.h>
 
@@ -35,8 +36,9 @@ Server::~Server() {
   if (engine_ != nullptr) Engine::destroy(engine_);
 }
 
-std::expected<void, Error> Server::add(TcpListener&& listener) noexcept {
-  return engine_->add(std::move(listener));
+std::expected<void, Error> Server::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
+  if (tls != nullptr && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
+  return engine_->add(std::move(listener), tls);
 }
 
 std::expected<void, Error> Server::start() noexcept {

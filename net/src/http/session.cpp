@@ -124,16 +124,16 @@ void Session::serve(Connection& first) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = hurried_ = false;
     for (;;) {
-      const After after = run();
+      const After after = connection->tls == nullptr || shake_hands() ? run() : After::close;
       if (after == After::rest) {
         // Once asleep the connection is no longer ours.
         if (engine_.rest(*connection)) break;
         continue;
       }
-      if (!broken_) static_cast<void>(flush());
+      if (!broken_ && connection->tls == nullptr) static_cast<void>(flush());
       if (after == After::linger && !broken_) linger();
       // Content whose end is the connection's would be taken for whole.
-      if (broken_ && content_kind_ == Content::until_close) kernel::reset_on_close(connection->stream.fd());
+      if (broken_ && content_kind_ == Content::until_close) connection->stream.abandon();
       engine_.close(*connection);
       break;
     }

@@ -4,8 +4,9 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
-std::expected<void, Error> Engine::add(TcpListener&& listener) noexcept {
+std::expected<void, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
   if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
+  tls_[listener_count_] = tls;
   listeners_[listener_count_++] = std::move(listener);
   return {};
 }
@@ -16,8 +17,7 @@ std::expected<void, Error> Engine::start() noexcept {
   reaper_ = reaper;
   bool started = reaper.started();
   for (std::size_t i = 0; i < listener_count_ && started; ++i) {
-    const Fiber acceptor = spawn({.name = "http accept", .stack = 8_KiB},
-                                 [this, &listener = listeners_[i]]() noexcept { accept_all(listener); });
+    const Fiber acceptor = spawn({.name = "http accept", .stack = 8_KiB}, [this, i]() noexcept { accept_all(i); });
     acceptors_[i] = acceptor;
     started = acceptor.started();
   }

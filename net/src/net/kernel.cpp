@@ -21,6 +21,10 @@ T negative_errno(T result) noexcept {
   return negative_errno(::recv(fd, into, size, 0));
 }
 
+[[gnu::noinline]] ssize_t receive_parts(int fd, const iovec* parts, std::size_t count) noexcept {
+  return negative_errno(::readv(fd, parts, static_cast<int>(count)));
+}
+
 [[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept {
   return negative_errno(::send(fd, from, size, flags | MSG_NOSIGNAL));
 }

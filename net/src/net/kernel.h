@@ -16,6 +16,7 @@
 namespace coir::kernel {
 
 ssize_t receive(int fd, void* into, std::size_t size) noexcept;
+ssize_t receive_parts(int fd, const iovec* parts, std::size_t count) noexcept;
 ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept;
 ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept;
 ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept;

@@ -40,6 +40,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   const Request& request() const noexcept;
+  // secure tells whether the request came over TLS.
+  bool secure() const noexcept;
 
   // context is what ServerOptions::context held.
   template <class T>

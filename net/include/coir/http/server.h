@@ -15,6 +15,10 @@
 #include <initializer_list>
 #include <utility>
 
+namespace coir {
+class TlsContextSlot;
+}
+
 namespace coir::http {
 
 class Engine;
@@ -45,11 +49,12 @@ struct ServerOptions {
 
   Limits limits = {};
 
-  std::chrono::milliseconds idle_timeout{60'000};    // between requests
-  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its head
-  std::chrono::milliseconds body_timeout{30'000};    // for a request's content as a whole
-  std::chrono::milliseconds write_timeout{30'000};   // without the client taking anything
-  std::chrono::milliseconds linger_timeout{2'000};   // after an error was answered, for the client to read it
+  std::chrono::milliseconds idle_timeout{60'000};       // between requests
+  std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's first byte
+  std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
+  std::chrono::milliseconds body_timeout{30'000};       // for a request's content as a whole
+  std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything
+  std::chrono::milliseconds linger_timeout{2'000};      // after an error was answered, for the client to read it
 
   bool access_log = false;  // one line for each request on standard error
 };
@@ -102,8 +107,9 @@ class Server {
   // The server must be stopped, or never started.
   ~Server();
 
-  // add hands over a listener, before start. Error: limit (kMaxListeners).
-  [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener) noexcept;
+  // add hands over a listener, before start. With `tls`, which outlives the server, its connections begin with a
+  // handshake by the context that stands there. Errors: limit (kMaxListeners), unsupported (this build has no TLS).
+  [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls = nullptr) noexcept;
 
   // start spawns the accepting fibers; from a fiber. Errors: those of spawn. In a build without fibers nothing is
   // served before serve_until.

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <coir/net/tcp.h>
+#include <coir/wait.h>
+
+namespace coir {
+
+class TlsContext;
+
+#if defined(COIR_TLS) && COIR_TLS
+namespace tls {
+class Session;
+
+// What Stream does when there is a session. session.cpp
+std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept;
+std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from, Deadline deadline) noexcept;
+std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
+                                            Deadline deadline) noexcept;
+bool drained(const Session& session) noexcept;
+void mark_ready(Session& session, Direction direction) noexcept;
+void rest(Session& session) noexcept;
+void shutdown_write(Session& session) noexcept;
+void end(Session* session, bool in_good_order) noexcept;
+}  // namespace tls
+#endif
+
+// kTls tells whether this build has TLS.
+#if defined(COIR_TLS) && COIR_TLS
+inline constexpr bool kTls = true;
+#else
+inline constexpr bool kTls = false;
+#endif
+
+// Stream is a connection, with TLS or without: what is written over it is written once. Its calls are those of
+// TcpStream, with the same deadlines and cancellation and the same errors. With TLS there are these besides:
+//
+//   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
+//   alert, protocol, no_memory    describe_tls tells more
+//
+// Cost over TcpStream: a comparison with null.
+class Stream {
+ public:
+  Stream() noexcept = default;
+  Stream(TcpStream&& tcp) noexcept : tcp_(std::move(tcp)) {}
+  ~Stream() { close(); }
+
+#if defined(COIR_TLS) && COIR_TLS
+  Stream(Stream&& other) noexcept : tcp_(std::move(other.tcp_)), session_(std::exchange(other.session_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    if (this != &other) {
+      close();
+      tcp_ = std::move(other.tcp_);
+      session_ = std::exchange(other.session_, nullptr);
+    }
+    return *this;
+  }
+  bool secure() const noexcept { return session_ != nullptr; }
+
+  // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
+  // server's name, the client's. handshake brings it about; where it has timed out, it may be called again when what
+  // awaited names has come about and mark_ready has said so. Until it has ended nothing else is called. TlsStream wraps
+  // the three for those who just wait. Errors: see there.
+  [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name) noexcept;
+  [[nodiscard]] std::expected<void, Error> handshake(Deadline deadline) noexcept;
+  Direction awaited() const noexcept;
+  void mark_ready(Direction direction) noexcept { tls::mark_ready(*session_, direction); }
+#else
+  Stream(Stream&& other) noexcept = default;
+  Stream& operator=(Stream&& other) noexcept = default;
+  static constexpr bool secure() noexcept { return false; }
+#endif
+
+  [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
+                                                       Deadline deadline = Deadline::never()) noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::read(*session_, into, deadline);
+#endif
+    return tcp_.read(into, deadline);
+  }
+
+  [[nodiscard]] std::expected<void, Error> write(std::string_view from, Deadline deadline = Deadline::never()) noexcept;
+
+  [[nodiscard]] std::expected<std::size_t, Error> write_some(std::span<const iovec> from,
+                                                             Deadline deadline = Deadline::never(),
+                                                             bool more_follows = false) noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::write_some(*session_, from, deadline);
+#endif
+    return tcp_.write_some(from, deadline, more_follows);
+  }
+
+  [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
+                                                            Deadline deadline = Deadline::never()) noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::send_file(*session_, file, offset, count, deadline);
+#endif
+    return tcp_.send_file(file, offset, count, deadline);
+  }
+
+  // shutdown_write ends this side; with TLS by close_notify first, if it goes out without waiting.
+  void shutdown_write() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      tls::shutdown_write(*session_);
+#endif
+    tcp_.shutdown_write();
+  }
+
+  // close ends the connection in good order, as far as that goes without waiting. abandon lets the peer know that what
+  // was sent is not all: by TLS's lack of close_notify, and by a reset.
+  void close() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      end_session(true);
+#endif
+    tcp_.close();
+  }
+  void abandon() noexcept;
+
+  void mark_readable() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      tls::mark_ready(*session_, Direction::readable);
+#endif
+    tcp_.mark_readable();
+  }
+  // drained tells that the last read took all there was, of what has been decrypted too.
+  bool drained() const noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::drained(*session_);
+#endif
+    return tcp_.drained();
+  }
+
+  // rest gives back what is not needed while nothing is read or written; it is taken again by the next read or write.
+  void rest() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      tls::rest(*session_);
+#endif
+  }
+
+  bool is_open() const noexcept { return tcp_.is_open(); }
+  int fd() const noexcept { return tcp_.fd(); }
+
+  // tcp is what lies below, for those that know there is nothing above it.
+  TcpStream& tcp() noexcept { return tcp_; }
+
+ protected:
+#if defined(COIR_TLS) && COIR_TLS
+  void end_session(bool in_good_order) noexcept { tls::end(std::exchange(session_, nullptr), in_good_order); }
+#endif
+
+  TcpStream tcp_;
+#if defined(COIR_TLS) && COIR_TLS
+  tls::Session* session_ = nullptr;
+#endif
+};
+
+}  // namespace coir

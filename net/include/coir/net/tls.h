@@ -1,0 +1,161 @@
+#pragma once
+
+#if !(defined(COIR_TLS) && COIR_TLS)
+#error "coir/net/tls.h: this build has no TLS (COIR_TLS=OFF)"
+#endif
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/ledger.h>
+#include <coir/net/stream.h>
+#include <coir/spinlock.h>
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace coir {
+
+namespace account {
+extern Account tls;         // established sessions, record buffers in use, certificates
+extern Account handshakes;  // sessions whose handshake is under way: its ceiling bounds them
+}  // namespace account
+
+namespace tls {
+struct Config;
+}  // namespace tls
+
+// TlsCertificate is a chain, the peer's own certificate first, and the key of that one; each as PEM or DER.
+struct TlsCertificate {
+  std::string_view chain;
+  std::string_view key;
+};
+
+// TlsFault says in a phrase what is wrong with a certificate or key, "the key is not the certificate's", and which of
+// those given it is.
+struct TlsFault {
+  const char* what;
+  std::size_t certificate = 0;
+};
+
+// TlsContext is one side's policy, with its certificates, keys and trust. It is immutable and shared: copies are
+// handles of the same, and it lives as long as the last of them and the last session made with it. Any thread.
+class TlsContext {
+ public:
+  static constexpr std::size_t kMaxCertificates = 8;
+  static constexpr std::size_t kMaxProtocols = 4;
+
+  struct Server {
+    // The first is shown to clients that ask for none of the names of the others, or name none. Of an ECDSA and an RSA
+    // certificate for the same name each client is shown the one it can judge.
+    std::span<const TlsCertificate> certificates;
+    // Where given, a client has to show a certificate that one of these signed.
+    std::string_view client_authorities;
+    // For ALPN, the best first: static strings. A client that offers others only is refused; one that offers none is
+    // not.
+    std::span<const char* const> protocols;
+    bool tickets = true;  // clients may resume their sessions, for a day
+  };
+  struct Client {
+    std::string_view authorities;  // whom to trust: certificates as PEM
+    // Accepts whoever answers, under whatever name: no protection against an active attacker.
+    bool accept_any_peer_without_verifying_it = false;
+    const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
+    std::span<const char* const> protocols;
+  };
+
+  // server and client take copies of all that is given. Expired certificates, keys that belong to others and what
+  // cannot be read are refused. Costs some milliseconds. Fiber or thread.
+  [[nodiscard]] static std::expected<TlsContext, TlsFault> server(const Server& options) noexcept;
+  [[nodiscard]] static std::expected<TlsContext, TlsFault> client(const Client& options) noexcept;
+
+  TlsContext() noexcept = default;
+  TlsContext(const TlsContext& other) noexcept;
+  TlsContext(TlsContext&& other) noexcept : config_(std::exchange(other.config_, nullptr)) {}
+  TlsContext& operator=(TlsContext other) noexcept {
+    std::swap(config_, other.config_);
+    return *this;
+  }
+  ~TlsContext();
+
+  explicit operator bool() const noexcept { return config_ != nullptr; }
+  tls::Config* config() const noexcept { return config_; }
+
+ private:
+  explicit TlsContext(tls::Config* config) noexcept : config_(config) {}
+
+  tls::Config* config_ = nullptr;
+};
+
+// TlsContextSlot holds the context for the handshakes to come. replace changes it for the next; the sessions that there
+// are go on with theirs. Any thread.
+class TlsContextSlot {
+ public:
+  explicit TlsContextSlot(TlsContext context) noexcept : context_(std::move(context)) {}
+
+  TlsContext current() const noexcept {
+    const Locked locked(lock_);
+    return context_;
+  }
+  void replace(TlsContext context) noexcept {
+    {
+      const Locked locked(lock_);
+      std::swap(context_, context);
+    }
+    // The old one goes here, outside the lock.
+  }
+
+ private:
+  mutable Spinlock lock_;
+  TlsContext context_;
+};
+
+// TlsStream is one end of a TLS session over a TcpStream, with its reading, writing, deadlines and cancellation: what
+// Stream says holds. It is a Stream, and may be moved into one.
+//
+// An idle session holds no record buffers: about 4 KB; one that reads or writes, 24 KB more.
+class TlsStream : public Stream {
+ public:
+  TlsStream() noexcept = default;
+
+  // accept is the server's side of the handshake, connect the client's, which names the server `name`: with SNI, and to
+  // check the certificate. Either ends within `deadline`.
+  // Errors: timed_out, cancelled, closed, truncated, no_memory, limit (too many handshakes under way), alert,
+  // untrusted, protocol, system.
+  [[nodiscard]] static std::expected<TlsStream, Error> accept(TcpStream&& stream, const TlsContext& context,
+                                                              Deadline deadline) noexcept;
+  [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
+                                                               const char* name, Deadline deadline) noexcept;
+
+  const char* version() const noexcept;   // "TLSv1.3"
+  const char* protocol() const noexcept;  // what ALPN has chosen, or null
+  bool resumed() const noexcept;          // whether the handshake took up an earlier session
+
+ private:
+  explicit TlsStream(TcpStream&& tcp) noexcept : Stream(std::move(tcp)) {}
+  static std::expected<TlsStream, Error> shake_hands(TcpStream&& stream, const TlsContext& context, const char* name,
+                                                     Deadline deadline) noexcept;
+};
+
+// connect_tls connects to an address and is the client's side of the handshake with the server called `name`.
+[[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
+                                                          const TlsContext& context, Deadline deadline) noexcept;
+
+// describe_tls is a phrase for logs, as describe, and tells which alert the peer sent, or what of a certificate does
+// not hold.
+const char* describe_tls(Error error) noexcept;
+
+// TlsCounters count in the whole process. They may be read from any thread.
+struct TlsCounters {
+  Atomic<std::uint64_t> completed = 0;  // handshakes
+  Atomic<std::uint64_t> resumed = 0;    // of these, without a certificate
+  Atomic<std::uint64_t> failed = 0;     // for whatever reason but the next
+  Atomic<std::uint64_t> refused = 0;    // for want of memory
+  Atomic<std::uint64_t> under_way = 0;  // now
+  Atomic<std::uint64_t> sessions = 0;   // now, established
+};
+const TlsCounters& tls_counters() noexcept;
+
+}  // namespace coir

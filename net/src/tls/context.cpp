@@ -1,0 +1,228 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include <coir/worker_stack.h>
+
+#include "config.h"
+#include "library.h"
+#include "tally.h"
+#include "trusted_time.h"
+
+namespace coir {
+
+namespace tls {
+namespace {
+
+constexpr std::uint32_t kTicketSeconds = 24 * 60 * 60;
+
+// The best first. A client's share for any of them is taken before one is asked for anew.
+constexpr std::uint16_t kGroups[] = {
+#if defined(MBEDTLS_ECP_DP_CURVE25519_ENABLED)
+    MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
+#endif
+    MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1, MBEDTLS_SSL_IANA_TLS_GROUP_NONE};
+
+// Text is a copy that ends in a NUL, which mbedTLS wants of PEM.
+class Text {
+ public:
+  explicit Text(std::string_view text) noexcept
+      : bytes_(text.size() + 1), copy_(static_cast<unsigned char*>(coir_tls_calloc(1, bytes_))) {
+    if (copy_ != nullptr) memcpy(copy_, text.data(), text.size());
+  }
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+  ~Text() {
+    if (copy_ == nullptr) return;
+    mbedtls_platform_zeroize(copy_, bytes_);
+    coir_tls_free(copy_);
+  }
+  const unsigned char* data() const noexcept { return copy_; }
+  // DER is told by its first byte, a SEQUENCE, and is parsed without the NUL.
+  std::size_t size() const noexcept { return copy_[0] == 0x30 ? bytes_ - 1 : bytes_; }
+
+ private:
+  std::size_t bytes_;
+  unsigned char* copy_;
+};
+
+// choose_identity is asked during a handshake whose client names the server.
+int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char* host, size_t length) {
+  auto& config = *static_cast<Config*>(opaque);
+  for (std::size_t i = 0; i < config.identity_count; ++i) {
+    Identity& identity = config.identities[i];
+    if (!names(identity.chain, reinterpret_cast<const char*>(host), length)) continue;
+    if (const int code = mbedtls_ssl_set_hs_own_cert(ssl, &identity.chain, &identity.key); code != 0) return code;
+  }
+  return 0;
+}
+
+const char* add_identity(Config& config, const TlsCertificate& given) noexcept {
+  if (config.identity_count == TlsContext::kMaxCertificates) return "there are too many certificates";
+  Identity& identity = config.identities[config.identity_count++];
+  mbedtls_x509_crt_init(&identity.chain);
+  mbedtls_pk_init(&identity.key);
+  {
+    const Text text(given.chain);
+    if (text.data() == nullptr) return "out of memory";
+    const int code = mbedtls_x509_crt_parse(&identity.chain, text.data(), text.size());
+    if (error_of(code) == ErrorCode::no_memory) return "out of memory";
+    if (code > 0) return "a certificate of the chain cannot be read";
+    if (code != 0) return "the certificate is no certificate, or of a kind that this build lacks";
+  }
+  {
+    const Text text(given.key);
+    if (text.data() == nullptr) return "out of memory";
+    const int code = mbedtls_pk_parse_key(&identity.key, text.data(), text.size(), nullptr, 0, random, nullptr);
+    if (error_of(code) == ErrorCode::no_memory) return "out of memory";
+    if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED) return "the key is encrypted";
+    if (code != 0) return "the key is no private key, or of a kind that this build lacks";
+  }
+  if (mbedtls_pk_check_pair(&identity.chain.pk, &identity.key, random, nullptr) != 0) {
+    return "the key is not the certificate's";
+  }
+  for (const mbedtls_x509_crt* each = &identity.chain; each != nullptr; each = each->next) {
+    if (mbedtls_x509_time_is_past(&each->valid_to)) {
+      return each == &identity.chain ? "the certificate has expired" : "a certificate of the chain has expired";
+    }
+  }
+  if (mbedtls_x509_time_is_future(&identity.chain.valid_from)) return "the certificate is not valid yet";
+  return nullptr;
+}
+
+const char* add_authorities(Config& config, std::string_view given) noexcept {
+  const Text text(given);
+  if (text.data() == nullptr) return "out of memory";
+  const int code = mbedtls_x509_crt_parse(&config.authorities, text.data(), text.size());
+  if (error_of(code) == ErrorCode::no_memory) return "out of memory";
+  // A bundle for everybody may hold what this build cannot read.
+  if (code < 0 || config.authorities.version == 0) return "the authorities are no certificates";
+  mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
+  return nullptr;
+}
+
+const char* add_protocols(Config& config, std::span<const char* const> given) noexcept {
+  if (given.empty()) return nullptr;
+  if (given.size() > TlsContext::kMaxProtocols) return "there are too many protocols";
+  for (std::size_t i = 0; i < given.size(); ++i) config.protocols[i] = given[i];
+  return mbedtls_ssl_conf_alpn_protocols(&config.ssl, config.protocols) == 0 ? nullptr : "a protocol's name is bad";
+}
+
+const char* begin(Config& config, int endpoint) noexcept {
+  if (mbedtls_ssl_config_defaults(&config.ssl, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) !=
+      0) {
+    return "out of memory";
+  }
+  mbedtls_ssl_conf_rng(&config.ssl, random, nullptr);
+  mbedtls_ssl_conf_groups(&config.ssl, kGroups);
+  return nullptr;
+}
+
+const char* make_server(Config& config, const TlsContext::Server& options, std::size_t& which) noexcept {
+  if (const char* fault = begin(config, MBEDTLS_SSL_IS_SERVER); fault != nullptr) return fault;
+  if (options.certificates.empty()) return "there is no certificate";
+  for (which = 0; which < options.certificates.size(); ++which) {
+    if (const char* fault = add_identity(config, options.certificates[which]); fault != nullptr) return fault;
+  }
+  which = 0;
+  // Where the client names nobody whom another is for, it gets the first.
+  if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
+    return "out of memory";
+  }
+  mbedtls_ssl_conf_sni(&config.ssl, choose_identity, &config);
+  mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
+  if (!options.client_authorities.empty()) {
+    if (const char* fault = add_authorities(config, options.client_authorities); fault != nullptr) return fault;
+    mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
+  }
+  if (options.tickets) {
+#if defined(COIR_TLS_SMALL)
+    constexpr auto cipher = MBEDTLS_CIPHER_AES_128_GCM;
+#else
+    constexpr auto cipher = MBEDTLS_CIPHER_AES_256_GCM;
+#endif
+    if (mbedtls_ssl_ticket_setup(&config.tickets, random, nullptr, cipher, kTicketSeconds) != 0) return "out of memory";
+    mbedtls_ssl_conf_session_tickets_cb(&config.ssl, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse,
+                                        &config.tickets);
+  }
+  return add_protocols(config, options.protocols);
+}
+
+const char* make_client(Config& config, const TlsContext::Client& options) noexcept {
+  if (const char* fault = begin(config, MBEDTLS_SSL_IS_CLIENT); fault != nullptr) return fault;
+  if (options.accept_any_peer_without_verifying_it) {
+    mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
+  } else {
+    if (const char* fault = add_authorities(config, options.authorities); fault != nullptr) return fault;
+    mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
+  }
+  if (options.certificate != nullptr) {
+    if (const char* fault = add_identity(config, *options.certificate); fault != nullptr) return fault;
+    if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
+      return "out of memory";
+    }
+  }
+  return add_protocols(config, options.protocols);
+}
+
+// made creates a Config and has `make` complete it.
+template <class Make>
+std::expected<Config*, TlsFault> made(Make make) noexcept {
+  if (!start_library()) return std::unexpected(TlsFault{"out of memory"});
+  Config* const config = Config::create();
+  if (config == nullptr) return std::unexpected(TlsFault{"out of memory"});
+  TlsFault fault{};
+  fault.what = on_worker_stack([&]() noexcept { return make(*config, fault.certificate); });
+  if (fault.what == nullptr) return config;
+  Config::release(config);
+  return std::unexpected(fault);
+}
+
+}  // namespace
+
+Config* Config::create() noexcept {
+  void* const memory = coir_tls_calloc(1, sizeof(Config));
+  if (memory == nullptr) return nullptr;
+  auto* const config = ::new (memory) Config;
+  mbedtls_ssl_config_init(&config->ssl);
+  mbedtls_ssl_ticket_init(&config->tickets);
+  mbedtls_x509_crt_init(&config->authorities);
+  return config;
+}
+
+void Config::release(Config* config) noexcept {
+  // release and acquire: what every holder did to it comes before it goes.
+  if (config == nullptr || config->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  mbedtls_ssl_config_free(&config->ssl);
+  mbedtls_ssl_ticket_free(&config->tickets);
+  mbedtls_x509_crt_free(&config->authorities);
+  for (std::size_t i = 0; i < config->identity_count; ++i) {
+    mbedtls_x509_crt_free(&config->identities[i].chain);
+    mbedtls_pk_free(&config->identities[i].key);
+  }
+  coir_tls_free(config);
+}
+
+}  // namespace tls
+
+std::expected<TlsContext, TlsFault> TlsContext::server(const Server& options) noexcept {
+  return tls::made(
+             [&](tls::Config& config, std::size_t& which) noexcept { return tls::make_server(config, options, which); })
+      .transform([](tls::Config* config) { return TlsContext(config); });
+}
+
+std::expected<TlsContext, TlsFault> TlsContext::client(const Client& options) noexcept {
+  return tls::made([&](tls::Config& config, std::size_t&) noexcept { return tls::make_client(config, options); })
+      .transform([](tls::Config* config) { return TlsContext(config); });
+}
+
+TlsContext::TlsContext(const TlsContext& other) noexcept : config_(other.config_) {
+  if (config_ != nullptr) config_->hold();
+}
+
+TlsContext::~TlsContext() {
+  tls::Config::release(config_);
+}
+
+}  // namespace coir

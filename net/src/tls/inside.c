@@ -1,0 +1,54 @@
+#include "ssl_misc.h"  // before any other of mbedTLS's: it opens their private parts
+
+#include "inside.h"
+
+#include <mbedtls/platform.h>
+#include <string.h>
+
+const size_t coir_tls_in_bytes = MBEDTLS_SSL_IN_BUFFER_LEN;
+const size_t coir_tls_out_bytes = MBEDTLS_SSL_OUT_BUFFER_LEN;
+
+int coir_tls_at_rest(const mbedtls_ssl_context* ssl) {
+  return mbedtls_ssl_is_handshake_over((mbedtls_ssl_context*)ssl) && ssl->in_left == 0 && ssl->out_left == 0 &&
+         ssl->badmac_seen_or_in_hsfraglen == 0 && mbedtls_ssl_check_pending(ssl) == 0;
+}
+
+int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
+  return ssl->out_left != 0;
+}
+
+void coir_tls_detach(mbedtls_ssl_context* ssl, unsigned char counter[8]) {
+  if (ssl->in_buf == NULL) return;
+  memcpy(counter, ssl->in_ctr, MBEDTLS_SSL_SEQUENCE_NUMBER_LEN);
+  ssl->in_buf = ssl->out_buf = NULL;
+}
+
+void coir_tls_attach(mbedtls_ssl_context* ssl, unsigned char* in, unsigned char* out, const unsigned char counter[8]) {
+  ssl->in_buf = in;
+  ssl->out_buf = out;
+  mbedtls_ssl_reset_in_pointers(ssl);
+  mbedtls_ssl_reset_out_pointers(ssl);
+  // TLS 1.2 puts a part of the nonce in front of the message, by the transform that is in force.
+  mbedtls_ssl_update_out_pointers(ssl, ssl->transform_out);
+  memcpy(ssl->in_ctr, counter, MBEDTLS_SSL_SEQUENCE_NUMBER_LEN);
+}
+
+void coir_tls_forget_peer(mbedtls_ssl_context* ssl) {
+  mbedtls_ssl_session* const session = ssl->session;
+  if (session == NULL || session->peer_cert == NULL) return;
+  mbedtls_x509_crt_free(session->peer_cert);
+  mbedtls_free(session->peer_cert);
+  session->peer_cert = NULL;
+}
+
+int coir_tls_alert(const mbedtls_ssl_context* ssl) {
+  return ssl->in_buf != NULL ? ssl->in_msg[1] : 0;
+}
+
+int coir_tls_resumes(const mbedtls_ssl_context* ssl) {
+  if (ssl->handshake == NULL) return 0;
+#if defined(MBEDTLS_SSL_PROTO_TLS1_2)
+  if (ssl->tls_version == MBEDTLS_SSL_VERSION_TLS1_2) return ssl->handshake->resume;
+#endif
+  return ssl->handshake->key_exchange_mode == MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL;
+}

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <stddef.h>
+
+// What coir takes from the inside of mbedTLS, in C because its internal header is. The record buffers above all, which
+// mbedTLS keeps for a session's life and an idle session does not need.
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mbedtls_ssl_context;
+
+// The sizes in which mbedtls_ssl_setup asks for the two buffers.
+extern const size_t coir_tls_in_bytes;
+extern const size_t coir_tls_out_bytes;
+
+// coir_tls_at_rest tells whether nothing lies in the buffers: no record, none half read or half sent, and no handshake.
+int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_unsent tells whether a record waits to be sent.
+int coir_tls_unsent(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_detach takes the buffers away from a session at rest, or one that is about to be freed; the 8 bytes of its
+// record counter that live there are kept in `counter`. coir_tls_attach gives it buffers again, of which nothing need
+// be initialised.
+void coir_tls_detach(struct mbedtls_ssl_context* ssl, unsigned char counter[8]);
+void coir_tls_attach(struct mbedtls_ssl_context* ssl, unsigned char* in, unsigned char* out,
+                     const unsigned char counter[8]);
+
+// coir_tls_forget_peer frees the peer's certificate, once it has been judged. TLS 1.2 without tickets of ours and
+// TLS 1.3 alike need it for nothing else after the handshake.
+void coir_tls_forget_peer(struct mbedtls_ssl_context* ssl);
+
+// coir_tls_alert is the number of the alert that ended the session, given that one did.
+int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
+int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,129 @@
+#include <coir/net/self_signed.h>
+
+#include <arpa/inet.h>
+#include <coir/worker_stack.h>
+#include <mbedtls/ecp.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/platform_util.h>
+#include <mbedtls/sha256.h>
+#include <mbedtls/x509_crt.h>
+#include <string.h>
+
+#include "library.h"
+
+namespace coir {
+namespace {
+
+constexpr std::size_t kMaxNames = 8;
+constexpr std::size_t kMaxNameBytes = 64;
+
+// AlternativeNames is the list of names as mbedTLS wants it, with the addresses among them in binary.
+class AlternativeNames {
+ public:
+  bool add(std::string_view name) noexcept {
+    if (count_ == kMaxNames || name.empty() || name.size() >= kMaxNameBytes) return false;
+    char* const text = text_[count_];
+    memcpy(text, name.data(), name.size());
+    text[name.size()] = '\0';
+    mbedtls_x509_san_list& entry = entries_[count_];
+    entry = {};
+    unsigned char* const address = address_[count_];
+    std::size_t bytes = 0;
+    if (inet_pton(AF_INET, text, address) == 1) bytes = 4;
+    if (bytes == 0 && inet_pton(AF_INET6, text, address) == 1) bytes = 16;
+    entry.node.type = bytes != 0 ? MBEDTLS_X509_SAN_IP_ADDRESS : MBEDTLS_X509_SAN_DNS_NAME;
+    entry.node.san.unstructured_name.p = bytes != 0 ? address : reinterpret_cast<unsigned char*>(text);
+    entry.node.san.unstructured_name.len = bytes != 0 ? bytes : name.size();
+    if (count_ > 0) entries_[count_ - 1].next = &entry;
+    ++count_;
+    return true;
+  }
+  const mbedtls_x509_san_list* list() const noexcept { return entries_; }
+  const char* first() const noexcept { return text_[0]; }
+
+ private:
+  std::size_t count_ = 0;
+  char text_[kMaxNames][kMaxNameBytes];
+  unsigned char address_[kMaxNames][16];
+  mbedtls_x509_san_list entries_[kMaxNames];
+};
+
+int write_certificate(mbedtls_pk_context& key, const AlternativeNames& names, SelfSigned& into) noexcept {
+  char subject[kMaxNameBytes + 3] = "CN=";
+  // A comma would begin another attribute; no host name holds one.
+  strncat(subject, names.first(), kMaxNameBytes - 1);
+  unsigned char serial[16];
+  if (const int code = tls::random(nullptr, serial, sizeof serial); code != 0) return code;
+  serial[0] = static_cast<unsigned char>((serial[0] & 0x7f) | 0x40);  // positive, and of full length
+  mbedtls_x509write_cert certificate;
+  mbedtls_x509write_crt_init(&certificate);
+  mbedtls_x509write_crt_set_version(&certificate, MBEDTLS_X509_CRT_VERSION_3);
+  mbedtls_x509write_crt_set_md_alg(&certificate, MBEDTLS_MD_SHA256);
+  mbedtls_x509write_crt_set_subject_key(&certificate, &key);
+  mbedtls_x509write_crt_set_issuer_key(&certificate, &key);
+  int code = mbedtls_x509write_crt_set_subject_name(&certificate, subject);
+  if (code == 0) code = mbedtls_x509write_crt_set_issuer_name(&certificate, subject);
+  if (code == 0) code = mbedtls_x509write_crt_set_serial_raw(&certificate, serial, sizeof serial);
+  if (code == 0) code = mbedtls_x509write_crt_set_validity(&certificate, "20200101000000", "20491231235959");
+  if (code == 0) code = mbedtls_x509write_crt_set_basic_constraints(&certificate, 0, -1);
+  if (code == 0) code = mbedtls_x509write_crt_set_subject_alternative_name(&certificate, names.list());
+  if (code == 0) {
+    code = mbedtls_x509write_crt_pem(&certificate, reinterpret_cast<unsigned char*>(into.certificate),
+                                     sizeof into.certificate, tls::random, nullptr);
+  }
+  mbedtls_x509write_crt_free(&certificate);
+  return code;
+}
+
+int make(const AlternativeNames& names, SelfSigned& into) noexcept {
+  mbedtls_pk_context key;
+  mbedtls_pk_init(&key);
+  int code = mbedtls_pk_setup(&key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
+  if (code == 0) code = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(key), tls::random, nullptr);
+  if (code == 0) code = mbedtls_pk_write_key_pem(&key, reinterpret_cast<unsigned char*>(into.key), sizeof into.key);
+  if (code == 0) code = write_certificate(key, names, into);
+  mbedtls_pk_free(&key);
+  return code;
+}
+
+}  // namespace
+
+std::expected<void, Error> make_self_signed(std::span<const std::string_view> names, SelfSigned& into) noexcept {
+  if (auto started = tls::start_library(); !started) return started;
+  const int code = on_worker_stack([&]() noexcept -> int {
+    AlternativeNames alternatives;
+    for (const std::string_view name : names) {
+      if (!alternatives.add(name)) return MBEDTLS_ERR_X509_BAD_INPUT_DATA;
+    }
+    return names.empty() ? MBEDTLS_ERR_X509_BAD_INPUT_DATA : make(alternatives, into);
+  });
+  if (code == 0) return {};
+  mbedtls_platform_zeroize(&into, sizeof into);
+  const Error error = tls::error_of(code);
+  return std::unexpected(error == ErrorCode::no_memory ? error : Error{ErrorCode::invalid});
+}
+
+std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept {
+  if (auto started = tls::start_library(); !started) return started;
+  unsigned char digest[32];
+  const int code = on_worker_stack([&]() noexcept -> int {
+    mbedtls_x509_crt certificate;
+    mbedtls_x509_crt_init(&certificate);
+    // The NUL behind it counts with PEM.
+    int outcome =
+        mbedtls_x509_crt_parse(&certificate, reinterpret_cast<const unsigned char*>(pem.data()), pem.size() + 1);
+    if (certificate.raw.len != 0) outcome = mbedtls_sha256(certificate.raw.p, certificate.raw.len, digest, 0);
+    mbedtls_x509_crt_free(&certificate);
+    return outcome;
+  });
+  if (code != 0) return std::unexpected(Error{ErrorCode::invalid});
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  for (std::size_t i = 0; i < sizeof digest; ++i) {
+    into[3 * i] = kDigits[digest[i] >> 4];
+    into[3 * i + 1] = kDigits[digest[i] & 15];
+    into[3 * i + 2] = i + 1 < sizeof digest ? ':' : '\0';
+  }
+  return {};
+}
+
+}  // namespace coir

@@ -1,0 +1,207 @@
+#include "session.h"
+
+#include <errno.h>
+#include <mbedtls/net_sockets.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "../net/kernel.h"
+#include "inside.h"
+#include "library.h"
+
+namespace coir::tls {
+
+int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
+  auto& self = *static_cast<Session*>(opaque);
+  RecordBuffers& buffers = *self.buffers_;
+  if (self.ahead_at_ < self.ahead_end_) {
+    const std::size_t taken = std::min<std::size_t>(size, self.ahead_end_ - self.ahead_at_);
+    memcpy(into, buffers.ahead + self.ahead_at_, taken);
+    self.ahead_at_ += static_cast<std::uint16_t>(taken);
+    buffers.note_in(into + taken);
+    return static_cast<int>(taken);
+  }
+  if (self.drained_) return MBEDTLS_ERR_SSL_WANT_READ;
+  const iovec parts[] = {{into, size}, {buffers.ahead, RecordBuffers::kAhead}};
+  ssize_t got;
+  do {
+    got = kernel::receive_parts(self.fd_, parts, 2);
+  } while (got == -EINTR);
+  if (got == 0) return 0;
+  if (got == -EAGAIN) {
+    self.drained_ = true;
+    return MBEDTLS_ERR_SSL_WANT_READ;
+  }
+  if (got < 0) {
+    self.io_error_ = static_cast<int>(-got);
+    return MBEDTLS_ERR_NET_RECV_FAILED;
+  }
+  const auto count = static_cast<std::size_t>(got);
+  self.drained_ = count < size + RecordBuffers::kAhead;
+  self.ahead_at_ = 0;
+  self.ahead_end_ = static_cast<std::uint16_t>(count > size ? count - size : 0);
+  const std::size_t taken = std::min(count, size);
+  buffers.note_in(into + taken);
+  return static_cast<int>(taken);
+}
+
+int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
+  auto& self = *static_cast<Session*>(opaque);
+  self.buffers_->note_out(from + size);
+  if (self.filled_) return MBEDTLS_ERR_SSL_WANT_WRITE;
+  ssize_t sent;
+  do {
+    sent = kernel::send(self.fd_, from, size, 0);
+  } while (sent == -EINTR);
+  if (sent >= 0) {
+    self.filled_ = static_cast<std::size_t>(sent) < size;
+    return static_cast<int>(sent);
+  }
+  if (sent == -EAGAIN) {
+    self.filled_ = true;
+    return MBEDTLS_ERR_SSL_WANT_WRITE;
+  }
+  self.io_error_ = static_cast<int>(-sent);
+  return MBEDTLS_ERR_NET_SEND_FAILED;
+}
+
+// await is where a session waits. drained_ and filled_ belong to the one reader and the one writer.
+std::expected<void, Error> Session::await(Direction direction, Deadline deadline) noexcept {
+  awaited_ = direction;
+  if (auto ready = wait(fd_, direction, deadline); !ready) return ready;
+  if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
+  mark_ready(direction);
+  return {};
+}
+
+std::unexpected<Error> Session::failed(int code) noexcept {
+  if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
+  if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  switch (code) {
+    case MBEDTLS_ERR_NET_RECV_FAILED:
+    case MBEDTLS_ERR_NET_SEND_FAILED:
+      failure_ = Error::from_errno(io_error_);
+      break;
+    case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
+      failure_ = {ErrorCode::alert, coir_tls_alert(&ssl_)};
+      break;
+    case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
+      failure_ = {ErrorCode::untrusted, static_cast<int>(mbedtls_ssl_get_verify_result(&ssl_))};
+      break;
+    default:
+      failure_ = error_of(code);
+  }
+  return std::unexpected(failure_);
+}
+
+std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept {
+  const Session::User user(session);
+  if (session.failure_.code != ErrorCode{}) return std::unexpected(session.failure_);
+  for (;;) {
+    const int code = session.call(
+        [&] { return mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size()); });
+    if (code > 0) return static_cast<std::size_t>(code);
+    switch (code) {
+      case MBEDTLS_ERR_SSL_WANT_READ:
+      case MBEDTLS_ERR_SSL_WANT_WRITE: {
+        const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
+        if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
+        break;
+      }
+      case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
+      case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
+      case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
+        break;
+      case 0:
+        return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
+      default:
+        return session.failed(code);
+    }
+  }
+}
+
+// write_records has `fill` put the next bytes to send where it is told, up to a record's worth at a time, and sends
+// them. It returns when something has been sent and more would have to wait, or after some records.
+//
+// A record that is encrypted and could not be sent stays in mbedTLS, which wants the call repeated with the same
+// length: it is counted as sent when it is.
+template <class Fill>
+std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
+  constexpr int kRecords = 4;
+  const User user(*this);
+  if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  for (;;) {
+    std::size_t sent = 0;
+    const int code = call([&]() noexcept -> int {
+      unsigned char record[MBEDTLS_SSL_OUT_CONTENT_LEN];
+      const auto most = static_cast<std::size_t>(mbedtls_ssl_get_max_out_record_payload(&ssl_));
+      for (int i = 0; i < kRecords && sent < wanted; ++i) {
+        std::size_t size = pending_;
+        if (size == 0) {
+          const ssize_t filled = fill(record, std::min({wanted - sent, most, sizeof record}), sent);
+          if (filled <= 0) {
+            if (filled < 0) io_error_ = static_cast<int>(-filled);
+            return filled < 0 && sent == 0 ? MBEDTLS_ERR_NET_SEND_FAILED : 0;
+          }
+          size = static_cast<std::size_t>(filled);
+        }
+        int outcome;
+        do {
+          outcome = mbedtls_ssl_write(&ssl_, record, size);
+        } while (outcome == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
+        pending_ = outcome == MBEDTLS_ERR_SSL_WANT_WRITE ? static_cast<std::uint16_t>(size) : 0;
+        if (outcome < 0) return outcome;
+        sent += size;
+      }
+      return 0;
+    });
+    if (sent > 0) return std::min(sent, wanted);
+    if (code == 0) return 0;
+    if (code != MBEDTLS_ERR_SSL_WANT_WRITE && code != MBEDTLS_ERR_SSL_WANT_READ) return failed(code);
+    const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
+    if (auto ready = await(direction, deadline); !ready) return std::unexpected(ready.error());
+  }
+}
+
+std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from,
+                                             Deadline deadline) noexcept {
+  std::size_t wanted = 0;
+  for (const iovec& part : from) wanted += part.iov_len;
+  if (wanted == 0) return 0;
+  return session.write_records(wanted, deadline, [from](unsigned char* into, std::size_t room, std::size_t skip) {
+    std::size_t filled = 0;
+    for (const iovec& part : from) {
+      if (skip >= part.iov_len) {
+        skip -= part.iov_len;
+        continue;
+      }
+      const std::size_t taken = std::min(room - filled, part.iov_len - skip);
+      memcpy(into + filled, static_cast<const char*>(part.iov_base) + skip, taken);
+      skip = 0;
+      if ((filled += taken) == room) break;
+    }
+    return static_cast<ssize_t>(filled);
+  });
+}
+
+std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
+                                            Deadline deadline) noexcept {
+  return session.write_records(count, deadline, [=](unsigned char* into, std::size_t room, std::size_t skip) {
+    ssize_t got;
+    do {
+      got = kernel::read_at(file, into, room, offset + skip);
+    } while (got == -EINTR);
+    return got;
+  });
+}
+
+bool drained(const Session& session) noexcept {
+  return session.drained_ && session.ahead_at_ == session.ahead_end_ && mbedtls_ssl_check_pending(&session.ssl_) == 0;
+}
+
+void mark_ready(Session& session, Direction direction) noexcept {
+  session.mark_ready(direction);
+}
+
+}  // namespace coir::tls

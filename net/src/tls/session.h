@@ -1,0 +1,117 @@
+#pragma once
+
+#include <coir/atomic.h>
+#include <coir/net/tls.h>
+#include <coir/wait.h>
+#include <coir/worker_stack.h>
+#include <mbedtls/ssl.h>
+
+#include <utility>
+
+#include "config.h"
+#include "record_buffers.h"
+#include "tally.h"
+#include "thread_mutex.h"
+
+namespace coir::tls {
+
+// Session is what is kept of a TLS session beside its socket.
+//
+// Every call into mbedTLS goes through `call`: on the worker's stack, one at a time, with record buffers, and paid for
+// by the session's tally. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and repeated,
+// with the same arguments: its caller is blocked meanwhile.
+//
+// Who closes a stream may do so while another fiber reads from it: the session goes when the last of its users has
+// left.
+class Session {
+ public:
+  // create makes the session of a connected socket, with its handshake before it.
+  static std::expected<Session*, Error> create(Config& config, int fd, const char* name) noexcept;
+
+  // handshake goes on with the handshake until it is over. Errors: as TlsStream::accept; after timed_out it may be gone
+  // on with.
+  std::expected<void, Error> handshake(Deadline deadline) noexcept;
+  // awaited is what the handshake waited for when it timed out; mark_ready says that it has come about.
+  Direction awaited() const noexcept { return awaited_; }
+  void mark_ready(Direction direction) noexcept { (direction == Direction::readable ? drained_ : filled_) = false; }
+
+  bool resumed() const noexcept { return resumed_; }
+  const mbedtls_ssl_context& ssl() const noexcept { return ssl_; }
+
+ private:
+  friend std::expected<std::size_t, Error> read(Session&, std::span<char>, Deadline) noexcept;
+  friend std::expected<std::size_t, Error> write_some(Session&, std::span<const iovec>, Deadline) noexcept;
+  friend std::expected<std::size_t, Error> send_file(Session&, int, std::uint64_t, std::size_t, Deadline) noexcept;
+  friend bool drained(const Session&) noexcept;
+  friend void rest(Session&) noexcept;
+  friend void shutdown_write(Session&) noexcept;
+  friend void end(Session*, bool) noexcept;
+
+  // User keeps the session while one of its calls is under way.
+  class User {
+   public:
+    explicit User(Session& session) noexcept : session_(session) {
+      session.users_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~User() { leave(session_); }
+
+   private:
+    Session& session_;
+  };
+
+  enum class Step : unsigned char { over, sliced, failed, want_read, want_write };
+
+  Session(Config& config, int fd) noexcept;
+  ~Session();
+  static void leave(Session& session) noexcept;
+
+  int set_up(const char* name) noexcept;
+  template <class F>
+  int call(F f) noexcept;
+  Step handshake_slice(int& code) noexcept;
+  std::expected<void, Error> complete() noexcept;
+  std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
+  std::unexpected<Error> failed(int code) noexcept;
+  void say_goodbye() noexcept;
+  template <class Fill>
+  std::expected<std::size_t, Error> write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept;
+  bool attach(bool spare_only) noexcept;
+  void detach() noexcept;
+
+  // What mbedTLS sends and receives by.
+  static int send_bytes(void* session, const unsigned char* from, size_t size);
+  static int receive_bytes(void* session, unsigned char* into, size_t size);
+
+  mbedtls_ssl_context ssl_;
+  Config& config_;
+  Tally tally_;
+  RecordBuffers* buffers_ = nullptr;
+  int fd_;
+  int io_error_ = 0;  // errno of the socket call that failed
+  Error failure_{};   // what ended the session, for every later call
+  ThreadMutex mutex_;
+  Atomic<std::uint32_t> users_{1};  // the stream is one
+  Atomic<bool> ended_{false};
+  std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
+  std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
+  bool drained_ = false;                        // the last read took all there was
+  bool filled_ = false;                         // the last write left the socket's buffer full
+  bool established_ = false;
+  bool resumed_ = false;
+  bool said_goodbye_ = false;
+  Direction awaited_ = Direction::readable;
+  unsigned char counter_[8] = {};  // of records received, while there are no buffers
+};
+
+// call runs f in mbedTLS. MBEDTLS_ERR_SSL_ALLOC_FAILED when there are no record buffers to be had.
+template <class F>
+int Session::call(F f) noexcept {
+  const Holding held(mutex_);
+  // relaxed: who ends the session holds the mutex meanwhile.
+  if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
+  if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
+  const Paying paying(tally_);
+  return on_worker_stack(f);
+}
+
+}  // namespace coir::tls

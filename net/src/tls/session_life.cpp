@@ -1,0 +1,170 @@
+// How a session begins, rests and ends.
+#include <mbedtls/ssl.h>
+#include <stdlib.h>
+
+#include <new>
+
+#include "inside.h"
+#include "library.h"
+#include "session.h"
+
+namespace coir::tls {
+namespace {
+
+// What a handshake takes beside record buffers, and then some: certificates of the peer come on top.
+constexpr std::size_t kHandshakeBytes = 8 * 1024;
+
+constinit TlsCounters g_counters;
+
+TlsCounters& counters() noexcept {
+  return g_counters;
+}
+
+}  // namespace
+}  // namespace coir::tls
+
+namespace coir {
+const TlsCounters& tls_counters() noexcept {
+  return tls::g_counters;
+}
+}  // namespace coir
+
+namespace coir::tls {
+
+Session::Session(Config& config, int fd) noexcept : config_(config), tally_(account::handshakes), fd_(fd) {
+  config.hold();
+  mbedtls_ssl_init(&ssl_);
+}
+
+Session::~Session() {
+  Config::release(&config_);
+}
+
+std::expected<Session*, Error> Session::create(Config& config, int fd, const char* name) noexcept {
+  void* const memory = malloc(sizeof(Session));
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  auto* const session = ::new (memory) Session(config, fd);
+  counters().under_way.fetch_add(1, std::memory_order_relaxed);
+  int code = MBEDTLS_ERR_SSL_ALLOC_FAILED;
+  if (session->tally_.reserve(kHandshakeBytes) && session->tally_.take(sizeof(Session))) {
+    code = session->set_up(name);
+  } else if (account::handshakes.lacks(kHandshakeBytes) != 0) {
+    end(session, false);
+    return std::unexpected(Error{ErrorCode::limit});
+  }
+  if (code == 0) return session;
+  end(session, false);
+  return std::unexpected(error_of(code));
+}
+
+// set_up has mbedTLS take the record buffers for those that it asks for.
+int Session::set_up(const char* name) noexcept {
+  RecordBuffers* const buffers = take_buffers(false);
+  if (buffers == nullptr) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
+  const Paying paying(tally_);
+  const int code = on_worker_stack([&]() noexcept -> int {
+    const Lent lent = {{buffers->in(), buffers->out()}, {coir_tls_in_bytes, coir_tls_out_bytes}};
+    lend(&lent);
+    const int outcome = mbedtls_ssl_setup(&ssl_, &config_.ssl);
+    lend(nullptr);
+    if (outcome != 0) return outcome;
+    buffers_ = buffers;
+    // The counters of records start at nought.
+    __builtin_memset(buffers->in(), 0, sizeof counter_);
+    __builtin_memset(buffers->out(), 0, sizeof counter_);
+    mbedtls_ssl_set_bio(&ssl_, this, send_bytes, receive_bytes, nullptr);
+    if (mbedtls_ssl_conf_get_endpoint(&config_.ssl) == MBEDTLS_SSL_IS_SERVER) return 0;
+    return mbedtls_ssl_set_hostname(&ssl_, name);
+  });
+  if (buffers_ == nullptr) give_buffers(buffers);
+  return code;
+}
+
+bool Session::attach(bool spare_only) noexcept {
+  if (buffers_ != nullptr) return true;
+  buffers_ = take_buffers(spare_only);
+  if (buffers_ == nullptr) return false;
+  coir_tls_attach(&ssl_, buffers_->in(), buffers_->out(), counter_);
+  return true;
+}
+
+void Session::detach() noexcept {
+  if (buffers_ == nullptr) return;
+  coir_tls_detach(&ssl_, counter_);
+  give_buffers(std::exchange(buffers_, nullptr));
+}
+
+void rest(Session& session) noexcept {
+  const Holding held(session.mutex_);
+  if (session.ahead_at_ != session.ahead_end_ || !coir_tls_at_rest(&session.ssl_)) return;
+  session.detach();
+  session.tally_.settle();
+}
+
+// complete follows the handshake: the session no longer counts among those under way.
+std::expected<void, Error> Session::complete() noexcept {
+  const Holding held(mutex_);
+  {
+    const Paying paying(tally_);
+    coir_tls_forget_peer(&ssl_);
+  }
+  if (!tally_.move_to(account::tls)) {
+    failure_ = {ErrorCode::no_memory};
+    return std::unexpected(failure_);
+  }
+  established_ = true;
+  TlsCounters& count = counters();
+  count.under_way.fetch_sub(1, std::memory_order_relaxed);
+  count.completed.fetch_add(1, std::memory_order_relaxed);
+  count.sessions.fetch_add(1, std::memory_order_relaxed);
+  if (resumed_) count.resumed.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+// say_goodbye sends close_notify if that goes without waiting: behind a record that could not be sent it must not go.
+// With the mutex held.
+void Session::say_goodbye() noexcept {
+  if (said_goodbye_ || !established_ || failure_.code != ErrorCode{}) return;
+  if (coir_tls_unsent(&ssl_) || !attach(true)) return;
+  said_goodbye_ = true;
+  const Paying paying(tally_);
+  static_cast<void>(on_worker_stack([this] { return mbedtls_ssl_close_notify(&ssl_); }));
+}
+
+void shutdown_write(Session& session) noexcept {
+  const Holding held(session.mutex_);
+  session.say_goodbye();
+}
+
+void end(Session* session, bool in_good_order) noexcept {
+  {
+    const Holding held(session->mutex_);
+    if (in_good_order) session->say_goodbye();
+    // release pairs with the acquire of those who have waited meanwhile.
+    session->ended_.store(true, std::memory_order_release);
+  }
+  Session::leave(*session);
+}
+
+void Session::leave(Session& session) noexcept {
+  // release and acquire: what every user did to the session comes before it goes.
+  if (session.users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  TlsCounters& count = counters();
+  if (session.established_) {
+    count.sessions.fetch_sub(1, std::memory_order_relaxed);
+  } else {
+    count.under_way.fetch_sub(1, std::memory_order_relaxed);
+    const bool refused = session.failure_ == ErrorCode::no_memory || session.buffers_ == nullptr;
+    (refused ? count.refused : count.failed).fetch_add(1, std::memory_order_relaxed);
+  }
+  session.detach();
+  {
+    const Paying paying(session.tally_);
+    on_worker_stack([&] { mbedtls_ssl_free(&session.ssl_); });
+  }
+  session.tally_.give(sizeof(Session));
+  session.~Session();
+  free(&session);
+}
+
+}  // namespace coir::tls

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <coir/ledger.h>
+
+#include <cstddef>
+
+namespace coir::tls {
+
+// Tally is what mbedTLS has allocated for one session, and what the ledger has been charged for it. mbedTLS's allocator
+// knows no sessions, so a call into mbedTLS names the tally that pays; what is allocated outside any is the library's
+// own and is charged to account::tls at once.
+//
+// The account is charged ahead in steps, for a handshake makes some 2,000 allocations.
+class Tally {
+ public:
+  explicit Tally(Account& account) noexcept : account_(&account) {}
+  Tally(const Tally&) = delete;
+  Tally& operator=(const Tally&) = delete;
+  // What is left is the library's: tables that grew on behalf of this session and stay.
+  ~Tally();
+
+  // reserve charges `bytes` ahead, making room where it must. False: there is none.
+  [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
+  // settle refunds what was charged ahead.
+  void settle() noexcept;
+  // move_to settles on another account. False: that one has no room, and nothing has changed.
+  [[nodiscard]] bool move_to(Account& account) noexcept;
+
+  std::size_t used() const noexcept { return used_; }
+  std::size_t high_water() const noexcept { return high_; }
+
+  // Of the allocator.
+  [[nodiscard]] bool take(std::size_t bytes) noexcept {
+    if (used_ + bytes > charged_ && !charge_more(used_ + bytes - charged_)) return false;
+    used_ += bytes;
+    if (used_ > high_) high_ = used_;
+    return true;
+  }
+  void give(std::size_t bytes) noexcept { used_ -= bytes < used_ ? bytes : used_; }
+
+ private:
+  [[nodiscard]] bool charge_more(std::size_t least) noexcept;
+
+  Account* account_;
+  std::size_t used_ = 0;
+  std::size_t charged_ = 0;
+  std::size_t high_ = 0;
+};
+
+// Paying names the tally that pays for what mbedTLS allocates in this scope, which must not park.
+class [[nodiscard]] Paying {
+ public:
+  explicit Paying(Tally& tally) noexcept;
+  ~Paying();
+  Paying(const Paying&) = delete;
+  Paying& operator=(const Paying&) = delete;
+
+ private:
+  Tally* const before_;
+};
+
+// Lending has the next allocations of exactly these sizes answered with memory of the caller's: mbedtls_ssl_setup asks
+// for the record buffers itself. Freeing them then frees nothing.
+struct Lent {
+  void* memory[2];
+  std::size_t bytes[2];
+};
+void lend(const Lent* lent) noexcept;
+
+}  // namespace coir::tls

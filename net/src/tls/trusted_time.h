@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace coir::tls {
+
+// TrustedTime is what certificates are judged by. A board without a clock starts in 1970: until its clock is set, the
+// time is taken to be the latest that is certain to have passed, that of the build or one that was seen before.
+struct TrustedTime {
+  std::int64_t seconds;  // since 1970
+  bool valid;            // the clock's own, rather than a floor
+};
+TrustedTime trusted_time() noexcept;
+
+// time_was_seen raises the floor: it is known that `seconds` have passed. Never lowers it.
+void time_was_seen(std::int64_t seconds) noexcept;
+
+}  // namespace coir::tls

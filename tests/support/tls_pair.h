@@ -1,0 +1,45 @@
+#pragma once
+
+#include <coir/net/self_signed.h>
+#include <coir/net/tls.h>
+#include <sys/socket.h>
+
+#include <string_view>
+
+namespace coir::test {
+
+// SocketPair is a connection within the process.
+struct SocketPair {
+  SocketPair() noexcept {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) __builtin_trap();
+    server = TcpStream(ends[0]);
+    client = TcpStream(ends[1]);
+  }
+  TcpStream server, client;
+};
+
+// Authority is a certificate for "board.test" and "127.0.0.1" that is its own authority, with the contexts of a server
+// that has it and of a client that trusts it.
+struct Authority {
+  explicit Authority(std::string_view name = "board.test") noexcept {
+    const std::string_view names[] = {name, "127.0.0.1"};
+    if (!make_self_signed(names, made)) __builtin_trap();
+  }
+  TlsCertificate certificate() const noexcept { return {.chain = made.certificate, .key = made.key}; }
+  TlsContext server() const noexcept {
+    const TlsCertificate own[] = {certificate()};
+    auto context = TlsContext::server({.certificates = own});
+    if (!context) __builtin_trap();
+    return *context;
+  }
+  TlsContext client() const noexcept {
+    auto context = TlsContext::client({.authorities = made.certificate});
+    if (!context) __builtin_trap();
+    return *context;
+  }
+
+  SelfSigned made;
+};
+
+}  // namespace coir::test
