@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "budget.h"
+#include "credentials.h"
 #include "options.h"
 
 namespace {
@@ -31,7 +33,34 @@ using coir::http::Server;
 struct Daemon {
   std::optional<FileTree> files;
   std::optional<Server> server;
+  const Options* options = nullptr;
+#if defined(COIR_TLS) && COIR_TLS
+  std::optional<coir::TlsContextSlot> tls;
+#endif
 };
+
+#if defined(COIR_TLS) && COIR_TLS
+// reload follows SIGHUP.
+void reload(void* opaque) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+  if (!daemon.tls) return;
+  coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay");
+  if (!fresh) return;
+  daemon.tls->replace(std::move(fresh));
+  constexpr std::string_view kDone = "coird: certificates read again\n";
+  static_cast<void>(!::write(STDERR_FILENO, kDone.data(), kDone.size()));
+}
+
+coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
+  return &*daemon.tls;
+}
+#else
+constexpr auto reload = nullptr;
+
+coir::TlsContextSlot* tls_of(Daemon&) noexcept {
+  return nullptr;
+}
+#endif
 
 bool is_read(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;
@@ -91,12 +120,13 @@ int print_probe() noexcept {
 // Announcement is what standard error is told when the daemon is ready. It is written down before the run: printf needs
 // more stack than a fiber may have.
 struct Announcement {
-  char text[Server::kMaxListeners * (coir::Address::kMaxText + 32)];
+  char text[Server::kMaxListeners * (coir::Address::kMaxText + 48)];
   std::size_t size = 0;
 };
 
 // open_listeners binds every address, so that a failure is known before anything is served.
-int open_listeners(const Options& options, Server& server, Announcement& ready) noexcept {
+int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) noexcept {
+  Server& server = *daemon.server;
   for (std::size_t i = 0; i < options.listen_count; ++i) {
     char text[coir::Address::kMaxText + 1] = {};
     options.listen[i].format(std::span(text, sizeof text - 1));
@@ -106,9 +136,12 @@ int open_listeners(const Options& options, Server& server, Announcement& ready) 
     if (!listener) return failed("cannot listen on", text, listener.error());
     std::ranges::fill(text, '\0');
     listener->local_address().format(std::span(text, sizeof text - 1));
-    if (auto added = server.add(std::move(*listener)); !added) return failed("cannot listen on", text, added.error());
-    ready.size += static_cast<std::size_t>(
-        snprintf(ready.text + ready.size, sizeof ready.text - ready.size, "coird: listening on %s\n", text));
+    coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
+    if (auto added = server.add(std::move(*listener), tls); !added)
+      return failed("cannot listen on", text, added.error());
+    ready.size +=
+        static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
+                                          "coird: listening on %s%s\n", text, options.tls[i] ? " with TLS" : ""));
   }
   return 0;
 }
@@ -117,7 +150,7 @@ int serve(Options& options) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
   // Before the line that says it is ready, so that no signal after it is lost.
-  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
   Budget budget;
   if (!plan_budget(options, budget)) return 2;
@@ -132,13 +165,22 @@ int serve(Options& options) noexcept {
     if (!files) return failed("cannot serve", options.root, files.error());
     daemon.files.emplace(std::move(*files));
   }
+  daemon.options = &options;
+#if defined(COIR_TLS) && COIR_TLS
+  if (options.any_tls()) {
+    coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
+    if (!context) return 2;
+    daemon.tls.emplace(std::move(context));
+  }
+#endif
+  options.server.on_hangup = reload;
   options.server.handler = answer;
   options.server.context = &daemon;
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));
   Announcement ready;
-  if (const int status = open_listeners(options, *daemon.server, ready); status != 0) return status;
+  if (const int status = open_listeners(options, daemon, ready); status != 0) return status;
 
   coir::Error start_error{};
   std::size_t cut_off = 0;
@@ -148,7 +190,7 @@ int serve(Options& options) noexcept {
       return 1;
     }
     static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
-    cut_off = daemon.server->serve_until({SIGTERM, SIGINT}, options.drain_timeout);
+    cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     return cut_off == 0 ? 0 : 1;
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);

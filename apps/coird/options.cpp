@@ -13,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include <coir/net/stream.h>
+
 #include "complaint.h"
 
 namespace {
@@ -20,13 +22,21 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr char kHelp[] =
-    "usage: coird [--listen ADDRESS]... [--root DIR] [OPTION]...\n"
+    "usage: coird [--listen ADDRESS]... [--tls-listen ADDRESS]... [--root DIR] [OPTION]...\n"
     "\n"
-    "coird serves files, /healthz and /metrics over HTTP/1.1.\n"
+    "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without.\n"
     "\n"
     "  -l, --listen ADDRESS        127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0\n"
     "                              lets the kernel choose; up to 8 times (default: *:8080)\n"
     "  -r, --root DIR              serve the files below DIR (default: no files)\n"
+    "\n"
+    "TLS:\n"
+    "      --tls-listen ADDRESS    as --listen, for https\n"
+    "      --cert FILE --key FILE  a certificate with its chain, and its key, as PEM or DER; again\n"
+    "                              for other names, which clients ask for by SNI (default: one that\n"
+    "                              is made at the first start and kept in --state)\n"
+    "      --client-ca FILE        clients must show a certificate that one of these signed\n"
+    "      --state DIR             what coird makes for itself (default: /var/lib/coird)\n"
     "\n"
     "Limits (K, M and G are 1024, 1024K and 1024M):\n"
     "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
@@ -48,6 +58,8 @@ constexpr char kHelp[] =
     "      --idle-timeout TIME     between two requests (default: 60s)\n"
     "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
     "                              new one; 0 for any (default: 10s)\n"
+    "      --handshake-timeout TIME\n"
+    "                              for the handshake of TLS (default: 10s)\n"
     "      --header-timeout TIME   for the head of a request (default: 10s)\n"
     "      --body-timeout TIME     for the content of a request (default: 30s)\n"
     "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
@@ -62,7 +74,8 @@ constexpr char kHelp[] =
     "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
     "\n"
     "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
-    "second one ends at once. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "second one ends at once. SIGHUP reads the files of certificates again; if they are not in order\n"
+    "the old ones stay. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 enum Long : int {
   kMemory = 256,
@@ -74,6 +87,12 @@ enum Long : int {
   kMaxActive,
   kMaxRequests,
   kMaxBody,
+  kTlsListen,
+  kCert,
+  kKey,
+  kClientCa,
+  kState,
+  kHandshakeTimeout,
   kIdleTimeout,
   kEvictAfter,
   kHeaderTimeout,
@@ -87,6 +106,12 @@ enum Long : int {
 constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
+    {"tls-listen", required_argument, nullptr, kTlsListen},
+    {"cert", required_argument, nullptr, kCert},
+    {"key", required_argument, nullptr, kKey},
+    {"client-ca", required_argument, nullptr, kClientCa},
+    {"state", required_argument, nullptr, kState},
+    {"handshake-timeout", required_argument, nullptr, kHandshakeTimeout},
     {"memory", required_argument, nullptr, kMemory},
     {"keep-free", required_argument, nullptr, kKeepFree},
     {"connection-cost", required_argument, nullptr, kConnectionCost},
@@ -148,13 +173,34 @@ std::optional<milliseconds> parse_time(std::string_view text) noexcept {
   return milliseconds(*number * unit);
 }
 
-bool add_listener(const char* text, Options& options) noexcept {
+bool add_listener(const char* name, const char* text, Options& options) noexcept {
   if (options.listen_count == coir::http::Server::kMaxListeners) {
-    return complain(kSeeHelp, "--listen '%s': more than %zu addresses", text, coir::http::Server::kMaxListeners);
+    return complain(kSeeHelp, "--%s '%s': more than %zu addresses", name, text, coir::http::Server::kMaxListeners);
   }
   const auto address = coir::Address::parse(text);
-  if (!address) return complain(kSeeHelp, "--listen '%s': %s", text, address.error());
+  if (!address) return complain(kSeeHelp, "--%s '%s': %s", name, text, address.error());
   options.listen[options.listen_count++] = *address;
+  return true;
+}
+
+bool add_file(const char* name, const char* text, const char* (&into)[Options::kMaxCertificates],
+              std::size_t& count) noexcept {
+  if (count == Options::kMaxCertificates) return complain(kSeeHelp, "--%s '%s': more than %zu", name, text, count);
+  into[count++] = text;
+  return true;
+}
+
+// check_tls looks at what only the whole command line tells.
+bool check_tls(const Options& options) noexcept {
+  if (options.certificate_count != options.key_count) {
+    return complain(kSeeHelp, "--cert %zu times and --key %zu times: they come in pairs", options.certificate_count,
+                    options.key_count);
+  }
+  const bool given = options.certificate_count != 0 || options.client_authorities != nullptr;
+  if (given && !options.any_tls()) return complain(kSeeHelp, "--cert or --client-ca without --tls-listen");
+  if (options.client_authorities != nullptr && options.certificate_count == 0) {
+    return complain(kSeeHelp, "--client-ca without --cert");
+  }
   return true;
 }
 
@@ -206,7 +252,24 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
   std::uint64_t value = 0;
   switch (chosen) {
     case 'l':
-      return add_listener(text, options);
+      return add_listener("listen", text, options);
+    case kTlsListen:
+      if (!coir::kTls) return complain(kSeeHelp, "--tls-listen '%s': this build has no TLS", text);
+      if (!add_listener("tls-listen", text, options)) return false;
+      options.tls[options.listen_count - 1] = true;
+      return true;
+    case kCert:
+      return add_file("cert", text, options.certificates, options.certificate_count);
+    case kKey:
+      return add_file("key", text, options.keys, options.key_count);
+    case kClientCa:
+      options.client_authorities = text;
+      return true;
+    case kState:
+      options.state = text;
+      return true;
+    case kHandshakeTimeout:
+      return set_time(chosen, text, server.handshake_timeout);
     case 'r':
       options.root = text;
       return true;
@@ -296,8 +359,8 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
     if (!apply(chosen, optarg, options)) return false;
   }
   if (optind < count) return complain(kSeeHelp, "'%s': an option is expected here", arguments[optind]);
-  if (options.listen_count == 0 && !add_listener("*:8080", options)) return false;
-  return true;
+  if (options.listen_count == 0 && !add_listener("listen", "*:8080", options)) return false;
+  return check_tls(options);
 }
 
 void print_help() noexcept {

@@ -16,10 +16,25 @@ struct Options {
 
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
+  bool tls[coir::http::Server::kMaxListeners] = {};  // of each address
   std::size_t listen_count = 0;
+  // Files of certificates and of their keys, in pairs, and of the authorities of clients' certificates.
+  static constexpr std::size_t kMaxCertificates = 8;
+  const char* certificates[kMaxCertificates] = {};
+  const char* keys[kMaxCertificates] = {};
+  std::size_t certificate_count = 0;
+  std::size_t key_count = 0;
+  const char* client_authorities = nullptr;
+  const char* state = "/var/lib/coird";
   const char* root = nullptr;
   bool connections_given = false;
   bool active_given = false;
+  bool any_tls() const noexcept {
+    for (std::size_t i = 0; i < listen_count; ++i) {
+      if (tls[i]) return true;
+    }
+    return false;
+  }
   // What the ledger may hold in all, and in single accounts; and what the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {

@@ -149,7 +149,8 @@ TEST(Tls, refuses_a_server_of_another_name_or_authority) {
       SocketPair pair;
       auto serving = spawn([&] {
         const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
-        expect(!stream && stream.error() == ErrorCode::alert);
+        // mbedTLS's client sends its alert in the clear here, and mbedTLS's server takes that for a bad record.
+        expect(!stream && (stream.error() == ErrorCode::alert || stream.error() == ErrorCode::protocol));
       });
       const auto stream = TlsStream::connect(std::move(pair.client), each.trusting, each.name, patience());
       expect(!stream && stream.error() == ErrorCode::untrusted);

@@ -1,6 +1,7 @@
 // The one loop of a daemon without fibers: whom to serve next, and when to stop.
 #include <coir/signal.h>
 #include <coir/wait.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -21,7 +22,13 @@ struct Engine::Stop : Interrupter {
 
   static bool goes_on(Interrupter& self) noexcept {
     auto& stop = static_cast<Stop&>(self);
-    const bool signalled = wait_signal(stop.signals, Deadline::now()).has_value();
+    const auto signal = wait_signal(stop.signals, Deadline::now());
+    if (signal && *signal == SIGHUP) {
+      const ServerOptions& options = stop.engine->options;
+      if (options.on_hangup != nullptr) options.on_hangup(options.context);
+      return true;
+    }
+    const bool signalled = signal.has_value();
     if (signalled && !stop.engine->stopping()) {
       stop.deadline = Deadline::after(stop.drain_timeout);
       stop.engine->begin_stop();

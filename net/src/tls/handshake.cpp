@@ -25,7 +25,7 @@ void give_way_to_others() noexcept {
 Session::Step Session::handshake_slice(int& code) noexcept {
   const std::int64_t end_ns = monotonic_ns() + kSliceNs;
   code = 0;
-  while (mbedtls_ssl_is_handshake_over(&ssl_) == 0) {
+  while (!coir_tls_done(&ssl_)) {
     if (coir_tls_resumes(&ssl_)) resumed_ = true;
     switch (code = mbedtls_ssl_handshake_step(&ssl_)) {
       case 0:
@@ -41,7 +41,7 @@ Session::Step Session::handshake_slice(int& code) noexcept {
       default:
         return Step::failed;
     }
-    if (monotonic_ns() >= end_ns) return mbedtls_ssl_is_handshake_over(&ssl_) ? Step::over : Step::sliced;
+    if (monotonic_ns() >= end_ns) return coir_tls_done(&ssl_) ? Step::over : Step::sliced;
   }
   return Step::over;
 }

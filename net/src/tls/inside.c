@@ -8,8 +8,10 @@
 const size_t coir_tls_in_bytes = MBEDTLS_SSL_IN_BUFFER_LEN;
 const size_t coir_tls_out_bytes = MBEDTLS_SSL_OUT_BUFFER_LEN;
 
+int coir_tls_done(const mbedtls_ssl_context *ssl) { return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER; }
+
 int coir_tls_at_rest(const mbedtls_ssl_context* ssl) {
-  return mbedtls_ssl_is_handshake_over((mbedtls_ssl_context*)ssl) && ssl->in_left == 0 && ssl->out_left == 0 &&
+  return coir_tls_done(ssl) && ssl->in_left == 0 && ssl->out_left == 0 &&
          ssl->badmac_seen_or_in_hsfraglen == 0 && mbedtls_ssl_check_pending(ssl) == 0;
 }
 

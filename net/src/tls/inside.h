@@ -14,6 +14,10 @@ struct mbedtls_ssl_context;
 extern const size_t coir_tls_in_bytes;
 extern const size_t coir_tls_out_bytes;
 
+// coir_tls_done tells whether the handshake is over, tickets sent included, which mbedtls_ssl_is_handshake_over does not wait
+// for.
+int coir_tls_done(const struct mbedtls_ssl_context *ssl);
+
 // coir_tls_at_rest tells whether nothing lies in the buffers: no record, none half read or half sent, and no handshake.
 int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
 

@@ -15,7 +15,7 @@ namespace {
 
 // One stays for closing idle sessions in good order, which happens when there is no memory for another.
 constexpr std::size_t kKept = 1;
-constexpr std::size_t kMostSpare = 16;
+constexpr std::size_t kMostSpare = 8;
 
 class BufferPool {
  public:

@@ -34,6 +34,8 @@ inline constexpr std::size_t kKernelBytesPerConnection = 4096;
 struct ServerOptions {
   Handler* handler = nullptr;
   void* context = nullptr;  // for Exchange::context
+  // Called with the context when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
+  void (*on_hangup)(void* context) = nullptr;
 
   // Connections held at once, idle ones included: under 100 bytes each. One more takes the place of the one that has
   // been idle for longest, if that is longer than evict_after; if there is none it is answered 503.
@@ -127,9 +129,9 @@ class Server {
   [[nodiscard]] std::expected<void, Error> stop(Deadline deadline) noexcept;
 
   // serve_until serves, once started, until one of `signals` is sent to the process, and then drains: as begin_stop,
-  // for at most `drain_timeout`. A second signal, or the timeout, cuts off what is left and shuts the runtime down.
-  // Returns how many connections that were. From a fiber; in a build without fibers from the program's thread, where it
-  // is the one call that serves.
+  // for at most `drain_timeout`. (SIGHUP, where it is among them, just calls ServerOptions::on_hangup.) A second
+  // signal, or the timeout, cuts off what is left and shuts the runtime down. Returns how many connections that were.
+  // From a fiber; in a build without fibers from the program's thread, where it is the one call that serves.
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
 
   // connection_bytes is what the ledger is charged for a connection; request_bytes, for the buffers of a request being

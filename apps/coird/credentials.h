@@ -1,0 +1,13 @@
+#pragma once
+
+#include "options.h"
+
+#if defined(COIR_TLS) && COIR_TLS
+#include <coir/net/tls.h>
+
+// load_credentials makes the server's context of the files that the options name. Where they name none, of the key and
+// certificate that lie in --state since the first start; `at_start`, they are made if they are not there, and their
+// fingerprint goes to standard error. Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said
+// why. From a fiber or before the run.
+coir::TlsContext load_credentials(const Options& options, bool at_start, const char* cure) noexcept;
+#endif
