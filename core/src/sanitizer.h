@@ -55,7 +55,10 @@ class SanitizerContext {
 #endif
   }
 
-  static void before_switch([[maybe_unused]] SanitizerContext* from, [[maybe_unused]] SanitizerContext& to) noexcept {
+  // Inlined into whatever calls them: instrumented by itself, a function that begins on one stack and ends on another
+  // would leave TSan with one call too many on the first and one too few on the second.
+  [[gnu::always_inline]] static void before_switch([[maybe_unused]] SanitizerContext* from,
+                                                   [[maybe_unused]] SanitizerContext& to) noexcept {
 #if defined(COIR_ASAN)
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_ : nullptr, to.low_, to.bytes_);
 #elif defined(COIR_TSAN)
@@ -63,7 +66,7 @@ class SanitizerContext {
 #endif
   }
 
-  static void after_switch([[maybe_unused]] SanitizerContext& self) noexcept {
+  [[gnu::always_inline]] static void after_switch([[maybe_unused]] SanitizerContext& self) noexcept {
 #if defined(COIR_ASAN)
     __sanitizer_finish_switch_fiber(self.fake_, nullptr, nullptr);
 #endif

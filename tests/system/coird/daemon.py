@@ -124,10 +124,12 @@ class Site:
 class Daemon:
     """A running coird. Its standard error is collected in .lines."""
 
-    def __init__(self, program, *options, listen=("127.0.0.1:0",), files=None, nofile=None, wrapper=(), environment=None):
+    def __init__(self, program, *options, listen=("127.0.0.1:0",), tls_listen=(), files=None, nofile=None, wrapper=(), environment=None):
         command = [*wrapper, program]
         for address in listen:
             command += ["--listen", address]
+        for address in tls_listen:
+            command += ["--tls-listen", address]
         if files is not None:
             command += ["--root", files]
         command += options
@@ -136,6 +138,7 @@ class Daemon:
             resource.setrlimit(resource.RLIMIT_NOFILE, (nofile, nofile))
 
         self.lines = []
+        self._seen = 0
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.DEVNULL,
@@ -149,8 +152,9 @@ class Daemon:
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()
         with self._changed:
-            self._changed.wait_for(lambda: len(self.addresses()) == len(listen) or not self._reader.is_alive(), PATIENCE)
-        if len(self.addresses()) != len(listen):
+            wanted = len(listen) + len(tls_listen)
+            self._changed.wait_for(lambda: len(self.addresses()) == wanted or not self._reader.is_alive(), PATIENCE)
+        if len(self.addresses()) != wanted:
             self.process.kill()
             raise AssertionError(f"coird did not start: {self.lines}")
         self.port = int(self.addresses()[0].rsplit(":", 1)[1]) if not self.addresses()[0].startswith("unix:") else 0
@@ -165,7 +169,16 @@ class Daemon:
 
     def addresses(self):
         marker = "coird: listening on "
-        return [line[len(marker):] for line in self.lines if line.startswith(marker)]
+        return [line[len(marker):].removesuffix(" with TLS") for line in self.lines if line.startswith(marker)]
+
+    def line_with(self, text):
+        """The next line on standard error, among those not yet asked for, that holds `text`."""
+        found = lambda: next((i for i in range(self._seen, len(self.lines)) if text in self.lines[i]), None)
+        with self._changed:
+            if not self._changed.wait_for(lambda: found() is not None, PATIENCE):
+                raise AssertionError(f"no line with {text!r}: {self.lines}")
+            self._seen = found() + 1
+        return self.lines[self._seen - 1]
 
     def connect(self, timeout=PATIENCE, receive_buffer=None):
         plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
