@@ -8,11 +8,13 @@
 const size_t coir_tls_in_bytes = MBEDTLS_SSL_IN_BUFFER_LEN;
 const size_t coir_tls_out_bytes = MBEDTLS_SSL_OUT_BUFFER_LEN;
 
-int coir_tls_done(const mbedtls_ssl_context *ssl) { return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER; }
+int coir_tls_done(const mbedtls_ssl_context* ssl) {
+  return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER;
+}
 
 int coir_tls_at_rest(const mbedtls_ssl_context* ssl) {
-  return coir_tls_done(ssl) && ssl->in_left == 0 && ssl->out_left == 0 &&
-         ssl->badmac_seen_or_in_hsfraglen == 0 && mbedtls_ssl_check_pending(ssl) == 0;
+  return coir_tls_done(ssl) && ssl->in_left == 0 && ssl->out_left == 0 && ssl->badmac_seen_or_in_hsfraglen == 0 &&
+         mbedtls_ssl_check_pending(ssl) == 0;
 }
 
 int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
@@ -35,7 +37,13 @@ void coir_tls_attach(mbedtls_ssl_context* ssl, unsigned char* in, unsigned char*
   memcpy(ssl->in_ctr, counter, MBEDTLS_SSL_SEQUENCE_NUMBER_LEN);
 }
 
-void coir_tls_forget_peer(mbedtls_ssl_context* ssl) {
+void coir_tls_forget(mbedtls_ssl_context* ssl) {
+  // A client needs it for the tickets that are still to come.
+  if (ssl->handshake != NULL && mbedtls_ssl_conf_get_endpoint(ssl->conf) == MBEDTLS_SSL_IS_SERVER) {
+    mbedtls_ssl_handshake_free(ssl);
+    mbedtls_free(ssl->handshake);
+    ssl->handshake = NULL;
+  }
   mbedtls_ssl_session* const session = ssl->session;
   if (session == NULL || session->peer_cert == NULL) return;
   mbedtls_x509_crt_free(session->peer_cert);

@@ -14,9 +14,9 @@ struct mbedtls_ssl_context;
 extern const size_t coir_tls_in_bytes;
 extern const size_t coir_tls_out_bytes;
 
-// coir_tls_done tells whether the handshake is over, tickets sent included, which mbedtls_ssl_is_handshake_over does not wait
-// for.
-int coir_tls_done(const struct mbedtls_ssl_context *ssl);
+// coir_tls_done tells whether the handshake is over, tickets sent included, which mbedtls_ssl_is_handshake_over does
+// not wait for.
+int coir_tls_done(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_at_rest tells whether nothing lies in the buffers: no record, none half read or half sent, and no handshake.
 int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
@@ -31,9 +31,9 @@ void coir_tls_detach(struct mbedtls_ssl_context* ssl, unsigned char counter[8]);
 void coir_tls_attach(struct mbedtls_ssl_context* ssl, unsigned char* in, unsigned char* out,
                      const unsigned char counter[8]);
 
-// coir_tls_forget_peer frees the peer's certificate, once it has been judged. TLS 1.2 without tickets of ours and
-// TLS 1.3 alike need it for nothing else after the handshake.
-void coir_tls_forget_peer(struct mbedtls_ssl_context* ssl);
+// coir_tls_forget frees what the handshake leaves behind and nothing reads any more, once it is done: the peer's
+// certificate, and on a server by TLS 1.3 the handshake's own state, 4 KB that TLS 1.2 frees by itself.
+void coir_tls_forget(struct mbedtls_ssl_context* ssl);
 
 // coir_tls_alert is the number of the alert that ended the session, given that one did.
 int coir_tls_alert(const struct mbedtls_ssl_context* ssl);

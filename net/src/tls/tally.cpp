@@ -2,10 +2,11 @@
 
 #include <coir/net/tls.h>
 #include <coir/pressure.h>
-#include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace coir {
@@ -24,14 +25,10 @@ constexpr std::size_t kStep = 2048;
 constinit thread_local Tally* t_tally = nullptr;
 constinit thread_local const Lent* t_lent = nullptr;
 
-// What an allocation takes beside what was asked for, on the average of musl's size classes and slot headers.
-constexpr std::size_t taken_by(std::size_t bytes) noexcept {
-  return bytes + 16;
-}
-
 }  // namespace
 
 Tally::~Tally() {
+  free_kept();
   account_->refund(charged_);
   // That it does not fit any more is no reason to lose sight of it, but there is nobody left to refuse.
   if (used_ != 0) static_cast<void>(account::tls.charge(used_));
@@ -50,11 +47,23 @@ bool Tally::charge_more(std::size_t least) noexcept {
   return true;
 }
 
+void Tally::free_kept() noexcept {
+  for (Block*& list : kept_) {
+    while (Block* const block = list) {
+      list = block->next;
+      give(block->bytes);
+      free(block);
+    }
+  }
+}
+
 void Tally::settle() noexcept {
+  free_kept();
   if (charged_ > used_) account_->refund(std::exchange(charged_, used_) - used_);
 }
 
 bool Tally::move_to(Account& account) noexcept {
+  free_kept();
   // The total holds both for a moment, unless the old one goes first; then nobody may take what it leaves.
   if (!Pressure::charge(account, used_)) return false;
   account_->refund(charged_);
@@ -76,6 +85,8 @@ void lend(const Lent* lent) noexcept {
 }  // namespace coir
 
 using namespace coir;
+using tls::Tally;
+using Block = tls::Tally::Block;
 
 extern "C" void* coir_tls_calloc(std::size_t count, std::size_t size) {
   if (const tls::Lent* const lent = tls::t_lent; lent != nullptr && count == 1) {
@@ -83,24 +94,20 @@ extern "C" void* coir_tls_calloc(std::size_t count, std::size_t size) {
       if (size == lent->bytes[i]) return lent->memory[i];
     }
   }
-  std::size_t bytes;
+  std::size_t bytes, whole;
   if (__builtin_mul_overflow(count, size, &bytes)) return nullptr;
+  if (__builtin_add_overflow(bytes, sizeof(Block) + Tally::kGrain - 1, &whole)) return nullptr;
+  whole &= ~(Tally::kGrain - 1);
   tls::Tally* const tally = tls::t_tally;
-  const std::size_t charged = tls::taken_by(bytes);
-  if (!(tally != nullptr ? tally->take(charged) : account::tls.charge(charged))) return nullptr;
-  void* const memory = calloc(1, bytes);
-  if (memory != nullptr) {
-    // The C library may give more than it was asked for, and tells at free how much that is.
-    const std::size_t real = tls::taken_by(malloc_usable_size(memory));
-    if (real <= charged || (tally != nullptr ? tally->take(real - charged) : account::tls.charge(real - charged))) {
-      return memory;
-    }
-    free(memory);
-  }
   if (tally != nullptr) {
-    tally->give(charged);
+    if (Block* const block = tally->kept(whole)) return memset(block + 1, 0, bytes);
+  }
+  if (!(tally != nullptr ? tally->take(whole) : account::tls.charge(whole))) return nullptr;
+  if (void* const memory = calloc(1, whole)) return ::new (memory) Block{whole, nullptr} + 1;
+  if (tally != nullptr) {
+    tally->give(whole);
   } else {
-    account::tls.refund(charged);
+    account::tls.refund(whole);
   }
   return nullptr;
 }
@@ -110,11 +117,14 @@ extern "C" void coir_tls_free(void* memory) {
   if (const tls::Lent* const lent = tls::t_lent; lent != nullptr) {
     if (memory == lent->memory[0] || memory == lent->memory[1]) return;
   }
-  const std::size_t bytes = tls::taken_by(malloc_usable_size(memory));
-  free(memory);
-  if (tls::Tally* const tally = tls::t_tally; tally != nullptr) {
-    tally->give(bytes);
+  Block* const block = static_cast<Block*>(memory) - 1;
+  tls::Tally* const tally = tls::t_tally;
+  if (tally == nullptr) {
+    account::tls.refund(block->bytes);
+  } else if (tally->keep(block)) {
+    return;
   } else {
-    account::tls.refund(bytes);
+    tally->give(block->bytes);
   }
+  free(block);
 }
