@@ -43,6 +43,12 @@ void coir_tls_forget(mbedtls_ssl_context* ssl) {
     mbedtls_ssl_handshake_free(ssl);
     mbedtls_free(ssl->handshake);
     ssl->handshake = NULL;
+#if defined(MBEDTLS_SSL_PROTO_TLS1_2)
+    // mbedtls_ssl_free looks for it only where there is a handshake.
+    mbedtls_ssl_transform_free(ssl->transform_negotiate);
+    mbedtls_free(ssl->transform_negotiate);
+    ssl->transform_negotiate = NULL;
+#endif
   }
   mbedtls_ssl_session* const session = ssl->session;
   if (session == NULL || session->peer_cert == NULL) return;
