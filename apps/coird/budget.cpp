@@ -9,6 +9,10 @@
 
 #include "complaint.h"
 
+#if defined(COIR_TLS) && COIR_TLS
+#include <coir/net/tls.h>
+#endif
+
 namespace {
 
 constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
@@ -60,6 +64,10 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   }
   if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
   if (!options.active_given) server.max_active = std::min(server.max_active, requests);
+#if defined(COIR_TLS) && COIR_TLS
+  // A flood of handshakes leaves the established a half: each takes record buffers of thrice that besides.
+  coir::account::handshakes.set_ceiling(budget.room() / 8);
+#endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     options.accounts[i].account->set_ceiling(options.accounts[i].bytes);
   }

@@ -36,7 +36,7 @@ bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
 }
 
 // make writes a new key and certificate for this machine into `path`, readable for its owner only.
-bool make(const char* path, const char* cure) noexcept {
+[[gnu::noinline]] bool make(const char* path, const char* cure) noexcept {
   char host[64] = "localhost";
   if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') strcpy(host, "localhost");
   const std::string_view names[] = {host, "localhost", "127.0.0.1", "::1"};

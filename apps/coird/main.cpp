@@ -20,6 +20,7 @@
 #include "budget.h"
 #include "credentials.h"
 #include "options.h"
+#include "state.h"
 
 namespace {
 
@@ -168,9 +169,12 @@ int serve(Options& options) noexcept {
   daemon.options = &options;
 #if defined(COIR_TLS) && COIR_TLS
   if (options.any_tls()) {
+    if (!recall_state(options.state)) return 1;
+    if (!coir::time_valid()) fputs("coird: the clock is not set; certificates are judged by an earlier time\n", stderr);
     coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
     if (!context) return 2;
     daemon.tls.emplace(std::move(context));
+    keep_state(options.state);
   }
 #endif
   options.server.on_hangup = reload;
@@ -195,6 +199,9 @@ int serve(Options& options) noexcept {
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);
   coir::MemoryWatch::close();
+#if defined(COIR_TLS) && COIR_TLS
+  if (options.any_tls()) keep_state(options.state);
+#endif
   if (cut_off != 0) fprintf(stderr, "coird: %zu connections cut off\n", cut_off);
   return status;
 }

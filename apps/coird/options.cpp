@@ -17,6 +17,10 @@
 
 #include "complaint.h"
 
+#if defined(COIR_TLS) && COIR_TLS
+#include <coir/net/tls.h>
+#endif
+
 namespace {
 
 using std::chrono::milliseconds;
@@ -41,7 +45,8 @@ constexpr char kHelp[] =
     "Limits (K, M and G are 1024, 1024K and 1024M):\n"
     "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
     "                              connections included (default: what the machine can spare)\n"
-    "      --memory ACCOUNT=SIZE   of that, what connections, http (buffers), stacks or files take\n"
+    "      --memory ACCOUNT=SIZE   of that, what connections, http (buffers), stacks, files, tls or\n"
+    "                              handshakes take (handshakes: an eighth unless told)\n"
     "      --keep-free SIZE        of the machine's free memory, left to others (default: what the\n"
     "                              board needs, or a 16th of it at the start, from 1M to 64M)\n"
     "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 4096)\n"
@@ -216,8 +221,12 @@ bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t m
 
 // set_memory takes "8M" for the total, or "http=1M" for an account.
 bool set_memory(const char* text, Options& options) noexcept {
-  static constexpr coir::Account* kAccounts[] = {&coir::account::connections, &coir::account::http,
-                                                 &coir::account::stacks, &coir::account::files};
+  static constexpr coir::Account* kAccounts[] = {
+      &coir::account::connections, &coir::account::http,      &coir::account::stacks, &coir::account::files,
+#if defined(COIR_TLS) && COIR_TLS
+      &coir::account::tls,         &coir::account::handshakes
+#endif
+  };
   std::string_view size = text;
   coir::Account* account = nullptr;
   if (const std::size_t equals = size.find('='); equals != size.npos) {
@@ -225,7 +234,8 @@ bool set_memory(const char* text, Options& options) noexcept {
       if (size.substr(0, equals) == known->name()) account = known;
     }
     if (account == nullptr)
-      return complain(kSeeHelp, "--memory '%s': the accounts are connections, http, stacks and files", text);
+      return complain(kSeeHelp, "--memory '%s': the accounts are connections, http, stacks, files, tls and handshakes",
+                      text);
     size.remove_prefix(equals + 1);
   }
   const auto bytes = parse_size(size);

@@ -7,6 +7,10 @@
 
 #include <algorithm>
 
+#if defined(COIR_TLS) && COIR_TLS
+#include <coir/net/tls.h>
+#endif
+
 namespace coir::http {
 namespace {
 
@@ -107,6 +111,24 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
 }
 
+#if defined(COIR_TLS) && COIR_TLS
+void write_tls(MetricsText& text) noexcept {
+  const TlsCounters& all = tls_counters();
+  const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  text.one(Kind::gauge, "coir_tls_sessions", "Sessions established.", read(all.sessions));
+  text.one(Kind::gauge, "coir_tls_handshakes_under_way", "Handshakes under way.", read(all.under_way));
+  text.about(Kind::counter, "coir_tls_handshakes_total", "Handshakes by their end.");
+  text.sample("coir_tls_handshakes_total", "{end=\"completed\"}", read(all.completed));
+  text.sample("coir_tls_handshakes_total", "{end=\"failed\"}", read(all.failed));
+  text.sample("coir_tls_handshakes_total", "{end=\"refused\"}", read(all.refused));
+  text.one(Kind::counter, "coir_tls_resumed_total", "Handshakes completed that took up an earlier session.",
+           read(all.resumed));
+  text.one(Kind::gauge, "coir_time_valid", "Whether the clock is past the time of the build.", time_valid() ? 1 : 0);
+}
+#else
+void write_tls(MetricsText&) noexcept {}
+#endif
+
 void write_memory(MetricsText& text) noexcept {
   struct Figure {
     std::string_view name, help;
@@ -155,6 +177,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
   MetricsText text(exchange);
   write_runtime(text);
   write_server(text, server);
+  write_tls(text);
   write_memory(text);
   if (files != nullptr) {
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",

@@ -22,8 +22,13 @@ namespace {
 constexpr std::size_t kStep = 2048;
 
 // Neither survives a park: they are set around calls that do not.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+constinit Tally* t_tally = nullptr;
+constinit const Lent* t_lent = nullptr;
+#else
 constinit thread_local Tally* t_tally = nullptr;
 constinit thread_local const Lent* t_lent = nullptr;
+#endif
 
 }  // namespace
 

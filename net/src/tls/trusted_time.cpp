@@ -1,9 +1,11 @@
 #include "trusted_time.h"
 
 #include <coir/atomic.h>
+#include <coir/net/tls.h>
 #include <time.h>
 
-namespace coir::tls {
+namespace coir {
+namespace tls {
 namespace {
 
 constinit Atomic<std::int64_t> g_floor{COIR_BUILD_TIME};
@@ -18,10 +20,16 @@ TrustedTime trusted_time() noexcept {
   return {.seconds = floor, .valid = false};
 }
 
+}  // namespace tls
+
+bool time_valid() noexcept {
+  return tls::trusted_time().valid;
+}
+
 void time_was_seen(std::int64_t seconds) noexcept {
-  std::int64_t floor = g_floor.load(std::memory_order_relaxed);
-  while (seconds > floor && !g_floor.compare_exchange_weak(floor, seconds, std::memory_order_relaxed)) {
+  std::int64_t floor = tls::g_floor.load(std::memory_order_relaxed);
+  while (seconds > floor && !tls::g_floor.compare_exchange_weak(floor, seconds, std::memory_order_relaxed)) {
   }
 }
 
-}  // namespace coir::tls
+}  // namespace coir

@@ -12,7 +12,4 @@ struct TrustedTime {
 };
 TrustedTime trusted_time() noexcept;
 
-// time_was_seen raises the floor: it is known that `seconds` have passed. Never lowers it.
-void time_was_seen(std::int64_t seconds) noexcept;
-
 }  // namespace coir::tls

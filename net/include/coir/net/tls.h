@@ -147,6 +147,12 @@ class TlsStream : public Stream {
 // not hold.
 const char* describe_tls(Error error) noexcept;
 
+// time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is
+// set they are judged by the latest time that is certain to have passed: that of the build, or one given to
+// time_was_seen, as the program knows it from an earlier run (in seconds since 1970).
+bool time_valid() noexcept;
+void time_was_seen(std::int64_t seconds) noexcept;
+
 // TlsCounters count in the whole process. They may be read from any thread.
 struct TlsCounters {
   Atomic<std::uint64_t> completed = 0;  // handshakes

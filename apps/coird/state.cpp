@@ -1,0 +1,93 @@
+#include "state.h"
+
+#if defined(COIR_TLS) && COIR_TLS
+
+#include <coir/file.h>
+#include <coir/net/tls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/random.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace {
+
+constexpr std::size_t kSeedBytes = 64;
+
+struct SeedPath {
+  explicit SeedPath(const char* folder) noexcept { snprintf(text, sizeof text, "%s/seed", folder); }
+  char text[256];
+};
+
+// stir gives the kernel a seed, which counts as entropy where this process may say so.
+void stir(const unsigned char (&seed)[kSeedBytes]) noexcept {
+  const int device = ::open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+  if (device < 0) return;
+  // As rand_pool_info, with its array.
+  struct {
+    int entropy_bits = kSeedBytes * 8;
+    int bytes = kSeedBytes;
+    unsigned char seed[kSeedBytes];
+  } credit;
+  memcpy(credit.seed, seed, kSeedBytes);
+  if (::ioctl(device, RNDADDENTROPY, &credit) != 0) static_cast<void>(!::write(device, seed, kSeedBytes));
+  explicit_bzero(&credit, sizeof credit);
+  ::close(device);
+}
+
+bool random_is_ready() noexcept {
+  char byte;
+  return ::getrandom(&byte, 1, GRND_NONBLOCK) == 1 || errno != EAGAIN;
+}
+
+}  // namespace
+
+bool recall_state(const char* folder) noexcept {
+  const SeedPath path(folder);
+  struct stat status;
+  if (::stat(path.text, &status) == 0) coir::time_was_seen(status.st_mtime);
+  if (random_is_ready()) return true;
+  if (auto file = coir::File::open(path.text)) {
+    unsigned char seed[kSeedBytes] = {};
+    const auto got = file->read_all({reinterpret_cast<char*>(seed), sizeof seed});
+    // Used once: a board that loses its power before it leaves another must not start twice from the same.
+    if (got && *got == sizeof seed && ::unlink(path.text) == 0) stir(seed);
+    explicit_bzero(seed, sizeof seed);
+  }
+  const coir::Deadline deadline = coir::Deadline::after(std::chrono::seconds(20));
+  for (bool said = false; !random_is_ready(); said = true) {
+    if (!said) fputs("coird: waiting for the kernel's random numbers\n", stderr);
+    if (deadline.passed()) {
+      fputs("coird: the kernel has no random numbers after 20 seconds\n", stderr);
+      return false;
+    }
+    ::poll(nullptr, 0, 100);
+  }
+  return true;
+}
+
+void keep_state(const char* folder) noexcept {
+  const SeedPath path(folder);
+  unsigned char seed[kSeedBytes];
+  if (::getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) return;
+  const mode_t before = ::umask(077);
+  const bool known = coir::time_valid();
+  struct stat old;
+  const bool had = ::stat(path.text, &old) == 0;
+  // A clock that is not set must not take back the time of an earlier run.
+  if (coir::replace_file(path.text, {reinterpret_cast<char*>(seed), sizeof seed}) && !known && had) {
+    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, old.st_mtim};
+    ::utimensat(AT_FDCWD, path.text, times, 0);
+  }
+  ::umask(before);
+  explicit_bzero(seed, sizeof seed);
+}
+
+#endif
