@@ -55,6 +55,7 @@ struct Connection {
   const char* answer = nullptr;
   std::size_t left = 0;  // of the answer
   std::size_t step = 0;  // how much of it is written at a time
+  bool last = false;     // the answer ends with the connection
 };
 
 mbedtls_ssl_config g_config;
@@ -90,6 +91,10 @@ bool go_on(Connection& connection) {
       if (code < 0) return waits(code);
       connection.left -= static_cast<std::size_t>(code);
     }
+    if (connection.last) {
+      mbedtls_ssl_close_notify(&connection.ssl);
+      return false;
+    }
     const int code =
         mbedtls_ssl_read(&connection.ssl, reinterpret_cast<unsigned char*>(connection.request + connection.got),
                          sizeof connection.request - connection.got);
@@ -103,6 +108,7 @@ bool go_on(Connection& connection) {
     if (!request.ends_with("\r\n\r\n")) continue;
     connection.got = 0;
     const bool big = request.starts_with("GET /big");
+    connection.last = big;
     connection.answer = big ? g_block : g_answer;
     connection.left = big ? kBig : sizeof g_answer - 1;
     connection.step = big ? sizeof g_block : connection.left;

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# scripts/bench tls: see tests/bench/README.md for what each figure means.
+set -eu
+. "$(dirname "$0")/bench.sh"
+. "$here/servers.sh"
+
+rounds=5 seconds=2 held=400
+if [ "${1:-}" = --quick ]; then
+  rounds=2 seconds=1 held=200
+fi
+
+build_coir x86_64-linux-musl-single coird
+build_coir x86_64-linux-musl-single plain_mbedtls
+tree=$root/build/x86_64-linux-musl-single
+servers=(coird plain_mbedtls nginx)
+declare -A pids ports
+
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$scratch/key.pem" -out "$scratch/cert.pem" \
+  -subj /CN=bench.test -addext subjectAltName=IP:127.0.0.1 -days 30 2>/dev/null
+cat "$scratch/cert.pem" "$scratch/key.pem" >"$scratch/both.pem"
+head -c 67108864 /dev/zero >"$scratch/www/big"
+
+# command_of is what servers.sh asks for a server's command line, here with TLS.
+command_of() {
+  local name=$1 port=$2 folder=$3
+  case $name in
+    coird)
+      command=("$tree/apps/coird/coird" --tls-listen "127.0.0.1:$port" --root "$scratch/www" --idle-timeout 600s
+        --cert "$scratch/cert.pem" --key "$scratch/key.pem" --state "$folder")
+      ;;
+    plain_mbedtls) command=("$tree/tests/bench/plain_mbedtls" "$port" "$scratch/both.pem") ;;
+    nginx)
+      command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf")
+      sed -e "s|@PORT@|$port ssl|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|" \
+        -e "s|@CONNECTIONS@|$connections|; s|root |ssl_certificate $scratch/cert.pem; ssl_certificate_key $scratch/key.pem; root |" \
+        "$here/peers/nginx.conf" >"$folder/nginx.conf"
+      ;;
+  esac
+}
+
+# measure_handshakes NAME has three clients make new sessions one after the other, OpenSSL's, whose public-key arithmetic is
+# ten times as fast, so that the server is what is measured. The second figure is by processor time and minds company less.
+measure_handshakes() {
+  local name=$1 before i clients=()
+  before=$(cpu_ns "${pids[$name]}")
+  for i in 1 2 3; do
+    taskset -c $client_cpu openssl s_time -connect "127.0.0.1:${ports[$name]}" -new -time "$seconds" \
+      >"$scratch/s_time.$i" 2>/dev/null &
+    clients+=("$!")
+  done
+  wait "${clients[@]}" || true
+  cat "$scratch"/s_time.[123] | awk -v name="$(prefix "$name")" -v ns=$(($(cpu_ns "${pids[$name]}") - before)) '
+    /real seconds/ { made += $1; rate += $1 / $4 }
+    END {
+      if (made == 0) exit 1
+      printf "%shandshakes_per_s: %.0f /s\n", name, rate
+      printf "%scpu_us_per_handshake: %.1f us\n", name, ns / 1000 / made
+    }' >>"$samples" || die "$name makes no sessions"
+}
+
+# measure_bulk NAME takes 64 MB on one connection.
+measure_bulk() {
+  local name=$1
+  taskset -c $client_cpu curl -sS --http0.9 --cacert "$scratch/cert.pem" --tls13-ciphers TLS_AES_128_GCM_SHA256 \
+    -o /dev/null -w '%{speed_download} %{size_download}\n' "https://127.0.0.1:${ports[$name]}/big" |
+    awk -v name="$(prefix "$name")" '$2 != 67108864 { exit 1 }
+      { printf "%sbulk_mb_per_s: %.0f MB/s\n", name, $1 / 1e6 }' >>"$samples" || die "$name does not send 64 MB"
+}
+
+# measure_requests is measure_rate of servers.sh, over TLS.
+measure_requests() {
+  local name=$1 before
+  before=$(cpu_ns "${pids[$name]}")
+  taskset -c $client_cpu wrk -t1 -c64 -d"${seconds}s" "https://127.0.0.1:${ports[$name]}$target" >"$scratch/wrk" ||
+    die "wrk fails against $name"
+  awk -v name="$(prefix "$name")" -v ns=$(($(cpu_ns "${pids[$name]}") - before)) '
+    $2 == "requests" && $3 == "in" { requests = $1 }
+    $1 == "Requests/sec:" { rate = $2 }
+    END {
+      if (requests == 0) exit 1
+      printf "%srps_64: %.0f /s\n", name, rate
+      printf "%scpu_us_per_request_64: %.3f us\n", name, ns / 1000 / requests
+    }' "$scratch/wrk" >>"$samples" || die "$name answered nothing to wrk"
+}
+
+for name in "${servers[@]}"; do
+  start "$name"
+  pids[$name]=$pid ports[$name]=$port
+done
+
+say 'idle sessions'
+for version in 1.3 1.2; do
+  for name in coird plain_mbedtls; do
+    python3 "$here/tls_sessions.py" "${ports[$name]}" "${pids[$name]}" "$held" "$version" "$(prefix "$name")" >>"$samples"
+  done
+done
+for ((round = 1; round <= rounds; ++round)); do
+  say "round $round of $rounds"
+  for name in "${servers[@]}"; do
+    measure_handshakes "$name"
+    measure_requests "$name"
+    measure_bulk "$name"
+  done
+done
+
+print_figures plain_mbedtls nginx
