@@ -11,6 +11,7 @@ fi
 
 build_coir x86_64-linux-musl-single coird
 build_coir x86_64-linux-musl-single plain_mbedtls
+build_coir x86_64-linux-musl-single tls_delay
 tree=$root/build/x86_64-linux-musl-single
 servers=(coird plain_mbedtls nginx)
 declare -A pids ports
@@ -101,6 +102,11 @@ for ((round = 1; round <= rounds; ++round)); do
     measure_requests "$name"
     measure_bulk "$name"
   done
+done
+
+say 'timers beside handshakes'
+for pairs in 1 16; do
+  taskset -c $server_cpu "$tree/tests/bench/tls_delay" "$pairs" "$seconds" >>"$samples" 2>/dev/null
 done
 
 print_figures plain_mbedtls nginx

@@ -5,6 +5,8 @@
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include <coir/fiber.h>
+#include <coir/runtime.h>
+#include <coir/semaphore.h>
 #endif
 
 namespace coir::tls {
@@ -13,11 +15,47 @@ namespace {
 // After so much of a handshake others get their turn. One step of it may take longer, a signature with RSA the longest.
 constexpr std::int64_t kSliceNs = 200'000;
 
-void give_way_to_others() noexcept {
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  give_way();
+// Turn is the right to compute: as many handshakes have it as there are workers, and the others wait in line. Without
+// it a crowd of them would take a slice each before anybody else came in between. It is held from slice to slice, and
+// given up to wait for the peer.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+class Turn {
+ public:
+  static std::expected<void, Error> take() noexcept { return {}; }
+  static void give() noexcept {}
+  static void give_way() noexcept {}
+};
+#else
+constinit Semaphore g_turns(1);
+constinit Atomic<bool> g_turns_counted{false};
+
+class Turn {
+ public:
+  ~Turn() { give(); }
+
+  // take waits for as long as those before it compute. Error: cancelled.
+  std::expected<void, Error> take() noexcept {
+    if (!g_turns_counted.load(std::memory_order_relaxed) && !g_turns_counted.exchange(true)) {
+      const std::uint32_t workers = stats().workers;
+      if (workers > 1) g_turns.release(workers - 1);
+    }
+    if (held_) return {};
+    const auto taken = g_turns.acquire();
+    held_ = taken.has_value();
+    // Where there is nothing to wait on, a plain thread beside the only worker, it goes on all the same.
+    if (!held_ && taken.error() != ErrorCode::unsupported) return taken;
+    return {};
+  }
+  void give() noexcept {
+    if (held_) g_turns.release();
+    held_ = false;
+  }
+  static void give_way() noexcept { coir::give_way(); }
+
+ private:
+  bool held_ = false;
+};
 #endif
-}
 
 }  // namespace
 
@@ -49,7 +87,9 @@ Session::Step Session::handshake_slice(int& code) noexcept {
 std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
   const User user(*this);
   if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  Turn turn;
   for (;;) {
+    if (auto taken = turn.take(); !taken) return taken;
     int code = 0;
     Step step = Step::failed;
     const int outcome = call([&]() noexcept -> int {
@@ -61,12 +101,13 @@ std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
       case Step::over:
         return complete();
       case Step::sliced:
-        give_way_to_others();
+        turn.give_way();
         break;
       case Step::failed:
         return failed(code);
       case Step::want_read:
       case Step::want_write: {
+        turn.give();
         const auto direction = step == Step::want_read ? Direction::readable : Direction::writable;
         if (auto ready = await(direction, deadline); !ready) return ready;
         break;
