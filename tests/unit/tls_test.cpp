@@ -230,6 +230,57 @@ TEST(Tls, wakes_a_reader_whose_stream_is_closed) {
   });
 }
 
+TEST(Tls, connects_over_tcp_and_moves_into_a_stream_of_any_kind) {
+  everywhere([&] {
+    auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
+    expect(listener.has_value());
+    if (!listener) return;
+    auto serving = spawn([&] {
+      auto accepted = listener->accept(patience());
+      expect(accepted.has_value());
+      if (!accepted) return;
+      auto stream = TlsStream::accept(std::move(*accepted), server, patience());
+      expect(stream && stream->write("hello", patience()).has_value());
+    });
+    auto connected = coir::connect_tls(listener->local_address(), "127.0.0.1", client, patience());
+    expect(connected.has_value());
+    if (connected) {
+      coir::Stream any = std::move(*connected);
+      char buffer[16];
+      const auto got = any.read(buffer, patience());
+      expect(any.secure() && got && std::string_view(buffer, *got) == "hello");
+      expect(any.read(buffer, patience()).error() == ErrorCode::end_of_stream);
+    }
+    expect(serving.join().has_value());
+  });
+}
+
+#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+TEST(Tls, goes_on_on_another_worker_after_every_wait) {
+  const auto ended = coir::run_until_idle({.workers = 2, .migrate = true}, [&] {
+    between(
+        [&](TlsStream& stream) {
+          char buffer[64];
+          while (const auto got = stream.read(buffer, patience())) {
+            expect(stream.write({buffer, *got}, patience()).has_value());
+            stream.rest();
+          }
+        },
+        [&](TlsStream& stream) {
+          char buffer[64];
+          for (int i = 0; i < 20; ++i) {
+            expect(stream.write("ping", patience()).has_value());
+            const auto got = stream.read(buffer, patience());
+            expect(got && std::string_view(buffer, *got) == "ping");
+            stream.rest();
+          }
+        });
+  });
+  CHECK_TRUE(ended.has_value());
+  LONGS_EQUAL(0, wrong);
+}
+#endif
+
 TEST(Tls, leaves_nothing_on_the_ledger_but_what_the_library_keeps) {
   const auto once = [&] { between([](TlsStream&) {}, [](TlsStream&) {}); };
   CHECK_TRUE(coir::run_until_idle({.workers = 1}, once).has_value());
