@@ -26,3 +26,6 @@ endif()
 set(COIR_MBEDTLS_OPTIMIZE -Os CACHE STRING "how mbedTLS is optimised in a release build")
 target_compile_options(coir_mbedtls PRIVATE -ffunction-sections -fdata-sections -w
   $<$<CONFIG:Release>:${COIR_MBEDTLS_OPTIMIZE}>)
+if(COIR_FUZZ)
+  target_compile_options(coir_mbedtls PRIVATE -fsanitize=fuzzer-no-link,address)
+endif()

@@ -1,0 +1,33 @@
+// Certificates, keys and lists of authorities that are no such things are refused with a phrase, and nothing is left of
+// them.
+
+#include <coir/net/self_signed.h>
+#include <coir/net/tls.h>
+
+#include <string>
+
+#include "require.h"
+#include "tests/support/tls_pair.h"
+
+using namespace coir;
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  static const test::Authority authority;
+  Source source(data, size);
+  const int what = source.byte() % 4;
+  const std::string given(source.rest());
+  const std::size_t before = account::tls.used();
+  const TlsCertificate good = authority.certificate();
+  const TlsCertificate certificates[] = {{.chain = what == 0 ? std::string_view(given) : good.chain,
+                                          .key = what == 1 ? std::string_view(given) : good.key}};
+  if (what < 3) {
+    const auto context = TlsContext::server(
+        {.certificates = certificates, .client_authorities = what == 2 ? std::string_view(given) : std::string_view()});
+    require(context.has_value() || context.error().what != nullptr);
+  } else {
+    char shown[kFingerprintBytes];
+    static_cast<void>(fingerprint(given, shown));
+  }
+  require(account::tls.used() == before);
+  return 0;
+}
