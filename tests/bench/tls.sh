@@ -6,7 +6,7 @@ set -eu
 
 rounds=5 seconds=2 held=400
 if [ "${1:-}" = --quick ]; then
-  rounds=2 seconds=1 held=200
+  rounds=2 seconds=2 held=200
 fi
 
 build_coir x86_64-linux-musl-single coird
@@ -61,11 +61,16 @@ measure_handshakes() {
 
 # measure_bulk NAME takes 64 MB on one connection.
 measure_bulk() {
-  local name=$1
+  local name=$1 before
+  before=$(cpu_ns "${pids[$name]}")
   taskset -c $client_cpu curl -sS --http0.9 --cacert "$scratch/cert.pem" --tls13-ciphers TLS_AES_128_GCM_SHA256 \
-    -o /dev/null -w '%{speed_download} %{size_download}\n' "https://127.0.0.1:${ports[$name]}/big" |
-    awk -v name="$(prefix "$name")" '$2 != 67108864 { exit 1 }
-      { printf "%sbulk_mb_per_s: %.0f MB/s\n", name, $1 / 1e6 }' >>"$samples" || die "$name does not send 64 MB"
+    -o /dev/null -w '%{speed_download} %{size_download}\n' "https://127.0.0.1:${ports[$name]}/big" >"$scratch/bulk"
+  awk -v name="$(prefix "$name")" -v ns=$(($(cpu_ns "${pids[$name]}") - before)) '
+    $2 != 67108864 { exit 1 }
+    {
+      printf "%sbulk_mb_per_s: %.0f MB/s\n", name, $1 / 1e6
+      printf "%scpu_us_per_mb: %.0f us\n", name, ns / 1000 / 67
+    }' "$scratch/bulk" >>"$samples" || die "$name does not send 64 MB"
 }
 
 # measure_requests is measure_rate of servers.sh, over TLS.
