@@ -134,25 +134,25 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
   for (;;) {
     std::size_t sent = 0;
     const int code = call([&]() noexcept -> int {
-      unsigned char record[MBEDTLS_SSL_OUT_CONTENT_LEN];
+      unsigned char block[kRecords * MBEDTLS_SSL_OUT_CONTENT_LEN];
+      // What lies there when a record is pending is of no account: mbedTLS has it.
+      std::size_t at = 0, end = pending_;
+      if (end == 0) {
+        const ssize_t filled = fill(block, std::min(wanted, sizeof block));
+        if (filled < 0) io_error_ = static_cast<int>(-filled);
+        if (filled <= 0) return filled < 0 ? MBEDTLS_ERR_NET_SEND_FAILED : 0;
+        end = static_cast<std::size_t>(filled);
+      }
       const auto most = static_cast<std::size_t>(mbedtls_ssl_get_max_out_record_payload(&ssl_));
-      for (int i = 0; i < kRecords && sent < wanted; ++i) {
-        std::size_t size = pending_;
-        if (size == 0) {
-          const ssize_t filled = fill(record, std::min({wanted - sent, most, sizeof record}), sent);
-          if (filled <= 0) {
-            if (filled < 0) io_error_ = static_cast<int>(-filled);
-            return filled < 0 && sent == 0 ? MBEDTLS_ERR_NET_SEND_FAILED : 0;
-          }
-          size = static_cast<std::size_t>(filled);
-        }
+      while (at < end) {
+        const std::size_t size = std::min(end - at, most);
         int outcome;
         do {
-          outcome = mbedtls_ssl_write(&ssl_, record, size);
+          outcome = mbedtls_ssl_write(&ssl_, block + at, size);
         } while (outcome == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
         pending_ = outcome == MBEDTLS_ERR_SSL_WANT_WRITE ? static_cast<std::uint16_t>(size) : 0;
         if (outcome < 0) return outcome;
-        sent += size;
+        sent = at += size;
       }
       return 0;
     });
@@ -169,16 +169,11 @@ std::expected<std::size_t, Error> write_some(Session& session, std::span<const i
   std::size_t wanted = 0;
   for (const iovec& part : from) wanted += part.iov_len;
   if (wanted == 0) return 0;
-  return session.write_records(wanted, deadline, [from](unsigned char* into, std::size_t room, std::size_t skip) {
+  return session.write_records(wanted, deadline, [from](unsigned char* into, std::size_t room) {
     std::size_t filled = 0;
     for (const iovec& part : from) {
-      if (skip >= part.iov_len) {
-        skip -= part.iov_len;
-        continue;
-      }
-      const std::size_t taken = std::min(room - filled, part.iov_len - skip);
-      memcpy(into + filled, static_cast<const char*>(part.iov_base) + skip, taken);
-      skip = 0;
+      const std::size_t taken = std::min(room - filled, part.iov_len);
+      memcpy(into + filled, part.iov_base, taken);
       if ((filled += taken) == room) break;
     }
     return static_cast<ssize_t>(filled);
@@ -187,10 +182,10 @@ std::expected<std::size_t, Error> write_some(Session& session, std::span<const i
 
 std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
                                             Deadline deadline) noexcept {
-  return session.write_records(count, deadline, [=](unsigned char* into, std::size_t room, std::size_t skip) {
+  return session.write_records(count, deadline, [=](unsigned char* into, std::size_t room) {
     ssize_t got;
     do {
-      got = kernel::read_at(file, into, room, offset + skip);
+      got = kernel::read_at(file, into, room, offset);
     } while (got == -EINTR);
     return got;
   });
