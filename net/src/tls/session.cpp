@@ -52,7 +52,7 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
   if (self.filled_) return MBEDTLS_ERR_SSL_WANT_WRITE;
   ssize_t sent;
   do {
-    sent = kernel::send(self.fd_, from, size, 0);
+    sent = kernel::send(self.fd_, from, size, self.more_follows_ ? MSG_MORE : 0);
   } while (sent == -EINTR);
   if (sent >= 0) {
     self.filled_ = static_cast<std::size_t>(sent) < size;
@@ -146,11 +146,13 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
       const auto most = static_cast<std::size_t>(mbedtls_ssl_get_max_out_record_payload(&ssl_));
       while (at < end) {
         const std::size_t size = std::min(end - at, most);
+        more_follows_ = at + size < end;
         int outcome;
         do {
           outcome = mbedtls_ssl_write(&ssl_, block + at, size);
         } while (outcome == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET);
         pending_ = outcome == MBEDTLS_ERR_SSL_WANT_WRITE ? static_cast<std::uint16_t>(size) : 0;
+        more_follows_ = false;
         if (outcome < 0) return outcome;
         sent = at += size;
       }

@@ -95,6 +95,7 @@ class Session {
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
   bool drained_ = false;                        // the last read took all there was
+  bool more_follows_ = false;                   // the record being written is not the last of its batch
   bool filled_ = false;                         // the last write left the socket's buffer full
   bool established_ = false;
   bool resumed_ = false;
