@@ -74,6 +74,9 @@ auto Selection::look(Case& one, bool thoroughly) noexcept -> std::optional<Outco
       if (event(one).is_set()) return won(one);
       return {};
     }
+    case Kind::cancellation:
+      if (source(one).cancelled()) return won(one);
+      return {};
     case Kind::descriptor:
       if (running_fiber() != nullptr && running_fiber()->worker->scheduler().reactor.take(one.fd_, one.direction_)) {
         return won(one);
