@@ -5,7 +5,7 @@ set -eu
 trap 'rm -rf "$scratch"' EXIT
 
 rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500
-[ "${1:-}" != --quick ] || rounds=3
+[ "${1:-}" != --quick ] || rounds=3 readings=200
 
 "$root/scripts/setup" --for build
 build_coir x86_64-linux-musl-single fibers_bench

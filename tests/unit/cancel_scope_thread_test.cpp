@@ -7,6 +7,7 @@
 #include <coir/select.h>
 #include <coir/wait.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -225,26 +226,41 @@ TEST(CancelScopeThread, its_deadline_ends_the_wait_for_a_process_too) {
   });
 }
 
+namespace {
+
+// Slow takes until `go` to be copied, which a broadcast does under its mutex.
+struct Slow {
+  static inline std::atomic<bool> copying{false}, go{false};
+  Slow() noexcept = default;
+  Slow(const Slow&) noexcept {
+    copying = true;
+    while (!go) sched_yield();
+  }
+};
+
+}  // namespace
+
 // Who subscribes must have the broadcast's mutex, cancelled or not.
 TEST(CancelScopeThread, cancelled_it_keeps_nobody_from_subscribing) {
   if (!kManyWorkers) return;
   everywhere([&] {
-    coir::Broadcast<int> news;
-    const auto come_and_go = [&] {
+    Slow::copying = Slow::go = false;
+    coir::Broadcast<Slow> news;
+    const coir::Subscription<Slow> first(news);
+    Thread publisher([&] { expect(news.publish(Slow()) == 1u); });
+    while (!Slow::copying) static_cast<void>(coir::sleep(100us));
+    std::atomic<bool> about{false};
+    coir::Event over;
+    Thread subscriber([&] {
       CancelScope scope;
       scope.cancel();
-      for (int i = 0; i < 3'000; ++i) {
-        const coir::Subscription<int> feed(news);
-        expect(news.publish(i).has_value());
-      }
-    };
-    Thread first(come_and_go), second(come_and_go);
-    coir::Event over;
-    Thread both([&] {
-      first.join();
-      second.join();
+      about = true;
+      const coir::Subscription<Slow> second(news);
       over.set();
     });
+    while (!about) static_cast<void>(coir::sleep(100us));
+    static_cast<void>(coir::sleep(2ms));  // until it waits
+    Slow::go = true;
     expect(over.wait().has_value());
   });
 }
