@@ -38,17 +38,6 @@ void full_fence() noexcept {
 #endif
 }
 
-// Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
-// end the run meanwhile: finish waits for visitors.
-class Visit {
- public:
-  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
-  // release pairs with the acquire in finish.
-  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-};
-
 // threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
 unsigned threads_of_process() noexcept {
   struct stat tasks{};
@@ -169,16 +158,15 @@ void Scheduler::notify() noexcept {
   if (kManyWorkers && worker_count_ > 1) wake_if_idle();
 }
 
+// The end of the claim wakes an idle worker, which finds the fiber.
 void Scheduler::inject(FiberControl* fiber) noexcept {
-  const Visit visit;
+  const OutsideClaim outside;
   inbox.push(fiber);
-  wake_if_idle();
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
-  const Visit visit;
+  const OutsideClaim outside;
   inbox.push_counted(fiber, outside_spawned);
-  wake_if_idle();
 }
 
 void Scheduler::wake_if_idle() noexcept {

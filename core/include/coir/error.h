@@ -18,7 +18,7 @@ enum class ErrorCode : std::uint16_t {
   no_memory,      // memory or address space could not be had
   invalid,        // an argument or an input is malformed
   deadlock,       // nothing can ever wake what is parked
-  unsupported,    // this kernel or this build lacks it
+  unsupported,    // this kernel or this build lacks it, or nothing can be waited for where the caller is
   system,         // the kernel refused: sys holds its errno
 };
 
