@@ -169,7 +169,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
   control->run = code.run;
   control->drop = code.drop;
-  control->parent_id = identity.parent_id;
+  control->parent_id.store(identity.parent_id, std::memory_order_relaxed);
   control->mutexes_held = 0;
   control->name.store(options.name, std::memory_order_relaxed);
   control->where.store(where, std::memory_order_relaxed);

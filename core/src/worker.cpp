@@ -1,11 +1,14 @@
 #include "worker.h"
 
+#include <unistd.h>
+
 #include <coir/deadline.h>
 #include <coir/nursery_base.h>
 #include <coir/port/futex.h>
 
 #include "paint.h"
 #include "switching.h"
+#include "tick.h"
 
 namespace coir {
 
@@ -120,6 +123,8 @@ void Worker::run() noexcept {
   t_worker = this;
   sanitizer_.thread_stack();
   signal_stack_ = add_signal_stack();
+  thread_id_.store(gettid(), std::memory_order_release);
+  tick_ = tick_now();
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]
@@ -127,8 +132,10 @@ void Worker::run() noexcept {
       resume(fiber);
     } else {
       idle();
+      tick_ = tick_now();
     }
   }
+  thread_id_.store(0, std::memory_order_relaxed);
   remove_signal_stack(signal_stack_);
   t_worker = nullptr;
 }
@@ -173,6 +180,7 @@ void Worker::cool_down(std::int64_t now_ns) noexcept {
 
 // maintain is the look around that a busy worker takes every kTurn switches.
 void Worker::maintain() noexcept {
+  tick_ = tick_now();
   trim_if_asked();
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "control.h"
+
+namespace coir {
+
+// write_description writes a line to `fd`: id, name, state, what it waits for and where it was spawned.
+// Async-signal-safe.
+void write_description(const FiberControl& fiber, int fd) noexcept;
+
+// wait_name is one word for what is waited for, "readable" or "mutex"; "" for nothing.
+const char* wait_name(WaitKind kind) noexcept;
+
+}  // namespace coir
