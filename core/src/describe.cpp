@@ -4,18 +4,7 @@
 
 namespace coir {
 
-namespace {
-
-// WaitWords says what is waited for, in one word and in a sentence. `after` stands behind the object's number; null
-// where that means nothing to a reader.
-struct WaitWords {
-  const char* name;
-  const char* before;
-  const char* after;
-};
-
-// In the order of WaitKind.
-constexpr WaitWords kWaits[] = {
+const WaitWords kWaitWords[] = {
     {"", "", nullptr},
     {"readable", " waits for fd ", " to be readable"},
     {"writable", " waits for fd ", " to be writable"},
@@ -39,12 +28,14 @@ constexpr WaitWords kWaits[] = {
     {"backlog", " waits for room in a pool's backlog", nullptr},
     {"blocking", " waits for a blocking call", nullptr},
 };
-static_assert(sizeof kWaits / sizeof *kWaits == static_cast<std::size_t>(WaitKind::blocking) + 1);
+static_assert(sizeof kWaitWords / sizeof *kWaitWords == static_cast<std::size_t>(WaitKind::blocking) + 1);
+
+namespace {
 
 void describe_wait(const FiberControl& fiber, Line& line) noexcept {
   const auto object = static_cast<std::uint64_t>(fiber.wait_object.load(std::memory_order_relaxed));
   const WaitKind kind = fiber.wait_kind.load(std::memory_order_relaxed);
-  const WaitWords& words = kWaits[static_cast<std::size_t>(kind)];
+  const WaitWords& words = kWaitWords[static_cast<std::size_t>(kind)];
   line.text(words.before);
   if (words.after != nullptr) line.number(object).text(words.after);
   if (kind == WaitKind::sleep && object == INT64_MAX) line.text(" for ever");
@@ -59,7 +50,7 @@ const char* state_name(FiberControl::State state) noexcept {
 }  // namespace
 
 const char* wait_name(WaitKind kind) noexcept {
-  return kWaits[static_cast<std::size_t>(kind)].name;
+  return kWaitWords[static_cast<std::size_t>(kind)].name;
 }
 
 [[gnu::noinline]] void write_description(const FiberControl& fiber, int fd) noexcept {

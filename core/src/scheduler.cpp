@@ -12,6 +12,7 @@
 #include <coir/port/memory.h>
 
 #include "board.h"
+#include "debugger_view.h"
 #include "paint.h"
 
 namespace coir {
@@ -62,6 +63,12 @@ std::size_t fd_table_size() noexcept {
 }
 
 }  // namespace
+
+// Kept though nothing here reads it.
+extern "C" {
+[[gnu::used, gnu::retain]] extern constinit const DebuggerView coir_debugger_view =
+    DebuggerView::of(&g_stacks, &g_scheduler);
+}
 
 Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
 

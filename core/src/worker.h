@@ -76,6 +76,7 @@ class Worker {
 
  private:
   friend class Scheduler;
+  friend struct DebuggerView;
 
   static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
