@@ -119,6 +119,7 @@ int serve(Options& options) noexcept {
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught)
     return failed("cannot catch", "signals", caught.error());
+  coir::show_fibers_on(SIGQUIT);
   Budget budget;
   if (!plan_budget(options, budget)) return 2;
   fit_descriptors(options);

@@ -62,7 +62,8 @@ constexpr char kHelp[] =
     "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
     "\n"
     "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
-    "second one ends at once. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
+    "the work goes on (in a build with fibers). Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 enum Long : int {
   kMemory = 256,

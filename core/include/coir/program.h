@@ -6,6 +6,7 @@
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #include <type_traits>
 #else
+#include <coir/inspect.h>
 #include <coir/runtime.h>
 #endif
 
@@ -39,6 +40,14 @@ int run_program(F&& body) {
   }
 #else
   return run(std::forward<F>(body));
+#endif
+}
+
+// show_fibers_on has a signal dump all fibers to standard error; see coir/inspect.h. Without fibers the signal stays what
+// it was.
+inline void show_fibers_on([[maybe_unused]] int signal) noexcept {
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  static_cast<void>(dump_fibers_on(signal));
 #endif
 }
 
