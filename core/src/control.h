@@ -8,6 +8,7 @@
 #include <coir/error.h>
 
 #include "sanitizer.h"
+#include "trace_mark.h"
 #include "waiter.h"
 
 namespace coir {
@@ -93,6 +94,7 @@ struct alignas(64) FiberControl : Waiter {
   FiberControl *elder, *younger;      // in the nursery's list, under its lock
   Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled
   [[no_unique_address]] SanitizerContext sanitizer;
+  [[no_unique_address]] TraceMark trace;
 
   // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
   // inside.
@@ -105,7 +107,7 @@ struct alignas(64) FiberControl : Waiter {
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
 #if !defined(COIR_ASAN) && !defined(COIR_TSAN)
-static_assert(sizeof(FiberControl) == 192);
+static_assert(kTracing || sizeof(FiberControl) == 192);
 #endif
 
 }  // namespace coir

@@ -199,6 +199,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   const std::uint64_t id = Scheduler::id_block();
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
           where);
+  trace_spawned(nullptr, control);
   return {control, id};
 }
 
@@ -223,6 +224,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
            .worker = worker,
            .nursery = nursery},
           options, code, where);
+  trace_spawned(worker, control);
   return {control, id};
 }
 

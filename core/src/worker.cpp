@@ -100,6 +100,7 @@ void wake_fiber(Waiter& waiter) noexcept {
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   Worker* const worker = this_worker();
+  trace_woken(worker, fiber);
   if (worker == nullptr) return Scheduler::current()->inject(fiber);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]] {
@@ -131,7 +132,9 @@ void Worker::run() noexcept {
         stop_searching();
       resume(fiber);
     } else {
+      const std::int64_t idle_from = trace_idle_from();
       idle();
+      trace_idle(this, idle_from);
       tick_ = tick_now();
     }
   }
@@ -196,6 +199,7 @@ void Worker::resume(FiberControl* fiber) noexcept {
   fiber->worker = this;
   fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
   current_ = fiber;
+  trace_run(this, fiber);
   bump(counters.switches);
   SanitizerContext::before_switch(&sanitizer_, fiber->sanitizer);
   void* const message = port::coir_switch(&loop_sp_, fiber->sp, nullptr);
@@ -236,6 +240,7 @@ FiberControl* Worker::steal() noexcept {
     FiberControl* fiber = victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
+      trace_stolen(this, fiber);
       bump(counters.steals);
       return fiber;
     }
