@@ -22,6 +22,7 @@ else()
 endif()
 
 add_library(coir_build INTERFACE)
+target_compile_definitions(coir_build INTERFACE $<$<OR:$<BOOL:${COIR_WATCHDOG}>,$<CONFIG:Debug>>:COIR_WATCHDOG=1>)
 if(COIR_TRACE)
   target_compile_definitions(coir_build INTERFACE COIR_TRACE=1)
 endif()

@@ -14,6 +14,7 @@
 #include "board.h"
 #include "debugger_view.h"
 #include "paint.h"
+#include "watchdog.h"
 
 namespace coir {
 
@@ -118,6 +119,7 @@ void* Scheduler::thread_main(void* worker) noexcept {
 
 std::expected<void, Error> Scheduler::run() noexcept {
   running_ = true;
+  watchdog_begin(*this);
   if constexpr (kManyWorkers) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -136,9 +138,11 @@ std::expected<void, Error> Scheduler::run() noexcept {
       workers_[0]->run();
     }
     for (unsigned i = 1; i < started; ++i) pthread_join(workers_[i]->thread_, nullptr);
+    watchdog_end();
     if (error != 0) return std::unexpected(Error::from_errno(error));
   } else {
     workers_[0]->run();
+    watchdog_end();
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
@@ -305,7 +309,7 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
 // to: one that it has made runnable keeps what it waits for until it runs.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
+  if (!kManyWorkers || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
