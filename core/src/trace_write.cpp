@@ -2,6 +2,14 @@
 
 #include "trace_mark.h"
 
+namespace coir {
+
+bool tracing() noexcept {
+  return kTracing;
+}
+
+}  // namespace coir
+
 #if defined(COIR_TRACE) && COIR_TRACE
 
 #include <errno.h>

@@ -17,6 +17,9 @@ namespace coir {
 // ring is forgotten and counted. The rings are charged to account::trace at the start of a run; COIR_TRACE_KB sets the
 // size of each, 256 by default (5,400 events). At the ceiling the run goes on without.
 
+// tracing tells whether this build has it.
+bool tracing() noexcept;
+
 // write_trace writes what the rings hold to `fd` as a Chrome trace file (JSON), which ui.perfetto.dev and
 // chrome://tracing open: one track for each worker with the fibers that it ran and an arrow from each wake to the run
 // that it led to, and one for each fiber with its waits. Returns how many events were forgotten. Any fiber and any
