@@ -15,12 +15,10 @@ namespace coir {
 namespace {
 
 // Races by intent: what is read is checked afterwards. The sanitizers must not look.
-[[gnu::noinline, clang::no_sanitize("address", "thread", "undefined")]] std::uintptr_t word_at(
-    std::uintptr_t address) noexcept {
+[[gnu::noinline, clang::disable_sanitizer_instrumentation]] std::uintptr_t word_at(std::uintptr_t address) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uintptr_t*>(address), __ATOMIC_RELAXED);
 }
-[[gnu::noinline, clang::no_sanitize("address", "thread", "undefined")]] std::uint8_t class_of(
-    const FiberControl& fiber) noexcept {
+[[gnu::noinline, clang::disable_sanitizer_instrumentation]] std::uint8_t class_of(const FiberControl& fiber) noexcept {
   const std::uint8_t stack_class = __atomic_load_n(&fiber.stack_class, __ATOMIC_RELAXED);
   return stack_class < kStackClassCount ? stack_class : 0;
 }

@@ -51,7 +51,7 @@ class Worker {
 
   FiberControl* current() const noexcept { return current_; }
   // peek is current for other threads: what it was a moment ago.
-  [[gnu::noinline, clang::no_sanitize("thread")]] const FiberControl* peek() const noexcept {
+  [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
     return __atomic_load_n(&current_, __ATOMIC_RELAXED);
   }
   Scheduler& scheduler() const noexcept { return *scheduler_; }
