@@ -12,7 +12,7 @@ namespace coir {
 
 namespace {
 
-constexpr std::int64_t kPatienceNs = 100'000'000;
+constexpr std::int64_t kPatienceNs = 1'000'000'000;
 
 // One question at a time. Who asks goes idle -> asked, the handler asked -> answering -> answered, who asked -> idle.
 // Only a question that was not taken up may be withdrawn, asked -> idle, so that a handler which comes late finds no

@@ -68,9 +68,8 @@ bool sleeps(int thread) noexcept {
   return name_end != nullptr && (name_end[2] == 'S' || name_end[2] == 'D');
 }
 
-void report(const Worker& worker, const FiberControl& fiber, std::int64_t kept_ns, bool blocked) noexcept {
-  Sample seen;
-  const bool traced = sample(worker, seen) && seen.fiber_id == fiber.id.load(std::memory_order_relaxed);
+[[gnu::noinline]] void write_line(const Worker& worker, const FiberControl& fiber, std::int64_t kept_ns,
+                                  bool blocked) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   Line line;
   line.text("coir: fiber ").number(fiber.id.load(std::memory_order_relaxed)).text(" \"");
@@ -78,7 +77,13 @@ void report(const Worker& worker, const FiberControl& fiber, std::int64_t kept_n
   line.text(blocked ? "blocks worker " : "keeps worker ").number(worker.index()).text(" for ").seconds(kept_ns);
   line.text(blocked ? " s so far in a call to the kernel" : " s so far");
   line.text("; spawned at ").text(where.file_name()).text(":").number(where.line()).text("\n").send(STDERR_FILENO);
-  if (traced) seen.trace.write(STDERR_FILENO);
+}
+
+[[gnu::noinline]] void write_calls(const Worker& worker, const FiberControl& fiber) noexcept {
+  Sample seen;
+  if (sample(worker, seen) && seen.fiber_id == fiber.id.load(std::memory_order_relaxed)) {
+    seen.trace.write(STDERR_FILENO);
+  }
 }
 
 void look_at(const Worker& worker, Episode& episode) noexcept {
@@ -97,7 +102,8 @@ void look_at(const Worker& worker, Episode& episode) noexcept {
   const bool blocked = sleeps(thread);
   if (!blocked && !computes) return;  // it has not had its share of the processor
   episode.told = true;
-  report(worker, *fiber, kept, blocked);
+  write_line(worker, *fiber, kept, blocked);
+  write_calls(worker, *fiber);
 }
 
 void* watch(void*) noexcept {
