@@ -119,7 +119,6 @@ void* Scheduler::thread_main(void* worker) noexcept {
 
 std::expected<void, Error> Scheduler::run() noexcept {
   running_ = true;
-  watchdog_begin(*this);
   if constexpr (kManyWorkers) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -138,11 +137,9 @@ std::expected<void, Error> Scheduler::run() noexcept {
       workers_[0]->run();
     }
     for (unsigned i = 1; i < started; ++i) pthread_join(workers_[i]->thread_, nullptr);
-    watchdog_end();
     if (error != 0) return std::unexpected(Error::from_errno(error));
   } else {
     workers_[0]->run();
-    watchdog_end();
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});

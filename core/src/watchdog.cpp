@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -118,12 +117,10 @@ void* watch(void*) noexcept {
 
 }  // namespace
 
-void watchdog_begin(Scheduler& scheduler) noexcept {
-  const char* const asked = getenv("COIR_WATCHDOG_MS");
-  const std::int64_t ms = asked == nullptr ? 100 : strtol(asked, nullptr, 10);
-  if (ms <= 0) return;
+void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) noexcept {
+  if (threshold.count() == 0) return;
   g_watchdog.scheduler = &scheduler;
-  g_watchdog.threshold_ns = ms * 1'000'000;
+  g_watchdog.threshold_ns = threshold.count() * 1'000'000;
   g_watchdog.stop.store(0, std::memory_order_relaxed);
   for (Episode& each : g_watchdog.episodes) each = {};
   // Signals are for the workers.

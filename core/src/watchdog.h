@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 namespace coir {
 
 class Scheduler;
@@ -13,13 +15,15 @@ class Scheduler;
 // The backtrace is taken by a signal (see sample.h): a call to the kernel that is not restarted after one is cut short.
 #if defined(COIR_WATCHDOG) && COIR_WATCHDOG
 // watchdog_begin starts the thread, which looks after the workers of a run until watchdog_end.
-void watchdog_begin(Scheduler& scheduler) noexcept;
+inline constexpr bool kWatchdog = true;
+void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) noexcept;
 void watchdog_end() noexcept;
 
 // watchdog_threads is how many threads of the process are the watchdog's.
 unsigned watchdog_threads() noexcept;
 #else
-inline void watchdog_begin(Scheduler&) noexcept {}
+inline constexpr bool kWatchdog = false;
+inline void watchdog_begin(Scheduler&, std::chrono::milliseconds) noexcept {}
 inline void watchdog_end() noexcept {}
 inline unsigned watchdog_threads() noexcept {
   return 0;

@@ -4,6 +4,7 @@
 #include <coir/inspect.h>
 #include <coir/mutex.h>
 #include <coir/runtime.h>
+#include <coir/trace.h>
 #include <signal.h>
 #include <string.h>
 
@@ -246,6 +247,12 @@ TEST(Inspect, a_signal_dumps_every_fiber_with_its_backtrace_even_if_none_gives_w
   CHECK_FALSE(end.wrote("no backtrace"));
   // Two lines for each fiber, the first line, and three calls of each at least.
   CHECK_TRUE(end.lines() >= 11);
+}
+
+TEST(Inspect, a_trace_is_refused_where_tracing_is_not_built_in) {
+  if (coir::tracing()) return;
+  const auto written = coir::write_trace(1);
+  CHECK_TRUE(!written && written.error() == ErrorCode::unsupported);
 }
 
 TEST(Inspect, no_signal_is_taken_that_cannot_be) {

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 
 namespace {
@@ -33,7 +34,7 @@ struct Shared {
   const char* what = "";
 };
 
-volatile int depth;  // written after each call, so that none of them is a tail call
+std::atomic<int> depth;  // written after each call, so that none of them is a tail call
 
 void poll_input() {
   char byte;
