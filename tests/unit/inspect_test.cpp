@@ -203,6 +203,7 @@ TEST(Inspect, backtraces_may_be_taken_while_fibers_run) {
                    while (!over) {
                      static_cast<void>(back_and_forth.send(1, Deadline::after(1ms)));
                      static_cast<void>(back_and_forth.receive(Deadline::after(1ms)));
+                     coir::yield();
                    }
                  });
                }

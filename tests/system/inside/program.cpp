@@ -24,6 +24,10 @@
 #include <atomic>
 #include <chrono>
 
+// Written after each call, so that none of them is a tail call; seen from outside, so that the writes stay.
+extern std::atomic<int> depth;
+std::atomic<int> depth;
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,8 +37,6 @@ struct Shared {
   coir::Mutex mutex;
   const char* what = "";
 };
-
-std::atomic<int> depth;  // written after each call, so that none of them is a tail call
 
 void poll_input() {
   char byte;
