@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include <atomic>
 #include <chrono>
 
 #include "core/src/backtrace.h"
@@ -35,16 +36,16 @@ std::uintptr_t address_of(void (*function)(Channel<int>&)) {
   return reinterpret_cast<std::uintptr_t>(function);
 }
 
-volatile int steps;  // written after each call, so that none is a tail call
+volatile std::atomic<int> steps;  // written after each call, so that none is a tail call
 
 // Their order in memory tells which of them an address lies in.
 [[gnu::noinline]] void inner_wait(Channel<int>& channel) {
   static_cast<void>(channel.receive());
-  steps = steps + 1;
+  steps = 1;
 }
 [[gnu::noinline]] void outer_wait(Channel<int>& channel) {
   inner_wait(channel);
-  steps = steps + 1;
+  steps = 1;
 }
 
 // calls tells whether `trace` returns to somewhere in `function`, from its entry on and within 512 bytes.
