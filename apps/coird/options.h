@@ -18,6 +18,7 @@ struct Options {
   coir::Address listen[coir::http::Server::kMaxListeners];
   std::size_t listen_count = 0;
   const char* root = nullptr;
+  const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   // What the ledger may hold in all, and in single accounts; and what the machine is to keep free.

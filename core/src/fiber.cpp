@@ -167,7 +167,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
   control->run = code.run;
   control->drop = code.drop;
-  control->parent_id = identity.parent_id;
+  control->parent_id.store(identity.parent_id, std::memory_order_relaxed);
   control->mutexes_held = 0;
   control->name.store(options.name, std::memory_order_relaxed);
   control->where.store(where, std::memory_order_relaxed);
@@ -197,6 +197,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   const std::uint64_t id = Scheduler::id_block();
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
           where);
+  trace_spawned(nullptr, control);
   return {control, id};
 }
 
@@ -221,6 +222,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
            .worker = worker,
            .nursery = nursery},
           options, code, where);
+  trace_spawned(worker, control);
   return {control, id};
 }
 

@@ -69,6 +69,7 @@ struct DeadlineTimer : Timer {
   }
   self->wait_kind.store(kind, std::memory_order_relaxed);
   self->wait_object.store(object, std::memory_order_relaxed);
+  self->since.store(self->worker->tick(), std::memory_order_relaxed);
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
   DeadlineTimer timer(self);
   if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());

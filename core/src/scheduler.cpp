@@ -12,7 +12,9 @@
 #include <coir/port/memory.h>
 
 #include "board.h"
+#include "debugger_view.h"
 #include "paint.h"
+#include "watchdog.h"
 
 namespace coir {
 
@@ -51,6 +53,12 @@ std::size_t fd_table_size() noexcept {
 }
 
 }  // namespace
+
+// Kept though nothing here reads it.
+extern "C" {
+[[gnu::used, gnu::retain]] extern constinit const DebuggerView coir_debugger_view =
+    DebuggerView::of(&g_stacks, &g_scheduler);
+}
 
 Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
 
@@ -286,7 +294,7 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
 // to: one that it has made runnable keeps what it waits for until it runs.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
+  if (!kManyWorkers || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;

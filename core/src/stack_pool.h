@@ -72,6 +72,8 @@ class StackArena {
   GuardMode guard_mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
 
  private:
+  friend struct DebuggerView;
+
   bool reserve() noexcept;
   bool arm_guard(std::uint32_t index) noexcept;
   std::uint32_t take_cold() noexcept;

@@ -2,6 +2,7 @@
 
 #include "paint.h"
 #include "scheduler.h"
+#include "trace.h"
 #include "worker.h"
 
 namespace coir {
@@ -66,12 +67,14 @@ inline std::uint64_t Worker::next_id() noexcept {
 [[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
                                                        void* message) noexcept {
   void* target;
+  trace_left(&worker, self);
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
                         static_cast<std::uintptr_t>(Commit::ended);
   SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
   if (next != nullptr) [[likely]] {
     next->worker = &worker;
     next->state.store(FiberControl::State::running, std::memory_order_relaxed);
+    trace_run(&worker, next);
     target = next->sp;
     SanitizerContext::before_switch(from, next->sanitizer);
   } else {
@@ -118,8 +121,9 @@ inline std::uint64_t Worker::next_id() noexcept {
   FiberControl* next = heir;
   if (heir == nullptr) {
     next = worker.pick();
-  } else if (worker.turn_ > 1) {
-    --worker.turn_;
+  } else {
+    trace_woken(&worker, heir);
+    if (worker.turn_ > 1) --worker.turn_;
   }
   self->state.store(FiberControl::State::ended, std::memory_order_relaxed);
   switch_from(self, worker, next, message_of(self, deed));

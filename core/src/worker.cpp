@@ -1,11 +1,14 @@
 #include "worker.h"
 
+#include <unistd.h>
+
 #include <coir/deadline.h>
 #include <coir/nursery_base.h>
 #include <coir/port/futex.h>
 
 #include "paint.h"
 #include "switching.h"
+#include "tick.h"
 
 namespace coir {
 
@@ -97,6 +100,7 @@ void wake_fiber(Waiter& waiter) noexcept {
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   Worker* const worker = this_worker();
+  trace_woken(worker, fiber);
   if (worker == nullptr) return Scheduler::current()->inject(fiber);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]] {
@@ -120,15 +124,21 @@ void Worker::run() noexcept {
   t_worker = this;
   sanitizer_.thread_stack();
   signal_stack_ = add_signal_stack();
+  thread_id_.store(gettid(), std::memory_order_release);
+  tick_ = tick_now();
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]
         stop_searching();
       resume(fiber);
     } else {
+      const std::int64_t idle_from = trace_idle_from();
       idle();
+      trace_idle(this, idle_from);
+      tick_ = tick_now();
     }
   }
+  thread_id_.store(0, std::memory_order_relaxed);
   remove_signal_stack(signal_stack_);
   t_worker = nullptr;
 }
@@ -173,6 +183,7 @@ void Worker::cool_down(std::int64_t now_ns) noexcept {
 
 // maintain is the look around that a busy worker takes every kTurn switches.
 void Worker::maintain() noexcept {
+  tick_ = tick_now();
   trim_if_asked();
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
@@ -188,6 +199,7 @@ void Worker::resume(FiberControl* fiber) noexcept {
   fiber->worker = this;
   fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
   current_ = fiber;
+  trace_run(this, fiber);
   bump(counters.switches);
   SanitizerContext::before_switch(&sanitizer_, fiber->sanitizer);
   void* const message = port::coir_switch(&loop_sp_, fiber->sp, nullptr);
@@ -228,6 +240,7 @@ FiberControl* Worker::steal() noexcept {
     FiberControl* fiber = victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
+      trace_stolen(this, fiber);
       bump(counters.steals);
       return fiber;
     }

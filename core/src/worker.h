@@ -50,10 +50,19 @@ class Worker {
   void push_woken(FiberControl* fiber) noexcept;
 
   FiberControl* current() const noexcept { return current_; }
+  // peek is current for other threads: what it was a moment ago.
+  [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
+    return __atomic_load_n(&current_, __ATOMIC_RELAXED);
+  }
   Scheduler& scheduler() const noexcept { return *scheduler_; }
   TimerWheel& wheel() noexcept { return wheel_; }
   StackCache& stacks() noexcept { return stacks_; }
   std::uint32_t index() const noexcept { return index_; }
+  // tick is the time of this worker's latest look around: at most kTurn switches ago.
+  std::uint32_t tick() const noexcept { return tick_; }
+
+  // thread_id is the kernel's name of the thread that runs it, 0 while none does. Any thread.
+  int thread_id() const noexcept { return thread_id_.load(std::memory_order_acquire); }
 
   std::uint64_t next_id() noexcept;
   std::uint32_t random() noexcept;  // the seed's, in a seeded run
@@ -67,6 +76,7 @@ class Worker {
 
  private:
   friend class Scheduler;
+  friend struct DebuggerView;
 
   static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
@@ -95,6 +105,7 @@ class Worker {
   void* loop_sp_ = nullptr;
   std::uint32_t turn_ = kTurn;
   std::uint32_t jumps_ = 0;
+  std::uint32_t tick_ = 0;
   bool seeded_ = false;
   Scheduler* scheduler_;
   Atomic<FiberControl*> woken_{nullptr};
@@ -112,6 +123,7 @@ class Worker {
   TimerWheel wheel_;
   std::atomic<std::uint32_t> asleep_{0};
   pthread_t thread_{};
+  std::atomic<int> thread_id_{0};
   void* signal_stack_ = nullptr;
 };
 
