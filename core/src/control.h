@@ -12,7 +12,7 @@
 
 namespace coir {
 
-class Worker;
+class FiberWorker;
 namespace detail {
 class NurseryBase;
 struct Scope;
@@ -60,9 +60,9 @@ struct alignas(64) FiberControl : Waiter {
   // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
 
   // What every switch touches.
-  void* sp;            // the saved context, while parked
-  Worker* worker;      // who runs it, or ran it last
-  FiberControl* next;  // link of the run queue, inbox or pool that holds it
+  void* sp;             // the saved context, while parked
+  FiberWorker* worker;  // who runs it, or ran it last
+  FiberControl* next;   // link of the run queue, inbox or pool that holds it
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
   Atomic<State> state;

@@ -86,12 +86,12 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     return std::unexpected(Error::from_errno(error));
   }
   for (unsigned i = 0; i < workers; ++i) {
-    void* place = port::reserve(sizeof(Worker));
+    void* place = port::reserve(sizeof(FiberWorker));
     if (place == nullptr) {
       finish();
       return std::unexpected(Error{ErrorCode::no_memory});
     }
-    workers_[i] = new (place) Worker(*this, i);
+    workers_[i] = new (place) FiberWorker(*this, i);
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
@@ -105,7 +105,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
 }
 
 void* Scheduler::thread_main(void* worker) noexcept {
-  static_cast<Worker*>(worker)->run();
+  static_cast<FiberWorker*>(worker)->run();
   return nullptr;
 }
 
@@ -157,7 +157,7 @@ void Scheduler::finish() noexcept {
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
-  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(FiberWorker));
   worker_count_ = 0;
   reactor.close();
   stacks.empty();
@@ -321,7 +321,7 @@ void Scheduler::cancel_all() noexcept {
 }
 
 std::size_t Scheduler::trim_stacks() noexcept {
-  Worker* const own = this_worker();
+  FiberWorker* const own = this_worker();
   for (unsigned i = 0; i < worker_count_; ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
   }
@@ -336,7 +336,7 @@ RuntimeStats Scheduler::stats() const noexcept {
   out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
   std::int64_t fd_waits = 0;
   for (unsigned i = 0; i < worker_count_; ++i) {
-    const Worker& worker = *workers_[i];
+    const FiberWorker& worker = *workers_[i];
     out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
     out.switches += worker.counters.switches.load(std::memory_order_relaxed);
     out.steals += worker.counters.steals.load(std::memory_order_relaxed);

@@ -54,7 +54,7 @@ class Scheduler {
   // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
-  Worker& worker(unsigned index) noexcept { return *workers_[index]; }
+  FiberWorker& worker(unsigned index) noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
@@ -79,7 +79,7 @@ class Scheduler {
 
  private:
   friend class OutsideClaim;
-  friend class Worker;
+  friend class FiberWorker;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
@@ -116,7 +116,7 @@ class Scheduler {
   unsigned worker_count_ = 0;
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
-  Worker* workers_[kMaxWorkers] = {};
+  FiberWorker* workers_[kMaxWorkers] = {};
 };
 
 // OutsideClaim surrounds what claims waiters and wakes them, where a thread that is no worker may do so. Between the

@@ -125,7 +125,8 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
                                    Shield shield = Shield::off, ReleaseInLine release = nullptr,
                                    void* of = nullptr) noexcept;
 
-// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see Worker::switch_from.
+// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
+// FiberWorker::switch_from.
 [[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
                                                                       WaitFor what, Deadline deadline,
                                                                       Shield shield = Shield::off,
