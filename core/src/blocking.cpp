@@ -4,12 +4,16 @@
 #include <coir/stack_size.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <new>
 
 #include <coir/port/futex.h>
+#include <coir/port/seccomp.h>
 
 #include "bell.h"
+#include "blocking_pool.h"
 #include "board.h"
 #include "park.h"
 
@@ -49,8 +53,10 @@ class CallQueue {
 
 }  // namespace
 
-// BlockingPool is the process's threads for blocking calls. One lock guards all of it and every call's fields; it is
-// held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under it.
+// BlockingPool is the threads for blocking calls of the process's run and its plain threads, or of one isolated run,
+// whose own thread starts them, so that they are denied what it is. One lock guards all of it and every call's fields;
+// it is held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under
+// it.
 //
 // Invariant: a call in the queue finds a thread. Whoever queues it sees an idle thread for each call in the queue, or
 // starts one, or leaves it to threads that look into the queue before they go idle, all under the lock.
@@ -62,27 +68,35 @@ class BlockingPool {
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
-  std::expected<void, Error> enter(BlockingCall& call, FiberControl* self) noexcept;
+  // enter queues a call for `waiter`, which is armed: the fiber `self`, or, where that is null, a plain thread.
+  std::expected<void, Error> enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept;
   void finish(BlockingSeat& seat) noexcept;
 
   // settle ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
   bool settle(BlockingCall& call) noexcept;
   // leave follows each enter that succeeded, once the caller waits no more. Not under the lock.
-  void leave(FiberControl* self) noexcept { bell_.leave(self); }
+  void leave(FiberControl* self) noexcept {
+    if (self != nullptr) bell_.leave(self);
+  }
+
+  // retire is the end of an isolated run's pool: it goes when its last thread does.
+  void retire() noexcept;
 
  private:
-  static void* thread_main(void*) noexcept;
+  static void* thread_main(void* pool) noexcept;
   static void answer() noexcept;
   static std::size_t refund_retired(void* pool, std::size_t) noexcept;
   void serve() noexcept;
   bool wants_thread(std::size_t queued) const noexcept { return queued > idle_ && threads_ < board::kBlockingThreads; }
   bool start_thread() noexcept;
+  void destroy() noexcept;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   CallQueue queue_;
   CallQueue listed_;  // single-worker builds: their callers are to be woken by answer
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
+  bool closing_ = false;  // no call comes any more
   std::atomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
 
   // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.
@@ -94,11 +108,26 @@ class BlockingPool {
 
 namespace {
 constinit BlockingPool g_pool;
+
+BlockingPool& pool_of(const FiberControl* fiber) noexcept {
+  BlockingPool* const own = fiber == nullptr ? nullptr : fiber->worker->scheduler().blocking;
+  return own == nullptr ? g_pool : *own;
+}
 }  // namespace
 
-// enter queues a call for the fiber that makes it, which is armed.
-std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl* self) noexcept {
-  if (auto ready = bell_.enter(self); !ready) return ready;
+BlockingPool* make_blocking_pool() noexcept {
+  void* const memory = malloc(sizeof(BlockingPool));
+  return memory == nullptr ? nullptr : new (memory) BlockingPool;
+}
+
+void retire_blocking_pool(BlockingPool* pool) noexcept {
+  pool->retire();
+}
+
+std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept {
+  if (self != nullptr) {
+    if (auto ready = bell_.enter(self); !ready) return ready;
+  }
   if constexpr (!kManyWorkers) {
     refund_retired(this, 0);
     if (!relief_added_) Pressure::add(relief_);
@@ -122,7 +151,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl*
   }
   const bool served = threads_ != 0;
   if (served) {
-    call.waiter = self;
+    call.waiter = waiter;
     call.state = BlockingCall::State::queued;
     queue_.push(call);
     arrivals_.fetch_add(1, std::memory_order_relaxed);
@@ -130,7 +159,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl*
   unlock();
   if (charged) account::stacks.refund(kThreadBytes);
   if (!served) {
-    bell_.leave(self);
+    leave(self);
     return std::unexpected(refused);
   }
   port::futex_wake(arrivals_);
@@ -190,20 +219,20 @@ bool BlockingPool::start_thread() noexcept {
   pthread_attr_setstacksize(&attributes, kThreadBytes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, &thread_main, nullptr) == 0;
+  const bool started = pthread_create(&thread, &attributes, &thread_main, this) == 0;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (started) ++threads_;
   return started;
 }
 
-void* BlockingPool::thread_main(void*) noexcept {
-  g_pool.serve();
+void* BlockingPool::thread_main(void* pool) noexcept {
+  static_cast<BlockingPool*>(pool)->serve();
   return nullptr;
 }
 
 void BlockingPool::serve() noexcept {
-  BlockingSeat seat;
+  BlockingSeat seat(*this);
   lock();
   std::int64_t until = monotonic_ns() + kIdleNs;
   for (;;) {
@@ -218,7 +247,7 @@ void BlockingPool::serve() noexcept {
       continue;
     }
     const std::int64_t left = until - monotonic_ns();
-    if (left <= 0) break;
+    if (left <= 0 || closing_) break;
     const std::uint32_t seen = arrivals_.load(std::memory_order_relaxed);
     ++idle_;
     unlock();
@@ -226,10 +255,27 @@ void BlockingPool::serve() noexcept {
     lock();
     --idle_;
   }
-  --threads_;
+  const bool last = --threads_ == 0 && closing_;
   if constexpr (!kManyWorkers) ++retired_;
   unlock();
+  if (last) destroy();
   if constexpr (kManyWorkers) account::stacks.refund(kThreadBytes);
+}
+
+void BlockingPool::destroy() noexcept {
+  this->~BlockingPool();
+  free(this);
+}
+
+// retire: nobody calls any more. Idle threads end at once, the others after the call that they are in.
+void BlockingPool::retire() noexcept {
+  lock();
+  closing_ = true;
+  const std::size_t threads = threads_;
+  arrivals_.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < idle_; ++i) port::futex_wake(arrivals_);
+  unlock();
+  if (threads == 0) destroy();
 }
 
 // refund_retired runs on the only worker.
@@ -243,36 +289,41 @@ std::size_t BlockingPool::refund_retired(void* pool, std::size_t) noexcept {
 }
 
 void BlockingSeat::begin() noexcept {
-  g_pool.unlock();
+  pool_.unlock();
 }
 
 bool BlockingSeat::end() noexcept {
-  g_pool.lock();
+  pool_.lock();
   return call_ != nullptr;
 }
 
 void BlockingSeat::finish() noexcept {
-  g_pool.finish(*this);
+  pool_.finish(*this);
 }
 
 bool runs_in_place() noexcept {
   return this_worker() == nullptr;
 }
 
+bool may_run_elsewhere() noexcept {
+  return this_worker() != nullptr || (kManyWorkers && !port::system_calls_denied());
+}
+
 std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept {
+  Caller caller;
+  if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
+  if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
   FiberControl* const self = running_fiber();
-  if (self == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
-  if (is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
-  arm(self);
-  if (auto entered = g_pool.enter(call, self); !entered) {
-    disarm(self);
+  BlockingPool& pool = pool_of(self);
+  if (auto entered = pool.enter(call, caller.arm(), self); !entered) {
+    if (self != nullptr) disarm(self);
     return entered;
   }
-  const WakeReason reason = park(self, WaitKind::blocking, 0, deadline);
-  g_pool.lock();
-  const bool done = g_pool.settle(call);
-  g_pool.unlock();
-  g_pool.leave(self);
+  const WakeReason reason = caller.park(WaitKind::blocking, 0, deadline);
+  pool.lock();
+  const bool done = pool.settle(call);
+  pool.unlock();
+  pool.leave(self);
   if (!done) return std::unexpected(error_of(reason));
   return {};
 }
@@ -281,28 +332,29 @@ std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, 
                                         bool shielded) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  BlockingPool& pool = pool_of(self);
   if (!shielded && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
   if (shielded) {
     arm_shielded(self);
   } else {
     arm(self);
   }
-  if (auto entered = g_pool.enter(call, self); !entered) {
+  if (auto entered = pool.enter(call, self, self); !entered) {
     disarm(self);
     return entered;
   }
   const WakeReason reason = park(self, WaitKind::blocking, 0, shielded ? Deadline::never() : deadline);
-  g_pool.lock();
+  pool.lock();
   if (call.state == BlockingCall::State::running) {
     if (reason == WakeReason::cancelled) stop.ask();
     arm_shielded(self);
-    g_pool.unlock();
+    pool.unlock();
     park(self, WaitKind::blocking, 0, Deadline::never());
-    g_pool.lock();  // the thread that woke it is through with the call
+    pool.lock();  // the thread that woke it is through with the call
   }
-  const bool done = g_pool.settle(call);
-  g_pool.unlock();
-  g_pool.leave(self);
+  const bool done = pool.settle(call);
+  pool.unlock();
+  pool.leave(self);
   if (!done) return std::unexpected(error_of(reason));
   return {};
 }

@@ -19,6 +19,7 @@ namespace coir {
 namespace {
 
 constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
 constinit std::atomic<std::uint64_t> g_next_block{0};
 constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
@@ -26,6 +27,7 @@ constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish wait
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
+constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
 
 // full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
 // instruction.
@@ -63,10 +65,13 @@ std::size_t fd_table_size() noexcept {
 
 }  // namespace
 
-Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
+Scheduler::Scheduler() noexcept : stacks(g_stacks), isolated_(false) {}
+Scheduler::Scheduler(StackPool& own) noexcept : stacks(own), isolated_(true) {}
 
-Scheduler* Scheduler::current() noexcept {
-  return g_scheduler.load(std::memory_order_acquire);
+// Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
+// thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
+[[gnu::noinline]] Scheduler* Scheduler::current() noexcept {
+  return t_isolated != nullptr ? t_isolated : g_scheduler.load(std::memory_order_acquire);
 }
 
 std::uint64_t Scheduler::id_block() noexcept {
@@ -76,15 +81,20 @@ std::uint64_t Scheduler::id_block() noexcept {
 std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers,
                                             std::size_t default_stack) noexcept {
   Scheduler* none = nullptr;
-  if (!g_scheduler.compare_exchange_strong(none, this)) return std::unexpected(Error{ErrorCode::busy});
+  if (isolated_) {
+    t_isolated = this;
+  } else if (!g_scheduler.compare_exchange_strong(none, this)) {
+    return std::unexpected(Error{ErrorCode::busy});
+  }
   migrate_ = options.migrate && workers > 1;
   seed_ = options.seed;
   default_stack_ = default_stack;
-  stacks.prepare();
+  stacks.prepare(isolated_ ? kIsolatedShare : 1);
   if (const int error = reactor.open(fd_table_size(), options.force_ppoll); error != 0) {
-    g_scheduler.store(nullptr);
+    withdraw();
     return std::unexpected(Error::from_errno(error));
   }
+  install_overflow_report();
   for (unsigned i = 0; i < workers; ++i) {
     void* place = port::reserve(sizeof(FiberWorker));
     if (place == nullptr) {
@@ -99,7 +109,6 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     }
     worker_count_ = i + 1;
   }
-  install_overflow_report();
   Pressure::add(hot_stacks_);
   return {};
 }
@@ -161,7 +170,15 @@ void Scheduler::finish() noexcept {
   worker_count_ = 0;
   reactor.close();
   stacks.empty();
-  g_scheduler.store(nullptr, std::memory_order_release);
+  withdraw();
+}
+
+void Scheduler::withdraw() noexcept {
+  if (isolated_) {
+    t_isolated = nullptr;
+  } else {
+    g_scheduler.store(nullptr, std::memory_order_release);
+  }
 }
 
 void Scheduler::notify() noexcept {
@@ -287,7 +304,8 @@ std::int64_t Scheduler::alive() const noexcept {
 }
 
 std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  if (!isolated_) sum += g_outside_claims.load(std::memory_order_seq_cst);
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
@@ -298,7 +316,7 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
 // to: one that it has made runnable keeps what it waits for until it runs.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
+  if (!kManyWorkers || isolated_ || threads_of_process() <= worker_count_) return false;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
@@ -316,12 +334,22 @@ void Scheduler::cancel_all() noexcept {
   cancelling_.store(true, std::memory_order_seq_cst);
   stacks.for_each([](FiberControl& fiber) {
     const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
-    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber.wake();
+    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) wake_elsewhere(fiber);
   });
 }
 
+void Scheduler::cancel_from_outside() noexcept {
+  const Visit visit;
+  // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
+  outside_waits.fetch_add(1, std::memory_order_seq_cst);
+  cancel_all();
+  outside_waits.fetch_sub(1, std::memory_order_seq_cst);
+  wake_if_idle();
+}
+
 std::size_t Scheduler::trim_stacks() noexcept {
-  FiberWorker* const own = this_worker();
+  FiberWorker* own = this_worker();
+  if (own != nullptr && &own->scheduler() != this) own = nullptr;
   for (unsigned i = 0; i < worker_count_; ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
   }

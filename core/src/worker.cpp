@@ -97,7 +97,7 @@ void wake_fiber(Waiter& waiter) noexcept {
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   FiberWorker* const worker = this_worker();
-  if (worker == nullptr) return Scheduler::current()->inject(fiber);
+  if (worker == nullptr) return fiber->worker->scheduler().inject(fiber);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]] {
     // Test mode: never the worker that it parked on.
@@ -107,6 +107,14 @@ void wake_fiber(Waiter& waiter) noexcept {
   if (worker->current() != nullptr && !scheduler.seeded()) return worker->push_woken(fiber);
   worker->push(fiber);
   scheduler.notify();
+}
+
+void wake_elsewhere(FiberControl& fiber) noexcept {
+  Scheduler& home = fiber.worker->scheduler();
+  if (const FiberWorker* const worker = this_worker(); worker != nullptr && &worker->scheduler() == &home)
+    return fiber.wake();
+  fiber.state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  home.inject(&fiber);
 }
 
 std::uint32_t FiberWorker::random() noexcept {  // xorshift64* (Vigna)

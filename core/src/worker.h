@@ -129,4 +129,7 @@ FiberWorker* this_worker() noexcept;
 // wake_fiber is every fiber's Waiter::Wake.
 void wake_fiber(Waiter& waiter) noexcept;
 
+// wake_elsewhere is wake() for a fiber that may be of another run than the caller: messages between runs go by it.
+void wake_elsewhere(FiberControl& fiber) noexcept;
+
 }  // namespace coir
