@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "tests/support/everywhere.h"
+#include "tests/support/mixed.h"
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
@@ -310,6 +311,33 @@ TEST(IsolatedWorker, many_fibers_share_one) {
     constexpr long kAll = kFibers * kEach;
     expect(got == kAll && sum == kAll * (kAll - 1) / 2);
   });
+}
+
+TEST(IsolatedWorker, at_random_every_message_comes_back_once) {
+  coir::test::Mixed mixed("isolated worker", 4);
+  auto worker = Worker::spawn(kEcho, {.queue_bytes = 160});
+  CHECK_TRUE(worker.has_value());
+  std::atomic<long> sent{0}, received{0}, owed{0};
+  const auto back = [&](const std::expected<int, Error>& number) {
+    if (!number) return mixed.expect(number.error() != ErrorCode::invalid);
+    ++received;
+    owed -= *number;
+  };
+  mixed.run([&](coir::test::Random& random) {
+    const int number = static_cast<int>(random.below(1000));
+    const auto deadline = random.below(3) == 0 ? Deadline::now() : Deadline::after(random.micros(300));
+    if (worker->send(number, deadline)) {
+      ++sent;
+      owed += number + 1;
+    }
+    back(worker->recv<int>(Deadline::after(random.micros(300))));
+  });
+  worker->close();
+  while (auto number = worker->recv<int>()) back(number);
+  LONGS_EQUAL(sent.load(), received.load());
+  LONGS_EQUAL(0, owed.load());
+  CHECK_TRUE(received.load() > 100);
+  mixed.check();
 }
 
 #if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
