@@ -109,7 +109,7 @@ std::expected<void, Error> WorkerCore::start() noexcept {
   {
     const CrossingHold hold(lock);
     while (state_ == State::starting) {
-      if (started_.wait(lock, WaitKind::join, Deadline::never(), Shield::on)) continue;
+      if (started_.wait(lock, WaitKind::blocking, Deadline::never(), Shield::on)) continue;
       lock.unlock();  // no descriptor to wait with is left: it will not be long
       sched_yield();
       lock.lock();

@@ -55,7 +55,7 @@ std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* 
 std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shield shield) noexcept {
   const CrossingHold hold(lock_);
   while (!closed_) {
-    if (auto waited = receivers_.wait(lock_, WaitKind::join, deadline, shield); !waited) return waited;
+    if (auto waited = receivers_.wait(lock_, WaitKind::receive, deadline, shield); !waited) return waited;
   }
   return {};
 }

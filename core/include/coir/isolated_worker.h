@@ -43,7 +43,7 @@ constexpr bool denies(Deny set, Deny one) noexcept {
 struct WorkerOptions {
   const char* name = "isolated worker";  // of its first fiber; outlives the worker
   Deny deny = Deny::nothing;
-  std::size_t stack = 0;           // bytes, of its first fiber; 0: the default of spawn
+  std::size_t stack = 0;           // bytes, of its first fiber; 0: the board's default
   std::size_t queue_bytes = 4096;  // what may lie between the two, in each direction; a message takes 16 bytes more
 };
 
@@ -136,8 +136,9 @@ concept WorkerFunction =
 //
 // Inside f everything of coir works as in a run of its own: spawn, timers, descriptors, File, Process. Calls that block
 // run on threads that the worker starts for itself, so that what is denied is denied to them. A deadlock of its fibers
-// is reported and ends it; a fiber that waits for a message is no deadlock, on either side. wait_signal is for the
-// process's own run.
+// is reported and ends it; a fiber that waits for a message is no deadlock, on either side. A descriptor is waited on,
+// and closed, in one run at a time. stats and dump_fibers tell of the run that calls them; wait_signal is for the
+// process's own.
 //
 // In a build with one worker (COIR_SINGLE_WORKER) nothing of a fiber may be touched by a second thread, so f runs on
 // its thread without a scheduler: messages, files and processes block it, spawn fails with `unsupported`, and it may
