@@ -164,6 +164,16 @@ TEST(IsolatedRun, cancel_reaches_every_fiber_in_any_wait) {
   });
 }
 
+TEST(IsolatedRun, a_dropped_worker_is_cancelled_wherever_it_waits) {
+  everywhere([&] {
+    auto worker = Worker::spawn([](WorkerPort& port) {
+      static_cast<void>(port.send(1));
+      static_cast<void>(coir::sleep(1h));
+    });
+    expect(worker && worker->recv<int>());
+  });
+}
+
 TEST(IsolatedRun, the_first_failure_nobody_handled_is_its_result) {
   everywhere([&] {
     auto worker = Worker::spawn([](WorkerPort&) {

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -164,6 +165,11 @@ TEST(IsolatedWorkerDeny, no_program_is_started_where_processes_are_denied) {
              return ran ? 0 : ran.error().sys;
            }) == EPERM);
     expect(in_worker(Deny::process, [] { return syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS; }));
+    expect(in_worker(Deny::process, [] {
+      const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+      if (child == 0) _exit(0);
+      return child == -1 && errno == EPERM;
+    }));
   });
 }
 

@@ -153,6 +153,30 @@ TEST(IsolatedWorker, a_marshalled_message_of_any_size_crosses) {
   });
 }
 
+TEST(IsolatedWorker, messages_of_uneven_size_go_round_the_ring_whole_and_in_order) {
+  everywhere([&] {
+    auto worker = Worker::spawn(
+        [](WorkerPort& port) {
+          while (auto line = port.recv<Line>()) static_cast<void>(port.send(*line));
+        },
+        {.queue_bytes = 256});
+    expect(worker.has_value());
+    char text[100];
+    memset(text, 'x', sizeof text);
+    constexpr int kLines = 200, kAhead = 3;
+    // Some are always on their way, so that neither ring is ever found empty and begun anew.
+    const auto line = [&text](int i) {
+      return Line(std::string_view(text, static_cast<std::size_t>(1 + i * 29 % 83)));
+    };
+    for (int i = 0; i < kLines; ++i) {
+      expect(worker->send(line(i)).has_value());
+      if (i < kAhead) continue;
+      auto back = worker->recv<Line>();
+      expect(back && back->text() == line(i - kAhead).text());
+    }
+  });
+}
+
 TEST(IsolatedWorker, a_message_of_another_type_stays_for_who_asks_for_it) {
   everywhere([&] {
     auto worker = Worker::spawn([](WorkerPort& port) { static_cast<void>(port.send(7)); });
