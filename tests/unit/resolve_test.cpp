@@ -2,7 +2,6 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/ledger.h>
-#include <coir/program.h>
 #include <stdio.h>
 
 #include <chrono>
