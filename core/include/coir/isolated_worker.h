@@ -32,6 +32,8 @@ namespace coir {
 //
 // A denial holds for what the kernel is asked for. It contains mistakes, and what foreign data makes a parser do
 // through the kernel; it is no wall against machine code that runs in the worker, which shares the process's memory.
+// Nor does it follow what is handed to others: a plain thread that the worker starts is denied the same, but is no
+// thread of its run, and a fiber that it spawns is one of the process's.
 enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4 };
 constexpr Deny operator|(Deny a, Deny b) noexcept {
   return static_cast<Deny>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
