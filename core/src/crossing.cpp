@@ -38,16 +38,12 @@ pthread_mutex_t& CrossingLock::mutex() noexcept {
 #endif
 
 std::expected<void, Error> CrossingLine::wait(CrossingLock& lock, WaitKind kind, Deadline deadline,
-                                              Shield shield) noexcept {
+                                              Shielded shielded) noexcept {
   FiberControl* const self = running_fiber();
-  if (self == nullptr) return wait_as_thread(lock, deadline, shield);
+  if (self == nullptr) return wait_as_thread(lock, deadline, shielded);
   if (deadline.ns() <= 0) return std::unexpected(Error{ErrorCode::timed_out});
-  if (shield == Shield::off && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
-  if (shield == Shield::off) {
-    arm(self);
-  } else {
-    arm_shielded(self);
-  }
+  if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  arm(self, shielded);
   if (auto ready = g_bell.enter(self); !ready) {
     disarm(self);
     return ready;
@@ -57,8 +53,7 @@ std::expected<void, Error> CrossingLine::wait(CrossingLock& lock, WaitKind kind,
   place.in = &fibers_;
   fibers_.push(place);
   lock.unlock();
-  const WakeReason reason =
-      shield == Shield::off ? park(self, kind, 0, deadline) : park_shielded(self, kind, 0, deadline);
+  const WakeReason reason = park(self, kind, 0, deadline, shielded);
   lock.lock();
   if (place.queued) place.in->remove(place);
   // It was called but has not heard it: the call is for the next.
@@ -68,10 +63,11 @@ std::expected<void, Error> CrossingLine::wait(CrossingLock& lock, WaitKind kind,
   return {};
 }
 
-std::expected<void, Error> CrossingLine::wait_as_thread(CrossingLock& lock, Deadline deadline, Shield shield) noexcept {
+std::expected<void, Error> CrossingLine::wait_as_thread(CrossingLock& lock, Deadline deadline,
+                                                        Shielded shielded) noexcept {
   if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   if (deadline.ns() <= 0) return std::unexpected(Error{ErrorCode::timed_out});
-  if (shield == Shield::off && !begin_scoped_wait(deadline)) {
+  if (shielded == Shielded::no && !begin_scoped_wait(deadline)) {
     return std::unexpected(scoped_error(ErrorCode::cancelled));
   }
   std::int64_t left = -1;

@@ -56,7 +56,7 @@ class CrossingLine {
   // wait returns when it is worth looking again, with the lock held as before.
   // Errors: timed_out, cancelled (neither if shielded), unsupported (on a worker's own stack), limit, no_memory.
   std::expected<void, Error> wait(CrossingLock& lock, WaitKind kind, Deadline deadline,
-                                  Shield shield = Shield::off) noexcept;
+                                  Shielded shielded = Shielded::no) noexcept;
 
   // wake_one has the first fiber and one thread look again, wake_all everybody. Under the lock.
   void wake_one() noexcept;
@@ -67,7 +67,7 @@ class CrossingLine {
 
  private:
   struct Place;
-  std::expected<void, Error> wait_as_thread(CrossingLock& lock, Deadline deadline, Shield shield) noexcept;
+  std::expected<void, Error> wait_as_thread(CrossingLock& lock, Deadline deadline, Shielded shielded) noexcept;
   bool wake_fiber() noexcept;
 
   WaitList fibers_;

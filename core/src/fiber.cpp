@@ -1,8 +1,6 @@
 #include <coir/fiber.h>
 
-#include <errno.h>
 #include <sched.h>
-#include <time.h>
 
 #include <bit>
 #include <new>
@@ -417,16 +415,12 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
-    if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
-    if (deadline.is_never()) return std::unexpected(Error{ErrorCode::invalid});
-    const timespec until{.tv_sec = static_cast<time_t>(deadline.ns() / 1'000'000'000),
-                         .tv_nsec = static_cast<long>(deadline.ns() % 1'000'000'000)};
-    // A time before zero is past; the kernel calls it invalid.
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
-    }
-    const Error error = scoped_error(ErrorCode::timed_out);
-    if (error.scope != 0) return std::unexpected(error);
-    return {};
+    if (deadline.is_never() && ambient() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+    ThreadWaiter thread;
+    thread.arm();
+    const Error error = error_of(thread.park(deadline));
+    if (error == ErrorCode::timed_out && error.scope == 0) return {};
+    return std::unexpected(error);
   }
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   arm(self);

@@ -6,11 +6,11 @@
 namespace coir {
 
 std::expected<void, Error> IsolatedRun::start() noexcept {
-  scheduler.blocking = detail::make_blocking_pool();
+  scheduler.blocking = detail::BlockingPool::make();
   if (scheduler.blocking == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   auto started = scheduler.start({.workers = 1}, 1, board::kDefaultStackKb * 1024);
   if (!started) {
-    detail::retire_blocking_pool(scheduler.blocking);
+    scheduler.blocking->retire();
     stacks.release();
   }
   return started;
@@ -18,7 +18,7 @@ std::expected<void, Error> IsolatedRun::start() noexcept {
 
 void IsolatedRun::finish() noexcept {
   scheduler.finish();
-  detail::retire_blocking_pool(scheduler.blocking);
+  scheduler.blocking->retire();
   stacks.release();
 }
 

@@ -109,7 +109,7 @@ std::expected<void, Error> WorkerCore::start() noexcept {
   {
     const CrossingHold hold(lock);
     while (state_ == State::starting) {
-      if (started_.wait(lock, WaitKind::blocking, Deadline::never(), Shield::on)) continue;
+      if (started_.wait(lock, WaitKind::blocking, Deadline::never(), Shielded::yes)) continue;
       lock.unlock();  // no descriptor to wait with is left: it will not be long
       sched_yield();
       lock.lock();
@@ -226,7 +226,7 @@ void end_worker(WorkerCore* core) noexcept {
   }
   core->cancel();
   // Where it cannot be waited for, joining blocks.
-  static_cast<void>(core->outcome.await_close(Deadline::never(), Shield::on));
+  static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
   const std::size_t bytes = core->bytes();
   core->~WorkerCore();

@@ -52,10 +52,10 @@ std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* 
   return read;
 }
 
-std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shield shield) noexcept {
+std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shielded shielded) noexcept {
   const CrossingHold hold(lock_);
   while (!closed_) {
-    if (auto waited = receivers_.wait(lock_, WaitKind::receive, deadline, shield); !waited) return waited;
+    if (auto waited = receivers_.wait(lock_, WaitKind::receive, deadline, shielded); !waited) return waited;
   }
   return {};
 }

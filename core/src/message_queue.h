@@ -44,7 +44,7 @@ class MessageQueue {
                                      const std::atomic<bool>* stop = nullptr) noexcept;
 
   // await_close waits until the queue is closed. Errors: timed_out, cancelled (neither if shielded), unsupported.
-  std::expected<void, Error> await_close(Deadline deadline, Shield shield = Shield::off) noexcept;
+  std::expected<void, Error> await_close(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
 
   // close and rouse are called under the lock.
   void close() noexcept;

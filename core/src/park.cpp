@@ -23,9 +23,9 @@ bool ThreadWaiter::spin() noexcept {
   return !state_.compare_exchange_strong(waits, kSleeps, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
-WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
-  const ShownWait shown(*this);
-  if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
+WakeReason ThreadWaiter::park(Deadline deadline, Shielded shielded) noexcept {
+  const ShownWait shown(*this, shielded);
+  if (!begin_scoped_wait(deadline, shielded) && claim(WakeReason::cancelled) != Claim::lost) return reason();
   if (commit() && !spin()) {
     while (state_.load(std::memory_order_acquire) != kWoken) {
       std::int64_t timeout = -1;

@@ -133,9 +133,9 @@ class Scheduler {
   FiberWorker* workers_[kMaxWorkers] = {};
 };
 
-// OutsideClaim surrounds what claims waiters and wakes them, where a thread that is no worker may do so. Between the
-// two a fiber is in no queue, and its timer may be gone: without this it would look stuck. The run does not end
-// meanwhile, so that the scheduler is there for the wake.
+// OutsideClaim surrounds what claims waiters and wakes them, or brings a fiber, where a thread that is no worker may do
+// so. Between claim and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. The
+// run does not end meanwhile, be the fiber its last one: the scheduler is there for the wake.
 class OutsideClaim {
  public:
   OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {

@@ -22,18 +22,24 @@ class BlockingStop {
  public:
   explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
 
-  // wanted is true once the caller was cancelled or its deadline has passed. A long function asks between two steps.
-  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) || deadline_.passed(); }
+  // wanted is true once the caller was cancelled, or its deadline or that of a scope around it has passed. A long
+  // function asks between two steps.
+  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed(); }
   // why is the error to end with then.
   Error why() const noexcept {
-    return {asked_.load(std::memory_order_relaxed) ? ErrorCode::cancelled : ErrorCode::timed_out};
+    const std::uint32_t asked = asked_.load(std::memory_order_relaxed);
+    Error error(asked != 0 ? static_cast<ErrorCode>(asked >> 16) : ErrorCode::timed_out);
+    error.scope = static_cast<std::uint16_t>(asked);
+    return error;
   }
 
   // ask is for the caller's side. relaxed: it carries nothing but itself.
-  void ask() noexcept { asked_.store(true, std::memory_order_relaxed); }
+  void ask(Error why) noexcept {
+    asked_.store(static_cast<std::uint32_t>(why.code) << 16 | why.scope, std::memory_order_relaxed);
+  }
 
  private:
-  std::atomic<bool> asked_{false};  // crosses threads in single-worker builds too
+  std::atomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
   Deadline deadline_;
 };
 

@@ -20,7 +20,7 @@ enum class ErrorCode : std::uint16_t {
   not_found,      // what was named does not exist
   temporary,      // it failed for now, and may succeed later
   deadlock,       // nothing can ever wake what is parked
-  unsupported,    // this kernel or this build lacks it
+  unsupported,    // this kernel or this build lacks it, or nothing can be waited for where the caller is
   system,         // the kernel refused: sys holds its errno
 };
 
