@@ -1,6 +1,9 @@
 #include "blocking_pool.h"
 
 #include <signal.h>
+#include <stdlib.h>
+
+#include <new>
 
 #include <coir/port/futex.h>
 
@@ -14,9 +17,31 @@ constexpr std::int64_t kIdleNs = 1'000'000'000;
 
 constinit BlockingPool g_blocking_pool;
 
-// enter queues a call for the fiber that makes it, which is armed.
-std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl* self) noexcept {
-  if (auto ready = bell_.enter(self); !ready) return ready;
+BlockingPool* BlockingPool::make() noexcept {
+  void* const memory = malloc(sizeof(BlockingPool));
+  return memory == nullptr ? nullptr : new (memory) BlockingPool;
+}
+
+void BlockingPool::destroy() noexcept {
+  this->~BlockingPool();
+  free(this);
+}
+
+// retire: idle threads end at once, the others after the call that they are in.
+void BlockingPool::retire() noexcept {
+  lock();
+  closing_ = true;
+  const std::size_t threads = threads_;
+  arrivals_.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < idle_; ++i) port::futex_wake(arrivals_);
+  unlock();
+  if (threads == 0) destroy();
+}
+
+std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept {
+  if (self != nullptr) {
+    if (auto ready = bell_.enter(self); !ready) return ready;
+  }
   if constexpr (!kManyWorkers) {
     refund_retired(this, 0);
     if (!relief_added_) Pressure::add(relief_);
@@ -40,7 +65,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl*
   }
   const bool served = threads_ != 0;
   if (served) {
-    call.waiter = self;
+    call.waiter = waiter;
     call.state = BlockingCall::State::queued;
     queue_.push(call);
     arrivals_.fetch_add(1, std::memory_order_relaxed);
@@ -48,7 +73,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, FiberControl*
   unlock();
   if (charged) account::stacks.refund(kBlockingThreadBytes);
   if (!served) {
-    bell_.leave(self);
+    leave(self);
     return std::unexpected(refused);
   }
   port::futex_wake(arrivals_);
@@ -108,20 +133,20 @@ bool BlockingPool::start_thread() noexcept {
   pthread_attr_setstacksize(&attributes, kBlockingThreadBytes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, &thread_main, nullptr) == 0;
+  const bool started = pthread_create(&thread, &attributes, &thread_main, this) == 0;
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (started) ++threads_;
   return started;
 }
 
-void* BlockingPool::thread_main(void*) noexcept {
-  g_blocking_pool.serve();
+void* BlockingPool::thread_main(void* pool) noexcept {
+  static_cast<BlockingPool*>(pool)->serve();
   return nullptr;
 }
 
 void BlockingPool::serve() noexcept {
-  BlockingSeat seat;
+  BlockingSeat seat(*this);
   lock();
   std::int64_t until = monotonic_ns() + kIdleNs;
   for (;;) {
@@ -136,7 +161,7 @@ void BlockingPool::serve() noexcept {
       continue;
     }
     const std::int64_t left = until - monotonic_ns();
-    if (left <= 0) break;
+    if (left <= 0 || closing_) break;
     const std::uint32_t seen = arrivals_.load(std::memory_order_relaxed);
     ++idle_;
     unlock();
@@ -144,9 +169,10 @@ void BlockingPool::serve() noexcept {
     lock();
     --idle_;
   }
-  --threads_;
+  const bool last = --threads_ == 0 && closing_;
   if constexpr (!kManyWorkers) ++retired_;
   unlock();
+  if (last) destroy();
   if constexpr (kManyWorkers) account::stacks.refund(kBlockingThreadBytes);
 }
 
@@ -161,16 +187,16 @@ std::size_t BlockingPool::refund_retired(void* pool, std::size_t) noexcept {
 }
 
 void BlockingSeat::begin() noexcept {
-  g_blocking_pool.unlock();
+  pool_.unlock();
 }
 
 bool BlockingSeat::end() noexcept {
-  g_blocking_pool.lock();
+  pool_.lock();
   return call_ != nullptr;
 }
 
 void BlockingSeat::finish() noexcept {
-  g_blocking_pool.finish(*this);
+  pool_.finish(*this);
 }
 
 }  // namespace coir::detail

@@ -39,8 +39,10 @@ class CallQueue {
   std::size_t size_ = 0;
 };
 
-// BlockingPool is the process's threads for blocking calls. One lock guards all of it and every call's fields; it is
-// held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under it.
+// BlockingPool is the threads for blocking calls of the process's run and its plain threads, or of one isolated run,
+// whose own thread starts them, so that they are denied what it is. One lock guards all of it and every call's fields;
+// it is held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under
+// it.
 //
 // Invariant: a call in the queue finds a thread. Whoever queues it sees an idle thread for each call in the queue, or
 // starts one, or leaves it to threads that look into the queue before they go idle, all under the lock.
@@ -52,27 +54,37 @@ class BlockingPool {
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
-  std::expected<void, Error> enter(BlockingCall& call, FiberControl* self) noexcept;
+  // enter queues a call for `waiter`, which is armed: the fiber `self`, or, where that is null, a plain thread.
+  std::expected<void, Error> enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept;
   void finish(BlockingSeat& seat) noexcept;
 
   // settle ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
   bool settle(BlockingCall& call) noexcept;
   // leave follows each enter that succeeded, once the caller waits no more. Not under the lock.
-  void leave(FiberControl* self) noexcept { bell_.leave(self); }
+  void leave(FiberControl* self) noexcept {
+    if (self != nullptr) bell_.leave(self);
+  }
+
+  // make makes the pool of an isolated run, whose Scheduler::blocking it becomes; null: no memory. retire ends it after
+  // the run: it goes when its last thread does, and a call that nobody waits for any more goes on to its end.
+  static BlockingPool* make() noexcept;
+  void retire() noexcept;
 
  private:
-  static void* thread_main(void*) noexcept;
+  static void* thread_main(void* pool) noexcept;
   static void answer() noexcept;
   static std::size_t refund_retired(void* pool, std::size_t) noexcept;
   void serve() noexcept;
   bool wants_thread(std::size_t queued) const noexcept { return queued > idle_ && threads_ < board::kBlockingThreads; }
   bool start_thread() noexcept;
+  void destroy() noexcept;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   CallQueue queue_;
   CallQueue listed_;  // single-worker builds: their callers are to be woken by answer
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
+  bool closing_ = false;                    // no call comes any more
   std::atomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
 
   // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.

@@ -13,7 +13,7 @@
 
 namespace coir {
 
-class Worker;
+class FiberWorker;
 namespace detail {
 class NurseryBase;
 struct Scope;
@@ -61,9 +61,9 @@ struct alignas(64) FiberControl : Waiter {
   // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
 
   // What every switch touches.
-  void* sp;            // the saved context, while parked
-  Worker* worker;      // who runs it, or ran it last
-  FiberControl* next;  // link of the run queue, inbox or pool that holds it
+  void* sp;             // the saved context, while parked
+  FiberWorker* worker;  // who runs it, or ran it last
+  FiberControl* next;   // link of the run queue, inbox or pool that holds it
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
   Atomic<State> state;
@@ -73,7 +73,7 @@ struct alignas(64) FiberControl : Waiter {
   bool fails : 1;    // once it has ended: failure is not just what a cancellation asked for
   Atomic<std::uint32_t> join;
   Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
-  std::uint64_t ticket;  // id, and above it how many shields are up: what its waits are armed with; owner only
+  std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
   Atomic<std::uint32_t> since;  // the tick at which it parked last; see tick.h
   std::uint16_t mutexes_held;   // owner only
   std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only

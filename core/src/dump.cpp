@@ -57,12 +57,12 @@ void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
 // that came there.
 [[gnu::noinline]] bool trace_running(Scheduler& scheduler, const FiberControl& fiber, const port::Interrupted* at,
                                      Backtrace& trace) noexcept {
-  if (const Worker* const own = this_worker(); own != nullptr && own->current() == &fiber) {
+  if (const FiberWorker* const own = this_worker(); own != nullptr && own->current() == &fiber) {
     at != nullptr ? trace.of_interrupted(fiber, *at) : trace.of_caller(fiber);
     return trace.count != 0;
   }
   for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
-    const Worker& worker = scheduler.worker(i);
+    const FiberWorker& worker = scheduler.worker(i);
     if (worker.peek() != &fiber) continue;
     Sample seen;
     if (!sample(worker, seen) || seen.fiber_id != fiber.id.load(std::memory_order_relaxed)) return false;

@@ -79,13 +79,13 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
     if (join == FiberControl::kDetached) {
       if (self->fails) report_failure(self);
       if (self->drop != nullptr) self->drop(self->storage);
-      Worker::leave(self, Commit::owned, nullptr);
+      FiberWorker::leave(self, Commit::owned, nullptr);
     }
     if (!self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                           std::memory_order_acquire)) {
       continue;
     }
-    if (join != FiberControl::kWaiting) Worker::leave(self, Commit::owned, nullptr);
+    if (join != FiberControl::kWaiting) FiberWorker::leave(self, Commit::owned, nullptr);
     if (self->nursery != nullptr) self->nursery->take(self, true);
     return;
   }
@@ -112,7 +112,7 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
     for (;;) {
       if (join == FiberControl::kDetached) {
         if (self->drop != nullptr) self->drop(self->storage);
-        Worker::leave(self, Commit::ended, nullptr);
+        FiberWorker::leave(self, Commit::ended, nullptr);
       }
       if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                            std::memory_order_acquire))
@@ -132,7 +132,7 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
       }
     }
   }
-  Worker::leave(self, Commit::handed_off, heir);
+  FiberWorker::leave(self, Commit::handed_off, heir);
 }
 
 void fiber_main(void* message, void* argument) noexcept {
@@ -152,7 +152,7 @@ static_assert(nominal_stack_bytes(0) == std::size_t{1} << 13);
 struct Identity {
   std::uint64_t id;
   std::uint64_t parent_id;
-  Worker* worker;
+  FiberWorker* worker;
   detail::NurseryBase* nursery;
 };
 
@@ -201,7 +201,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   return {control, id};
 }
 
-[[gnu::always_inline]] inline detail::Launch prepare_on(Worker* worker, detail::NurseryBase* nursery,
+[[gnu::always_inline]] inline detail::Launch prepare_on(FiberWorker* worker, detail::NurseryBase* nursery,
                                                         const SpawnOptions& options, const detail::Code& code,
                                                         std::source_location where) noexcept {
   Scheduler& scheduler = worker->scheduler();
@@ -231,7 +231,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
 namespace detail {
 
 Launch prepare(CurrentHome, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   const Scope* const scope = worker != nullptr && worker->current() != nullptr ? worker->current()->ambient : ambient();
   if (scope != nullptr && scope->nursery != nullptr && !options.detached) [[unlikely]]
     return prepare(NamedHome{scope->nursery, true}, options, code, where);
@@ -244,7 +244,7 @@ Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, st
   if (options.detached) return prepare(CurrentHome{}, options, code, where);
   if (auto admitted = home.nursery->admit(home.wait); !admitted) return Launch::failed(admitted.error().code);
   // The wait may have moved the caller to another worker.
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   const Launch made = worker != nullptr ? prepare_on(worker, home.nursery, options, code, where)
                                         : prepare_outside(home.nursery, options, code, where);
   if (made.control != nullptr) {
@@ -257,7 +257,7 @@ Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, st
 
 void launch(FiberControl* control) noexcept {
   control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   if (worker == nullptr) return Scheduler::current()->inject_new(control);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
@@ -390,7 +390,7 @@ void Fiber::release() noexcept {
   fiber->id.store(0, std::memory_order_release);
   fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
   Scheduler* const scheduler = Scheduler::current();
-  if (Worker* const worker = this_worker(); worker != nullptr) {
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) {
     worker->stacks().release(scheduler->stacks, fiber);
   } else {
     scheduler->stacks.arena(fiber->stack_class).cool(fiber);
@@ -404,7 +404,7 @@ FiberRef current() noexcept {
 
 void yield() noexcept {
   if (FiberControl* const self = running_fiber(); self != nullptr) {
-    Worker::yield(self);
+    FiberWorker::yield(self);
   } else {
     sched_yield();
   }

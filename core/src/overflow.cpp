@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@ namespace coir {
 namespace {
 
 constexpr std::size_t kSignalStackBytes = 64 * 1024;  // touched only when a report is written
+
+// How many runs want the reports; guarded by g_installing.
+constinit pthread_mutex_t g_installing = PTHREAD_MUTEX_INITIALIZER;
+constinit unsigned g_installed = 0;
 
 struct sigaction g_previous_segv;
 struct sigaction g_previous_bus;
@@ -54,17 +59,25 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
 }  // namespace
 
 void install_overflow_report() noexcept {
-  struct sigaction action{};
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, &g_previous_segv);
-  sigaction(SIGBUS, &action, &g_previous_bus);
+  pthread_mutex_lock(&g_installing);
+  if (g_installed++ == 0) {
+    struct sigaction action{};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &g_previous_segv);
+    sigaction(SIGBUS, &action, &g_previous_bus);
+  }
+  pthread_mutex_unlock(&g_installing);
 }
 
 void remove_overflow_report() noexcept {
-  sigaction(SIGSEGV, &g_previous_segv, nullptr);
-  sigaction(SIGBUS, &g_previous_bus, nullptr);
+  pthread_mutex_lock(&g_installing);
+  if (--g_installed == 0) {
+    sigaction(SIGSEGV, &g_previous_segv, nullptr);
+    sigaction(SIGBUS, &g_previous_bus, nullptr);
+  }
+  pthread_mutex_unlock(&g_installing);
 }
 
 void* add_signal_stack() noexcept {

@@ -15,7 +15,7 @@ namespace coir {
 
 // running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
 inline FiberControl* running_fiber() noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   return worker == nullptr ? nullptr : worker->current();
 }
 
@@ -73,7 +73,7 @@ struct DeadlineTimer : Timer {
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
   DeadlineTimer timer(self);
   if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
-  Worker::suspend(self, Commit::parked);
+  FiberWorker::suspend(self, Commit::parked);
   if (!deadline.is_never()) timer.wheel->stop(timer);
   self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   return self->reason();

@@ -21,6 +21,7 @@ namespace coir {
 namespace {
 
 constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
 constinit std::atomic<std::uint64_t> g_next_block{0};
 constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
@@ -28,6 +29,7 @@ constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish wait
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
+constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
 
 // full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
 // instruction.
@@ -39,6 +41,17 @@ void full_fence() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
 }
+
+// Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
+// end the run meanwhile: finish waits for visitors.
+class Visit {
+ public:
+  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
+  // release pairs with the acquire in finish.
+  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+};
 
 // threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
 unsigned threads_of_process() noexcept {
@@ -60,10 +73,13 @@ extern "C" {
     DebuggerView::of(&g_stacks, &g_scheduler);
 }
 
-Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
+Scheduler::Scheduler() noexcept : stacks(g_stacks), isolated_(false) {}
+Scheduler::Scheduler(StackPool& own) noexcept : stacks(own), isolated_(true) {}
 
-Scheduler* Scheduler::current() noexcept {
-  return g_scheduler.load(std::memory_order_acquire);
+// Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
+// thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
+[[gnu::noinline]] Scheduler* Scheduler::current() noexcept {
+  return t_isolated != nullptr ? t_isolated : g_scheduler.load(std::memory_order_acquire);
 }
 
 std::uint64_t Scheduler::id_block() noexcept {
@@ -73,22 +89,27 @@ std::uint64_t Scheduler::id_block() noexcept {
 std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers,
                                             std::size_t default_stack) noexcept {
   Scheduler* none = nullptr;
-  if (!g_scheduler.compare_exchange_strong(none, this)) return std::unexpected(Error{ErrorCode::busy});
+  if (isolated_) {
+    t_isolated = this;
+  } else if (!g_scheduler.compare_exchange_strong(none, this)) {
+    return std::unexpected(Error{ErrorCode::busy});
+  }
   migrate_ = options.migrate && workers > 1;
   seed_ = options.seed;
   default_stack_ = default_stack;
-  stacks.prepare();
+  stacks.prepare(isolated_ ? kIsolatedShare : 1);
   if (const int error = reactor.open(fd_table_size(), options.force_ppoll); error != 0) {
-    g_scheduler.store(nullptr);
+    withdraw();
     return std::unexpected(Error::from_errno(error));
   }
+  install_overflow_report();
   for (unsigned i = 0; i < workers; ++i) {
-    void* place = port::reserve(sizeof(Worker));
+    void* place = port::reserve(sizeof(FiberWorker));
     if (place == nullptr) {
       finish();
       return std::unexpected(Error{ErrorCode::no_memory});
     }
-    workers_[i] = new (place) Worker(*this, i);
+    workers_[i] = new (place) FiberWorker(*this, i);
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
@@ -96,13 +117,12 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     }
     worker_count_ = i + 1;
   }
-  install_overflow_report();
   Pressure::add(hot_stacks_);
   return {};
 }
 
 void* Scheduler::thread_main(void* worker) noexcept {
-  static_cast<Worker*>(worker)->run();
+  static_cast<FiberWorker*>(worker)->run();
   return nullptr;
 }
 
@@ -154,11 +174,19 @@ void Scheduler::finish() noexcept {
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
-  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(FiberWorker));
   worker_count_ = 0;
   reactor.close();
   stacks.empty();
-  g_scheduler.store(nullptr, std::memory_order_release);
+  withdraw();
+}
+
+void Scheduler::withdraw() noexcept {
+  if (isolated_) {
+    t_isolated = nullptr;
+  } else {
+    g_scheduler.store(nullptr, std::memory_order_release);
+  }
 }
 
 void Scheduler::notify() noexcept {
@@ -166,15 +194,16 @@ void Scheduler::notify() noexcept {
   if (kManyWorkers && worker_count_ > 1) wake_if_idle();
 }
 
-// The end of the claim wakes an idle worker, which finds the fiber.
 void Scheduler::inject(FiberControl* fiber) noexcept {
-  const OutsideClaim outside;
+  const Visit visit;
   inbox.push(fiber);
+  wake_if_idle();
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
-  const OutsideClaim outside;
+  const Visit visit;
   inbox.push_counted(fiber, outside_spawned);
+  wake_if_idle();
 }
 
 void Scheduler::wake_if_idle() noexcept {
@@ -283,7 +312,8 @@ std::int64_t Scheduler::alive() const noexcept {
 }
 
 std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  if (!isolated_) sum += g_outside_claims.load(std::memory_order_seq_cst);
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
@@ -294,7 +324,7 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
 // to: one that it has made runnable keeps what it waits for until it runs.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
+  if (!kManyWorkers || isolated_ || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
@@ -312,12 +342,22 @@ void Scheduler::cancel_all() noexcept {
   cancelling_.store(true, std::memory_order_seq_cst);
   stacks.for_each([](FiberControl& fiber) {
     const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
-    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber.wake();
+    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) wake_elsewhere(fiber);
   });
 }
 
+void Scheduler::cancel_from_outside() noexcept {
+  const Visit visit;
+  // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
+  outside_waits.fetch_add(1, std::memory_order_seq_cst);
+  cancel_all();
+  outside_waits.fetch_sub(1, std::memory_order_seq_cst);
+  wake_if_idle();
+}
+
 std::size_t Scheduler::trim_stacks() noexcept {
-  Worker* const own = this_worker();
+  FiberWorker* own = this_worker();
+  if (own != nullptr && &own->scheduler() != this) own = nullptr;
   for (unsigned i = 0; i < worker_count_; ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
   }
@@ -332,7 +372,7 @@ RuntimeStats Scheduler::stats() const noexcept {
   out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
   std::int64_t fd_waits = 0;
   for (unsigned i = 0; i < worker_count_; ++i) {
-    const Worker& worker = *workers_[i];
+    const FiberWorker& worker = *workers_[i];
     out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
     out.switches += worker.counters.switches.load(std::memory_order_relaxed);
     out.steals += worker.counters.steals.load(std::memory_order_relaxed);

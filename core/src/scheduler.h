@@ -12,7 +12,12 @@
 
 namespace coir {
 
-// Scheduler is one run of the runtime: its workers and what they share.
+namespace detail {
+class BlockingPool;
+}  // namespace detail
+
+// Scheduler is one run of the runtime: its workers and what they share. A process has one, and one more, on a thread of
+// its own, for each coir::Worker: an isolated one, which shares neither fibers nor stacks nor descriptors with others.
 //
 // Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high
 // half). Who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full
@@ -23,11 +28,18 @@ class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
 
+  // The process's scheduler uses the process's stacks, an isolated one its own.
   Scheduler() noexcept;
+  explicit Scheduler(StackPool& own) noexcept;
 
-  // The scheduler of this process, or null.
+  // isolated tells whether this is the run of one coir::Worker.
+  bool isolated() const noexcept { return isolated_; }
+
+  // The scheduler that the calling thread belongs to: an isolated one on its thread, else the process's, or null.
   static Scheduler* current() noexcept;
 
+  // start makes this the process's scheduler, or the calling thread's if it is isolated.
+  // Errors: busy (there is one), no_memory, system.
   std::expected<void, Error> start(const RunOptions& options, unsigned workers, std::size_t default_stack) noexcept;
   std::expected<void, Error> run() noexcept;
   void finish() noexcept;
@@ -41,6 +53,8 @@ class Scheduler {
   void inject_new(FiberControl* fiber) noexcept;
 
   void cancel_all() noexcept;
+  // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
+  void cancel_from_outside() noexcept;
 
   // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
   void fail(Error error) noexcept;
@@ -54,7 +68,7 @@ class Scheduler {
   // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
-  Worker& worker(unsigned index) noexcept { return *workers_[index]; }
+  FiberWorker& worker(unsigned index) noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
@@ -69,6 +83,7 @@ class Scheduler {
   Reactor reactor;
   StackPool& stacks;
   Inbox inbox;
+  detail::BlockingPool* blocking = nullptr;  // where its fibers' blocking calls run; null: the process's pool
 
   std::int64_t alive() const noexcept;
   RuntimeStats stats() const noexcept;
@@ -79,7 +94,7 @@ class Scheduler {
 
  private:
   friend class OutsideClaim;
-  friend class Worker;
+  friend class FiberWorker;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
@@ -93,6 +108,7 @@ class Scheduler {
   void wake_if_idle() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
+  void withdraw() noexcept;
   bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
@@ -111,12 +127,13 @@ class Scheduler {
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
+  const bool isolated_;  // nobody outside wakes its fibers but by message
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
-  Worker* workers_[kMaxWorkers] = {};
+  FiberWorker* workers_[kMaxWorkers] = {};
 };
 
 // OutsideClaim surrounds what claims waiters and wakes them, or brings a fiber, where a thread that is no worker may do
@@ -145,7 +162,8 @@ void report_deadlock(const Scheduler& scheduler) noexcept;
 // report_held_mutexes names a fiber that ends with mutexes locked, on standard error.
 void report_held_mutexes(const FiberControl& fiber) noexcept;
 
-// install_overflow_report catches faults in guard pages from now on; each thread that runs fibers needs a signal stack.
+// install_overflow_report catches faults in guard pages until every run that called it has removed it; each thread that
+// runs fibers needs a signal stack.
 void install_overflow_report() noexcept;
 void remove_overflow_report() noexcept;
 void* add_signal_stack() noexcept;

@@ -12,7 +12,7 @@ constexpr std::size_t kThreadFds = 15;
 
 // rotation is where a select starts to look, so that no case is always the first.
 std::uint32_t rotation() noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) return worker->random();
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) return worker->random();
   static constinit thread_local std::uint32_t turn = 0;
   return turn++;
 }

@@ -51,7 +51,7 @@ void close_fd(int fd) noexcept {
 }
 
 std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   bump(worker->counters.fd_waits);
   auto armed = worker->scheduler().reactor.attach(fd, record);
@@ -60,7 +60,7 @@ std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
 }
 
 bool dormant_disarm(Dormant& record) noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
   bump(worker->counters.fd_waits, std::int64_t{-1});
   return true;

@@ -122,7 +122,8 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
                                    Shielded shielded = Shielded::no, ReleaseInLine release = nullptr,
                                    void* of = nullptr) noexcept;
 
-// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see Worker::switch_from.
+// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
+// FiberWorker::switch_from.
 [[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
                                                                       WaitFor what, Deadline deadline,
                                                                       Shielded shielded = Shielded::no,

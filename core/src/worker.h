@@ -21,12 +21,12 @@ class Scheduler;
 // fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
 enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
-// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber
-// that parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn
-// switches.
-class Worker {
+// FiberWorker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
+// fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every
+// kTurn switches.
+class FiberWorker {
  public:
-  Worker(Scheduler& scheduler, std::uint32_t index) noexcept;
+  FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept;
 
   // run is the loop; it returns when the scheduler stops.
   void run() noexcept;
@@ -94,11 +94,11 @@ class Worker {
   void idle() noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
-  FiberControl* steal_woken(Worker& victim) noexcept;
+  FiberControl* steal_woken(FiberWorker& victim) noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
-  static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
+  static void switch_from(FiberControl* self, FiberWorker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.
   FiberControl* current_ = nullptr;
@@ -130,15 +130,18 @@ class Worker {
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
-inline Worker* this_worker() noexcept {
+extern constinit thread_local FiberWorker* t_worker;  // constinit spares each use a look for a constructor
+inline FiberWorker* this_worker() noexcept {
   return t_worker;
 }
 #else
-Worker* this_worker() noexcept;
+FiberWorker* this_worker() noexcept;
 #endif
 
 // wake_fiber is every fiber's Waiter::Wake.
 void wake_fiber(Waiter& waiter) noexcept;
+
+// wake_elsewhere is wake() for a fiber that may be of another run than the caller: messages between runs go by it.
+void wake_elsewhere(FiberControl& fiber) noexcept;
 
 }  // namespace coir

@@ -55,6 +55,7 @@ struct BlockingOutcome<std::expected<T, Error>> {
 };
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+class BlockingPool;
 class BlockingSeat;
 
 // BlockingCall is one call, on the stack of the fiber that waits for it. All of it is guarded by the pool's lock, but
@@ -87,12 +88,19 @@ class BlockingSeat {
 
  private:
   friend class BlockingPool;
+  explicit BlockingSeat(BlockingPool& pool) noexcept : pool_(pool) {}
+
+  BlockingPool& pool_;
   BlockingCall* call_ = nullptr;  // null once its caller has left
 };
 
 // runs_in_place is true on a plain thread, where blocking is what the caller wants.
 bool runs_in_place() noexcept;
-// run_owned waits until the call is done; after an error the call is nobody's. run_borrowed waits for the end of a call
+// may_run_elsewhere is false on a plain thread that run_owned cannot serve: in single-worker builds, and where system
+// calls are denied, which the pool's threads might make.
+bool may_run_elsewhere() noexcept;
+// run_owned waits until the call is done; after an error the call is nobody's. Fiber, or a plain thread that
+// may_run_elsewhere. run_borrowed is for fibers: it waits for the end of a call
 // that has begun in any case; `shielded` means that neither cancellation nor a deadline keeps it from beginning.
 std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept;
 std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, Deadline deadline,
