@@ -18,25 +18,14 @@ namespace coir {
 
 namespace {
 
-constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit SharedAtomic<Scheduler*> g_scheduler{nullptr};
 constinit StackPool g_stacks;
-constinit std::atomic<std::uint64_t> g_next_block{0};
-constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
-constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
+constinit SharedAtomic<std::uint64_t> g_next_block{0};
+constinit SharedAtomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
-
-// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
-// instruction.
-void full_fence() noexcept {
-#if defined(COIR_TSAN)
-  static std::atomic<int> word{0};
-  word.fetch_add(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
 
 // Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
 // end the run meanwhile: finish waits for visitors.
@@ -183,7 +172,7 @@ void Scheduler::inject_new(FiberControl* fiber) noexcept {
 
 void Scheduler::wake_if_idle() noexcept {
   if constexpr (kManyWorkers) {
-    full_fence();
+    full_fence();  // the push, before the look at who sleeps
     if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
   }
 }

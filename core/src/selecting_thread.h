@@ -55,7 +55,7 @@ class SelectingThread : public Waiter {
   }
 
   int bell_;
-  std::atomic<std::uint32_t> awake_{0};
+  SharedAtomic<std::uint32_t> awake_{0};
 };
 
 }  // namespace coir::detail
