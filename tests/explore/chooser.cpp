@@ -63,6 +63,7 @@ bool Chooser::replay(const char* decisions) noexcept {
 void Chooser::begin() noexcept {
   at_ = 0;
   steps_ = 0;
+  barren_ = false;
   if (mode_ != Mode::random) return;
   known_ = 0;
   ++sample_;
@@ -144,10 +145,15 @@ std::size_t Chooser::decide(std::size_t count, std::size_t free, bool of_delay) 
     trouble_ = "it takes more decisions than there is room for";
     return 0;
   }
+  if (barren_ && at_ == known_) count = 1;
   Decision& here = decisions_[at_];
   if (at_ == known_) {
-    here = {.count = static_cast<std::uint8_t>(count), .free = static_cast<std::uint8_t>(free), .taken = 0,
-            .of_delay = of_delay, .preemptions = 0, .delays = 0};
+    here = {.count = static_cast<std::uint8_t>(count),
+            .free = static_cast<std::uint8_t>(free),
+            .taken = 0,
+            .of_delay = of_delay,
+            .preemptions = 0,
+            .delays = 0};
     if (at_ > 0) {
       const Decision& before = decisions_[at_ - 1];
       const bool paid = before.taken >= before.free;
@@ -155,7 +161,7 @@ std::size_t Chooser::decide(std::size_t count, std::size_t free, bool of_delay) 
       here.delays = static_cast<std::uint8_t>(before.delays + (paid && before.of_delay));
     }
     ++known_;
-  } else if (here.count != count || here.of_delay != of_delay) {
+  } else if ((!barren_ && here.count != count) || here.of_delay != of_delay) {
     trouble_ = "it does something else when the same is decided";
     return 0;
   }

@@ -56,7 +56,10 @@ class Chooser {
   std::size_t thread(const std::uint8_t* candidates, std::size_t count, std::size_t free) noexcept;
 
   // delay tells whether a store is to become visible late; trickle, whether one that was late does so now.
+  // delayed_in_vain tells that a late store became visible before anybody else had a turn: the run is like the one
+  // without that delay, and nothing further is tried from here.
   bool delay() noexcept;
+  void delayed_in_vain() noexcept { barren_ = mode_ == Mode::exhaustive; }
   bool trickle() noexcept;
 
   void print_decisions() const noexcept;
@@ -74,7 +77,7 @@ class Chooser {
 
   Mode mode_ = Mode::exhaustive;
   const char* trouble_ = nullptr;
-  bool timeouts_ = false, trickles_ = false;
+  bool timeouts_ = false, trickles_ = false, barren_ = false;
   int preemptions_ = 0, delays_ = 0;
   std::size_t at_ = 0, known_ = 0;
   Decision decisions_[kMostDecisions];

@@ -34,6 +34,7 @@ struct Late {
   void* at;
   std::uint64_t bits;
   unsigned bytes;
+  std::uint32_t turn;  // g_turns when it was delayed; 0: it only stays behind another
 };
 
 struct Explored {
@@ -65,6 +66,7 @@ unsigned g_time_passed;
 std::uint32_t g_steps;
 std::uint64_t g_all_steps;
 unsigned g_wakes;
+std::uint32_t g_turns;     // how often the turn has passed to another thread
 unsigned g_in_vain;        // how often in a row one that spins had its turn because nobody else could go on
 const char kAnything = 0;  // what one that lets others go first waits for
 Chooser* g_chooser;
@@ -116,6 +118,7 @@ bool is_left_out(const std::source_location& where) noexcept {
 // make_visible carries out the oldest late store.
 void make_visible(Explored& thread) noexcept {
   const Late oldest = thread.buffer[0];
+  if (oldest.turn == g_turns) g_chooser->delayed_in_vain();
   --thread.late;
   for (unsigned i = 0; i < thread.late; ++i) thread.buffer[i] = thread.buffer[i + 1];
   memcpy(oldest.at, &oldest.bits, oldest.bytes);
@@ -129,6 +132,7 @@ void make_all_visible(Explored& thread) noexcept {
 
 void hand_to(Explored& next) noexcept {
   next.last_turn = g_steps;
+  ++g_turns;
   sem_post(&next.turn);
 }
 
@@ -164,7 +168,8 @@ Explored* first_due() noexcept {
   Explored* first = nullptr;
   for (int i = 0; i < g_used; ++i) {
     Explored& one = g_threads[i];
-    if (one.state == Explored::State::asleep && one.due_ns != kNever && (first == nullptr || one.due_ns < first->due_ns))
+    if (one.state == Explored::State::asleep && one.due_ns != kNever &&
+        (first == nullptr || one.due_ns < first->due_ns))
       first = &one;
   }
   return first;
@@ -295,14 +300,16 @@ void set_up() noexcept {
   }
 }
 
-void set_mutant(Mutant mutant) noexcept { g_mutant = mutant; }
+void set_mutant(Mutant mutant) noexcept {
+  g_mutant = mutant;
+}
 
 void explore_run(const Scenario& scenario, Chooser& chooser) noexcept {
   g_scenario = &scenario;
   g_chooser = &chooser;
   g_used = 0;
   g_now_ns = kEpochNs;
-  g_steps = g_time_passed = g_wakes = g_in_vain = 0;
+  g_steps = g_time_passed = g_wakes = g_in_vain = g_turns = 0;
   g_report.begin();
   chooser.begin();
   add_thread([](void* body) { reinterpret_cast<void (*)()>(body)(); }, reinterpret_cast<void*>(scenario.body));
@@ -313,7 +320,9 @@ void explore_run(const Scenario& scenario, Chooser& chooser) noexcept {
   if (scenario.limits.fresh_threads) renew_threads();
 }
 
-std::uint64_t steps_taken() noexcept { return g_all_steps; }
+std::uint64_t steps_taken() noexcept {
+  return g_all_steps;
+}
 
 void before(Step kind, const void* at, std::memory_order order, const std::source_location& where) noexcept {
   Explored* const self = t_self;
@@ -338,11 +347,11 @@ void before(Step kind, const void* at, std::memory_order order, const std::sourc
       if (g_threads[i].late != 0 && g_chooser->trickle()) make_visible(g_threads[i]);
     }
   }
-  const bool is_fence = kind != Step::load && kind != Step::store && !(kind == Step::fence && g_mutant == Mutant::no_fence);
+  const bool is_fence =
+      kind != Step::load && kind != Step::store && !(kind == Step::fence && g_mutant == Mutant::no_fence);
   if (is_fence) make_all_visible(*self);
   if (kind != Step::load && kind != Step::compare) self->read_at = nullptr;
 }
-
 
 void store(void* at, std::uint64_t bits, unsigned bytes, std::memory_order order) noexcept {
   Explored* const self = t_self;
@@ -359,7 +368,7 @@ void store(void* at, std::uint64_t bits, unsigned bytes, std::memory_order order
       for (unsigned i = 0; i < self->late; ++i) behind = behind || self->buffer[i].at == at;
       if (behind || g_chooser->delay()) {
         if (self->late == kBuffer) make_visible(*self);
-        self->buffer[self->late++] = {.at = at, .bits = bits, .bytes = bytes};
+        self->buffer[self->late++] = {.at = at, .bits = bits, .bytes = bytes, .turn = behind ? 0 : g_turns};
         g_report.late(self->id);
         return;
       }
@@ -422,9 +431,13 @@ void wake_one(const void* at) noexcept {
   if (longest != nullptr) wake_up(*longest, false);
 }
 
-bool loses_this_wake() noexcept { return g_mutant == Mutant::lost_wake && ++g_wakes % 2 == 0; }
+bool loses_this_wake() noexcept {
+  return g_mutant == Mutant::lost_wake && ++g_wakes % 2 == 0;
+}
 
-std::int64_t now_ns() noexcept { return g_now_ns; }
+std::int64_t now_ns() noexcept {
+  return g_now_ns;
+}
 
 void let_others_go() noexcept {
   Explored& self = *t_self;
@@ -440,7 +453,9 @@ void require(bool right, std::source_location where) noexcept {
   if (!right) fail("what is required does not hold", &where);
 }
 
-unsigned time_passed() noexcept { return g_time_passed; }
+unsigned time_passed() noexcept {
+  return g_time_passed;
+}
 
 int start(Body body, void* argument) noexcept {
   before(Step::start, nullptr, std::memory_order_seq_cst, std::source_location::current());

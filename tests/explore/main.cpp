@@ -9,8 +9,6 @@
 #include "explorer.h"
 #include "tests/support/scale.h"
 
-// explore [--scenario NAME] [--replay DECISIONS] [--seed N] [--mutant NAME] [--more N] | --mutants | --list
-
 namespace coir::explore {
 
 namespace {
@@ -23,11 +21,15 @@ struct Noticed {
   const char* scenario;
 };
 constexpr Noticed kNoticed[] = {
-    {Mutant::no_fence, "runtime_injection_meets_idle_worker"},
-    {Mutant::weak_stores, "cancel_meets_beginning_wait"},
+    {Mutant::no_fence, "runtime_failure_cancels_the_siblings"},
+    {Mutant::no_fence, "runtime_scope_meets_wait"},
+    {Mutant::weak_stores, "runtime_scope_meets_wait"},
     {Mutant::relaxed_release, "run_queue_owner_and_thief"},
-    {Mutant::lost_wake, "waiter_is_claimed_once"},
-    {Mutant::lost_wake, "channel_rendezvous"},
+    {Mutant::relaxed_release, "channel_rendezvous"},
+    {Mutant::relaxed_release, "once_is_done_once"},
+    {Mutant::lost_wake, "mutex_is_handed_over"},
+    {Mutant::lost_wake, "reactor_no_event_is_lost"},
+    {Mutant::lost_wake, "runtime_fibers_end"},
 };
 
 struct Options {
@@ -36,6 +38,7 @@ struct Options {
   std::uint64_t seed = 20'260'101;
   Mutant mutant = Mutant::none;
   unsigned more = 1;
+  int half = -1;
 };
 
 Chooser g_chooser;
@@ -95,7 +98,8 @@ void explore(const Scenario& scenario, const Options& options) noexcept {
   unsigned late_runs = 0;
   bool late_complete = false;
   if (limits.delays != 0) {
-    const Searched searched = search(scenario, limits.preemptions > 0 ? limits.preemptions - 1 : 0, limits.delays, most);
+    const Searched searched =
+        search(scenario, limits.preemptions > 0 ? limits.preemptions - 1 : 0, limits.delays, most);
     late_runs = searched.runs;
     late_complete = searched.complete;
   }
@@ -138,8 +142,16 @@ int try_mutants() noexcept {
 
 int usage() noexcept {
   fputs(
-      "usage: explore [--scenario NAME] [--replay DECISIONS] [--seed N] [--mutant NAME] [--more N]\n"
-      "       explore --mutants | --list\n",
+      "usage: explore [--scenario NAME] [--replay DECISIONS] [--seed N] [--mutant NAME] [--more N] [--half 0|1]\n"
+      "       explore --mutants | --list\n"
+      "\n"
+      "  --scenario  only those whose name holds NAME\n"
+      "  --replay    one interleaving, as a failure has printed it\n"
+      "  --more      so many times as many interleavings\n"
+      "  --half      every second scenario, for two processes at once\n"
+      "  --mutant    every atomic operation weaker than it is written: no_fence, weak_stores, relaxed_release, "
+      "lost_wake\n"
+      "  --mutants   each of these, where it has to be noticed\n",
       stderr);
   return 2;
 }
@@ -162,6 +174,8 @@ int run(int argc, char** argv) noexcept {
       options.replay = value;
     } else if (strcmp(argv[i], "--seed") == 0) {
       options.seed = strtoull(value, nullptr, 10);
+    } else if (strcmp(argv[i], "--half") == 0) {
+      options.half = atoi(value);
     } else if (strcmp(argv[i], "--more") == 0) {
       options.more = static_cast<unsigned>(strtoul(value, nullptr, 10));
     } else if (strcmp(argv[i], "--mutant") == 0) {
@@ -176,7 +190,9 @@ int run(int argc, char** argv) noexcept {
   set_mutant(options.mutant);
   set_up();
   bool found = false;
+  int number = 0;
   for_each_scenario([&](const Scenario& one) {
+    if (options.half >= 0 && number++ % 2 != options.half) return;
     if (options.scenario != nullptr && strstr(one.name, options.scenario) == nullptr) return;
     found = true;
     if (options.replay == nullptr) return explore(one, options);

@@ -11,7 +11,9 @@
 
 namespace coir {
 
-std::int64_t monotonic_ns() noexcept { return explore::now_ns(); }
+std::int64_t monotonic_ns() noexcept {
+  return explore::now_ns();
+}
 
 int Deadline::remaining_ms() const noexcept {
   if (is_never()) return -1;
@@ -102,8 +104,6 @@ void Poller::interrupt() noexcept {
   interrupted_ = true;
   explore::wake_one(this);
 }
-
-bool Poller::opened() noexcept { return g_poller != nullptr; }
 
 void Poller::get_ready(int fd) noexcept {
   explore::before(explore::Step::poll, &g_descriptors[fd], std::memory_order_seq_cst, std::source_location::current());

@@ -20,8 +20,15 @@ const char* last_part(const char* path) noexcept {
 
 void Report::step(int thread, Step kind, const void* at, std::memory_order order,
                   const std::source_location& where) noexcept {
-  line() = {.at = at, .bits = 0, .where = where, .thread = static_cast<std::uint8_t>(thread), .kind = kind,
-            .order = static_cast<std::uint8_t>(order), .has_value = false, .late = false, .visible = false};
+  line() = {.at = at,
+            .bits = 0,
+            .where = where,
+            .thread = static_cast<std::uint8_t>(thread),
+            .kind = kind,
+            .order = static_cast<std::uint8_t>(order),
+            .has_value = false,
+            .late = false,
+            .visible = false};
 }
 
 Report::Line* Report::latest(int thread) noexcept {
@@ -44,8 +51,15 @@ void Report::late(int thread) noexcept {
 }
 
 void Report::became_visible(int thread, const void* at, std::uint64_t bits) noexcept {
-  line() = {.at = at, .bits = bits, .where = {}, .thread = static_cast<std::uint8_t>(thread), .kind = Step::store,
-            .order = 0, .has_value = true, .late = false, .visible = true};
+  line() = {.at = at,
+            .bits = bits,
+            .where = {},
+            .thread = static_cast<std::uint8_t>(thread),
+            .kind = Step::store,
+            .order = 0,
+            .has_value = true,
+            .late = false,
+            .visible = true};
 }
 
 void Report::print() const noexcept {

@@ -126,6 +126,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> channel_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> channel_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

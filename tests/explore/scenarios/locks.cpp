@@ -196,6 +196,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> lock_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> lock_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

@@ -124,6 +124,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> reactor_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> reactor_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

@@ -15,7 +15,9 @@ constexpr int kMost = 400;
 // Fibers that are never run: the queues look at nothing of them but their link.
 alignas(FiberControl) constinit std::byte g_fibers[kMost][sizeof(FiberControl)] = {};
 
-FiberControl* fiber(int number) noexcept { return reinterpret_cast<FiberControl*>(g_fibers[number]); }
+FiberControl* fiber(int number) noexcept {
+  return reinterpret_cast<FiberControl*>(g_fibers[number]);
+}
 
 // Had counts who was taken out.
 struct Had {
@@ -126,6 +128,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> run_queue_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> run_queue_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

@@ -88,6 +88,25 @@ void cancel_meets_wait() {
   });
 }
 
+// The owner shows its wait and looks for a mark; who cancels marks and looks for a wait.
+void scope_meets_wait() {
+  run_on_two([&] {
+    Event never;
+    Atomic<CancelScope*> scope{nullptr};
+    Atomic<bool> left{false};
+    Fiber waiter = spawn([&] {
+      CancelScope mine;
+      scope.store(&mine);
+      require(never.wait().error() == ErrorCode::cancelled);
+      while (!left.load()) yield();
+    });
+    while (scope.load() == nullptr) yield();
+    scope.load()->cancel();
+    left.store(true);
+    require(waiter.join().has_value());
+  });
+}
+
 void cancel_against_set() {
   run_on_two([&] {
     Event event;
@@ -132,35 +151,35 @@ void select_of_fibers() {
   });
 }
 
-// A thread that is no worker makes a fiber runnable while the workers go to sleep.
-void injection_meets_idle_worker() {
+// A thread that is no worker makes a fiber runnable while the workers go to sleep. It begins where the fiber is about
+// to wait: what comes before has no part in it.
+void inject(unsigned workers) {
   Channel<int> channel({.capacity = 1});
-  threads([&] { run_on_two([&] { require(channel.receive().value_or(0) == 3); }); },
-          [&] { require(channel.send(3).has_value()); });
+  int sender = 0;
+  require(run_until_idle({.workers = workers, .default_stack = kStack}, [&] {
+            sender =
+                start([](void* into) { require(static_cast<Channel<int>*>(into)->send(3).has_value()); }, &channel);
+            require(channel.receive().value_or(0) == 3);
+          }).has_value());
+  require(time_passed() == 0);
+  join(sender);
 }
 
 void injection_meets_the_only_worker() {
-  Channel<int> channel;
-  threads(
-      [&] {
-        require(run_until_idle({.workers = 1, .default_stack = kStack}, [&] {
-                  require(channel.receive().value_or(0) == 3);
-                }).has_value());
-        require(time_passed() == 0);
-      },
-      [&] { require(channel.send(3).has_value()); });
+  inject(1);
+}
+void injection_meets_idle_workers() {
+  inject(2);
 }
 
 void descriptor_meets_idle_worker() {
   using port::Poller;
-  threads([&] {
-    run_on_two([&] {
-      while (!Poller::drain(0)) require(wait(0, Direction::readable).has_value());
-    });
-  }, [&] {
-    while (!Poller::opened()) let_others_go();
-    Poller::get_ready(0);
+  int peer = 0;
+  run_on_two([&] {
+    peer = start([](void*) { Poller::get_ready(0); }, nullptr);
+    while (!Poller::drain(0)) require(wait(0, Direction::readable).has_value());
   });
+  join(peer);
 }
 
 void every_wakeup_migrates() {
@@ -173,7 +192,7 @@ void every_wakeup_migrates() {
   require(time_passed() == 0);
 }
 
-constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 5000, .samples = 1500};
+constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 4000, .samples = 1000};
 
 constexpr Scenario kScenarios[] = {
     {"runtime_fibers_end", fibers_end, kWhole},
@@ -182,10 +201,11 @@ constexpr Scenario kScenarios[] = {
     {"runtime_failure_cancels_the_siblings", failure_cancels_the_siblings, kWhole},
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
     {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
+    {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 12'000, .samples = 1000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
-    {"runtime_injection_meets_idle_worker", injection_meets_idle_worker, kWhole},
+    {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
@@ -193,6 +213,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> runtime_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> runtime_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

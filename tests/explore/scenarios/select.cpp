@@ -108,15 +108,23 @@ void event_against_send() {
 }
 
 constexpr Scenario kScenarios[] = {
-    {"select_two_senders", two_senders, {.preemptions = 1, .fresh_threads = true}},
-    {"select_sender_against_closer", sender_against_closer, {.timeouts = true, .fresh_threads = true}},
-    {"select_sender_against_canceller", sender_against_canceller, {.timeouts = true, .fresh_threads = true}},
-    {"select_selects_meet", selects_meet, {.fresh_threads = true}},
-    {"select_event_against_send", event_against_send, {.fresh_threads = true}},
+    {"select_two_senders",
+     two_senders,
+     {.preemptions = 1, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_sender_against_closer",
+     sender_against_closer,
+     {.timeouts = true, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_sender_against_canceller",
+     sender_against_canceller,
+     {.timeouts = true, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_selects_meet", selects_meet, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_event_against_send", event_against_send, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
 };
 
 }  // namespace
 
-std::span<const Scenario> select_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> select_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

@@ -230,6 +230,8 @@ constexpr Scenario kScenarios[] = {
 
 }  // namespace
 
-std::span<const Scenario> waiter_scenarios() noexcept { return kScenarios; }
+std::span<const Scenario> waiter_scenarios() noexcept {
+  return kScenarios;
+}
 
 }  // namespace coir::explore

@@ -100,7 +100,9 @@ inline void full_fence(std::source_location where = std::source_location::curren
   explore::before(explore::Step::fence, nullptr, std::memory_order_seq_cst, where);
 }
 
-consteval int spins(int) noexcept { return 1; }
+consteval int spins(int) noexcept {
+  return 1;
+}
 
 template <class T>
 inline void bump(Atomic<T>& counter, T by = 1, std::source_location where = std::source_location::current()) noexcept {

@@ -36,7 +36,6 @@ class Poller {
 
   // get_ready is the kernel's part: there is something to be read from `fd`; whoever reads it calls drain, which tells
   // whether there was something. A closed one is not opened again.
-  static bool opened() noexcept;
   static void get_ready(int fd) noexcept;
   static bool drain(int fd) noexcept;
   static void close_descriptor(int fd) noexcept;
