@@ -22,8 +22,8 @@ struct Limits {
   int preemptions = 2;            // how often a thread is interrupted that could go on, at most
   int delays = 1;                 // how many stores become visible late, at most, with one preemption fewer
   bool timeouts = false;          // a wait with a deadline may end by it at any time; costs a preemption
-  unsigned interleavings = 5000;  // the exhaustive search gives up here
-  unsigned samples = 1500;        // random interleavings after that
+  unsigned interleavings = 3000;  // the exhaustive search gives up here
+  unsigned samples = 1000;        // random interleavings after that
   bool fresh_threads = false;     // for what remembers something in thread-local variables
 };
 

@@ -59,6 +59,21 @@ double seconds() noexcept {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. The halves keep apart.
+void stay_on_one_cpu(int half) noexcept {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  int nth = half > 0 && CPU_COUNT(&usable) > 1 ? 1 : 0;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || nth-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
 struct Searched {
   unsigned runs = 0;
   bool complete = true;
@@ -118,6 +133,7 @@ bool is_noticed(const Noticed& one) noexcept {
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) == nullptr) _exit(2);
+    stay_on_one_cpu(1);
     set_mutant(one.mutant);
     set_up();
     for_each_scenario([&](const Scenario& scenario) {
@@ -187,6 +203,7 @@ int run(int argc, char** argv) noexcept {
       return usage();
     }
   }
+  stay_on_one_cpu(options.half);
   set_mutant(options.mutant);
   set_up();
   bool found = false;
@@ -210,11 +227,4 @@ int run(int argc, char** argv) noexcept {
 
 }  // namespace coir::explore
 
-int main(int argc, char** argv) {
-  // One CPU: explored threads take turns, and to wake one on another CPU takes longer.
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
-  sched_setaffinity(0, sizeof one, &one);
-  return coir::explore::run(argc, argv);
-}
+int main(int argc, char** argv) { return coir::explore::run(argc, argv); }

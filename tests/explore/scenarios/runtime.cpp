@@ -192,7 +192,7 @@ void every_wakeup_migrates() {
   require(time_passed() == 0);
 }
 
-constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 4000, .samples = 1000};
+constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 2500, .samples = 600};
 
 constexpr Scenario kScenarios[] = {
     {"runtime_fibers_end", fibers_end, kWhole},
@@ -201,7 +201,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_failure_cancels_the_siblings", failure_cancels_the_siblings, kWhole},
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
     {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
-    {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 12'000, .samples = 1000}},
+    {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},

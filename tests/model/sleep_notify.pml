@@ -1,0 +1,166 @@
+/*
+ * How workers go to sleep and are woken (core/src/scheduler.h, "Idle workers"; worker.cpp, idle; scheduler.cpp, notify,
+ * wake_one): who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more.
+ *
+ * Stores go through a buffer of one place for each thread, as on x86: a plain store is seen by others later, unless a
+ * fence or a locked instruction comes before. That is what full_fence in wake_if_idle is for.
+ *
+ * WORKERS workers share one inbox; a thread from outside pushes ITEMS fibers, one after the other (Scheduler::inject).
+ * All of them are to be run, whatever sleeps. A worker sleeps on its futex until its idle bit has been cleared.
+ *
+ * Variants that have to be refuted, by -D:
+ *
+ *   MUTATE_NO_FENCE         no fence between the push and the look at idle_        (wake_if_idle)
+ *   MUTATE_NO_LAST_LOOK     no look for work after the idle bit is set             (idle, any_work)
+ *   MUTATE_SEARCH_TO_SLEEP  the worker counts as searching until it sleeps         (idle, searching_.fetch_sub)
+ *   MUTATE_NO_HANDOVER      the last searcher that finds work wakes nobody: fibers that keep a worker busy for good
+ *                           would then hold up those behind them                   (stop_searching)
+ */
+
+#define WORKERS 2
+#define ITEMS 2
+
+byte size = 0;                  /* Inbox::size_ as others see it */
+byte late = 0;                  /* what the pusher has stored and nobody sees yet */
+bool idle[WORKERS];             /* the bits of idle_ */
+bool asleep[WORKERS];           /* asleep_, the futex word */
+byte searching = 0;             /* searching_ */
+byte done = 0;                  /* fibers that have run, or keep a worker busy */
+byte busy = 0;                  /* workers that run a fiber which does not end before all are done */
+
+/* The buffer of the pusher drains whenever it likes. */
+active proctype Drain() {
+end:
+  do
+  :: atomic { late > 0 -> size = size + late; late = 0 }
+  od
+}
+
+inline fence() { atomic { size = size + late; late = 0 } }
+
+/* wake_one; each compare-and-swap is one step. */
+inline wake_one() {
+  bool mine;
+  byte w;
+  atomic {
+    if
+    :: searching == 0 -> searching = 1; mine = true
+    :: else -> mine = false
+    fi
+  };
+  if
+  :: mine ->
+       atomic {
+         w = 0;
+         do
+         :: w < WORKERS && !idle[w] -> w++
+         :: else -> break
+         od;
+         if
+         :: w < WORKERS -> idle[w] = false
+         :: else
+         fi
+       };
+       if
+       :: w < WORKERS -> asleep[w] = false          /* rouse: the word, then futex_wake */
+       :: else -> searching--
+       fi
+  :: else
+  fi
+}
+
+inline wake_if_idle() {
+  if
+  :: idle[0] || idle[1] -> wake_one()
+  :: else
+  fi
+}
+
+/* inject: push, fence, look at idle_. */
+active proctype Pusher() {
+  byte i;
+  for (i : 1 .. ITEMS) {
+    late++;                                          /* Inbox::append: size_, release */
+#ifndef MUTATE_NO_FENCE
+    fence();                                         /* full_fence */
+#endif
+    wake_if_idle()
+  };
+  fence()
+}
+
+proctype Worker(byte me) {
+  bool is_searching = false, found;
+  do
+  :: /* find_work */
+     atomic {
+       if
+       :: size > 0 -> size--; found = true           /* pop, under the inbox's lock */
+       :: else -> found = false
+       fi
+     };
+     if
+     :: found ->
+          if
+          :: is_searching ->                         /* stop_searching */
+               is_searching = false;
+               bool last;
+               atomic { last = (searching == 1); searching-- };
+#ifndef MUTATE_NO_HANDOVER
+               if
+               :: last -> wake_if_idle()             /* notify */
+               :: else
+               fi
+#endif
+          :: else
+          fi;
+          done++;
+          /* The fiber keeps the worker until the others have run: they are not to wait for it. */
+          busy++;
+          (done == ITEMS);
+          busy--
+     :: else ->
+          if
+          :: done == ITEMS -> break
+          :: else
+          fi;
+          /* idle */
+          if
+          :: !is_searching -> searching++; is_searching = true
+          :: else
+          fi;
+#ifndef MUTATE_SEARCH_TO_SLEEP
+          searching--; is_searching = false;         /* it stops searching before it looks for the last time */
+#endif
+          asleep[me] = true;                         /* asleep_.store */
+          idle[me] = true;                           /* idle_.fetch_or, a locked instruction */
+          bool sleep = true;
+#ifndef MUTATE_NO_LAST_LOOK
+          sleep = (size == 0);                       /* any_work */
+#endif
+          if
+          :: sleep ->
+               (!asleep[me] || done == ITEMS)        /* futex_wait; the end of the run wakes everybody */
+          :: else
+          fi;
+#ifdef MUTATE_SEARCH_TO_SLEEP
+          searching--; is_searching = false;
+#endif
+          atomic {                                   /* idle_.fetch_and: whoever cleared the bit counts it as searching */
+            if
+            :: idle[me] -> idle[me] = false; is_searching = false
+            :: else -> is_searching = true
+            fi
+          }
+     fi
+  od;
+  if
+  :: is_searching -> searching--
+  :: else
+  fi
+}
+
+init { atomic { run Worker(0); run Worker(1) } }
+
+/* Every fiber runs, the second one too while the first keeps its worker. */
+ltl all_run { <> (done == ITEMS) }
