@@ -192,17 +192,20 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
 }
 
 // wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
-// it has set its bit.
+// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
+// nobody either: it looks again once it no longer counts as one.
 void Scheduler::wake_one() noexcept {
-  std::uint32_t none = 0;
-  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
-  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
-  while (idle != 0) {
-    const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
-    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
-      return rouse(lowest % 32, lowest >= 32);
-  }
-  searching_.fetch_sub(1, std::memory_order_seq_cst);
+  do {
+    std::uint32_t none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+    while (idle != 0) {
+      const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+      if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+        return rouse(lowest % 32, lowest >= 32);
+    }
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+  } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
 void Scheduler::rouse(unsigned index, bool polling) noexcept {

@@ -12,6 +12,10 @@
  *
  *   MUTATE_NO_FENCE         no fence between the push and the look at idle_        (wake_if_idle)
  *   MUTATE_NO_LAST_LOOK     no look for work after the idle bit is set             (idle, any_work)
+ *   MUTATE_GIVE_UP          who counted as searching and found nobody to wake does not look at idle_ again, though
+ *                           others have relied on it meanwhile                     (wake_one)
+ *   MUTATE_TAKE_QUIETLY     who finds work at its last look does not count as searching again, and so wakes nobody for
+ *                           what else has come                             (idle)
  *   MUTATE_SEARCH_TO_SLEEP  the worker counts as searching until it sleeps         (idle, searching_.fetch_sub)
  *   MUTATE_NO_HANDOVER      the last searcher that finds work wakes nobody: fibers that keep a worker busy for good
  *                           would then hold up those behind them                   (stop_searching)
@@ -40,33 +44,42 @@ inline fence() { atomic { size = size + late; late = 0 } }
 
 /* wake_one; each compare-and-swap is one step. */
 inline wake_one() {
-  bool mine;
-  byte w;
-  atomic {
-    if
-    :: searching == 0 -> searching = 1; mine = true
-    :: else -> mine = false
-    fi
-  };
-  if
-  :: mine ->
-       atomic {
-         w = 0;
-         do
-         :: w < WORKERS && !idle[w] -> w++
-         :: else -> break
-         od;
-         if
-         :: w < WORKERS -> idle[w] = false
-         :: else
-         fi
-       };
+  do
+  :: atomic {
        if
-       :: w < WORKERS -> asleep[w] = false          /* rouse: the word, then futex_wake */
-       :: else -> searching--
+       :: searching == 0 -> searching = 1; mine = true
+       :: else -> mine = false
        fi
-  :: else
-  fi
+     };
+     if
+     :: mine ->
+          atomic {
+            w = 0;
+            do
+            :: w < WORKERS && !idle[w] -> w++
+            :: else -> break
+            od;
+            if
+            :: w < WORKERS -> idle[w] = false
+            :: else
+            fi
+          };
+          if
+          :: w < WORKERS -> asleep[w] = false; break   /* rouse: the word, then futex_wake */
+          :: else ->
+               searching--;
+#ifdef MUTATE_GIVE_UP
+               break
+#else
+               if                                       /* who came meanwhile took this for a searcher */
+               :: idle[0] || idle[1]
+               :: else -> break
+               fi
+#endif
+          fi
+     :: else -> break
+     fi
+  od
 }
 
 inline wake_if_idle() {
@@ -78,7 +91,8 @@ inline wake_if_idle() {
 
 /* inject: push, fence, look at idle_. */
 active proctype Pusher() {
-  byte i;
+  byte i, w;
+  bool mine;
   for (i : 1 .. ITEMS) {
     late++;                                          /* Inbox::append: size_, release */
 #ifndef MUTATE_NO_FENCE
@@ -90,7 +104,8 @@ active proctype Pusher() {
 }
 
 proctype Worker(byte me) {
-  bool is_searching = false, found;
+  bool is_searching = false, found, last, sleep, mine;
+  byte w;
   do
   :: /* find_work */
      atomic {
@@ -104,7 +119,6 @@ proctype Worker(byte me) {
           if
           :: is_searching ->                         /* stop_searching */
                is_searching = false;
-               bool last;
                atomic { last = (searching == 1); searching-- };
 #ifndef MUTATE_NO_HANDOVER
                if
@@ -134,7 +148,7 @@ proctype Worker(byte me) {
 #endif
           asleep[me] = true;                         /* asleep_.store */
           idle[me] = true;                           /* idle_.fetch_or, a locked instruction */
-          bool sleep = true;
+          sleep = true;
 #ifndef MUTATE_NO_LAST_LOOK
           sleep = (size == 0);                       /* any_work */
 #endif
@@ -151,7 +165,13 @@ proctype Worker(byte me) {
             :: idle[me] -> idle[me] = false; is_searching = false
             :: else -> is_searching = true
             fi
-          }
+          };
+#ifndef MUTATE_TAKE_QUIETLY
+          if
+          :: !sleep && !is_searching -> searching++; is_searching = true
+          :: else
+          fi
+#endif
      fi
   od;
   if

@@ -172,6 +172,19 @@ void injection_meets_idle_workers() {
   inject(2);
 }
 
+// One that injects may be taken for a searcher by the other.
+void two_inject() {
+  Channel<int> channel({.capacity = 2});
+  const auto send = [](void* into) { require(static_cast<Channel<int>*>(into)->send(1).has_value()); };
+  int senders[2] = {};
+  require(run_until_idle({.workers = 1, .default_stack = kStack}, [&] {
+            for (int& sender : senders) sender = start(send, &channel);
+            for (int i = 0; i < 2; ++i) require(channel.receive().value_or(0) == 1);
+          }).has_value());
+  require(time_passed() == 0);
+  for (const int sender : senders) join(sender);
+}
+
 void descriptor_meets_idle_worker() {
   using port::Poller;
   int peer = 0;
@@ -207,6 +220,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
+    {"runtime_two_inject", two_inject, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
 };
