@@ -219,6 +219,7 @@ Explored& who_is_next(Explored& self) noexcept {
     }
     if (due != nullptr) {
       ++g_time_passed;
+      g_report.step(due->id, Step::time, nullptr, std::memory_order_relaxed, std::source_location::current());
       g_in_vain = 0;
       end_by_time(*due);
       continue;

@@ -227,4 +227,6 @@ int run(int argc, char** argv) noexcept {
 
 }  // namespace coir::explore
 
-int main(int argc, char** argv) { return coir::explore::run(argc, argv); }
+int main(int argc, char** argv) {
+  return coir::explore::run(argc, argv);
+}

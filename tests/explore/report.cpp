@@ -8,7 +8,7 @@ namespace coir::explore {
 namespace {
 
 constexpr const char* kKinds[] = {"load",  "store", "exchange", "compare", "update", "fence",
-                                  "sleep", "wake",  "poll",     "start",   "join"};
+                                  "sleep", "wake",  "poll",     "start",   "join",   "time"};
 constexpr const char* kOrders[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
 
 const char* last_part(const char* path) noexcept {

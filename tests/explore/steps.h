@@ -8,7 +8,7 @@ namespace coir::explore {
 
 // What the seams call: nothing here has an effect on a thread that is not explored.
 
-enum class Step : std::uint8_t { load, store, exchange, compare, update, fence, sleep, wake, poll, start, join };
+enum class Step : std::uint8_t { load, store, exchange, compare, update, fence, sleep, wake, poll, start, join, time };
 
 // before ends when it is the calling thread's turn to take this step. What has to be visible before it then is.
 void before(Step kind, const void* at, std::memory_order order, const std::source_location& where) noexcept;

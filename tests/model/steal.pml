@@ -10,20 +10,26 @@
  *
  *   MUTATE_POP_STORES       pop stores head + 1 instead of a CAS                          (pop)
  *   MUTATE_STEAL_STORES     so does a thief                                               (steal_into)
- *   MUTATE_NO_HALF_CHECK    a count of more than half is believed                         (steal_into, "read at different times")
+ *   MUTATE_READ_LATE        the thief reads the slots after it has moved head             (steal_into)
  *   MUTATE_FULL_LATE        push believes that there is one slot more than there is       (push)
  */
 
+#ifndef SLOTS
 #define SLOTS 4
-#define FIBERS 6
+#endif
+#ifndef FIBERS
+#define FIBERS 5
+#endif
+#ifndef THIEVES
 #define THIEVES 2
+#endif
 
 byte slots[SLOTS];
 byte head = 0, tail = 0;
 byte inbox = 0;                 /* how many have spilled; Inbox is a list under a lock */
 byte taken[FIBERS + 1];         /* how often each fiber was taken out */
 byte out = 0;                   /* how many were */
-bool pushed_all = false;
+byte ended = 0;                 /* how many of the owner and the thieves are done */
 
 inline take(f) {
   atomic {
@@ -89,7 +95,7 @@ active proctype Owner() {
             slots[tail % SLOTS] = next;
             tail = tail + 1
        fi;
-       next++
+       atomic { next++; h = 0; f = 0; i = 0; won = false }
   :: next > 2 ->                 /* at any time: run one */
        pop(f);
        if
@@ -98,10 +104,10 @@ active proctype Owner() {
        fi;
        if
        :: next > FIBERS && f == 0 -> break
-       :: else
+       :: else -> atomic { h = 0; f = 0; won = false }
        fi
   od;
-  pushed_all = true
+  ended++
 }
 
 /* steal_into, with a ring of the thief's own, which is empty. */
@@ -111,41 +117,52 @@ proctype Thief() {
   bool won = false;
   h = head;
   do
-  :: t = tail;
-     count = t - h;
-     count = count - count / 2;
+  :: d_step {
+       t = tail;
+       count = t - h;
+       count = count - count / 2
+     };
      if
      :: count == 0 -> break
      :: else
      fi;
-#ifndef MUTATE_NO_HALF_CHECK
      if
-     :: count > SLOTS / 2 -> h = head; goto again
+     :: count > SLOTS / 2 -> h = head; goto again       /* head and tail were read at different times */
      :: else
      fi;
+#ifdef MUTATE_READ_LATE
+     cas_head(h, h + count, won);
 #endif
      i = 0;
      do
-     :: i < count -> own[i % SLOTS] = slots[(h + i) % SLOTS]; i++
+     :: d_step { i < count -> own[i] = slots[(h + i) % SLOTS]; i++ }
      :: else -> break
      od;
-#ifdef MUTATE_STEAL_STORES
+#if defined(MUTATE_STEAL_STORES)
      head = h + count; won = true;
-#else
+#elif !defined(MUTATE_READ_LATE)
      cas_head(h, h + count, won);
 #endif
      if
      :: won ->
-          i = 0;
-          do
-          :: i < count -> f = own[i % SLOTS]; take(f); i++
-          :: else -> break
-          od;
+          atomic {               /* nobody else looks at what is the thief's own */
+            i = 0;
+            do
+            :: i < count -> f = own[i]; own[i] = 0; take(f); i++
+            :: else -> break
+            od
+          };
           break
      :: else -> h = head
      fi;
 again: skip
-  od
+  od;
+  atomic {
+    h = 0; t = 0; count = 0; f = 0; won = false;    /* what is dead makes no states of its own */
+    for (i : 0 .. SLOTS - 1) { own[i] = 0 };
+    i = 0;
+    ended++
+  }
 }
 
 init {
@@ -158,8 +175,7 @@ init {
     od
   };
   /* When everybody is done nothing is left and nothing was lost. */
-  (_nr_pr == 1);
-  assert(pushed_all);
+  (ended == THIEVES + 1);
   assert(head == tail);
   assert(out == FIBERS)
 }

@@ -185,6 +185,30 @@ void two_inject() {
   for (const int sender : senders) join(sender);
 }
 
+// Two fibers that come while a worker searches, each of which keeps its worker until the other runs: the one that takes
+// the first wakes another for the second.
+void no_worker_sleeps_while_a_fiber_waits() {
+  struct Meeting {
+    Atomic<int> arrived{0};
+    Event over;
+    void attend() noexcept {
+      if (arrived.fetch_add(1) == 1) over.set();
+      while (arrived.load() != 2) let_others_go();
+    }
+  } meeting;
+  int caller = 0;
+  run_on_two([&] {
+    caller = start(
+        [](void* of) {
+          auto* const one = static_cast<Meeting*>(of);
+          for (int i = 0; i < 2; ++i) spawn({.stack = kStack}, [one] { one->attend(); }).detach();
+        },
+        &meeting);
+    require(meeting.over.wait().has_value());
+  });
+  join(caller);
+}
+
 void descriptor_meets_idle_worker() {
   using port::Poller;
   int peer = 0;
@@ -221,6 +245,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
     {"runtime_two_inject", two_inject, kWhole},
+    {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
 };
