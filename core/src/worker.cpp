@@ -314,13 +314,8 @@ void Worker::idle() noexcept {
   // After the bit and before any work: see settle.
   scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   trim_if_asked();
-  // Whoever cleared the bit counts this worker as searching. One that saw work at its last look counts itself: more may
-  // have come while it searched, of which nobody was told, and who has found work while searching wakes the next.
+  // Whoever cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
-  if (!searching_ && !sleep) {
-    scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
-    searching_ = true;
-  }
   if (polling) {
     // Only after the bit is gone: a fiber that is woken here must not be overlooked by settle.
     scheduler.reactor.dispatch();

@@ -152,9 +152,10 @@ proctype Source(byte which) {
           break
      :: else -> unlock(locked[which])
      fi;
-     (shown[which] || ended);                 /* nothing to bring before */
+     (shown[which] || ended || (which == 2 && marked));       /* nothing to bring before */
      if
      :: ended -> break
+     :: which == 2 && marked -> break         /* it may bring nothing to a fiber that is cancelled */
      :: else
      fi
   od
@@ -198,5 +199,5 @@ active proctype Canceller() {
 
 init { atomic { run Source(1); run Source(2) } }
 
-/* Source 2 always brings something and nothing else need happen: the fiber ends. */
+/* Source 2 brings something unless the fiber is cancelled, and nothing else need happen: the fiber ends. */
 ltl goes_on { <> ended }

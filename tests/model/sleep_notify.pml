@@ -5,7 +5,7 @@
  * Stores go through a buffer of one place for each thread, as on x86: a plain store is seen by others later, unless a
  * fence or a locked instruction comes before. That is what full_fence in wake_if_idle is for.
  *
- * WORKERS workers share one inbox; a thread from outside pushes ITEMS fibers, one after the other (Scheduler::inject).
+ * WORKERS workers share one inbox, and take what lies there into queues of their own; a thread from outside pushes ITEMS fibers, one after the other (Scheduler::inject).
  * All of them are to be run, whatever sleeps. A worker sleeps on its futex until its idle bit has been cleared.
  *
  * Variants that have to be refuted, by -D:
@@ -14,17 +14,18 @@
  *   MUTATE_NO_LAST_LOOK     no look for work after the idle bit is set             (idle, any_work)
  *   MUTATE_GIVE_UP          who counted as searching and found nobody to wake does not look at idle_ again, though
  *                           others have relied on it meanwhile                     (wake_one)
- *   MUTATE_TAKE_QUIETLY     who finds work at its last look does not count as searching again, and so wakes nobody for
- *                           what else has come                             (idle)
+ *   MUTATE_MOVE_QUIETLY     a worker that moves fibers from the inbox to its own queue tells nobody: in between they
+ *                           are in neither                                 (find_work)
  *   MUTATE_SEARCH_TO_SLEEP  the worker counts as searching until it sleeps         (idle, searching_.fetch_sub)
  *   MUTATE_NO_HANDOVER      the last searcher that finds work wakes nobody: fibers that keep a worker busy for good
  *                           would then hold up those behind them                   (stop_searching)
  */
 
 #define WORKERS 2
-#define ITEMS 2
+#define ITEMS 2                 /* fibers; as many as there are workers, for each keeps one until all have run */
 
 byte size = 0;                  /* Inbox::size_ as others see it */
+byte own[WORKERS];              /* how many fibers stand in each worker's own queue */
 byte late = 0;                  /* what the pusher has stored and nobody sees yet */
 bool idle[WORKERS];             /* the bits of idle_ */
 bool asleep[WORKERS];           /* asleep_, the futex word */
@@ -104,18 +105,46 @@ active proctype Pusher() {
 }
 
 proctype Worker(byte me) {
-  bool is_searching = false, found, last, sleep, mine;
+  bool is_searching = false, found, moved, last, sleep, mine;
   byte w;
   do
   :: /* find_work */
      atomic {
        if
-       :: size > 0 -> size--; found = true           /* pop, under the inbox's lock */
+       :: own[me] > 0 -> own[me]--; found = true     /* RunQueue::pop, a CAS */
        :: else -> found = false
        fi
      };
      if
+     :: !found ->
+          atomic {
+            if
+            :: size > 0 -> size--; found = true      /* Inbox::pop, under its lock */
+            :: else
+            fi
+          };
+          moved = false;
+          if
+          :: found ->                                /* the others come along, one by one */
+               do
+               :: atomic { size > 0 -> size-- };
+                  own[me]++;
+                  moved = true
+               :: size == 0 -> break
+               od
+          :: else
+          fi;
+#ifndef MUTATE_MOVE_QUIETLY
+          if
+          :: moved -> wake_if_idle()                 /* notify */
+          :: else
+          fi
+#endif
+     :: else
+     fi;
+     if
      :: found ->
+run_it:
           if
           :: is_searching ->                         /* stop_searching */
                is_searching = false;
@@ -143,6 +172,12 @@ proctype Worker(byte me) {
           :: !is_searching -> searching++; is_searching = true
           :: else
           fi;
+          atomic {
+            if
+            :: own[1 - me] > 0 -> own[1 - me]--; goto run_it      /* steal_into, a CAS */
+            :: else
+            fi
+          };
 #ifndef MUTATE_SEARCH_TO_SLEEP
           searching--; is_searching = false;         /* it stops searching before it looks for the last time */
 #endif
@@ -150,7 +185,9 @@ proctype Worker(byte me) {
           idle[me] = true;                           /* idle_.fetch_or, a locked instruction */
           sleep = true;
 #ifndef MUTATE_NO_LAST_LOOK
-          sleep = (size == 0);                       /* any_work */
+          sleep = (size == 0);                       /* any_work, one queue after the other */
+          sleep = sleep && own[0] == 0;
+          sleep = sleep && own[1] == 0;
 #endif
           if
           :: sleep ->
@@ -165,13 +202,7 @@ proctype Worker(byte me) {
             :: idle[me] -> idle[me] = false; is_searching = false
             :: else -> is_searching = true
             fi
-          };
-#ifndef MUTATE_TAKE_QUIETLY
-          if
-          :: !sleep && !is_searching -> searching++; is_searching = true
-          :: else
-          fi
-#endif
+          }
      fi
   od;
   if

@@ -18,10 +18,10 @@
 #define SLOTS 4
 #endif
 #ifndef FIBERS
-#define FIBERS 5
+#define FIBERS 7
 #endif
 #ifndef THIEVES
-#define THIEVES 2
+#define THIEVES 1
 #endif
 
 byte slots[SLOTS];
