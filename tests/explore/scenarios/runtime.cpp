@@ -191,6 +191,7 @@ void no_worker_sleeps_while_a_fiber_waits() {
   struct Meeting {
     Atomic<int> arrived{0};
     Event over;
+    Atomic<bool> left{false};  // the caller has no handle any more: none may outlive the run
     void attend() noexcept {
       if (arrived.fetch_add(1) == 1) over.set();
       while (arrived.load() != 2) let_others_go();
@@ -202,9 +203,11 @@ void no_worker_sleeps_while_a_fiber_waits() {
         [](void* of) {
           auto* const one = static_cast<Meeting*>(of);
           for (int i = 0; i < 2; ++i) spawn({.stack = kStack}, [one] { one->attend(); }).detach();
+          one->left.store(true);
         },
         &meeting);
     require(meeting.over.wait().has_value());
+    while (!meeting.left.load()) let_others_go();
   });
   join(caller);
 }
