@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "explorer.h"
-#include "tests/support/scale.h"
 
 namespace coir::explore {
 
@@ -99,8 +98,8 @@ void explore(const Scenario& scenario, const Options& options) noexcept {
   const double began = seconds();
   // The first run is not like the others: what is allocated once is allocated in it.
   search(scenario, 0, 0, 1);
-  const unsigned most = limits.interleavings / test::scaled({1, 4, 1, 1}) * options.more;
-  const unsigned samples = limits.samples / test::scaled({1, 4, 1, 1}) * options.more;
+  const unsigned most = limits.interleavings * options.more;
+  const unsigned samples = limits.samples * options.more;
   // Few preemptions first: the interleaving that is shown is then the simplest.
   int bound = -1;
   unsigned runs = 0;
