@@ -23,7 +23,7 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   self->late = lower(self->ambient, deadline);
   // The word was armed before; the fence pairs with the seq_cst mark and claim in cancel: one of the two sees the
   // other.
-  if constexpr (kManyWorkers) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if constexpr (kManyWorkers) full_fence();
   WakeReason reason;
   if (cancelled_scope(self->ambient) != nullptr) {
     reason = WakeReason::cancelled;

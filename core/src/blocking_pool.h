@@ -85,7 +85,7 @@ class BlockingPool {
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
   bool closing_ = false;                    // no call comes any more
-  std::atomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
+  SharedAtomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
 
   // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.
   std::size_t retired_ = 0;

@@ -9,7 +9,7 @@ ThreadWaiter::ThreadWaiter() noexcept : Waiter(&wake_thread, 0) {}
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
   auto& self = static_cast<ThreadWaiter&>(waiter);
   // The thread may return from park, and this object end, as soon as the word changes: the wake goes by address alone.
-  std::atomic<std::uint32_t>& state = self.state_;
+  SharedAtomic<std::uint32_t>& state = self.state_;
   if (state.exchange(kWoken, std::memory_order_acq_rel) == kSleeps) port::futex_wake(state);
 }
 

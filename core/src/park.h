@@ -88,10 +88,10 @@ class ThreadWaiter : public Waiter {
 
  private:
   static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
-  static constexpr int kSpins = 64;  // what is handed over at once comes within about a microsecond
+  static constexpr int kSpins = spins(64);  // what is handed over at once comes within about a microsecond
   static void wake_thread(Waiter& waiter) noexcept;
   bool spin() noexcept;
-  std::atomic<std::uint32_t> state_{kWaits};
+  SharedAtomic<std::uint32_t> state_{kWaits};
 };
 
 // error_of maps the reasons that are failures, and tells which scope ended the caller's latest wait.

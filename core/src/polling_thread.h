@@ -63,7 +63,7 @@ class PollingThread : public Waiter {
   }
 
   int bell_;
-  std::atomic<std::uint32_t> awake_{0};
+  SharedAtomic<std::uint32_t> awake_{0};
 };
 
 // poll_on_thread waits until one of `entries` is ready, which it fills in; the last of them is its own. A cancellation

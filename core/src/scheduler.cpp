@@ -20,27 +20,16 @@ namespace coir {
 
 namespace {
 
-constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit SharedAtomic<Scheduler*> g_scheduler{nullptr};
 constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
-constinit std::atomic<std::uint64_t> g_next_block{0};
-constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
-constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
+constinit SharedAtomic<std::uint64_t> g_next_block{0};
+constinit SharedAtomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
 constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
-
-// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
-// instruction.
-void full_fence() noexcept {
-#if defined(COIR_TSAN)
-  static std::atomic<int> word{0};
-  word.fetch_add(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
 
 // Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
 // end the run meanwhile: finish waits for visitors.
@@ -208,7 +197,7 @@ void Scheduler::inject_new(FiberControl* fiber) noexcept {
 
 void Scheduler::wake_if_idle() noexcept {
   if constexpr (kManyWorkers) {
-    full_fence();
+    full_fence();  // the push, before the look at who sleeps
     if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
   }
 }
@@ -228,17 +217,20 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
 }
 
 // wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
-// it has set its bit.
+// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
+// nobody either: it looks again once it no longer counts as one.
 void Scheduler::wake_one() noexcept {
-  std::uint32_t none = 0;
-  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
-  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
-  while (idle != 0) {
-    const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
-    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
-      return rouse(lowest % 32, lowest >= 32);
-  }
-  searching_.fetch_sub(1, std::memory_order_seq_cst);
+  do {
+    std::uint32_t none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+    while (idle != 0) {
+      const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+      if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+        return rouse(lowest % 32, lowest >= 32);
+    }
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+  } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
 void Scheduler::rouse(unsigned index, bool polling) noexcept {

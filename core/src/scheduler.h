@@ -114,12 +114,12 @@ class Scheduler {
   bool waits_for_threads() const noexcept;
   static void* thread_main(void* worker) noexcept;
 
-  std::atomic<std::uint64_t> idle_{0};
-  std::atomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
-  std::atomic<std::uint32_t> searching_{0};
-  std::atomic<bool> polling_{false};
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> cancelling_{false};
+  SharedAtomic<std::uint64_t> idle_{0};
+  SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
+  SharedAtomic<std::uint32_t> searching_{0};
+  SharedAtomic<bool> polling_{false};
+  SharedAtomic<bool> stopping_{false};
+  SharedAtomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
   Atomic<bool> hopeful_{false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};

@@ -165,11 +165,15 @@ FiberControl* FiberWorker::find_work() noexcept {
   if (FiberControl* fiber = pick(); fiber != nullptr) return fiber;
   FiberControl* const fiber = scheduler_->inbox.pop();
   if (fiber == nullptr) return nullptr;
+  bool moved = false;
   for (int i = 0; i < 32; ++i) {  // what overflowed comes back in bunches
     FiberControl* more = scheduler_->inbox.pop();
     if (more == nullptr) break;
     push(more);
+    moved = true;
   }
+  // Between the two queues a fiber is seen by nobody who looks for work before it sleeps.
+  if (moved) scheduler_->notify();
   return fiber;
 }
 
@@ -200,7 +204,10 @@ void FiberWorker::maintain() noexcept {
     scheduler_->reactor.dispatch();
     scheduler_->polling_.store(false, std::memory_order_release);
   }
-  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) push(fiber);
+  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) {
+    push(fiber);
+    scheduler_->notify();  // as in find_work
+  }
 }
 
 void FiberWorker::resume(FiberControl* fiber) noexcept {

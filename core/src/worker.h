@@ -81,7 +81,7 @@ class FiberWorker {
   static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
-      20;  // how often a worker looks at the others before it sleeps: some microseconds
+      spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
@@ -121,7 +121,7 @@ class FiberWorker {
   FiberControl* found_ = nullptr;
   SanitizerContext sanitizer_;
   TimerWheel wheel_;
-  std::atomic<std::uint32_t> asleep_{0};
+  SharedAtomic<std::uint32_t> asleep_{0};
   pthread_t thread_{};
   std::atomic<int> thread_id_{0};
   void* signal_stack_ = nullptr;
