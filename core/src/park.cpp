@@ -4,7 +4,7 @@
 
 namespace coir {
 
-ThreadWaiter::ThreadWaiter() noexcept : Waiter(&wake_thread, 0) {}
+ThreadWaiter::ThreadWaiter() noexcept : ThreadWaiter(&wake_thread) {}
 
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
   auto& self = static_cast<ThreadWaiter&>(waiter);

@@ -86,10 +86,13 @@ class ThreadWaiter : public Waiter {
   void arm() noexcept { Waiter::arm(0); }
   WakeReason park(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
 
+ protected:
+  explicit ThreadWaiter(Wake wake) noexcept : Waiter(wake, 0) {}
+  static void wake_thread(Waiter& waiter) noexcept;
+
  private:
   static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
   static constexpr int kSpins = spins(64);  // what is handed over at once comes within about a microsecond
-  static void wake_thread(Waiter& waiter) noexcept;
   bool spin() noexcept;
   SharedAtomic<std::uint32_t> state_{kWaits};
 };

@@ -25,7 +25,8 @@ constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
 constinit SharedAtomic<std::uint64_t> g_next_block{0};
 constinit SharedAtomic<std::int64_t> g_outside_claims{0};     // what settle counts on
-constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
+constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for: visitors
+constinit SharedAtomic<bool> g_finishing{false};              // from finish to the next start of the process's run
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
@@ -35,9 +36,8 @@ constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address spa
 // end the run meanwhile: finish waits for visitors.
 class Visit {
  public:
-  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
-  // release pairs with the acquire in finish.
-  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
+  Visit() noexcept { Scheduler::add_visitor(); }
+  ~Visit() { Scheduler::end_visit(); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 };
@@ -82,6 +82,8 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     t_isolated = this;
   } else if (!g_scheduler.compare_exchange_strong(none, this)) {
     return std::unexpected(Error{ErrorCode::busy});
+  } else {
+    g_finishing.store(false, std::memory_order_seq_cst);
   }
   migrate_ = options.migrate && workers > 1;
   seed_ = options.seed;
@@ -145,8 +147,26 @@ std::expected<void, Error> Scheduler::run() noexcept {
   return {};
 }
 
-void OutsideClaim::begin() noexcept {
+// seq_cst: finish says that it finishes and then looks for visitors, a visitor is counted and then looks whether
+// anybody finishes. One of them sees the other (Dekker).
+bool Scheduler::begin_visit() noexcept {
+  g_outside_claimers.fetch_add(1, std::memory_order_seq_cst);
+  if (!g_finishing.load(std::memory_order_seq_cst)) return true;
+  end_visit();
+  return false;
+}
+
+void Scheduler::add_visitor() noexcept {
   g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
+}
+
+// release pairs with the acquire in finish.
+void Scheduler::end_visit() noexcept {
+  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+}
+
+void OutsideClaim::begin() noexcept {
+  Scheduler::add_visitor();
   g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -154,12 +174,12 @@ void OutsideClaim::begin() noexcept {
 void OutsideClaim::end() noexcept {
   g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
   if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
-  // release pairs with the acquire in finish.
-  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+  Scheduler::end_visit();
 }
 
 void Scheduler::finish() noexcept {
-  while (g_outside_claimers.load(std::memory_order_acquire) != 0) sched_yield();
+  if (!isolated_) g_finishing.store(true, std::memory_order_seq_cst);
+  while (g_outside_claimers.load(std::memory_order_seq_cst) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();

@@ -52,6 +52,13 @@ class Scheduler {
   // inject_new also counts the fiber, as one that lives from now on.
   void inject_new(FiberControl* fiber) noexcept;
 
+  // A plain thread that touches what ends with the process's run visits it meanwhile: finish waits for visitors.
+  // begin_visit is false, and there is no visit, when the run is ending or has ended. add_visitor begins a visit on
+  // behalf of a thread that is about to be woken, by who wakes it.
+  static bool begin_visit() noexcept;
+  static void add_visitor() noexcept;
+  static void end_visit() noexcept;
+
   void cancel_all() noexcept;
   // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
   void cancel_from_outside() noexcept;
