@@ -119,6 +119,7 @@ class Scheduler {
   bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
+  static std::int64_t outside_claims() noexcept;
   static void* thread_main(void* worker) noexcept;
 
   SharedAtomic<std::uint64_t> idle_{0};
