@@ -12,7 +12,7 @@ target_compile_options(coir_cpputest PRIVATE -w)
 target_link_libraries(coir_cpputest PUBLIC coir_language PRIVATE coir_build)
 
 add_library(coir_test_support STATIC
-  support/child.cpp support/cxx_runtime.cpp support/test_main.cpp)
+  support/child.cpp support/name_server.cpp support/cxx_runtime.cpp support/test_main.cpp)
 if(NOT COIR_NO_ASYNC)
   target_sources(coir_test_support PRIVATE support/mixed.cpp support/watchdog.cpp)
 endif()

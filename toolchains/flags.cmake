@@ -14,12 +14,21 @@ endif()
 
 if(COIR_NO_ASYNC)
   target_compile_definitions(coir_language INTERFACE COIR_NO_ASYNC=1)
+else()
+  # Backtraces of fibers go along frame pointers. A leaf has none: one that is interrupted names its caller's caller next.
+  target_compile_options(coir_language INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>
+    $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release>,$<NOT:$<BOOL:${COIR_SANITIZE}>>>:-momit-leaf-frame-pointer>)
 endif()
 if(COIR_TLS)
   target_compile_definitions(coir_language INTERFACE COIR_TLS=1)
 endif()
 
 add_library(coir_build INTERFACE)
+target_compile_definitions(coir_build INTERFACE $<$<OR:$<BOOL:${COIR_WATCHDOG}>,$<CONFIG:Debug>>:COIR_WATCHDOG=1>)
+if(COIR_TRACE)
+  target_compile_definitions(coir_build INTERFACE COIR_TRACE=1)
+endif()
 if(COIR_PAINT)
   target_compile_definitions(coir_build INTERFACE COIR_PAINT=1)
 endif()

@@ -6,6 +6,8 @@
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -147,12 +149,21 @@ int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) 
   return 0;
 }
 
+// open_trace opens the file that --trace names, before anything is served; -1 without one.
+int open_trace(const Options& options, int& fd) noexcept {
+  fd = -1;
+  if (options.trace == nullptr) return 0;
+  fd = open(options.trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  return fd >= 0 ? 0 : failed("cannot write", options.trace, coir::Error::from_errno(errno));
+}
+
 int serve(Options& options) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
+  coir::show_fibers_on(SIGQUIT);
   Budget budget;
   if (!plan_budget(options, budget)) return 2;
   fit_descriptors(options);
@@ -185,6 +196,8 @@ int serve(Options& options) noexcept {
   daemon.server.emplace(std::move(*server));
   Announcement ready;
   if (const int status = open_listeners(options, daemon, ready); status != 0) return status;
+  int trace = -1;
+  if (const int status = open_trace(options, trace); status != 0) return status;
 
   coir::Error start_error{};
   std::size_t cut_off = 0;
@@ -195,6 +208,7 @@ int serve(Options& options) noexcept {
     }
     static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+    if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);

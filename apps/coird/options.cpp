@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <coir/program.h>
+
 // getopt_long: musl has it, it is 2 KB of code, and users get from it what they know of other programs ("--root=DIR",
 // "--root DIR",
 // "--", unambiguous abbreviations). Its own messages are off: each of ours is one line that names the option.
@@ -70,6 +72,8 @@ constexpr char kHelp[] =
     "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
     "      --drain-timeout TIME    for requests in progress at SIGTERM (default: 30s)\n"
     "\n"
+    "      --trace FILE            write the latest state changes of fibers there at the end, for\n"
+    "                              ui.perfetto.dev (in a build with tracing)\n"
     "      --access-log            one line for each request on standard error\n"
     "      --print-budget          print what the memory is planned for, and exit\n"
     "      --probe                 print what this kernel offers and what is used instead, and exit\n"
@@ -79,8 +83,9 @@ constexpr char kHelp[] =
     "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
     "\n"
     "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
-    "second one ends at once. SIGHUP reads the files of certificates again; if they are not in order\n"
-    "the old ones stay. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
+    "the work goes on (in a build with fibers). SIGHUP reads the files of certificates again; if they\n"
+    "are not in order the old ones stay. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 enum Long : int {
   kMemory = 256,
@@ -106,6 +111,7 @@ enum Long : int {
   kDrainTimeout,
   kAccessLog,
   kProbe,
+  kTrace,
 };
 
 constexpr option kOptions[] = {
@@ -134,6 +140,7 @@ constexpr option kOptions[] = {
     {"drain-timeout", required_argument, nullptr, kDrainTimeout},
     {"access-log", no_argument, nullptr, kAccessLog},
     {"probe", no_argument, nullptr, kProbe},
+    {"trace", required_argument, nullptr, kTrace},
     {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, 'V'},
     {},
@@ -335,6 +342,10 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_time(chosen, text, options.drain_timeout);
     case kAccessLog:
       server.access_log = true;
+      return true;
+    case kTrace:
+      if (!coir::tracing()) return complain(kSeeHelp, "--trace '%s': this build has no tracing", text);
+      options.trace = text;
       return true;
     case kProbe:
       options.action = Options::Action::probe;

@@ -23,7 +23,7 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   self->late = lower(self->ambient, deadline);
   // The word was armed before; the fence pairs with the seq_cst mark and claim in cancel: one of the two sees the
   // other.
-  if constexpr (kManyWorkers) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if constexpr (kManyWorkers) full_fence();
   WakeReason reason;
   if (cancelled_scope(self->ambient) != nullptr) {
     reason = WakeReason::cancelled;
@@ -35,12 +35,14 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   return self->claim(reason) == Waiter::Claim::lost;
 }
 
-bool begin_scoped_wait(Deadline& deadline) noexcept {
-  t_late = lower(t_ambient, deadline);
-  return cancelled_scope(t_ambient) == nullptr;
+bool begin_scoped_wait(Deadline& deadline, Shielded shielded) noexcept {
+  const detail::Scope* const scope = shielded == Shielded::yes ? nullptr : t_ambient;
+  t_late = lower(scope, deadline);
+  return cancelled_scope(scope) == nullptr;
 }
 
-ShownWait::ShownWait(Waiter& waiter) noexcept : place_(t_ambient != nullptr ? &t_place : nullptr) {
+ShownWait::ShownWait(Waiter& waiter, Shielded shielded) noexcept
+    : place_(t_ambient != nullptr && shielded == Shielded::no ? &t_place : nullptr) {
   if (place_ == nullptr) return;
   Locked hold(place_->lock);
   place_->waiting = &waiter;

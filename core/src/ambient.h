@@ -9,6 +9,10 @@ namespace coir {
 
 class Waiter;
 
+// Shielded says whether a wait goes on when its fiber is cancelled, or a scope around it ends: what a fiber has to
+// clean up, or what holds on to its own memory, is waited for shielded.
+enum class Shielded : bool { no, yes };
+
 // ThreadPlace is where who cancels a scope finds the plain thread that owns it, if that waits. `lock` guards the rest;
 // a claim under it meets the wait that is shown, or none.
 struct ThreadPlace {
@@ -47,13 +51,14 @@ inline Error error_by(ErrorCode code, std::uint16_t scope) noexcept {
 }
 
 // begin_scoped_wait is what a wait of a plain thread does first: it lowers `deadline` to the one in force, and is false
-// when a scope is cancelled.
-bool begin_scoped_wait(Deadline& deadline) noexcept;
+// when a scope is cancelled. For a shielded one no scope is in force.
+bool begin_scoped_wait(Deadline& deadline, Shielded shielded = Shielded::no) noexcept;
 
-// ShownWait shows the wait of a plain thread, which is armed, to those who cancel scopes around it.
+// ShownWait shows the wait of a plain thread, which is armed, to those who cancel scopes around it; none that is
+// shielded.
 class ShownWait {
  public:
-  explicit ShownWait(Waiter& waiter) noexcept;
+  explicit ShownWait(Waiter& waiter, Shielded shielded = Shielded::no) noexcept;
   ~ShownWait();
   ShownWait(const ShownWait&) = delete;
   ShownWait& operator=(const ShownWait&) = delete;

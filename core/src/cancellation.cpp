@@ -2,6 +2,7 @@
 
 #include "claimed_waiters.h"
 #include "owner.h"
+#include "wait_round.h"
 
 namespace coir {
 
@@ -9,13 +10,16 @@ namespace coir {
 // has not ended. Who is to be woken is woken after it.
 void CancellationSource::cancel(const char* reason) noexcept {
   ClaimedWaiters woken;
+  detail::WakeList selects;
   {
     Locked hold(lock_);
     if (cancelled_.load(std::memory_order_relaxed)) return;
     reason_.store(reason, std::memory_order_release);
     cancelled_.store(true, std::memory_order_release);
     for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->strike(reason, woken);
+    selects.add_all(waiters_);
   }
+  selects.settle();
   woken.wake();
 }
 

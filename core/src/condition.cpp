@@ -13,7 +13,7 @@ std::expected<void, Error> Condition::wait(Mutex& mutex, Deadline deadline) noex
   lock_.lock();
   // The mutex is given up by one who stands in line: a notification that comes once it is free finds the waiter there.
   const auto waited = detail::wait_in(
-      lock_, waiters_, node, {.kind = WaitKind::condition}, deadline, detail::Shield::off,
+      lock_, waiters_, node, {.kind = WaitKind::condition}, deadline, Shielded::no,
       [](void* of) noexcept {
         static_cast<Held*>(of)->released = true;
         static_cast<Held*>(of)->mutex.unlock();

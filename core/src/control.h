@@ -8,11 +8,12 @@
 #include <coir/error.h>
 
 #include "sanitizer.h"
+#include "trace_mark.h"
 #include "waiter.h"
 
 namespace coir {
 
-class Worker;
+class FiberWorker;
 namespace detail {
 class NurseryBase;
 struct Scope;
@@ -60,25 +61,29 @@ struct alignas(64) FiberControl : Waiter {
   // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
 
   // What every switch touches.
-  void* sp;            // the saved context, while parked
-  Worker* worker;      // who runs it, or ran it last
-  FiberControl* next;  // link of the run queue, inbox or pool that holds it
+  void* sp;             // the saved context, while parked
+  FiberWorker* worker;  // who runs it, or ran it last
+  FiberControl* next;   // link of the run queue, inbox or pool that holds it
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
   Atomic<State> state;
   Atomic<WaitKind> wait_kind;
   std::uint8_t stack_class;
-  bool guarded;  // its guard page is armed
+  bool guarded : 1;  // its guard page is armed
+  bool fails : 1;    // once it has ended: failure is not just what a cancellation asked for
   Atomic<std::uint32_t> join;
   Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
-  std::uint64_t ticket;  // id, and above it how many shields are up: what its waits are armed with; owner only
+  std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
+  Atomic<std::uint32_t> since;  // the tick at which it parked last; see tick.h
+  std::uint16_t mutexes_held;   // owner only
+  std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only
 
   // What spawn and exit touch.
   Waiter* joiner;                      // valid while join is kWaiting or kLocked
   const Error* (*run)(void* storage);  // calls the closure, leaves the result
   void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
   void* storage;                       // closure and result, built in place
-  std::uint64_t parent_id;
+  Atomic<std::uint64_t> parent_id;
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
 
@@ -88,10 +93,8 @@ struct alignas(64) FiberControl : Waiter {
   const Error* failure;               // once it has ended: the error in its result, or null
   FiberControl *elder, *younger;      // in the nursery's list, under its lock
   Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled
-  std::uint16_t late;                 // whose deadline the latest wait in a scope had, 0 for its own; owner only
-  bool fails;                         // once it has ended: failure is not just what a cancellation asked for
-  std::uint32_t mutexes_held;         // owner only
   [[no_unique_address]] SanitizerContext sanitizer;
+  [[no_unique_address]] TraceMark trace;
 
   // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
   // inside.
@@ -104,7 +107,7 @@ struct alignas(64) FiberControl : Waiter {
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
 #if !defined(COIR_ASAN) && !defined(COIR_TSAN)
-static_assert(sizeof(FiberControl) == 192);
+static_assert(kTracing || sizeof(FiberControl) == 192);
 #endif
 
 }  // namespace coir

@@ -54,6 +54,10 @@ const char* describe(Error error) noexcept {
       return "out of memory";
     case ErrorCode::invalid:
       return "invalid";
+    case ErrorCode::not_found:
+      return "not found";
+    case ErrorCode::temporary:
+      return "failed for now";
     case ErrorCode::deadlock:
       return "deadlock";
     case ErrorCode::unsupported:

@@ -17,6 +17,7 @@ constinit Account connections("connections");
 constinit Account http("http");
 constinit Account files("files");
 constinit Account channels("channels");
+constinit Account trace("trace");
 constinit Account process("process");
 }  // namespace account
 

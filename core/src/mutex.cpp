@@ -84,7 +84,7 @@ std::expected<void, Error> Mutex::lock_contended(Word self, Deadline deadline, b
   detail::WaitNode node;
   node.slot = reinterpret_cast<void*>(self);
   auto waited = detail::wait_in(lock_, waiters_, node, {.kind = WaitKind::mutex, .object = holder}, deadline,
-                                shielded ? detail::Shield::on : detail::Shield::off);
+                                shielded ? Shielded::yes : Shielded::no);
   if (!waited) {
     lock_.lock();
     pass_on();

@@ -97,7 +97,7 @@ Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
   {
     Locked hold(lock_);
     std::uint32_t join = FiberControl::kDone;
-    if (child->fails && !(leaving_ && child->parent_id == owner_id_)) {
+    if (child->fails && !(leaving_ && child->parent_id.load(std::memory_order_relaxed) == owner_id_)) {
       join = FiberControl::kFailed;
     } else {
       if (child->fails) fail_locked(*child->failure, cancelled);
@@ -181,7 +181,7 @@ void NurseryBase::fail(Error error) noexcept {
 void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
   for (FiberControl *child = children_, *next; child != nullptr; child = next) {
     next = child->younger;
-    if (!all && child->parent_id != owner_id_) continue;
+    if (!all && child->parent_id.load(std::memory_order_relaxed) != owner_id_) continue;
     std::uint32_t failed = FiberControl::kFailed;
     // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
     if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,

@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 
 #include <coir/port/memory.h>
 
+#include "line.h"
 #include "scheduler.h"
 
 namespace coir {
@@ -14,32 +16,12 @@ namespace {
 
 constexpr std::size_t kSignalStackBytes = 64 * 1024;  // touched only when a report is written
 
+// How many runs want the reports; guarded by g_installing.
+constinit pthread_mutex_t g_installing = PTHREAD_MUTEX_INITIALIZER;
+constinit unsigned g_installed = 0;
+
 struct sigaction g_previous_segv;
 struct sigaction g_previous_bus;
-
-// Line collects a report without stdio, for it is written from a signal handler.
-class Line {
- public:
-  Line& text(const char* s) noexcept {
-    while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
-    return *this;
-  }
-  Line& number(std::uint64_t value) noexcept {
-    char digits[20];
-    std::size_t count = 0;
-    do {
-      digits[count++] = static_cast<char>('0' + value % 10);
-      value /= 10;
-    } while (value != 0);
-    while (count > 0 && used_ < sizeof buffer_) buffer_[used_++] = digits[--count];
-    return *this;
-  }
-  void send() noexcept { [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, buffer_, used_); }
-
- private:
-  char buffer_[512];
-  std::size_t used_ = 0;
-};
 
 void write_overflow(const FiberControl& fiber) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
@@ -51,7 +33,7 @@ void write_overflow(const FiberControl& fiber) noexcept {
       .text(":")
       .number(where.line());
   line.text(") overflowed its ").number(nominal_stack_bytes(fiber.stack_class) / 1024).text(" KB stack\n");
-  line.send();
+  line.send(STDERR_FILENO);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) noexcept {
@@ -77,17 +59,25 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
 }  // namespace
 
 void install_overflow_report() noexcept {
-  struct sigaction action{};
-  action.sa_sigaction = on_fault;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGSEGV, &action, &g_previous_segv);
-  sigaction(SIGBUS, &action, &g_previous_bus);
+  pthread_mutex_lock(&g_installing);
+  if (g_installed++ == 0) {
+    struct sigaction action{};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &g_previous_segv);
+    sigaction(SIGBUS, &action, &g_previous_bus);
+  }
+  pthread_mutex_unlock(&g_installing);
 }
 
 void remove_overflow_report() noexcept {
-  sigaction(SIGSEGV, &g_previous_segv, nullptr);
-  sigaction(SIGBUS, &g_previous_bus, nullptr);
+  pthread_mutex_lock(&g_installing);
+  if (--g_installed == 0) {
+    sigaction(SIGSEGV, &g_previous_segv, nullptr);
+    sigaction(SIGBUS, &g_previous_bus, nullptr);
+  }
+  pthread_mutex_unlock(&g_installing);
 }
 
 void* add_signal_stack() noexcept {

@@ -42,12 +42,17 @@ void paint_stack(FiberControl* fiber) noexcept {
   while (at < end) *at++ = kPattern;
 }
 
-void note_stack_use(const FiberControl* fiber) noexcept {
+std::size_t painted_peak(const FiberControl* fiber) noexcept {
   const std::size_t bytes = stack_bytes_of(fiber);
   const auto* const low = reinterpret_cast<const char*>(fiber + 1) - bytes;
   const auto* at = reinterpret_cast<const std::uint64_t*>(low);
   while (*at == kPattern) ++at;
-  const std::size_t peak = bytes - static_cast<std::size_t>(reinterpret_cast<const char*>(at) - low);
+  return bytes - static_cast<std::size_t>(reinterpret_cast<const char*>(at) - low);
+}
+
+void note_stack_use(const FiberControl* fiber) noexcept {
+  const std::size_t bytes = stack_bytes_of(fiber);
+  const std::size_t peak = painted_peak(fiber);
   const char* const name = fiber->name.load(std::memory_order_relaxed);
   Locked hold(g_lock);
   for (Use& use : g_uses) {

@@ -11,6 +11,9 @@ namespace coir {
 // paint_stack fills the stack below the fiber's first frame.
 void paint_stack(FiberControl* fiber) noexcept;
 
+// painted_peak is how deep a fiber has gone so far, in bytes with the control block; 0 in builds without paint.
+std::size_t painted_peak(const FiberControl* fiber) noexcept;
+
 // note_stack_use measures a fiber that runs no more. From any worker.
 void note_stack_use(const FiberControl* fiber) noexcept;
 
@@ -19,6 +22,9 @@ void note_stack_use(const FiberControl* fiber) noexcept;
 void write_stack_use() noexcept;
 #else
 inline void paint_stack(FiberControl*) noexcept {}
+inline std::size_t painted_peak(const FiberControl*) noexcept {
+  return 0;
+}
 inline void note_stack_use(const FiberControl*) noexcept {}
 inline void write_stack_use() noexcept {}
 #endif

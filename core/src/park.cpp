@@ -4,12 +4,12 @@
 
 namespace coir {
 
-ThreadWaiter::ThreadWaiter() noexcept : Waiter(&wake_thread, 0) {}
+ThreadWaiter::ThreadWaiter() noexcept : ThreadWaiter(&wake_thread) {}
 
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
   auto& self = static_cast<ThreadWaiter&>(waiter);
   // The thread may return from park, and this object end, as soon as the word changes: the wake goes by address alone.
-  std::atomic<std::uint32_t>& state = self.state_;
+  SharedAtomic<std::uint32_t>& state = self.state_;
   if (state.exchange(kWoken, std::memory_order_acq_rel) == kSleeps) port::futex_wake(state);
 }
 
@@ -23,9 +23,9 @@ bool ThreadWaiter::spin() noexcept {
   return !state_.compare_exchange_strong(waits, kSleeps, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
-WakeReason ThreadWaiter::park(Deadline deadline) noexcept {
-  const ShownWait shown(*this);
-  if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
+WakeReason ThreadWaiter::park(Deadline deadline, Shielded shielded) noexcept {
+  const ShownWait shown(*this, shielded);
+  if (!begin_scoped_wait(deadline, shielded) && claim(WakeReason::cancelled) != Claim::lost) return reason();
   if (commit() && !spin()) {
     while (state_.load(std::memory_order_acquire) != kWoken) {
       std::int64_t timeout = -1;

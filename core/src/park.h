@@ -15,7 +15,7 @@ namespace coir {
 
 // running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
 inline FiberControl* running_fiber() noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   return worker == nullptr ? nullptr : worker->current();
 }
 
@@ -25,14 +25,10 @@ inline bool is_cancelled(const FiberControl* fiber) noexcept {
   return fiber->ambient != nullptr && cancelled_scope(fiber->ambient) != nullptr;
 }
 
-inline void arm(FiberControl* fiber) noexcept {
-  fiber->arm(fiber->ticket);
-}
-
-// arm_shielded starts a wait that no cancellation ends, of a cancelled fiber too: cancelling claims by ticket, and no
-// fiber's id is 0. For what must be waited for because it holds on to the fiber's own memory.
-inline void arm_shielded(FiberControl* fiber) noexcept {
-  fiber->arm(0);
+// arm starts a wait, which park ends; both are told the same of its being shielded. A shielded one is armed with ticket
+// 0: cancelling claims by ticket, and no fiber's id is 0.
+inline void arm(FiberControl* fiber, Shielded shielded = Shielded::no) noexcept {
+  fiber->arm(shielded == Shielded::yes ? 0 : fiber->ticket);
 }
 
 inline void disarm(FiberControl* fiber) noexcept {
@@ -59,27 +55,28 @@ struct DeadlineTimer : Timer {
   FiberControl* fiber;
 };
 
-// park_shielded is park for a wait that nothing but its sources and its own deadline may end: neither a scope nor, as
-// the caller has armed it with a ticket that is not the fiber's, a cancellation.
-[[gnu::always_inline]] inline WakeReason park_shielded(FiberControl* self, WaitKind kind, std::int64_t object,
-                                                       Deadline deadline) noexcept {
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline, a scope or a
+// cancellation wakes it; a shielded wait ends by its sources and its own deadline only. The caller then takes itself
+// out of the sources that did not win.
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline,
+                                              Shielded shielded = Shielded::no) noexcept {
+  if (self->ambient != nullptr) {
+    if (shielded == Shielded::yes) {
+      self->late = 0;
+    } else if (!begin_scoped_wait(self, deadline)) {
+      return self->reason();
+    }
+  }
   self->wait_kind.store(kind, std::memory_order_relaxed);
   self->wait_object.store(object, std::memory_order_relaxed);
+  self->since.store(self->worker->tick(), std::memory_order_relaxed);
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
   DeadlineTimer timer(self);
   if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
-  Worker::suspend(self, Commit::parked);
+  FiberWorker::suspend(self, Commit::parked);
   if (!deadline.is_never()) timer.wheel->stop(timer);
   self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   return self->reason();
-}
-
-// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline, a scope or a
-// cancellation wakes it. The caller then takes itself out of the sources that did not win.
-[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object,
-                                              Deadline deadline) noexcept {
-  if (self->ambient != nullptr && !begin_scoped_wait(self, deadline)) return self->reason();
-  return park_shielded(self, kind, object, deadline);
 }
 
 // ThreadWaiter is the Waiter of an OS thread that is no worker.
@@ -87,14 +84,17 @@ class ThreadWaiter : public Waiter {
  public:
   ThreadWaiter() noexcept;
   void arm() noexcept { Waiter::arm(0); }
-  WakeReason park(Deadline deadline) noexcept;
+  WakeReason park(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
+
+ protected:
+  explicit ThreadWaiter(Wake wake) noexcept : Waiter(wake, 0) {}
+  static void wake_thread(Waiter& waiter) noexcept;
 
  private:
   static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
-  static constexpr int kSpins = 64;  // what is handed over at once comes within about a microsecond
-  static void wake_thread(Waiter& waiter) noexcept;
+  static constexpr int kSpins = spins(64);  // what is handed over at once comes within about a microsecond
   bool spin() noexcept;
-  std::atomic<std::uint32_t> state_{kWaits};
+  SharedAtomic<std::uint32_t> state_{kWaits};
 };
 
 // error_of maps the reasons that are failures, and tells which scope ended the caller's latest wait.

@@ -15,7 +15,7 @@ namespace {
 
 // A record that sleeps counts as a wait on the outside world, like a parked fiber.
 void count_out_dormant() noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) {
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) {
     bump(worker->counters.fd_waits, std::int64_t{-1});
   } else {
     Scheduler::current()->outside_waits.fetch_sub(1, std::memory_order_relaxed);

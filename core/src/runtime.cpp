@@ -14,6 +14,8 @@
 
 #include "board.h"
 #include "scheduler.h"
+#include "trace.h"
+#include "watchdog.h"
 
 namespace coir {
 
@@ -54,8 +56,12 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
   std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, std::min(board::kMaxWorkers, 16u)) : 1;
   std::uint64_t stack_kb = board::kDefaultStackKb;
   std::uint64_t seed = 0;
+  std::uint64_t trace_kb = 256;
+  std::uint64_t watchdog_ms = 100;
   if (!read_environment("COIR_WORKERS", 1, most, workers) || !read_environment("COIR_STACK_KB", 8, 64, stack_kb) ||
-      !read_environment("COIR_SEED", 0, UINT64_MAX, seed)) {
+      !read_environment("COIR_SEED", 0, UINT64_MAX, seed) ||
+      (kTracing && !read_environment("COIR_TRACE_KB", 4, 1 << 20, trace_kb)) ||
+      (kWatchdog && !read_environment("COIR_WATCHDOG_MS", 0, 1'000'000, watchdog_ms))) {
     return std::unexpected(Error{ErrorCode::invalid});
   }
   if (options.workers != 0) workers = std::min(options.workers, most);
@@ -70,9 +76,13 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
   auto* const scheduler = new (place) Scheduler;
   std::expected<void, Error> outcome = scheduler->start(options, static_cast<unsigned>(workers), stack);
   if (outcome) {
+    trace_begin(scheduler->worker_count(), static_cast<std::size_t>(trace_kb) * 1024);
+    watchdog_begin(*scheduler, std::chrono::milliseconds(watchdog_ms));
     Task<void> main_fiber = spawn({.name = "main"}, [=] { return body(argument); }, where);
     outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.await();
+    watchdog_end();
     scheduler->finish();
+    trace_end();
   }
   port::release(place, sizeof(Scheduler));
   return outcome;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <bit>
 #include <new>
@@ -12,48 +11,34 @@
 #include <coir/port/memory.h>
 
 #include "board.h"
+#include "debugger_view.h"
 #include "paint.h"
 
 namespace coir {
 
 namespace {
 
-constinit std::atomic<Scheduler*> g_scheduler{nullptr};
+constinit SharedAtomic<Scheduler*> g_scheduler{nullptr};
+constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
-constinit std::atomic<std::uint64_t> g_next_block{0};
-constinit std::atomic<std::int64_t> g_outside_claims{0};     // what settle counts on
-constinit std::atomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for
+constinit SharedAtomic<std::uint64_t> g_next_block{0};
+constinit SharedAtomic<std::int64_t> g_outside_claims{0};     // what settle counts on
+constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for: visitors
+constinit SharedAtomic<bool> g_finishing{false};              // from finish to the next start of the process's run
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
-
-// full_fence orders a push before the look at who sleeps. The thread sanitizer knows no fences; there, a locked
-// instruction.
-void full_fence() noexcept {
-#if defined(COIR_TSAN)
-  static std::atomic<int> word{0};
-  word.fetch_add(0, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
+constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
 
 // Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
 // end the run meanwhile: finish waits for visitors.
 class Visit {
  public:
-  Visit() noexcept { g_outside_claimers.fetch_add(1, std::memory_order_relaxed); }
-  // release pairs with the acquire in finish.
-  ~Visit() { g_outside_claimers.fetch_sub(1, std::memory_order_release); }
+  Visit() noexcept { Scheduler::add_visitor(); }
+  ~Visit() { Scheduler::end_visit(); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 };
-
-// threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
-unsigned threads_of_process() noexcept {
-  struct stat tasks{};
-  return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? static_cast<unsigned>(tasks.st_nlink - 2) : 0;
-}
 
 std::size_t fd_table_size() noexcept {
   rlimit limit{};
@@ -63,10 +48,19 @@ std::size_t fd_table_size() noexcept {
 
 }  // namespace
 
-Scheduler::Scheduler() noexcept : stacks(g_stacks) {}
+// Kept though nothing here reads it.
+extern "C" {
+[[gnu::used, gnu::retain]] extern constinit const DebuggerView coir_debugger_view =
+    DebuggerView::of(&g_stacks, &g_scheduler);
+}
 
-Scheduler* Scheduler::current() noexcept {
-  return g_scheduler.load(std::memory_order_acquire);
+Scheduler::Scheduler() noexcept : stacks(g_stacks), isolated_(false) {}
+Scheduler::Scheduler(StackPool& own) noexcept : stacks(own), isolated_(true) {}
+
+// Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
+// thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
+[[gnu::noinline]] Scheduler* Scheduler::current() noexcept {
+  return t_isolated != nullptr ? t_isolated : g_scheduler.load(std::memory_order_acquire);
 }
 
 std::uint64_t Scheduler::id_block() noexcept {
@@ -76,22 +70,29 @@ std::uint64_t Scheduler::id_block() noexcept {
 std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers,
                                             std::size_t default_stack) noexcept {
   Scheduler* none = nullptr;
-  if (!g_scheduler.compare_exchange_strong(none, this)) return std::unexpected(Error{ErrorCode::busy});
+  if (isolated_) {
+    t_isolated = this;
+  } else if (!g_scheduler.compare_exchange_strong(none, this)) {
+    return std::unexpected(Error{ErrorCode::busy});
+  } else {
+    g_finishing.store(false, std::memory_order_seq_cst);
+  }
   migrate_ = options.migrate && workers > 1;
   seed_ = options.seed;
   default_stack_ = default_stack;
-  stacks.prepare();
+  stacks.prepare(isolated_ ? kIsolatedShare : 1);
   if (const int error = reactor.open(fd_table_size(), options.force_ppoll); error != 0) {
-    g_scheduler.store(nullptr);
+    withdraw();
     return std::unexpected(Error::from_errno(error));
   }
+  install_overflow_report();
   for (unsigned i = 0; i < workers; ++i) {
-    void* place = port::reserve(sizeof(Worker));
+    void* place = port::reserve(sizeof(FiberWorker));
     if (place == nullptr) {
       finish();
       return std::unexpected(Error{ErrorCode::no_memory});
     }
-    workers_[i] = new (place) Worker(*this, i);
+    workers_[i] = new (place) FiberWorker(*this, i);
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
@@ -99,13 +100,12 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     }
     worker_count_ = i + 1;
   }
-  install_overflow_report();
   Pressure::add(hot_stacks_);
   return {};
 }
 
 void* Scheduler::thread_main(void* worker) noexcept {
-  static_cast<Worker*>(worker)->run();
+  static_cast<FiberWorker*>(worker)->run();
   return nullptr;
 }
 
@@ -139,8 +139,30 @@ std::expected<void, Error> Scheduler::run() noexcept {
   return {};
 }
 
-void OutsideClaim::begin() noexcept {
+// seq_cst: finish says that it finishes and then looks for visitors, a visitor is counted and then looks whether
+// anybody finishes. One of them sees the other (Dekker).
+bool Scheduler::begin_visit() noexcept {
+  g_outside_claimers.fetch_add(1, std::memory_order_seq_cst);
+  if (!g_finishing.load(std::memory_order_seq_cst)) return true;
+  end_visit();
+  return false;
+}
+
+void Scheduler::add_visitor() noexcept {
   g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
+}
+
+// release pairs with the acquire in finish.
+void Scheduler::end_visit() noexcept {
+  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+}
+
+std::int64_t Scheduler::outside_claims() noexcept {
+  return g_outside_claims.load(std::memory_order_seq_cst);
+}
+
+void OutsideClaim::begin() noexcept {
+  Scheduler::add_visitor();
   g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -148,20 +170,28 @@ void OutsideClaim::begin() noexcept {
 void OutsideClaim::end() noexcept {
   g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
   if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
-  // release pairs with the acquire in finish.
-  g_outside_claimers.fetch_sub(1, std::memory_order_release);
+  Scheduler::end_visit();
 }
 
 void Scheduler::finish() noexcept {
-  while (g_outside_claimers.load(std::memory_order_acquire) != 0) sched_yield();
+  if (!isolated_) g_finishing.store(true, std::memory_order_seq_cst);
+  while (g_outside_claimers.load(std::memory_order_seq_cst) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
-  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(FiberWorker));
   worker_count_ = 0;
   reactor.close();
   stacks.empty();
-  g_scheduler.store(nullptr, std::memory_order_release);
+  withdraw();
+}
+
+void Scheduler::withdraw() noexcept {
+  if (isolated_) {
+    t_isolated = nullptr;
+  } else {
+    g_scheduler.store(nullptr, std::memory_order_release);
+  }
 }
 
 void Scheduler::notify() noexcept {
@@ -183,7 +213,7 @@ void Scheduler::inject_new(FiberControl* fiber) noexcept {
 
 void Scheduler::wake_if_idle() noexcept {
   if constexpr (kManyWorkers) {
-    full_fence();
+    full_fence();  // the push, before the look at who sleeps
     if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
   }
 }
@@ -203,17 +233,20 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
 }
 
 // wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
-// it has set its bit.
+// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
+// nobody either: it looks again once it no longer counts as one.
 void Scheduler::wake_one() noexcept {
-  std::uint32_t none = 0;
-  if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
-  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
-  while (idle != 0) {
-    const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
-    if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
-      return rouse(lowest % 32, lowest >= 32);
-  }
-  searching_.fetch_sub(1, std::memory_order_seq_cst);
+  do {
+    std::uint32_t none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+    while (idle != 0) {
+      const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+      if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+        return rouse(lowest % 32, lowest >= 32);
+    }
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+  } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
 void Scheduler::rouse(unsigned index, bool polling) noexcept {
@@ -239,73 +272,6 @@ bool Scheduler::any_work() const noexcept {
   return false;
 }
 
-// settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for
-// good. False: look for work again before sleeping.
-//
-// Invariant: what it concludes holds because no fiber ran and none was made runnable while the sums were read. Every
-// idle bit was set and every queue empty at the first look; a worker clears its bit, then counts its withdrawal, and
-// only then takes work up or hands events out, so that one which did so meanwhile is seen at the second look, even when
-// it is idle again by then. A fiber from outside counts as alive once it stands in a queue, and is seen there.
-bool Scheduler::settle() noexcept {
-  // acquire pairs with the release below: whoever sees kReported finds the cancelled fibers in their queues.
-  const DeadlockState state = deadlock_.load(std::memory_order_acquire);
-  if (state == DeadlockState::reporting) return true;  // who reports looks again afterwards
-  const std::uint64_t withdrawals = withdrawals_.load(std::memory_order_seq_cst);
-  if (kManyWorkers && (!all_idle(idle_.load(std::memory_order_seq_cst)) || any_work())) return true;
-  const bool stuck = alive() != 0;
-  // After a shutdown the run ends with its last fiber, whatever records sleep on.
-  if ((stuck || !cancelling()) && waits_outside() != 0) return true;
-  // Before the second look, which finds what the last thread brought before it ended.
-  const bool hopeful = stuck && state == DeadlockState::none && waits_for_threads();
-  hopeful_.store(hopeful, std::memory_order_relaxed);
-  if (hopeful) return true;
-  if (kManyWorkers && (any_work() || !all_idle(idle_.load(std::memory_order_seq_cst)) ||
-                       withdrawals_.load(std::memory_order_seq_cst) != withdrawals)) {
-    return true;  // the sums mix two moments; who goes idle last settles anew
-  }
-  if (stuck && state == DeadlockState::none) {
-    DeadlockState none = DeadlockState::none;
-    if (!deadlock_.compare_exchange_strong(none, DeadlockState::reporting, std::memory_order_relaxed)) return true;
-    report_deadlock(*this);
-    cancel_all();
-    deadlock_.store(DeadlockState::reported, std::memory_order_release);
-    return false;
-  }
-  stopping_.store(true, std::memory_order_release);
-  if (kManyWorkers) wake_all();
-  return false;
-}
-
-std::int64_t Scheduler::alive() const noexcept {
-  // acquire: a fiber that counts is seen in its queue.
-  auto sum = static_cast<std::int64_t>(outside_spawned.load(std::memory_order_acquire));
-  for (unsigned i = 0; i < worker_count_; ++i) {
-    sum += static_cast<std::int64_t>(workers_[i]->counters.spawned.load(std::memory_order_relaxed));
-    sum -= static_cast<std::int64_t>(workers_[i]->counters.ended.load(std::memory_order_relaxed));
-  }
-  return sum;
-}
-
-std::int64_t Scheduler::waits_outside() const noexcept {
-  std::int64_t sum = outside_waits.load(std::memory_order_acquire) + g_outside_claims.load(std::memory_order_seq_cst);
-  for (unsigned i = 0; i < worker_count_; ++i) {
-    sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
-    sum += workers_[i]->wheel_.armed();
-  }
-  return sum;
-}
-
-// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
-// to: one that it has made runnable keeps what it waits for until it runs.
-bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || threads_of_process() <= worker_count_) return false;
-  bool found = false;
-  stacks.for_each([&found](const FiberControl& fiber) {
-    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
-  });
-  return found;
-}
-
 void Scheduler::fail(Error error) noexcept {
   if (failed_.exchange(true, std::memory_order_relaxed)) return;
   failure_ = error;
@@ -316,12 +282,22 @@ void Scheduler::cancel_all() noexcept {
   cancelling_.store(true, std::memory_order_seq_cst);
   stacks.for_each([](FiberControl& fiber) {
     const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
-    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber.wake();
+    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) wake_elsewhere(fiber);
   });
 }
 
+void Scheduler::cancel_from_outside() noexcept {
+  const Visit visit;
+  // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
+  outside_waits.fetch_add(1, std::memory_order_seq_cst);
+  cancel_all();
+  outside_waits.fetch_sub(1, std::memory_order_seq_cst);
+  wake_if_idle();
+}
+
 std::size_t Scheduler::trim_stacks() noexcept {
-  Worker* const own = this_worker();
+  FiberWorker* own = this_worker();
+  if (own != nullptr && &own->scheduler() != this) own = nullptr;
   for (unsigned i = 0; i < worker_count_; ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
   }
@@ -336,7 +312,7 @@ RuntimeStats Scheduler::stats() const noexcept {
   out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
   std::int64_t fd_waits = 0;
   for (unsigned i = 0; i < worker_count_; ++i) {
-    const Worker& worker = *workers_[i];
+    const FiberWorker& worker = *workers_[i];
     out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
     out.switches += worker.counters.switches.load(std::memory_order_relaxed);
     out.steals += worker.counters.steals.load(std::memory_order_relaxed);

@@ -12,7 +12,12 @@
 
 namespace coir {
 
-// Scheduler is one run of the runtime: its workers and what they share.
+namespace detail {
+class BlockingPool;
+}  // namespace detail
+
+// Scheduler is one run of the runtime: its workers and what they share. A process has one, and one more, on a thread of
+// its own, for each coir::Worker: an isolated one, which shares neither fibers nor stacks nor descriptors with others.
 //
 // Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high
 // half). Who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full
@@ -23,11 +28,18 @@ class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
 
+  // The process's scheduler uses the process's stacks, an isolated one its own.
   Scheduler() noexcept;
+  explicit Scheduler(StackPool& own) noexcept;
 
-  // The scheduler of this process, or null.
+  // isolated tells whether this is the run of one coir::Worker.
+  bool isolated() const noexcept { return isolated_; }
+
+  // The scheduler that the calling thread belongs to: an isolated one on its thread, else the process's, or null.
   static Scheduler* current() noexcept;
 
+  // start makes this the process's scheduler, or the calling thread's if it is isolated.
+  // Errors: busy (there is one), no_memory, system.
   std::expected<void, Error> start(const RunOptions& options, unsigned workers, std::size_t default_stack) noexcept;
   std::expected<void, Error> run() noexcept;
   void finish() noexcept;
@@ -40,7 +52,16 @@ class Scheduler {
   // inject_new also counts the fiber, as one that lives from now on.
   void inject_new(FiberControl* fiber) noexcept;
 
+  // A plain thread that touches what ends with the process's run visits it meanwhile: finish waits for visitors.
+  // begin_visit is false, and there is no visit, when the run is ending or has ended. add_visitor begins a visit on
+  // behalf of a thread that is about to be woken, by who wakes it.
+  static bool begin_visit() noexcept;
+  static void add_visitor() noexcept;
+  static void end_visit() noexcept;
+
   void cancel_all() noexcept;
+  // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
+  void cancel_from_outside() noexcept;
 
   // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
   void fail(Error error) noexcept;
@@ -54,7 +75,7 @@ class Scheduler {
   // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
-  Worker& worker(unsigned index) noexcept { return *workers_[index]; }
+  FiberWorker& worker(unsigned index) noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
@@ -69,6 +90,7 @@ class Scheduler {
   Reactor reactor;
   StackPool& stacks;
   Inbox inbox;
+  detail::BlockingPool* blocking = nullptr;  // where its fibers' blocking calls run; null: the process's pool
 
   std::int64_t alive() const noexcept;
   RuntimeStats stats() const noexcept;
@@ -79,7 +101,7 @@ class Scheduler {
 
  private:
   friend class OutsideClaim;
-  friend class Worker;
+  friend class FiberWorker;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
@@ -93,17 +115,19 @@ class Scheduler {
   void wake_if_idle() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
+  void withdraw() noexcept;
   bool settle() noexcept;
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
+  static std::int64_t outside_claims() noexcept;
   static void* thread_main(void* worker) noexcept;
 
-  std::atomic<std::uint64_t> idle_{0};
-  std::atomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
-  std::atomic<std::uint32_t> searching_{0};
-  std::atomic<bool> polling_{false};
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> cancelling_{false};
+  SharedAtomic<std::uint64_t> idle_{0};
+  SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
+  SharedAtomic<std::uint32_t> searching_{0};
+  SharedAtomic<bool> polling_{false};
+  SharedAtomic<bool> stopping_{false};
+  SharedAtomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
   Atomic<bool> hopeful_{false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
@@ -111,17 +135,18 @@ class Scheduler {
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
+  const bool isolated_;  // nobody outside wakes its fibers but by message
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
-  Worker* workers_[kMaxWorkers] = {};
+  FiberWorker* workers_[kMaxWorkers] = {};
 };
 
-// OutsideClaim surrounds what claims waiters and wakes them, where a thread that is no worker may do so. Between the
-// two a fiber is in no queue, and its timer may be gone: without this it would look stuck. The run does not end
-// meanwhile, so that the scheduler is there for the wake.
+// OutsideClaim surrounds what claims waiters and wakes them, or brings a fiber, where a thread that is no worker may do
+// so. Between claim and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. The
+// run does not end meanwhile, be the fiber its last one: the scheduler is there for the wake.
 class OutsideClaim {
  public:
   OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {
@@ -145,7 +170,8 @@ void report_deadlock(const Scheduler& scheduler) noexcept;
 // report_held_mutexes names a fiber that ends with mutexes locked, on standard error.
 void report_held_mutexes(const FiberControl& fiber) noexcept;
 
-// install_overflow_report catches faults in guard pages from now on; each thread that runs fibers needs a signal stack.
+// install_overflow_report catches faults in guard pages until every run that called it has removed it; each thread that
+// runs fibers needs a signal stack.
 void install_overflow_report() noexcept;
 void remove_overflow_report() noexcept;
 void* add_signal_stack() noexcept;

@@ -1,9 +1,7 @@
 #include <coir/select.h>
 
-#include <poll.h>
-
 #include "join.h"
-#include "selecting_thread.h"
+#include "polling_thread.h"
 #include "selection.h"
 
 namespace coir::detail {
@@ -14,13 +12,9 @@ constexpr std::size_t kThreadFds = 15;
 
 // rotation is where a select starts to look, so that no case is always the first.
 std::uint32_t rotation() noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) return worker->random();
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) return worker->random();
   static constinit thread_local std::uint32_t turn = 0;
   return turn++;
-}
-
-short events_of(Direction direction) noexcept {
-  return direction == Direction::readable ? POLLIN : POLLOUT;
 }
 
 }  // namespace
@@ -74,12 +68,15 @@ auto Selection::look(Case& one, bool thoroughly) noexcept -> std::optional<Outco
       if (event(one).is_set()) return won(one);
       return {};
     }
+    case Kind::cancellation:
+      if (source(one).cancelled()) return won(one);
+      return {};
     case Kind::descriptor:
       if (running_fiber() != nullptr && running_fiber()->worker->scheduler().reactor.take(one.fd_, one.direction_)) {
         return won(one);
       }
       if (thoroughly) {
-        pollfd entry{.fd = one.fd_, .events = events_of(one.direction_), .revents = 0};
+        pollfd entry{.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
         if (poll(&entry, 1, 0) > 0) return won(one, (entry.revents & POLLNVAL) != 0);
       }
       return {};
@@ -137,13 +134,13 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
 
 [[gnu::noinline]] auto Selection::poll_on_thread() noexcept -> std::optional<Outcome> {
   if (descriptors > kThreadFds) return failed({ErrorCode::limit});
-  SelectingThread thread;
+  PollingThread thread;
   if (!thread.usable()) return failed({ErrorCode::limit});
   pollfd entries[kThreadFds + 1];
   std::size_t used = 0;
   for (const Case& one : std::span(cases, count)) {
     if (one.kind_ == Kind::descriptor)
-      entries[used++] = {.fd = one.fd_, .events = events_of(one.direction_), .revents = 0};
+      entries[used++] = {.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
   }
   WaitRound round(thread);
   if (!line_up(round, nullptr)) return {};

@@ -38,6 +38,7 @@ bool Selection::line_up(WaitRound& round, FiberControl* self) noexcept {
 // may_be_ready tells whether it is worth a look. Under its lock.
 bool Selection::may_be_ready(const Case& one) noexcept {
   if (one.kind_ == Kind::event) return event(one).is_set();
+  if (one.kind_ == Kind::cancellation) return source(one).cancelled();
   return one.kind_ == Kind::send ? channel(one).may_send() : channel(one).may_receive();
 }
 

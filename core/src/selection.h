@@ -10,10 +10,10 @@ namespace coir::detail {
 
 // Selection is one select. It goes
 //   look       try each case in turn, from a random one on; the first that is ready ends it
-//   line up    under all locks of channels and events, see that still none of them is ready, and stand in every line
-//   show       to the descriptors and the fibers, without locks; one that is ready by now claims the caller for itself
-//   park       until one of them, the timer or a cancellation claims the caller
-//   withdraw   from all that did not win
+//   line up    under all locks of channels, events and sources, see that still none of them is ready, and stand in
+//   every line show       to the descriptors and the fibers, without locks; one that is ready by now claims the caller
+//   for itself park       until one of them, the timer or a cancellation claims the caller withdraw   from all that did
+//   not win
 // While the caller looks it is in no line and not armed: two selects that meet on a channel never wait for each other's
 // claim. All locks are taken together, in the order of their addresses.
 struct Selection {
@@ -35,16 +35,19 @@ struct Selection {
 
   static ChannelCore& channel(const Case& one) noexcept { return *static_cast<ChannelCore*>(one.object_); }
   static Event& event(const Case& one) noexcept { return *static_cast<Event*>(one.object_); }
+  static CancellationSource& source(const Case& one) noexcept { return *static_cast<CancellationSource*>(one.object_); }
   static FiberControl* fiber(const Case& one) noexcept { return static_cast<FiberControl*>(one.object_); }
 
   // Kinds of cases that stand in a WaitList.
-  static bool lines_up(const Case& one) noexcept { return one.kind_ <= Kind::event; }
+  static bool lines_up(const Case& one) noexcept { return one.kind_ <= Kind::cancellation; }
   static WaitList& line(const Case& one) noexcept {
     if (one.kind_ == Kind::event) return event(one).waiters_;
+    if (one.kind_ == Kind::cancellation) return source(one).waiters_;
     return one.kind_ == Kind::send ? channel(one).senders_ : channel(one).receivers_;
   }
   static Spinlock& lock(const Case& one) noexcept {
-    return one.kind_ == Kind::event ? event(one).lock_ : channel(one).lock_;
+    if (one.kind_ == Kind::event) return event(one).lock_;
+    return one.kind_ == Kind::cancellation ? source(one).lock_ : channel(one).lock_;
   }
 
   Outcome run() noexcept;
@@ -53,7 +56,7 @@ struct Selection {
   void prepare() noexcept;
   // look ends the select with `one` if that is ready; `thoroughly` if that may cost a system call.
   std::optional<Outcome> look(Case& one, bool thoroughly) noexcept;
-  // The waits return nothing when a channel or an event has got ready on the way, and is to be looked at again.
+  // The waits return nothing when one that lines up has got ready on the way, and is to be looked at again.
   std::optional<Outcome> wait() noexcept;
   std::optional<Outcome> wait_on_thread() noexcept;
   std::optional<Outcome> poll_on_thread() noexcept;

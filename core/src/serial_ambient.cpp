@@ -14,9 +14,10 @@ detail::Scope*& ambient() noexcept {
   return g_ambient;
 }
 
-bool begin_scoped_wait(Deadline& deadline) noexcept {
-  g_late = lower(g_ambient, deadline);
-  return cancelled_scope(g_ambient) == nullptr;
+bool begin_scoped_wait(Deadline& deadline, Shielded shielded) noexcept {
+  const detail::Scope* const scope = shielded == Shielded::yes ? nullptr : g_ambient;
+  g_late = lower(scope, deadline);
+  return cancelled_scope(scope) == nullptr;
 }
 
 Error scoped_error(ErrorCode code) noexcept {

@@ -27,6 +27,7 @@ bool StackArena::reserve() noexcept {
     const std::size_t bitmap = (std::size_t{capacity_} + 63) / 64 * sizeof(std::uint64_t);
     base_ = static_cast<char*>(port::reserve(slots + bitmap));
     if (base_ != nullptr) {
+      reserved_bytes_ = slots + bitmap;
       cold_ = reinterpret_cast<Atomic<std::uint64_t>*>(base_ + slots);
       return true;
     }
@@ -41,6 +42,11 @@ void StackArena::empty() noexcept {
   for (std::uint32_t i = 0; i < used; i += 64) cold_[i / 64].store(0, std::memory_order_relaxed);
   used_.store(0, std::memory_order_relaxed);
   cold_count_ = cold_hint_ = 0;
+}
+
+void StackArena::release() noexcept {
+  if (base_ != nullptr) port::release(base_, reserved_bytes_);
+  base_ = nullptr;
 }
 
 FiberControl* StackArena::acquire(Error& error) noexcept {
@@ -151,12 +157,16 @@ void StackCache::halve(StackPool& pool) noexcept {
   }
 }
 
-void StackPool::prepare() noexcept {
+void StackPool::prepare(std::uint32_t share) noexcept {
   constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
                                                         board::kStackCapacity32, board::kStackCapacity64};
   // An mprotect guard in the middle of a mapping adds two mappings. The share is split evenly between the classes.
   const std::size_t guards = port::max_map_count() * board::kGuardVmaPercent / 100 / 2 / kStackClassCount;
-  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, capacity[i], guards);
+  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, capacity[i] / share, guards / share);
+}
+
+void StackPool::release() noexcept {
+  for (StackArena& arena : arenas_) arena.release();
 }
 
 void StackPool::empty() noexcept {

@@ -39,8 +39,9 @@ class StackArena {
     guard_mappings_ = guard_mappings;
   }
 
-  // empty forgets all slots and gives their pages back, at the end of a run.
+  // empty forgets all slots and gives their pages back, at the end of a run; release gives back the address space too.
   void empty() noexcept;
+  void release() noexcept;
 
   // acquire returns a slot's control block and charges its stack to account::stacks, or returns nullptr with `error`
   // set to limit (the capacity or the ledger) or no_memory.
@@ -72,6 +73,8 @@ class StackArena {
   GuardMode guard_mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
 
  private:
+  friend struct DebuggerView;
+
   bool reserve() noexcept;
   bool arm_guard(std::uint32_t index) noexcept;
   std::uint32_t take_cold() noexcept;
@@ -85,6 +88,7 @@ class StackArena {
 
   Spinlock lock_;
   char* base_ = nullptr;
+  std::size_t reserved_bytes_ = 0;
   std::size_t stride_ = 0;
   std::size_t stack_bytes_ = 0;
   std::uint8_t stack_class_ = 0;
@@ -101,12 +105,15 @@ class StackArena {
   std::uint32_t cold_hint_ = 0;  // no word before it has a bit set
 };
 
-// StackPool is the four arenas, one pool for the process. Each worker keeps a StackCache before it, so that reuse of a
-// hot stack is a list operation.
+// StackPool is the four arenas, one pool for the process and one for each isolated run. Each worker keeps a StackCache
+// before it, so that reuse of a hot stack is a list operation.
 class StackPool {
  public:
-  void prepare() noexcept;
+  // prepare sets the arenas up for one part in `share` of the board's numbers; once.
+  void prepare(std::uint32_t share = 1) noexcept;
+  // empty gives back what is resident, once all fibers have ended; release the address space as well.
   void empty() noexcept;
+  void release() noexcept;
 
   StackArena& arena(std::size_t stack_class) noexcept { return arenas_[stack_class]; }
   const StackArena& arena(std::size_t stack_class) const noexcept { return arenas_[stack_class]; }

@@ -1,33 +1,22 @@
 #include <coir/wait.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <coir/dormant.h>
 
 #include "park.h"
+#include "polling_thread.h"
 
 namespace coir {
 
 namespace {
 
 std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
-  pollfd entry{
-      .fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
-  if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
-  for (;;) {
-    const int ready = poll(&entry, 1, deadline.remaining_ms());
-    if (ready > 0) {
-      if ((entry.revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
-      return {};
-    }
-    if (ready == 0) {
-      if (deadline.passed()) return std::unexpected(scoped_error(ErrorCode::timed_out));
-    } else if (errno != EINTR) {
-      return std::unexpected(Error::from_errno(errno));
-    }
-  }
+  pollfd entries[2] = {{.fd = fd, .events = poll_events(direction), .revents = 0}};
+  if (auto polled = poll_on_thread(entries, deadline); !polled) return polled;
+  if ((entries[0].revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+  return {};
 }
 
 }  // namespace
@@ -62,7 +51,7 @@ void close_fd(int fd) noexcept {
 }
 
 std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   bump(worker->counters.fd_waits);
   auto armed = worker->scheduler().reactor.attach(fd, record);
@@ -71,7 +60,7 @@ std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
 }
 
 bool dormant_disarm(Dormant& record) noexcept {
-  Worker* const worker = this_worker();
+  FiberWorker* const worker = this_worker();
   if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
   bump(worker->counters.fd_waits, std::int64_t{-1});
   return true;

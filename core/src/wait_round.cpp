@@ -16,12 +16,12 @@ WaitNode* WaitRound::spin_for_winner() noexcept {
 }
 
 std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
-                                   Shield shield, ReleaseInLine release, void* of) noexcept {
-  return wait_in_here(lock, list, node, what, deadline, shield, release, of);
+                                   Shielded shielded, ReleaseInLine release, void* of) noexcept {
+  return wait_in_here(lock, list, node, what, deadline, shielded, release, of);
 }
 
 std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
-                                             ReleaseInLine release, void* of) noexcept {
+                                             Shielded shielded, ReleaseInLine release, void* of) noexcept {
   const bool impatient = deadline.ns() <= 0;
   if (impatient || this_worker() != nullptr || !kManyWorkers) {
     lock.unlock();
@@ -34,7 +34,7 @@ std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, Wai
   list.push(node);
   lock.unlock();
   if (release != nullptr) release(of);
-  const WakeReason reason = thread.park(deadline);
+  const WakeReason reason = thread.park(deadline, shielded);
   if (reason == WakeReason::handed) {
     round.await_winner();
     return {};

@@ -107,50 +107,43 @@ struct WaitFor {
   std::int64_t object = 0;
 };
 
-// Shield tells whether cancellation reaches a wait. A shielded one arms with a ticket that no fiber has.
-enum class Shield : bool { off, on };
-
 // ReleaseInLine gives something up once its holder stands in line for something else.
 using ReleaseInLine = void (*)(void* of) noexcept;
 
 // wait_in_on_thread is wait_in for those who are no fiber.
 std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
-                                             ReleaseInLine release, void* of) noexcept;
+                                             Shielded shielded, ReleaseInLine release, void* of) noexcept;
 
 // wait_in stands in line until somebody takes `node`. Called with `lock` held, which guards `list`; returns without it,
 // and with the node out of the list. Between standing in line and waiting, without the lock, it calls release(of).
 // Errors: timed_out, cancelled, unsupported (the caller can wait for nothing: on a worker's own stack; a plain thread
 // in a single-worker build).
 std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
-                                   Shield shield = Shield::off, ReleaseInLine release = nullptr,
+                                   Shielded shielded = Shielded::no, ReleaseInLine release = nullptr,
                                    void* of = nullptr) noexcept;
 
-// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see Worker::switch_from.
+// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
+// FiberWorker::switch_from.
 [[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
                                                                       WaitFor what, Deadline deadline,
-                                                                      Shield shield = Shield::off,
+                                                                      Shielded shielded = Shielded::no,
                                                                       ReleaseInLine release = nullptr,
                                                                       void* of = nullptr) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) [[unlikely]]
-    return wait_in_on_thread(lock, list, node, deadline, release, of);
+    return wait_in_on_thread(lock, list, node, deadline, shielded, release, of);
   const bool impatient = deadline.ns() <= 0;
-  if (impatient || (shield == Shield::off && is_cancelled(self))) [[unlikely]] {
+  if (impatient || (shielded == Shielded::no && is_cancelled(self))) [[unlikely]] {
     lock.unlock();
     return std::unexpected(impatient ? Error{ErrorCode::timed_out} : error_of(WakeReason::cancelled));
   }
   WaitRound round(*self);
   node.round = &round;
-  if (shield == Shield::off) {
-    arm(self);
-  } else {
-    self->arm(0);
-  }
+  arm(self, shielded);
   list.push(node);
   lock.unlock();
   if (release != nullptr) release(of);
-  const WakeReason reason = shield == Shield::off ? park(self, what.kind, what.object, deadline)
-                                                  : park_shielded(self, what.kind, what.object, deadline);
+  const WakeReason reason = park(self, what.kind, what.object, deadline, shielded);
   if (reason == WakeReason::handed) [[likely]] {
     round.await_winner();
     return {};

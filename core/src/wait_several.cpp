@@ -1,30 +1,22 @@
 #include "wait_several.h"
 
-#include <errno.h>
-#include <poll.h>
-
 #include <coir/fiber.h>
 
 #include "park.h"
+#include "polling_thread.h"
 
 namespace coir {
 
 namespace {
 
-std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Deadline deadline) noexcept {
-  pollfd entries[kMostAwaited];
-  nfds_t count = 0;
+std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Deadline deadline,
+                                          Shielded shielded) noexcept {
+  pollfd entries[kMostAwaited + 1];
+  std::size_t count = 0;
   for (const Awaited& one : several) {
-    if (one.fd < 0) continue;
-    const short events = one.direction == Direction::readable ? POLLIN : POLLOUT;
-    entries[count++] = {.fd = one.fd, .events = events, .revents = 0};
+    if (one.fd >= 0) entries[count++] = {.fd = one.fd, .events = poll_events(one.direction), .revents = 0};
   }
-  for (;;) {
-    const int ready = poll(entries, count, deadline.remaining_ms());
-    if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
-    if (ready == 0 && deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-  }
+  return poll_on_thread({entries, count + 1}, deadline, shielded);
 }
 
 }  // namespace
@@ -35,14 +27,10 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
                                         Shielded shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   FiberControl* const self = running_fiber();
-  if (self == nullptr) return wait_on_thread(several, deadline);
-  if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(Error{ErrorCode::cancelled});
+  if (self == nullptr) return wait_on_thread(several, deadline, shielded);
+  if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
-  if (shielded == Shielded::yes) {
-    arm_shielded(self);
-  } else {
-    arm(self);
-  }
+  arm(self, shielded);
   bump(self->worker->counters.fd_waits);  // before it can be woken, as in wait
   std::expected<bool, Error> waits = true;
   std::size_t shown = 0;
@@ -52,7 +40,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   WakeReason reason = WakeReason::ready;
   const bool parks = waits && *waits;
   if (parks) {
-    reason = park(self, WaitKind::readable, several[0].fd, deadline);
+    reason = park(self, WaitKind::readable, several[0].fd, deadline, shielded);
   } else {
     --shown;  // the last did not take it
   }

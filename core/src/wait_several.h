@@ -7,6 +7,8 @@
 #include <coir/error.h>
 #include <coir/wait.h>
 
+#include "ambient.h"
+
 namespace coir {
 
 // Awaited is one of several descriptors that a call waits for at a time; one whose fd is negative is left out.
@@ -14,9 +16,6 @@ struct Awaited {
   int fd = -1;
   Direction direction = Direction::readable;
 };
-
-// Shielded says whether a wait ends when its fiber is cancelled. What a fiber has to clean up is waited for shielded.
-enum class Shielded : bool { no, yes };
 
 inline constexpr std::size_t kMostAwaited = 4;
 

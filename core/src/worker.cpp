@@ -1,29 +1,32 @@
 #include "worker.h"
 
+#include <unistd.h>
+
 #include <coir/deadline.h>
 #include <coir/nursery_base.h>
 #include <coir/port/futex.h>
 
 #include "paint.h"
 #include "switching.h"
+#include "tick.h"
 
 namespace coir {
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-constinit thread_local Worker* t_worker = nullptr;
+constinit thread_local FiberWorker* t_worker = nullptr;
 #else
-static constinit thread_local Worker* t_worker = nullptr;
+static constinit thread_local FiberWorker* t_worker = nullptr;
 
-[[gnu::noinline]] Worker* this_worker() noexcept {
+[[gnu::noinline]] FiberWorker* this_worker() noexcept {
   asm volatile("");  // keeps the compiler from taking two calls for one
   return t_worker;
 }
 #endif
 
-Worker::Worker(Scheduler& scheduler, std::uint32_t index) noexcept
+FiberWorker::FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept
     : counters{}, scheduler_(&scheduler), random_(0x9e3779b97f4a7c15u * (index + 1)), index_(index) {}
 
-void Worker::carry_out(void* message) noexcept {
+void FiberWorker::carry_out(void* message) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
   auto* fiber = reinterpret_cast<FiberControl*>(bits & ~static_cast<std::uintptr_t>(Commit::mask));
   switch (static_cast<Commit>(bits & static_cast<std::uintptr_t>(Commit::mask))) {
@@ -66,7 +69,7 @@ void Worker::carry_out(void* message) noexcept {
 }
 
 // end_owned finishes a fiber that its nursery, or a failure, makes more than a stack to recycle.
-void Worker::end_owned(FiberControl* fiber) noexcept {
+void FiberWorker::end_owned(FiberControl* fiber) noexcept {
   bump(counters.ended);
   note_stack_use(fiber);
   fiber->sanitizer.ended();
@@ -86,7 +89,7 @@ void Worker::end_owned(FiberControl* fiber) noexcept {
   if (woken != nullptr) woken->wake();
 }
 
-void Worker::push_woken(FiberControl* fiber) noexcept {
+void FiberWorker::push_woken(FiberControl* fiber) noexcept {
   if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_acq_rel); displaced != nullptr) {
     push(displaced);
     scheduler_->notify();
@@ -96,8 +99,9 @@ void Worker::push_woken(FiberControl* fiber) noexcept {
 void wake_fiber(Waiter& waiter) noexcept {
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  Worker* const worker = this_worker();
-  if (worker == nullptr) return Scheduler::current()->inject(fiber);
+  FiberWorker* const worker = this_worker();
+  trace_woken(worker, fiber);
+  if (worker == nullptr) return fiber->worker->scheduler().inject(fiber);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]] {
     // Test mode: never the worker that it parked on.
@@ -109,32 +113,46 @@ void wake_fiber(Waiter& waiter) noexcept {
   scheduler.notify();
 }
 
-std::uint32_t Worker::random() noexcept {  // xorshift64* (Vigna)
+void wake_elsewhere(FiberControl& fiber) noexcept {
+  Scheduler& home = fiber.worker->scheduler();
+  if (const FiberWorker* const worker = this_worker(); worker != nullptr && &worker->scheduler() == &home)
+    return fiber.wake();
+  fiber.state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  home.inject(&fiber);
+}
+
+std::uint32_t FiberWorker::random() noexcept {  // xorshift64* (Vigna)
   random_ ^= random_ >> 12;
   random_ ^= random_ << 25;
   random_ ^= random_ >> 27;
   return static_cast<std::uint32_t>(random_ * 0x2545f4914f6cdd1du >> 32);
 }
 
-void Worker::run() noexcept {
+void FiberWorker::run() noexcept {
   t_worker = this;
   sanitizer_.thread_stack();
   signal_stack_ = add_signal_stack();
+  thread_id_.store(gettid(), std::memory_order_release);
+  tick_ = tick_now();
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]
         stop_searching();
       resume(fiber);
     } else {
+      const std::int64_t idle_from = trace_idle_from();
       idle();
+      trace_idle(this, idle_from);
+      tick_ = tick_now();
     }
   }
+  thread_id_.store(0, std::memory_order_relaxed);
   remove_signal_stack(signal_stack_);
   t_worker = nullptr;
 }
 
 // find_work looks at everything but the other workers' queues.
-FiberControl* Worker::find_work() noexcept {
+FiberControl* FiberWorker::find_work() noexcept {
   if (turn_ <= 1) {  // at 1, pick would send back here
     maintain();
     turn_ = kTurn;
@@ -147,15 +165,19 @@ FiberControl* Worker::find_work() noexcept {
   if (FiberControl* fiber = pick(); fiber != nullptr) return fiber;
   FiberControl* const fiber = scheduler_->inbox.pop();
   if (fiber == nullptr) return nullptr;
+  bool moved = false;
   for (int i = 0; i < 32; ++i) {  // what overflowed comes back in bunches
     FiberControl* more = scheduler_->inbox.pop();
     if (more == nullptr) break;
     push(more);
+    moved = true;
   }
+  // Between the two queues a fiber is seen by nobody who looks for work before it sleeps.
+  if (moved) scheduler_->notify();
   return fiber;
 }
 
-void Worker::trim_if_asked() noexcept {
+void FiberWorker::trim_if_asked() noexcept {
   if (!trim_.load(std::memory_order_relaxed)) [[likely]]
     return;
   trim_.store(false, std::memory_order_relaxed);
@@ -164,7 +186,7 @@ void Worker::trim_if_asked() noexcept {
 
 // cool_down lets the hot stacks that a crowd has left behind dwindle, at idle and once a second at most. Under load it
 // costs some microseconds a second to have them back.
-void Worker::cool_down(std::int64_t now_ns) noexcept {
+void FiberWorker::cool_down(std::int64_t now_ns) noexcept {
   constexpr std::int64_t kEveryNs = 1'000'000'000;
   if (now_ns - cooled_at_ns_ < kEveryNs) return;
   cooled_at_ns_ = now_ns;
@@ -172,7 +194,8 @@ void Worker::cool_down(std::int64_t now_ns) noexcept {
 }
 
 // maintain is the look around that a busy worker takes every kTurn switches.
-void Worker::maintain() noexcept {
+void FiberWorker::maintain() noexcept {
+  tick_ = tick_now();
   trim_if_asked();
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
@@ -181,13 +204,17 @@ void Worker::maintain() noexcept {
     scheduler_->reactor.dispatch();
     scheduler_->polling_.store(false, std::memory_order_release);
   }
-  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) push(fiber);
+  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) {
+    push(fiber);
+    scheduler_->notify();  // as in find_work
+  }
 }
 
-void Worker::resume(FiberControl* fiber) noexcept {
+void FiberWorker::resume(FiberControl* fiber) noexcept {
   fiber->worker = this;
   fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
   current_ = fiber;
+  trace_run(this, fiber);
   bump(counters.switches);
   SanitizerContext::before_switch(&sanitizer_, fiber->sanitizer);
   void* const message = port::coir_switch(&loop_sp_, fiber->sp, nullptr);
@@ -196,13 +223,13 @@ void Worker::resume(FiberControl* fiber) noexcept {
   commit(message);
 }
 
-bool Worker::has_work() const noexcept {
+bool FiberWorker::has_work() const noexcept {
   return !inbox_.empty() || !queue_.empty();
 }
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 // idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
-void Worker::idle() noexcept {
+void FiberWorker::idle() noexcept {
   static_cast<void>(scheduler_->settle());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t due = wheel_.next_due_ns();
@@ -218,16 +245,17 @@ void Worker::idle() noexcept {
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
 }
 #else
-FiberControl* Worker::steal() noexcept {
+FiberControl* FiberWorker::steal() noexcept {
   if (scheduler_->migrate()) return nullptr;  // there, work goes where the test wants it
   const unsigned count = scheduler_->worker_count();
   const unsigned start = random() % count;
   for (unsigned i = 0; i < count; ++i) {
-    Worker& victim = scheduler_->worker((start + i) % count);
+    FiberWorker& victim = scheduler_->worker((start + i) % count);
     if (&victim == this) continue;
     FiberControl* fiber = victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
+      trace_stolen(this, fiber);
       bump(counters.steals);
       return fiber;
     }
@@ -237,7 +265,7 @@ FiberControl* Worker::steal() noexcept {
 
 // steal_woken takes a fiber that its waker has not come to for a while: a running pair that wakes each other is left
 // alone.
-FiberControl* Worker::steal_woken(Worker& victim) noexcept {
+FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
   FiberControl* fiber = victim.woken_.load(std::memory_order_relaxed);
   if (fiber == nullptr) return nullptr;
   for (int i = 0; i < 256; ++i) Spinlock::relax();
@@ -246,7 +274,7 @@ FiberControl* Worker::steal_woken(Worker& victim) noexcept {
   return nullptr;
 }
 
-void Worker::idle() noexcept {
+void FiberWorker::idle() noexcept {
   Scheduler& scheduler = *scheduler_;
   if (!searching_) {
     scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
@@ -323,7 +351,7 @@ void Worker::idle() noexcept {
 
 // stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can
 // do.
-void Worker::stop_searching() noexcept {
+void FiberWorker::stop_searching() noexcept {
   searching_ = false;
   if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();
 }

@@ -21,12 +21,12 @@ class Scheduler;
 // fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
 enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
-// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a fiber
-// that parks switches straight to the next runnable one and comes to the loop only when there is none, or every kTurn
-// switches.
-class Worker {
+// FiberWorker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
+// fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every
+// kTurn switches.
+class FiberWorker {
  public:
-  Worker(Scheduler& scheduler, std::uint32_t index) noexcept;
+  FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept;
 
   // run is the loop; it returns when the scheduler stops.
   void run() noexcept;
@@ -56,10 +56,19 @@ class Worker {
   void push_woken(FiberControl* fiber) noexcept;
 
   FiberControl* current() const noexcept { return current_; }
+  // peek is current for other threads: what it was a moment ago.
+  [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
+    return __atomic_load_n(&current_, __ATOMIC_RELAXED);
+  }
   Scheduler& scheduler() const noexcept { return *scheduler_; }
   TimerWheel& wheel() noexcept { return wheel_; }
   StackCache& stacks() noexcept { return stacks_; }
   std::uint32_t index() const noexcept { return index_; }
+  // tick is the time of this worker's latest look around: at most kTurn switches ago.
+  std::uint32_t tick() const noexcept { return tick_; }
+
+  // thread_id is the kernel's name of the thread that runs it, 0 while none does. Any thread.
+  int thread_id() const noexcept { return thread_id_.load(std::memory_order_acquire); }
 
   std::uint64_t next_id() noexcept;
   std::uint32_t random() noexcept;  // the seed's, in a seeded run
@@ -73,13 +82,14 @@ class Worker {
 
  private:
   friend class Scheduler;
+  friend struct DebuggerView;
 
   struct OnOwnStack;
 
   static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
-      20;  // how often a worker looks at the others before it sleeps: some microseconds
+      spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
   static constexpr std::int64_t kPatienceNs = 10'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
@@ -92,17 +102,18 @@ class Worker {
   void idle() noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
-  FiberControl* steal_woken(Worker& victim) noexcept;
+  FiberControl* steal_woken(FiberWorker& victim) noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
-  static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
+  static void switch_from(FiberControl* self, FiberWorker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.
   FiberControl* current_ = nullptr;
   void* loop_sp_ = nullptr;
   std::uint32_t turn_ = kTurn;
   std::uint32_t jumps_ = 0;
+  std::uint32_t tick_ = 0;
   bool seeded_ = false;
   Scheduler* scheduler_;
   Atomic<FiberControl*> woken_{nullptr};
@@ -118,23 +129,27 @@ class Worker {
   FiberControl* found_ = nullptr;
   SanitizerContext sanitizer_;
   TimerWheel wheel_;
-  std::atomic<std::uint32_t> asleep_{0};
+  SharedAtomic<std::uint32_t> asleep_{0};
   pthread_t thread_{};
+  std::atomic<int> thread_id_{0};
   void* signal_stack_ = nullptr;
 };
 
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
-inline Worker* this_worker() noexcept {
+extern constinit thread_local FiberWorker* t_worker;  // constinit spares each use a look for a constructor
+inline FiberWorker* this_worker() noexcept {
   return t_worker;
 }
 #else
-Worker* this_worker() noexcept;
+FiberWorker* this_worker() noexcept;
 #endif
 
 // wake_fiber is every fiber's Waiter::Wake.
 void wake_fiber(Waiter& waiter) noexcept;
+
+// wake_elsewhere is wake() for a fiber that may be of another run than the caller: messages between runs go by it.
+void wake_elsewhere(FiberControl& fiber) noexcept;
 
 }  // namespace coir

@@ -4,14 +4,15 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 trap 'rm -rf "$scratch"' EXIT
 
-rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000
-[ "${1:-}" != --quick ] || rounds=3
+rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500
+[ "${1:-}" != --quick ] || rounds=3 readings=200
 
 "$root/scripts/setup" --for build
 build_coir x86_64-linux-musl-single fibers_bench
 build_coir x86_64-linux-musl fibers_bench
 build_host boost_fibers_bench.cpp -lboost_fiber -lboost_context
 build_host go_fibers_bench.go
+build_host feed_listener.cpp
 
 # measure PREFIX SUFFIX PROGRAM ARGUMENT ... runs a figure program and keeps what it prints.
 measure() {
@@ -29,6 +30,7 @@ ours=$root/build/x86_64-linux-musl-single/tests/bench/fibers_bench
 mn=$root/build/x86_64-linux-musl/tests/bench/fibers_bench
 boost=$programs/boost_fibers_bench
 go=$programs/go_fibers_bench
+listener=$programs/feed_listener
 export GOMAXPROCS=1 COIR_WORKERS=1
 
 for ((round = 1; round <= rounds; ++round)); do
@@ -56,6 +58,9 @@ for ((round = 1; round <= rounds; ++round)); do
   measure musl_pthread. '' "$mn" pthread_mutex $messages
   COIR_WORKERS=2 measure '' '' "$mn" rendezvous_2workers $messages
   GOMAXPROCS=2 measure go. '' "$go" rendezvous_2workers $messages
+  measure '' '' "$listener" "$ours" feed $readings
+  measure mn. '' "$listener" "$mn" feed $readings
+  measure go. '' "$listener" "$go" feed $readings
 done
 
 say 'parked fibers'

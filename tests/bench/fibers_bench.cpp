@@ -2,14 +2,19 @@
 //
 //   fibers_bench switch|yield|spawn|suspended [COUNT]
 //   fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|pthread_mutex|timer_1k|timer_100k|million [COUNT]
+//   feed_listener fibers_bench feed [COUNT]
 
+#include <coir/broadcast.h>
 #include <coir/channel.h>
 #include <coir/fiber.h>
 #include <coir/mutex.h>
+#include <coir/nursery.h>
 #include <coir/port/context.h>
 #include <coir/runtime.h>
 #include <coir/select.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -227,6 +232,43 @@ void measure_timer_100k(long count) {
   measure_timer("timer_ns_100k", 100'000, count);
 }
 
+// A handler of the feed waits for its client, for what is published, and for the time to ask after the client.
+void serve_feed(int fd, Broadcast<std::int64_t>& feed) {
+  Subscription<std::int64_t> messages(feed);
+  for (;;) {
+    std::int64_t message = 0;
+    const auto won =
+        select({Case::readable(fd), Case::receive(messages, message), Case::after(std::chrono::seconds(30))});
+    if (!won || won->closed || won->index == 2) break;
+    if (won->index == 1) {
+      if (write(fd, &message, sizeof message) != sizeof message) break;
+      continue;
+    }
+    char answer[16];
+    while (read(fd, answer, sizeof answer) == sizeof answer) {
+    }
+  }
+  close_fd(fd);
+}
+
+// The time of a message is taken and printed by feed_listener, at whose sockets' other ends this serves.
+void measure_feed(long count) {
+  constexpr int kClients = 8, kFirst = 3;
+  Broadcast<std::int64_t> feed;
+  Nursery handlers;
+  for (int fd = kFirst; fd < kFirst + kClients; ++fd) {
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) std::abort();
+    Fiber handler = handlers.spawn(kFiber, [fd, &feed] { serve_feed(fd, feed); });
+  }
+  while (feed.subscribers() < kClients) yield();
+  for (long i = 0; i < count; ++i) {
+    must(sleep(std::chrono::milliseconds(1)));
+    if (feed.publish(monotonic_ns()) != kClients) std::abort();
+  }
+  feed.close();
+  must(handlers.join());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -252,6 +294,7 @@ int main(int argc, char** argv) {
       {"timer_1k", measure_timer_1k},
       {"timer_100k", measure_timer_100k},
       {"million", measure_million},
+      {"feed", measure_feed},
   };
   void (*measure)(long) = nullptr;
   for (const auto& one : kAll) {

@@ -2,11 +2,13 @@
 //
 //	go_fibers_bench yield|spawn|suspended [COUNT]
 //	go_fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|timer_1k|timer_100k|million [COUNT]
+//	feed_listener go_fibers_bench feed [COUNT]
 package main
 
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -199,6 +201,93 @@ func measureTimer(name string, armed, count int) {
 	}
 }
 
+// monotonicNs reads the clock that feed_listener.cpp reads.
+func monotonicNs() uint64 {
+	const clockMonotonic = 1
+	var now syscall.Timespec
+	syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&now)), 0)
+	return uint64(now.Sec*1e9 + now.Nsec)
+}
+
+// serveFeed needs a goroutine beside it that reads, for a select takes channels alone.
+func serveFeed(client net.Conn, messages <-chan uint64) {
+	heard, gone := make(chan int), make(chan struct{})
+	defer close(gone)
+	defer client.Close()
+	go func() {
+		var answer [16]byte
+		for {
+			n, err := client.Read(answer[:])
+			if err != nil {
+				return
+			}
+			select {
+			case heard <- n:
+			case <-gone:
+				return
+			}
+		}
+	}()
+	const patience = 30 * time.Second
+	silent := time.NewTimer(patience)
+	defer silent.Stop()
+	for {
+		select {
+		case message, open := <-messages:
+			if !open {
+				return
+			}
+			bytes := *(*[8]byte)(unsafe.Pointer(&message))
+			if _, err := client.Write(bytes[:]); err != nil {
+				return
+			}
+		case <-heard:
+		case <-silent.C:
+			return
+		}
+		silent.Reset(patience)
+	}
+}
+
+func measureFeed(count int) {
+	const clients, first = 8, 3
+	var handlers sync.WaitGroup
+	var subscribers [clients]chan uint64
+	for i := range subscribers {
+		file := os.NewFile(uintptr(first+i), "client")
+		client, err := net.FileConn(file)
+		if err != nil {
+			panic(err)
+		}
+		file.Close()
+		messages := make(chan uint64, 16)
+		subscribers[i] = messages
+		handlers.Add(1)
+		go func() {
+			defer handlers.Done()
+			serveFeed(client, messages)
+		}()
+	}
+	var publishing sync.Mutex
+	for i := 0; i < count; i++ {
+		time.Sleep(time.Millisecond)
+		publishing.Lock()
+		now := monotonicNs()
+		for _, messages := range subscribers {
+			select {
+			case messages <- now:
+			default:
+				panic("a message got lost")
+			}
+		}
+		publishing.Unlock()
+	}
+	for _, messages := range subscribers {
+		close(messages)
+	}
+	handlers.Wait()
+}
+
 func main() {
 	what, count := "", 1000000
 	if len(os.Args) > 1 {
@@ -230,6 +319,8 @@ func main() {
 		measureTimer("timer_ns_100k", 100000, count)
 	case "million":
 		measureMillion(count)
+	case "feed":
+		measureFeed(count)
 	default:
 		fmt.Fprintln(os.Stderr, "usage: go_fibers_bench yield|spawn|suspended|rendezvous|... [COUNT]")
 		os.Exit(2)

@@ -4,7 +4,6 @@
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
-#include <pthread.h>
 #include <string.h>
 
 #include <atomic>
@@ -19,7 +18,6 @@ using coir::Direction;
 using coir::Error;
 using coir::ErrorCode;
 using coir::Fiber;
-using coir::kManyWorkers;
 using coir::Nursery;
 using coir::Shield;
 using coir::spawn;
@@ -297,124 +295,5 @@ TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
     });
     expect(is(inner, ErrorCode::timed_out) && inner.error().scope != 0);
     expect(is(outer, ErrorCode::timed_out) && outer.error().scope == 0);
-  });
-}
-
-namespace {
-
-struct OnThread {
-  Pipe pipe;
-  Fiber fiber;
-  std::atomic<bool> over{false};
-  std::atomic<int> right{0};
-
-  static void* main(void* argument) {
-    auto& self = *static_cast<OnThread*>(argument);
-    {
-      CancelScope scope(Deadline::after(2ms));
-      const Outcome slept = coir::sleep(kForEver);
-      self.right += is(slept, ErrorCode::timed_out) && scope.caused(slept.error());
-      const Outcome waited = coir::wait(self.pipe.reader, Direction::readable);
-      self.right += is(waited, ErrorCode::timed_out) && scope.caused(waited.error());
-      const Outcome joined = self.fiber.join();
-      self.right += is(joined, ErrorCode::timed_out) && scope.caused(joined.error());
-      scope.cancel();
-      self.right += is(coir::sleep(kForEver), ErrorCode::cancelled);
-      self.right += is(coir::wait(self.pipe.reader, Direction::readable), ErrorCode::cancelled);
-      self.right += is(self.fiber.join(), ErrorCode::cancelled);
-      self.right += coir::cancelled();
-    }
-    self.right += coir::sleep(1us).has_value();
-    static_cast<void>(self.fiber.cancel());
-    self.right += self.fiber.join().has_value();
-    self.over = true;
-    return nullptr;
-  }
-};
-
-}  // namespace
-
-TEST(CancelScope, works_on_a_plain_thread) {
-  if (!kManyWorkers) return;
-  everywhere([&] {
-    OnThread on_thread;
-    on_thread.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
-    pthread_t thread;
-    pthread_create(&thread, nullptr, OnThread::main, &on_thread);
-    while (!on_thread.over) static_cast<void>(coir::sleep(1ms));
-    pthread_join(thread, nullptr);
-    expect(on_thread.right == 9);
-  });
-}
-
-namespace {
-
-struct Cancelled {
-  CancelScope* scope = nullptr;
-  Fiber fiber;
-  std::atomic<bool> shielded{false}, waits{false}, over{false};
-  std::atomic<int> right{0};
-
-  static void* main(void* argument) {
-    auto& self = *static_cast<Cancelled*>(argument);
-    CancelScope scope;
-    self.scope = &scope;
-    {
-      Shield shield(Deadline::after(2ms));
-      self.shielded = true;
-      // Cancelled meanwhile.
-      self.right += is(self.fiber.join(), ErrorCode::timed_out);
-    }
-    self.right += is(self.fiber.join(), ErrorCode::cancelled);
-    self.over = true;
-    return nullptr;
-  }
-
-  static void* wait(void* argument) {
-    auto& self = *static_cast<Cancelled*>(argument);
-    CancelScope scope;
-    self.scope = &scope;
-    self.waits = true;
-    const Outcome joined = self.fiber.join();
-    self.right += is(joined, ErrorCode::cancelled) && scope.caused(joined.error());
-    self.over = true;
-    return nullptr;
-  }
-};
-
-}  // namespace
-
-TEST(CancelScope, cancelled_it_ends_what_its_plain_thread_waits_for) {
-  if (!kManyWorkers) return;
-  everywhere([&] {
-    for (int round = 0; round < 20; ++round) {
-      Cancelled cancelled;
-      cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
-      pthread_t thread;
-      pthread_create(&thread, nullptr, Cancelled::wait, &cancelled);
-      while (!cancelled.waits) coir::yield();
-      for (int i = 0; i < round; ++i) coir::yield();
-      cancelled.scope->cancel();
-      while (!cancelled.over) static_cast<void>(coir::sleep(100us));
-      pthread_join(thread, nullptr);
-      expect(cancelled.right == 1);
-      expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
-    }
-  });
-}
-
-TEST(CancelScope, a_shield_of_a_plain_thread_keeps_cancellation_out) {
-  if (!kManyWorkers) return;
-  everywhere([&] {
-    Cancelled cancelled;
-    cancelled.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
-    pthread_t thread;
-    pthread_create(&thread, nullptr, Cancelled::main, &cancelled);
-    while (!cancelled.shielded) coir::yield();
-    cancelled.scope->cancel();
-    while (!cancelled.over) static_cast<void>(coir::sleep(100us));
-    pthread_join(thread, nullptr);
-    expect(cancelled.right == 2);
-    expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
   });
 }

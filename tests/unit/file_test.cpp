@@ -16,89 +16,23 @@
 #include <chrono>
 
 #include "tests/support/both_sides.h"
+#include "tests/support/folder.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::File;
 using coir::FileLines;
 using coir::replace_file;
+using coir::test::Folder;
+using coir::test::holds;
+using coir::test::mode_of;
+using coir::test::put;
+using coir::test::SmallDisk;
 using namespace std::chrono_literals;
 
 namespace {
 
 constinit coir::Account texts("texts");
-
-// Folder is a folder of its own, removed with what is in it.
-class Folder {
- public:
-  Folder() noexcept {
-    umask(022);
-    snprintf(path_, sizeof path_, "%s/coir-file.XXXXXX", getenv("TMPDIR") != nullptr ? getenv("TMPDIR") : "/tmp");
-    if (mkdtemp(path_) == nullptr) abort();
-  }
-  ~Folder() {
-    for_each([this](const char* name) { unlink(at(name)); });
-    rmdir(path_);
-  }
-  const char* at(const char* name) noexcept {
-    snprintf(file_, sizeof file_, "%s/%s", path_, name);
-    return file_;
-  }
-  int count() noexcept {
-    int files = 0;
-    for_each([&](const char*) { ++files; });
-    return files;
-  }
-
- private:
-  template <class F>
-  void for_each(F f) noexcept {
-    DIR* const folder = opendir(path_);
-    while (const dirent* const entry = readdir(folder)) {
-      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) f(entry->d_name);
-    }
-    closedir(folder);
-  }
-
-  char path_[200];
-  char file_[500];
-};
-
-void put(const char* path, std::string_view text, unsigned mode = 0644) noexcept {
-  const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
-  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) abort();
-  fchmod(fd, mode);
-  close(fd);
-}
-
-bool holds(const char* path, std::string_view text) noexcept {
-  static char bytes[1 << 16];
-  const int fd = open(path, O_RDONLY);
-  const ssize_t n = read(fd, bytes, sizeof bytes);
-  close(fd);
-  return n >= 0 && std::string_view(bytes, static_cast<std::size_t>(n)) == text;
-}
-
-unsigned mode_of(const char* path) noexcept {
-  struct stat status;
-  return stat(path, &status) == 0 ? status.st_mode & 07777 : 0;
-}
-
-// Files of this process end at `bytes` while it lives: a full disk for those that have none to fill.
-class SmallDisk {
- public:
-  explicit SmallDisk(rlim_t bytes) noexcept {
-    signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~SmallDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_;
-};
 
 }  // namespace
 
@@ -213,71 +147,6 @@ TEST(File, work_ends_between_two_pieces_at_the_deadline) {
     const auto late = file->read_at(many, 0, Deadline::now());
     expect(!late && late.error() == ErrorCode::timed_out);
   });
-}
-
-TEST(File, replacing_leaves_the_new_content_alone_and_keeps_the_mode) {
-  both_sides([&] {
-    Folder folder;
-    put(folder.at("a"), "the old content", 0640);
-    expect(replace_file(folder.at("a"), std::string_view("new")).has_value());
-    expect(holds(folder.at("a"), "new") && mode_of(folder.at("a")) == 0640);
-    expect(replace_file(folder.at("a"), std::string_view("newer"), 0604).has_value());
-    expect(holds(folder.at("a"), "newer") && mode_of(folder.at("a")) == 0604);
-    expect(replace_file(folder.at("b"), std::string_view("first")).has_value());
-    expect(holds(folder.at("b"), "first") && mode_of(folder.at("b")) == 0644);
-    expect(folder.count() == 2);
-  });
-}
-
-TEST(File, a_replacement_that_fails_leaves_the_old_file_and_nothing_else) {
-  both_sides([&] {
-    Folder folder;
-    static char many[100'000];
-    put(folder.at("a"), "the old content");
-    {
-      SmallDisk disk(70'000);
-      const auto full = replace_file(folder.at("a"), many);
-      expect(!full && full.error().sys == EFBIG);
-    }
-    const auto late = replace_file(folder.at("a"), many, std::nullopt, Deadline::now());
-    expect(!late && late.error() == ErrorCode::timed_out);
-    expect(holds(folder.at("a"), "the old content"));
-    expect(folder.count() == 1);
-    const auto nowhere = replace_file(folder.at("none/b"), many);
-    expect(!nowhere && nowhere.error().sys == ENOENT);
-    const auto onto_folder = replace_file(folder.at("."), many);
-    expect(!onto_folder);
-    expect(folder.count() == 1);
-  });
-}
-
-TEST(File, a_writer_that_is_killed_at_any_moment_leaves_the_old_content_or_the_new) {
-  Folder folder;
-  static char ones[60'000], twos[60'000];
-  memset(ones, '1', sizeof ones);
-  memset(twos, '2', sizeof twos);
-  for (int round = 0; round < 20; ++round) {
-    put(folder.at("a"), {ones, sizeof ones});
-    int ready[2];
-    CHECK_EQUAL(0, pipe(ready));
-    const pid_t child = fork();
-    if (child == 0) {
-      [[maybe_unused]] const ssize_t n = write(ready[1], "r", 1);
-      for (;;) {
-        static_cast<void>(replace_file(folder.at("a"), twos));
-        static_cast<void>(replace_file(folder.at("a"), ones));
-      }
-    }
-    char byte;
-    LONGS_EQUAL(1, read(ready[0], &byte, 1));
-    usleep(static_cast<useconds_t>(500 + 137 * round));
-    kill(child, SIGKILL);
-    int status;
-    waitpid(child, &status, 0);
-    close(ready[0]);
-    close(ready[1]);
-    CHECK_TRUE(holds(folder.at("a"), {ones, sizeof ones}) || holds(folder.at("a"), {twos, sizeof twos}));
-  }
 }
 
 TEST(File, lines_come_one_by_one_and_one_that_is_too_long_is_told_and_passed_over) {

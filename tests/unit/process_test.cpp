@@ -17,6 +17,7 @@
 #include "tests/support/both_sides.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
+#include "tests/support/shell.h"
 
 using coir::Capture;
 using coir::Command;
@@ -28,21 +29,12 @@ using coir::Output;
 using coir::Process;
 using coir::run_pipeline;
 using coir::run_process;
+using coir::test::no_child_is_left;
 using coir::test::scaled;
+using coir::test::Shell;
 using namespace std::chrono_literals;
 
 namespace {
-
-// Shell is the arguments of a shell script.
-struct Shell {
-  const char* const argv[4];
-  explicit Shell(const char* script) noexcept : argv{"/bin/sh", "-c", script, nullptr} {}
-  Command command() const noexcept { return {.argv = argv}; }
-};
-
-bool no_child_is_left() noexcept {
-  return waitpid(-1, nullptr, WNOHANG | __WALL) == -1 && errno == ECHILD;
-}
 
 // Kept is what the reactor and the pool open once and keep, warmed up by one process.
 int fds_now() noexcept {
@@ -218,17 +210,6 @@ TEST(Process, starts_with_no_signal_blocked_or_ignored) {
   signal(SIGPIPE, SIG_DFL);
 }
 
-TEST(Process, the_deadline_ends_the_whole_group_also_when_it_ignores_sigterm) {
-  both_sides([&] {
-    // The inner shell holds the pipe open after the outer has gone.
-    const Shell shell("trap '' TERM; sh -c 'trap \"\" TERM; echo up; while :; do sleep 1; done' & wait; sleep 100");
-    char out[16];
-    const auto late = run_process(shell.command(), {.out = out, .grace = 50ms}, Deadline::after(300ms));
-    expect(!late && late.error() == ErrorCode::timed_out);
-    expect(no_child_is_left());
-  });
-}
-
 TEST(Process, the_deadline_of_a_wait_leaves_the_process_running) {
   both_sides([&] {
     const char* const sleeps[] = {"sleep", "100", nullptr};
@@ -239,16 +220,6 @@ TEST(Process, the_deadline_of_a_wait_leaves_the_process_running) {
     expect(process->signal(SIGTERM).has_value());
     const auto ended = process->wait();
     expect(ended && ended->signal == SIGTERM);
-  });
-}
-
-TEST(Process, one_that_is_dropped_is_killed_and_leaves_no_zombie) {
-  both_sides([&] {
-    const char* const sleeps[] = {"sleep", "100", nullptr};
-    {
-      auto process = Process::start({.argv = sleeps, .out = Output::pipe()});
-    }
-    expect(no_child_is_left());
   });
 }
 

@@ -69,6 +69,28 @@ template <class T>
 using Atomic = std::atomic<T>;
 #endif
 
+// SharedAtomic is for what threads that are no workers touch in single-worker builds too.
+template <class T>
+using SharedAtomic = std::atomic<T>;
+
+// full_fence keeps what was stored before it ahead of what is loaded after it. The thread sanitizer knows no fences;
+// there, a locked instruction.
+inline void full_fence() noexcept {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+  static constinit std::atomic<int> word{0};
+  word.fetch_add(0, std::memory_order_seq_cst);
+  return;
+#endif
+#endif
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+// spins is how often to look again before doing what costs more. Where interleavings are explored it is once.
+consteval int spins(int usual) noexcept {
+  return usual;
+}
+
 // bump adds to a counter that only one thread writes and any may read: a load and a store, never a locked instruction.
 template <class T>
 inline void bump(Atomic<T>& counter, T by = 1) noexcept {

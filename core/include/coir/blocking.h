@@ -22,18 +22,24 @@ class BlockingStop {
  public:
   explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
 
-  // wanted is true once the caller was cancelled or its deadline has passed. A long function asks between two steps.
-  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) || deadline_.passed(); }
+  // wanted is true once the caller was cancelled, or its deadline or that of a scope around it has passed. A long
+  // function asks between two steps.
+  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed(); }
   // why is the error to end with then.
   Error why() const noexcept {
-    return {asked_.load(std::memory_order_relaxed) ? ErrorCode::cancelled : ErrorCode::timed_out};
+    const std::uint32_t asked = asked_.load(std::memory_order_relaxed);
+    Error error(asked != 0 ? static_cast<ErrorCode>(asked >> 16) : ErrorCode::timed_out);
+    error.scope = static_cast<std::uint16_t>(asked);
+    return error;
   }
 
   // ask is for the caller's side. relaxed: it carries nothing but itself.
-  void ask() noexcept { asked_.store(true, std::memory_order_relaxed); }
+  void ask(Error why) noexcept {
+    asked_.store(static_cast<std::uint32_t>(why.code) << 16 | why.scope, std::memory_order_relaxed);
+  }
 
  private:
-  std::atomic<bool> asked_{false};  // crosses threads in single-worker builds too
+  std::atomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
   Deadline deadline_;
 };
 
@@ -49,6 +55,7 @@ struct BlockingOutcome<std::expected<T, Error>> {
 };
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+class BlockingPool;
 class BlockingSeat;
 
 // BlockingCall is one call, on the stack of the fiber that waits for it. All of it is guarded by the pool's lock, but
@@ -81,12 +88,19 @@ class BlockingSeat {
 
  private:
   friend class BlockingPool;
+  explicit BlockingSeat(BlockingPool& pool) noexcept : pool_(pool) {}
+
+  BlockingPool& pool_;
   BlockingCall* call_ = nullptr;  // null once its caller has left
 };
 
 // runs_in_place is true on a plain thread, where blocking is what the caller wants.
 bool runs_in_place() noexcept;
-// run_owned waits until the call is done; after an error the call is nobody's. run_borrowed waits for the end of a call
+// may_run_elsewhere is false on a plain thread that run_owned cannot serve: in single-worker builds, and where system
+// calls are denied, which the pool's threads might make.
+bool may_run_elsewhere() noexcept;
+// run_owned waits until the call is done; after an error the call is nobody's. Fiber, or a plain thread that
+// may_run_elsewhere. run_borrowed is for fibers: it waits for the end of a call
 // that has begun in any case; `shielded` means that neither cancellation nor a deadline keeps it from beginning.
 std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept;
 std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, Deadline deadline,

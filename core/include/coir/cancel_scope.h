@@ -64,10 +64,11 @@ bool ended(const Scope& scope, Error& error) noexcept;
 //   auto n = stream.read(buffer);                       // no deadline of its own
 //   if (!n && scope.caused(n.error())) retry();         // else an enclosing scope ended it: let it go on up
 //
-// A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread a cancellation ends
-// what waits for fibers and other threads; where the kernel waits, for a descriptor or a time, it is noticed by the
-// next call that would wait. Deadlines end every wait in time. Cost: nothing for fibers outside any scope; inside, one
-// look along the chain where a wait begins to park.
+// A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread, too, a cancellation or
+// a deadline ends the wait that the thread is in; a function that `blocking` runs in place is no wait. Cost: nothing for
+// fibers outside any scope; inside, one look along the chain where a wait begins to park. A plain thread's wait for a
+// descriptor takes two system calls more inside a scope, and a descriptor meanwhile, without which a cancellation is
+// noticed by the next wait.
 class CancelScope {
  public:
   explicit CancelScope(Deadline deadline = Deadline::never()) noexcept { detail::enter(scope_, deadline); }

@@ -12,10 +12,12 @@
 #include <coir/error.h>
 #include <coir/fiber_handle.h>
 #include <coir/spinlock.h>
+#include <coir/wait_list.h>
 
 namespace coir {
 
 class CancellationWatch;
+class Case;
 class ClaimedWaiters;
 
 // CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
@@ -24,7 +26,7 @@ class ClaimedWaiters;
 //   ... CancelScope scope; CancellationWatch watch(source.token(), scope);      // in whoever takes part
 //   source.cancel("the client has gone");                                       // anywhere
 //
-// It outlives its tokens and watches.
+// It outlives its tokens and watches. A select waits for one by Case::cancelled(token).
 class CancellationSource {
  public:
   CancellationSource() noexcept = default;
@@ -44,8 +46,10 @@ class CancellationSource {
  private:
   friend class CancellationWatch;
   friend class CancellationToken;
+  friend struct detail::Selection;
 
   Spinlock lock_;
+  detail::WaitList waiters_;  // selects
   CancellationWatch* first_ = nullptr;
   Atomic<bool> cancelled_{false};
   Atomic<const char*> reason_{nullptr};
@@ -62,6 +66,7 @@ class CancellationToken {
  private:
   friend class CancellationSource;
   friend class CancellationWatch;
+  friend class Case;
   explicit constexpr CancellationToken(CancellationSource* source) noexcept : source_(source) {}
 
   CancellationSource* source_ = nullptr;

@@ -17,8 +17,10 @@ enum class ErrorCode : std::uint16_t {
   limit,          // a ceiling, a capacity or a size limit is reached
   no_memory,      // memory or address space could not be had
   invalid,        // an argument or an input is malformed
+  not_found,      // what was named does not exist
+  temporary,      // it failed for now, and may succeed later
   deadlock,       // nothing can ever wake what is parked
-  unsupported,    // this kernel or this build lacks it
+  unsupported,    // this kernel or this build lacks it, or nothing can be waited for where the caller is
   truncated,      // the peer's side ended without its closing word: what came may not be all
   untrusted,      // the peer's certificate does not hold: sys holds what is wrong with it
   alert,          // the peer ended it with an alert: sys holds its number

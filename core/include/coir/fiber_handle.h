@@ -105,7 +105,9 @@ class [[nodiscard]] Fiber : public FiberRef {
   void release() noexcept;
 
  private:
+  std::expected<void, Error> wait_outside(Deadline deadline) noexcept;
   void abandon() noexcept;
+  bool let_go() noexcept;
 
   Error failure_{ErrorCode::stale};
 };

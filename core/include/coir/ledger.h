@@ -89,6 +89,7 @@ extern Account connections;  // what is kept of connections, and what the kernel
 extern Account http;         // buffers of requests being served
 extern Account files;        // content of files kept in memory
 extern Account channels;     // what was sent and not received yet
+extern Account trace;        // rings of state changes, in builds with tracing
 extern Account process;      // the program itself: its data, its first stacks, its tables
 }  // namespace account
 

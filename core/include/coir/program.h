@@ -4,9 +4,15 @@
 #include <utility>
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include <coir/error.h>
+
+#include <cstdint>
+#include <expected>
 #include <type_traits>
 #else
+#include <coir/inspect.h>
 #include <coir/runtime.h>
+#include <coir/trace.h>
 #endif
 
 namespace coir {
@@ -15,6 +21,14 @@ namespace coir {
 // kFibers tells whether this build has fibers. Without them a program does one thing at a time, and whatever waits
 // waits in poll(2).
 inline constexpr bool kFibers = false;
+
+// Without fibers there is nothing to trace; see coir/trace.h.
+inline bool tracing() noexcept {
+  return false;
+}
+inline std::expected<std::uint64_t, Error> write_trace(int) noexcept {
+  return std::unexpected(Error{ErrorCode::unsupported});
+}
 
 namespace detail {
 bool environment_fits() noexcept;
@@ -39,6 +53,14 @@ int run_program(F&& body) {
   }
 #else
   return run(std::forward<F>(body));
+#endif
+}
+
+// show_fibers_on has a signal dump all fibers to standard error; see coir/inspect.h. Without fibers the signal stays
+// what it was.
+inline void show_fibers_on([[maybe_unused]] int signal) noexcept {
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  static_cast<void>(dump_fibers_on(signal));
 #endif
 }
 

@@ -90,8 +90,10 @@ void shutdown() noexcept;
 // stats tells of the runtime that runs in this process; all zero when none does. Any thread.
 RuntimeStats stats() noexcept;
 
-// dump_fibers writes one line per fiber to `fd`: id, name, state, what it waits for, where it was spawned. Any thread;
-// the fibers of other workers go on meanwhile.
+// dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
+// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. Allocates nothing, takes no lock,
+// and needs 2 KB of stack. Any thread, any fiber, signal handlers; the fibers of other workers go on meanwhile, but for
+// a signal (SIGURG) that asks each running one where it is. coir/inspect.h has the same as values.
 void dump_fibers(int fd) noexcept;
 
 }  // namespace coir

@@ -13,6 +13,7 @@
 #include <span>
 
 #include <coir/broadcast.h>
+#include <coir/cancellation.h>
 #include <coir/channel.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
@@ -56,6 +57,12 @@ class Case : detail::WaitNode {
   // opened is ready while the event is set.
   static Case opened(Event& event) noexcept { return Case(Kind::event, &event, nullptr); }
 
+  // cancelled is ready once the token's source is cancelled; with an empty token, never. It is for a cancellation that
+  // the caller answers for: its own ends the select with an error.
+  static Case cancelled(CancellationToken token) noexcept {
+    return token.source_ != nullptr ? Case(Kind::cancellation, token.source_, nullptr) : at(Deadline::never());
+  }
+
   // at and after are ready when their time has come.
   static Case at(Deadline deadline) noexcept { return Case(deadline); }
   static Case after(std::chrono::nanoseconds span) noexcept { return Case(Deadline::after(span)); }
@@ -66,7 +73,7 @@ class Case : detail::WaitNode {
  private:
   friend struct detail::Selection;
 
-  enum class Kind : std::uint8_t { send, receive, event, descriptor, ended, timer, otherwise };
+  enum class Kind : std::uint8_t { send, receive, event, cancellation, descriptor, ended, timer, otherwise };
 
   Case(Kind kind, void* object, void* value) noexcept : kind_(kind), object_(object) { slot = value; }
   Case(int fd, Direction direction) noexcept : kind_(Kind::descriptor), direction_(direction), fd_(fd) {}
@@ -77,7 +84,7 @@ class Case : detail::WaitNode {
   Direction direction_ = Direction::readable;
   bool shown_ = false;  // to the descriptor or the fiber
   int fd_ = -1;
-  void* object_ = nullptr;  // the channel, event or fiber
+  void* object_ = nullptr;  // the channel, event, source or fiber
   union {
     std::uint64_t id_ = 0;
     Deadline deadline_;

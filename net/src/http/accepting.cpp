@@ -1,5 +1,4 @@
 #include <coir/memory_watch.h>
-#include <errno.h>
 
 #include "../net/kernel.h"
 #include "engine.h"
@@ -9,12 +8,6 @@ namespace coir::http {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Out of descriptors or memory: the connection stays in the backlog, and asking again at once would spin.
-bool kernel_is_short(Error error) noexcept {
-  return error == ErrorCode::no_memory || error == ErrorCode::limit || error.sys == EMFILE || error.sys == ENFILE ||
-         error.sys == ENOBUFS || error.sys == ENOMEM;
-}
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
 #include <coir/wait.h>
-#include <errno.h>
 
 #include <memory>
 #include <new>
@@ -22,11 +21,6 @@ constexpr std::size_t kOwnEntries = 2;
 
 constexpr std::size_t rounded(std::size_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
-}
-
-// Out of descriptors or memory: the connection stays in the backlog, and asking again at once would spin.
-bool kernel_is_short(Error error) noexcept {
-  return error == ErrorCode::no_memory || error == ErrorCode::limit || error == ErrorCode::system;
 }
 
 }  // namespace
@@ -142,12 +136,11 @@ void Engine::accept_from(std::size_t number) noexcept {
       continue;
     }
     account::connections.refund(connection_bytes());
-    if (!kernel_is_short(accepted.error())) return;
+    if (accepted.error() == ErrorCode::timed_out || accepted.error() == ErrorCode::cancelled) return;
     counters.accept_pauses.fetch_add(1);
-    if (!make_room()) {
-      pause_end_ = Deadline::after(50ms);
-      return;
-    }
+    if (kernel_is_short(accepted.error()) && make_room()) continue;
+    pause_end_ = Deadline::after(50ms);
+    return;
   }
 }
 

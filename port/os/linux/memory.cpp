@@ -34,6 +34,14 @@ bool give_back(void* start, std::size_t bytes) noexcept {
          MAP_FAILED;
 }
 
+std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
+  unsigned char pages[64];
+  if (bytes > sizeof pages * kPageBytes || mincore(start, bytes, pages) != 0) return 0;
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < bytes / kPageBytes; ++i) sum += (pages[i] & 1) != 0 ? kPageBytes : 0;
+  return sum;
+}
+
 bool guard_by_advice(void* start, std::size_t bytes) noexcept {
   // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open: asked
   // once.

@@ -17,6 +17,10 @@ void release(void* start, std::size_t bytes) noexcept;
 // built without it, by mapping fresh pages over them. False: the kernel refused and the pages stay as they are.
 bool give_back(void* start, std::size_t bytes) noexcept;
 
+// resident_bytes is how much of a run of whole pages, 256 KiB at most, the kernel holds in memory; 0 where it does not
+// tell. Async-signal-safe.
+std::size_t resident_bytes(void* start, std::size_t bytes) noexcept;
+
 // guard_by_advice makes pages fault on access without a mapping of their own (MADV_GUARD_INSTALL, Linux 6.13).
 // guard_by_protection does so by mprotect, which splits the mapping: two more entries of the process's map count each.
 bool guard_by_advice(void* start, std::size_t bytes) noexcept;

@@ -1,0 +1,53 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error "coir/inspect.h: this build has no fibers (COIR_NO_ASYNC) to look at; build without --no-async to use it"
+#else
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <source_location>
+#include <span>
+
+#include <coir/error.h>
+#include <coir/fiber_handle.h>
+
+namespace coir {
+
+// FiberState: a `runnable` fiber waits for a worker, a `running` one has it, a `parked` one waits for something else.
+enum class FiberState : std::uint8_t { runnable, running, parked };
+
+// FiberInfo is what is known of a fiber at one moment. While its worker goes on the parts may be of two moments a few
+// instructions apart.
+struct FiberInfo {
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0;  // the id of the fiber that spawned it; 0 for a plain thread
+  const char* name = "";
+  std::source_location where;  // of the spawn
+  FiberState state = FiberState::runnable;
+  const char* waits_for = "";          // one word, "readable", "mutex", "sleep"; "" unless parked
+  std::int64_t wait_object = 0;        // the descriptor, or the id of the fiber, that it waits for
+  std::chrono::nanoseconds waited{0};  // since it parked; may lag by 64 switches of its worker, and by 20 ms
+  std::size_t stack_bytes = 0;         // with what the runtime keeps on it
+  std::size_t stack_peak_bytes = 0;    // how deep it went: measured where built with COIR_PAINT, else by resident pages
+  bool stack_measured = false;         // which of the two
+};
+
+// inspect tells of one fiber. Error: stale. Any thread, any fiber. Cost: a system call, for the resident pages.
+[[nodiscard]] std::expected<FiberInfo, Error> inspect(const FiberRef& fiber) noexcept;
+
+// list_fibers writes down the fibers that live, as many as fit, and returns how many there are; fibers that come and go
+// meanwhile may be missing. As inspect.
+std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
+
+// dump_fibers (coir/runtime.h) writes the same as text, with backtraces, and dump_fibers_on has a signal do it at any
+// moment: even a fiber that never gives its worker back, or a worker that hangs in a call to the kernel, is shown then.
+// The handler is the process's for `signal` and stays; it writes to `fd` on the spot, and stdio's buffers are nothing
+// to it. Errors: invalid, system.
+[[nodiscard]] std::expected<void, Error> dump_fibers_on(int signal, int fd = 2) noexcept;
+
+}  // namespace coir
+
+#endif

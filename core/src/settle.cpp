@@ -1,0 +1,87 @@
+#include <sys/stat.h>
+
+#include "scheduler.h"
+#include "watchdog.h"
+#include "worker.h"
+
+namespace coir {
+
+namespace {
+
+// threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
+unsigned threads_of_process() noexcept {
+  struct stat tasks{};
+  return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? static_cast<unsigned>(tasks.st_nlink - 2) : 0;
+}
+
+}  // namespace
+
+// settle runs when no worker has anything to do: everything is over, or waits for the outside world, or is stuck for
+// good. False: look for work again before sleeping.
+//
+// Invariant: what it concludes holds because no fiber ran and none was made runnable while the sums were read. Every
+// idle bit was set and every queue empty at the first look; a worker clears its bit, then counts its withdrawal, and
+// only then takes work up or hands events out, so that one which did so meanwhile is seen at the second look, even when
+// it is idle again by then. A fiber from outside counts as alive once it stands in a queue, and is seen there.
+bool Scheduler::settle() noexcept {
+  // acquire pairs with the release below: whoever sees kReported finds the cancelled fibers in their queues.
+  const DeadlockState state = deadlock_.load(std::memory_order_acquire);
+  if (state == DeadlockState::reporting) return true;  // who reports looks again afterwards
+  const std::uint64_t withdrawals = withdrawals_.load(std::memory_order_seq_cst);
+  if (kManyWorkers && (!all_idle(idle_.load(std::memory_order_seq_cst)) || any_work())) return true;
+  const bool stuck = alive() != 0;
+  // After a shutdown the run ends with its last fiber, whatever records sleep on.
+  if ((stuck || !cancelling()) && waits_outside() != 0) return true;
+  // Before the second look, which finds what the last thread brought before it ended.
+  const bool hopeful = stuck && state == DeadlockState::none && waits_for_threads();
+  hopeful_.store(hopeful, std::memory_order_relaxed);
+  if (hopeful) return true;
+  if (kManyWorkers && (any_work() || !all_idle(idle_.load(std::memory_order_seq_cst)) ||
+                       withdrawals_.load(std::memory_order_seq_cst) != withdrawals)) {
+    return true;  // the sums mix two moments; who goes idle last settles anew
+  }
+  if (stuck && state == DeadlockState::none) {
+    DeadlockState none = DeadlockState::none;
+    if (!deadlock_.compare_exchange_strong(none, DeadlockState::reporting, std::memory_order_relaxed)) return true;
+    report_deadlock(*this);
+    cancel_all();
+    deadlock_.store(DeadlockState::reported, std::memory_order_release);
+    return false;
+  }
+  stopping_.store(true, std::memory_order_release);
+  if (kManyWorkers) wake_all();
+  return false;
+}
+
+std::int64_t Scheduler::alive() const noexcept {
+  // acquire: a fiber that counts is seen in its queue.
+  auto sum = static_cast<std::int64_t>(outside_spawned.load(std::memory_order_acquire));
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    sum += static_cast<std::int64_t>(workers_[i]->counters.spawned.load(std::memory_order_relaxed));
+    sum -= static_cast<std::int64_t>(workers_[i]->counters.ended.load(std::memory_order_relaxed));
+  }
+  return sum;
+}
+
+std::int64_t Scheduler::waits_outside() const noexcept {
+  std::int64_t sum = outside_waits.load(std::memory_order_acquire);
+  if (!isolated_) sum += outside_claims();
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
+    sum += workers_[i]->wheel_.armed();
+  }
+  return sum;
+}
+
+// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
+// to: one that it has made runnable keeps what it waits for until it runs.
+bool Scheduler::waits_for_threads() const noexcept {
+  if (!kManyWorkers || isolated_ || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
+  bool found = false;
+  stacks.for_each([&found](const FiberControl& fiber) {
+    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
+  });
+  return found;
+}
+
+}  // namespace coir

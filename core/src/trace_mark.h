@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace coir {
+
+// Tracing is chosen when coir is built (COIR_TRACE): without it TraceMark is empty, and so is every function of
+// trace.h.
+#if defined(COIR_TRACE) && COIR_TRACE
+inline constexpr bool kTracing = true;
+
+// TraceMark is what tracing keeps with a fiber. `since_ns` is written by the fiber before it parks, and `flow` by who
+// wakes it; the claim of the wait orders the one before the other, and the run queue both before the next run.
+struct TraceMark {
+  std::int64_t since_ns;  // when it parked
+  std::uint64_t flow;     // the number of the wake that made it runnable; 0 for none
+  std::uint16_t name;     // its name's place in the table of names
+};
+#else
+inline constexpr bool kTracing = false;
+struct TraceMark {};
+#endif
+
+}  // namespace coir

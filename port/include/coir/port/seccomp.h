@@ -1,0 +1,22 @@
+#pragma once
+
+namespace coir::port {
+
+// DeniedCalls is what a thread gives up: new sockets and connections, everything that names a file by path, the start
+// of programs and processes. coir/isolated_worker.h says in full what each means; os/linux/seccomp.cpp has the lists.
+struct DeniedCalls {
+  bool net = false;
+  bool fs = false;
+  bool process = false;
+};
+
+// deny_system_calls makes the kernel answer EPERM to those system calls of the calling thread, and of every thread and
+// process that it starts from now on, for good. It also gives up gaining privileges by exec. Returns 0, or the errno of
+// a kernel that cannot: without CONFIG_SECCOMP_FILTER, or an emulator. Nothing is denied then.
+int deny_system_calls(DeniedCalls denied) noexcept;
+
+// system_calls_denied tells whether deny_system_calls was called on this thread, or on one that it descends from. Cost:
+// a system call.
+bool system_calls_denied() noexcept;
+
+}  // namespace coir::port

@@ -1,0 +1,252 @@
+#include <coir/port/memory.h>
+#include <coir/port/seccomp.h>
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <new>
+
+// What libc's headers do not number is numbered here: the new calls have the same number on every CPU.
+#if !defined(SYS_openat2)
+#define SYS_openat2 437
+#endif
+#if !defined(SYS_pidfd_getfd)
+#define SYS_pidfd_getfd 438
+#endif
+#if !defined(SYS_faccessat2)
+#define SYS_faccessat2 439
+#endif
+#if !defined(SYS_mount_setattr)
+#define SYS_mount_setattr 442
+#endif
+#if !defined(SYS_quotactl_fd)
+#define SYS_quotactl_fd 443
+#endif
+#if !defined(SYS_fchmodat2)
+#define SYS_fchmodat2 452
+#endif
+
+namespace coir::port {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#elif defined(__riscv)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_RISCV64;
+#endif
+
+// The calls since Linux 6.8 and 6.13 that act on paths; no libc numbers them yet.
+constexpr int kStatmount = 457, kListmount = 458, kSetxattrat = 463, kGetxattrat = 464, kListxattrat = 465,
+              kRemovexattrat = 466, kOpenTreeAttr = 467;
+
+// Ways around any denial: system calls on behalf of the thread that no filter sees, and other processes' memory and
+// descriptors.
+constexpr int kAround[] = {
+    SYS_io_uring_setup,   SYS_io_uring_enter,    SYS_io_uring_register, SYS_ptrace,
+    SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,
+};
+
+constexpr int kNet[] = {SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
+
+constexpr int kFs[] = {
+    SYS_openat,
+    SYS_openat2,
+    SYS_open_by_handle_at,
+    SYS_name_to_handle_at,
+#if defined(SYS_open)
+    SYS_open,
+    SYS_creat,
+    SYS_access,
+    SYS_stat,
+    SYS_lstat,
+    SYS_readlink,
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_link,
+    SYS_unlink,
+    SYS_symlink,
+    SYS_rename,
+    SYS_mkdir,
+    SYS_rmdir,
+    SYS_mknod,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+    SYS_uselib,
+#endif
+#if defined(SYS_renameat)
+    SYS_renameat,
+#endif
+    SYS_renameat2,
+    SYS_newfstatat,
+    SYS_statx,
+    SYS_faccessat,
+    SYS_faccessat2,
+    SYS_readlinkat,
+    SYS_fchmodat,
+    SYS_fchmodat2,
+    SYS_fchownat,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_unlinkat,
+    SYS_mkdirat,
+    SYS_mknodat,
+    SYS_utimensat,
+    SYS_truncate,
+    SYS_statfs,
+    SYS_chdir,
+    SYS_chroot,
+    SYS_pivot_root,
+    SYS_mount,
+    SYS_umount2,
+    SYS_move_mount,
+    SYS_open_tree,
+    kOpenTreeAttr,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+    SYS_mount_setattr,
+    kStatmount,
+    kListmount,
+    SYS_swapon,
+    SYS_swapoff,
+    SYS_acct,
+    SYS_quotactl,
+    SYS_quotactl_fd,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_getxattr,
+    SYS_lgetxattr,
+    SYS_listxattr,
+    SYS_llistxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    kSetxattrat,
+    kGetxattrat,
+    kListxattrat,
+    kRemovexattrat,
+    SYS_inotify_add_watch,
+    SYS_fanotify_mark,
+    SYS_mq_open,
+    SYS_mq_unlink,
+    SYS_execve,
+    SYS_execveat,
+};
+
+constexpr int kProcess[] = {
+#if defined(SYS_fork)
+    SYS_fork,
+    SYS_vfork,
+#endif
+    SYS_execve,
+    SYS_execveat,
+};
+
+// The question of system_calls_denied: no option of prctl(2), which answers EINVAL without the filter.
+constexpr std::uint32_t kQuestion = 0x636f6972;
+constexpr int kYes = EKEYREJECTED;
+
+// Program is a filter that is written front to back; each test skips the answer behind it, so that no jump is long.
+class Program {
+ public:
+  void load(std::size_t offset) noexcept { add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset), 0, 0); }
+  // The next `count` instructions are skipped unless the loaded word passes.
+  void skip_unless_equal(std::uint32_t value, std::uint8_t count) noexcept {
+    add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, count);
+  }
+  void skip_if_equal(std::uint32_t value, std::uint8_t count) noexcept {
+    add(BPF_JMP | BPF_JEQ | BPF_K, value, count, 0);
+  }
+  void skip_unless_any(std::uint32_t bits, std::uint8_t count) noexcept {
+    add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count);
+  }
+  void allow() noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0); }
+  void refuse(int error) noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error), 0, 0); }
+  template <std::size_t N>
+  void refuse_each(const int (&calls)[N]) noexcept {
+    for (const int call : calls) {
+      skip_unless_equal(static_cast<std::uint32_t>(call), 1);
+      refuse(EPERM);
+    }
+  }
+
+  sock_fprog get() noexcept { return {.len = count_, .filter = code_}; }
+
+ private:
+  void add(int code, std::uint32_t k, std::uint8_t if_true, std::uint8_t if_false) noexcept {
+    code_[count_++] = {.code = static_cast<std::uint16_t>(code), .jt = if_true, .jf = if_false, .k = k};
+  }
+
+  static constexpr std::size_t kFixed = 24;
+  static constexpr std::size_t kCalls = sizeof kAround + sizeof kNet + sizeof kFs + sizeof kProcess;
+  sock_filter code_[kFixed + 2 * kCalls / sizeof(int)];
+  std::uint16_t count_ = 0;
+};
+
+// write_filter: the low word of an argument is all that it can hold here, on machines that are all little-endian.
+void write_filter(Program& program, DeniedCalls denied) noexcept {
+  program.load(offsetof(seccomp_data, arch));
+  program.skip_if_equal(kArchitecture, 1);  // another CPU's calls have other numbers: all refused
+  program.refuse(EPERM);
+  program.load(offsetof(seccomp_data, nr));
+#if defined(__x86_64__)
+  program.skip_unless_any(0x40000000, 1);  // so have x32's
+  program.refuse(EPERM);
+#endif
+  program.refuse_each(kAround);
+  if (denied.net) program.refuse_each(kNet);
+  if (denied.fs) program.refuse_each(kFs);
+  if (denied.process) {
+    program.refuse_each(kProcess);
+    // clone3's flags lie in memory, where no filter looks: it is as if the kernel had none, and libc takes clone.
+    program.skip_unless_equal(SYS_clone3, 1);
+    program.refuse(ENOSYS);
+    program.skip_unless_equal(SYS_clone, 4);
+    program.load(offsetof(seccomp_data, args[0]));
+    program.skip_unless_any(CLONE_THREAD, 1);
+    program.allow();
+    program.refuse(EPERM);
+  }
+  program.skip_unless_equal(SYS_prctl, 3);
+  program.load(offsetof(seccomp_data, args[0]));
+  program.skip_unless_equal(kQuestion, 1);
+  program.refuse(kYes);
+  program.allow();
+}
+
+}  // namespace
+
+int deny_system_calls(DeniedCalls denied) noexcept {
+  // What an unprivileged thread has to give up before it may filter.
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  void* const place = reserve(sizeof(Program));  // too large for a small stack
+  if (place == nullptr) return ENOMEM;
+  auto* const program = new (place) Program;
+  write_filter(*program, denied);
+  const sock_fprog filter = program->get();
+  const int error = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0 ? 0 : errno;
+  release(place, sizeof(Program));
+  return error;
+}
+
+bool system_calls_denied() noexcept {
+  const int before = errno;
+  const bool denied = prctl(static_cast<int>(kQuestion), 0, 0, 0, 0) == -1 && errno == kYes;
+  errno = before;
+  return denied;
+}
+
+}  // namespace coir::port

@@ -1,0 +1,203 @@
+#include <coir/condition.h>
+#include <coir/event.h>
+#include <coir/mutex.h>
+#include <coir/once.h>
+#include <coir/rw_lock.h>
+#include <coir/semaphore.h>
+#include <coir/wait_group.h>
+
+#include "tests/explore/explore.h"
+
+// What fibers and threads wait on besides channels.
+
+namespace coir::explore {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Inside tells when two are where one may be.
+struct Inside {
+  Atomic<int> count{0};
+  void visit() noexcept {
+    require(count.fetch_add(1) == 0);
+    count.fetch_sub(1);
+  }
+};
+
+void mutex_is_handed_over() {
+  Mutex mutex;
+  Inside inside;
+  const auto visit = [&] {
+    require(mutex.lock().has_value());
+    inside.visit();
+    mutex.unlock();
+  };
+  threads(visit, visit, visit);
+  require(!mutex.locked());
+}
+
+void mutex_timeout_leaves_the_line() {
+  Mutex mutex;
+  Inside inside;
+  const auto visit = [&](Deadline deadline) {
+    if (!mutex.lock(deadline)) return;
+    inside.visit();
+    mutex.unlock();
+  };
+  threads([&] { visit(Deadline::never()); }, [&] { visit(Deadline::after(milliseconds(1))); },
+          [&] { visit(Deadline::never()); });
+  require(!mutex.locked());
+}
+
+// A notification under the mutex reaches who has looked before and waits.
+void condition_loses_no_notification() {
+  Mutex mutex;
+  Condition changed;
+  int stock = 0;
+  const auto take = [&] {
+    auto held = mutex.guard();
+    while (stock == 0) require(changed.wait(mutex).has_value());
+    --stock;
+  };
+  threads(take, take, [&] {
+    for (int i = 0; i < 2; ++i) {
+      auto held = mutex.guard();
+      ++stock;
+      held->unlock();
+      changed.notify_one();
+    }
+  });
+  require(stock == 0 && !mutex.locked());
+}
+
+void condition_timeout_holds_the_mutex() {
+  Mutex mutex;
+  Condition changed;
+  Inside inside;
+  threads(
+      [&] {
+        require(mutex.lock().has_value());
+        static_cast<void>(changed.wait(mutex, Deadline::after(milliseconds(1))));
+        inside.visit();
+        mutex.unlock();
+      },
+      [&] {
+        require(mutex.lock().has_value());
+        inside.visit();
+        changed.notify_all();
+        mutex.unlock();
+      });
+  require(!mutex.locked());
+}
+
+void event_may_be_destroyed_by_the_waiter() {
+  alignas(Event) unsigned char memory[sizeof(Event)];
+  auto* const event = new (memory) Event;
+  threads(
+      [&] {
+        require(event->wait().has_value());
+        event->~Event();
+        // What is written here instead is not touched by set().
+        for (unsigned char& byte : memory) byte = 0x5a;
+      },
+      [&] { event->set(); });
+  for (const unsigned char byte : memory) require(byte == 0x5a);
+}
+
+void event_releases_everyone() {
+  Event event;
+  const auto wait = [&] { require(event.wait().has_value()); };
+  threads(wait, wait, [&] { event.set(); });
+}
+
+void semaphore_keeps_its_permits() {
+  Semaphore permits(1);
+  Inside inside;
+  const auto visit = [&](Deadline deadline) {
+    if (!permits.acquire(deadline)) return;
+    inside.visit();
+    permits.release();
+  };
+  threads([&] { visit(Deadline::never()); }, [&] { visit(Deadline::after(milliseconds(1))); },
+          [&] { visit(Deadline::never()); });
+  require(permits.available() == 1);
+}
+
+void wait_group_waits_for_the_last() {
+  WaitGroup group;
+  Atomic<int> ended{0};
+  group.add(2);
+  const auto work = [&] {
+    ended.fetch_add(1);
+    group.done();
+  };
+  threads(work, work, [&] {
+    require(group.wait().has_value());
+    require(ended.load() == 2);
+  });
+}
+
+void once_is_done_once() {
+  Once once;
+  int times = 0;
+  const auto call = [&] {
+    require(once.call([&] { ++times; }).has_value());
+    require(times == 1);
+  };
+  threads(call, call, call);
+}
+
+// Who waits runs its own body when the first one's has failed.
+void once_that_fails_is_tried_again() {
+  Once once;
+  int calls = 0;
+  const auto call = [&] {
+    static_cast<void>(once.call([&]() -> std::expected<void, Error> {
+      if (++calls == 1) return std::unexpected(Error{ErrorCode::invalid});
+      return {};
+    }));
+  };
+  threads(call, call);
+  require(calls == 2 && once.done());
+}
+
+void rw_lock_keeps_writers_alone() {
+  RwLock lock;
+  Atomic<int> readers{0}, writers{0};
+  const auto read = [&] {
+    require(lock.lock_shared().has_value());
+    readers.fetch_add(1);
+    require(writers.load() == 0);
+    readers.fetch_sub(1);
+    lock.unlock_shared();
+  };
+  threads(read, read, [&] {
+    require(lock.lock().has_value());
+    require(writers.fetch_add(1) == 0 && readers.load() == 0);
+    writers.fetch_sub(1);
+    lock.unlock();
+  });
+}
+
+constexpr Scenario kScenarios[] = {
+    {"mutex_is_handed_over", mutex_is_handed_over},
+    {"mutex_timeout_leaves_the_line", mutex_timeout_leaves_the_line, {.timeouts = true}},
+    {"condition_loses_no_notification", condition_loses_no_notification},
+    {"condition_timeout_holds_the_mutex", condition_timeout_holds_the_mutex, {.timeouts = true}},
+    {"event_may_be_destroyed_by_the_waiter", event_may_be_destroyed_by_the_waiter, {.preemptions = 3}},
+    {"event_releases_everyone", event_releases_everyone},
+    {"semaphore_keeps_its_permits", semaphore_keeps_its_permits, {.timeouts = true}},
+    {"wait_group_waits_for_the_last", wait_group_waits_for_the_last},
+    {"once_is_done_once", once_is_done_once},
+    {"once_that_fails_is_tried_again", once_that_fails_is_tried_again},
+    {"rw_lock_keeps_writers_alone", rw_lock_keeps_writers_alone},
+};
+
+}  // namespace
+
+std::span<const Scenario> lock_scenarios() noexcept {
+  return kScenarios;
+}
+
+}  // namespace coir::explore

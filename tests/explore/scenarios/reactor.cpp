@@ -1,0 +1,128 @@
+#include "reactor.h"
+
+#include <coir/port/poller.h>
+
+#include "park.h"
+#include "tests/explore/explore.h"
+
+// The word per descriptor: an event that comes is found by the wait after it, or wakes the wait that is under way.
+
+namespace coir::explore {
+
+namespace {
+
+using port::Poller;
+
+constexpr int kFd = 0;
+constexpr auto kReadable = Direction::readable;
+
+// Loop is a poller thread with nothing else to do.
+struct Loop {
+  Reactor reactor;
+  Atomic<bool> stopping{false};
+
+  Loop() noexcept { require(reactor.open(Poller::kDescriptors, false) == 0); }
+  ~Loop() { reactor.close(); }
+
+  void run() noexcept {
+    while (!stopping.load()) {
+      reactor.poll(-1);
+      reactor.dispatch();
+    }
+  }
+  void stop() noexcept {
+    stopping.store(true);
+    reactor.interrupt();
+  }
+
+  // wait is coir::wait on this reactor.
+  WakeReason wait(Deadline deadline = Deadline::never()) noexcept {
+    ThreadWaiter waiter;
+    waiter.arm();
+    const auto attached = reactor.attach(kFd, kReadable, waiter);
+    if (!attached) return WakeReason::closed;
+    if (!*attached) return WakeReason::ready;
+    const WakeReason reason = waiter.park(deadline);
+    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(kFd, kReadable, waiter);
+    return reason;
+  }
+};
+
+void no_event_is_lost() {
+  Loop loop;
+  threads([&] { loop.run(); },
+          [&] {
+            for (int read = 0; read < 2;) {
+              if (Poller::drain(kFd)) {
+                ++read;
+                if (read == 1) Poller::get_ready(kFd);
+              } else {
+                require(loop.wait() == WakeReason::ready);
+              }
+            }
+            loop.stop();
+          },
+          [&] { Poller::get_ready(kFd); });
+}
+
+// A wait that ends by its deadline leaves the event, if one comes all the same, to the next.
+void timeout_loses_no_event() {
+  Loop loop;
+  threads([&] { loop.run(); },
+          [&] {
+            bool patient = false;
+            while (!Poller::drain(kFd)) {
+              const WakeReason reason =
+                  loop.wait(patient ? Deadline::never() : Deadline::after(std::chrono::milliseconds(1)));
+              require(reason == WakeReason::ready || (!patient && reason == WakeReason::timed_out));
+              patient = true;
+            }
+            loop.stop();
+          },
+          [&] { Poller::get_ready(kFd); });
+}
+
+// Closing a descriptor ends the wait for it, or the wait finds it closed.
+void closing_ends_the_wait() {
+  Loop loop;
+  threads([&] { loop.run(); },
+          [&] {
+            const WakeReason reason = loop.wait();
+            require(reason == WakeReason::closed || reason == WakeReason::ready);
+            loop.stop();
+          },
+          [&] {
+            loop.reactor.forget(kFd);
+            Poller::close_descriptor(kFd);
+            loop.reactor.forgotten(kFd);
+          });
+}
+
+// A claim that meets the owner's leaving is over before the next wait begins: that finds the word in order.
+void event_meets_leaving() {
+  Loop loop;
+  threads([&] { loop.run(); },
+          [&] {
+            for (int i = 0; i < 3; ++i) {
+              const WakeReason reason = loop.wait(Deadline::after(std::chrono::milliseconds(1)));
+              require(reason == WakeReason::ready || reason == WakeReason::timed_out);
+            }
+            loop.stop();
+          },
+          [&] { Poller::get_ready(kFd); });
+}
+
+constexpr Scenario kScenarios[] = {
+    {"reactor_no_event_is_lost", no_event_is_lost},
+    {"reactor_timeout_loses_no_event", timeout_loses_no_event, {.timeouts = true}},
+    {"reactor_closing_ends_the_wait", closing_ends_the_wait},
+    {"reactor_event_meets_leaving", event_meets_leaving, {.timeouts = true}},
+};
+
+}  // namespace
+
+std::span<const Scenario> reactor_scenarios() noexcept {
+  return kScenarios;
+}
+
+}  // namespace coir::explore

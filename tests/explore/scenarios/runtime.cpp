@@ -1,0 +1,262 @@
+#include <coir/cancel_scope.h>
+#include <coir/channel.h>
+#include <coir/event.h>
+#include <coir/fiber.h>
+#include <coir/mutex.h>
+#include <coir/nursery.h>
+#include <coir/port/poller.h>
+#include <coir/runtime.h>
+#include <coir/select.h>
+#include <coir/task.h>
+#include <coir/wait.h>
+
+#include "tests/explore/explore.h"
+
+// Whole runs with two workers: how fibers park, wake and end, and how workers sleep and are woken. Nothing in them
+// waits for a time: when everybody sleeps until a deadline all the same, a wakeup has been lost.
+
+namespace coir::explore {
+
+namespace {
+
+constexpr std::size_t kStack = 64 * 1024;  // a report is written on whatever stack fails
+
+template <class Body>
+void run_on_two(Body body) {
+  require(run_until_idle({.workers = 2, .default_stack = kStack}, body).has_value());
+  require(time_passed() == 0);
+}
+
+void fibers_end() {
+  Atomic<int> ended{0};
+  run_on_two([&] {
+    for (int i = 0; i < 3; ++i) spawn([&] { ended.fetch_add(1); }).detach();
+  });
+  require(ended.load() == 3);
+}
+
+void join_meets_end() {
+  run_on_two([&] {
+    Task<int> task = spawn([] { return 7; });
+    require(task.await().value_or(0) == 7);
+  });
+}
+
+void nursery_waits_for_the_last_child() {
+  Atomic<int> ended{0};
+  run_on_two([&] {
+    Nursery nursery;
+    for (int i = 0; i < 2; ++i) nursery.spawn([&] { ended.fetch_add(1); }).detach();
+    require(nursery.join().has_value());
+    require(ended.load() == 2);
+  });
+}
+
+void failure_cancels_the_siblings() {
+  run_on_two([&] {
+    Event never;
+    Nursery nursery;
+    static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
+    static_cast<void>(
+        nursery.spawn([&]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::invalid}); }));
+    require(nursery.join().error() == ErrorCode::invalid);
+  });
+}
+
+void rendezvous_of_fibers() {
+  run_on_two([&] {
+    Channel<int> there, back;
+    Fiber other = spawn([&] {
+      for (int i = 0; i < 2; ++i) require(back.send(there.receive().value_or(0) + 1).has_value());
+    });
+    for (int i = 0; i < 2; ++i) {
+      require(there.send(i).has_value());
+      require(back.receive().value_or(0) == i + 1);
+    }
+    require(other.join().has_value());
+  });
+}
+
+void cancel_meets_wait() {
+  run_on_two([&] {
+    Event never;
+    bool cancelled = false;
+    Fiber waiter = spawn([&] { cancelled = !never.wait().has_value(); });
+    require(waiter.cancel().has_value());
+    require(waiter.join().has_value());
+    require(cancelled);
+  });
+}
+
+// The owner shows its wait and looks for a mark; who cancels marks and looks for a wait.
+void scope_meets_wait() {
+  run_on_two([&] {
+    Event never;
+    Atomic<CancelScope*> scope{nullptr};
+    Atomic<bool> left{false};
+    Fiber waiter = spawn([&] {
+      CancelScope mine;
+      scope.store(&mine);
+      require(never.wait().error() == ErrorCode::cancelled);
+      while (!left.load()) yield();
+    });
+    while (scope.load() == nullptr) yield();
+    scope.load()->cancel();
+    left.store(true);
+    require(waiter.join().has_value());
+  });
+}
+
+void cancel_against_set() {
+  run_on_two([&] {
+    Event event;
+    Fiber waiter = spawn([&] { static_cast<void>(event.wait()); });
+    Fiber setter = spawn([&] { event.set(); });
+    static_cast<void>(waiter.cancel());
+    require(setter.join().has_value());
+    require(waiter.join().has_value());
+  });
+}
+
+void mutex_of_fibers() {
+  run_on_two([&] {
+    Mutex mutex;
+    int count = 0;
+    const auto add = [&] {
+      require(mutex.lock().has_value());
+      const int before = count;
+      yield();
+      count = before + 1;
+      mutex.unlock();
+    };
+    Fiber one = spawn(add), other = spawn(add);
+    require(one.join().has_value() && other.join().has_value());
+    require(count == 2);
+  });
+}
+
+void select_of_fibers() {
+  run_on_two([&] {
+    Channel<int> one, other;
+    Fiber first = spawn([&] { require(one.send(1).has_value()); });
+    Fiber second = spawn([&] { require(other.send(2).has_value()); });
+    int sum = 0;
+    for (int i = 0; i < 2; ++i) {
+      int a = 0, b = 0;
+      require(select({Case::receive(one, a), Case::receive(other, b)}).has_value());
+      sum += a + b;
+    }
+    require(sum == 3);
+    require(first.join().has_value() && second.join().has_value());
+  });
+}
+
+// A thread that is no worker makes a fiber runnable while the workers go to sleep. It begins where the fiber is about
+// to wait: what comes before has no part in it.
+void inject(unsigned workers) {
+  Channel<int> channel({.capacity = 1});
+  int sender = 0;
+  require(run_until_idle({.workers = workers, .default_stack = kStack}, [&] {
+            sender =
+                start([](void* into) { require(static_cast<Channel<int>*>(into)->send(3).has_value()); }, &channel);
+            require(channel.receive().value_or(0) == 3);
+          }).has_value());
+  require(time_passed() == 0);
+  join(sender);
+}
+
+void injection_meets_the_only_worker() {
+  inject(1);
+}
+void injection_meets_idle_workers() {
+  inject(2);
+}
+
+// One that injects may be taken for a searcher by the other.
+void two_inject() {
+  Channel<int> channel({.capacity = 2});
+  const auto send = [](void* into) { require(static_cast<Channel<int>*>(into)->send(1).has_value()); };
+  int senders[2] = {};
+  require(run_until_idle({.workers = 1, .default_stack = kStack}, [&] {
+            for (int& sender : senders) sender = start(send, &channel);
+            for (int i = 0; i < 2; ++i) require(channel.receive().value_or(0) == 1);
+          }).has_value());
+  require(time_passed() == 0);
+  for (const int sender : senders) join(sender);
+}
+
+// Two fibers that come while a worker searches, each of which keeps its worker until the other runs: the one that takes
+// the first wakes another for the second.
+void no_worker_sleeps_while_a_fiber_waits() {
+  struct Meeting {
+    Atomic<int> arrived{0};
+    Event over;
+    Atomic<bool> left{false};  // the caller has no handle any more: none may outlive the run
+    void attend() noexcept {
+      if (arrived.fetch_add(1) == 1) over.set();
+      while (arrived.load() != 2) let_others_go();
+    }
+  } meeting;
+  int caller = 0;
+  run_on_two([&] {
+    caller = start(
+        [](void* of) {
+          auto* const one = static_cast<Meeting*>(of);
+          for (int i = 0; i < 2; ++i) spawn({.stack = kStack}, [one] { one->attend(); }).detach();
+          one->left.store(true);
+        },
+        &meeting);
+    require(meeting.over.wait().has_value());
+    while (!meeting.left.load()) let_others_go();
+  });
+  join(caller);
+}
+
+void descriptor_meets_idle_worker() {
+  using port::Poller;
+  int peer = 0;
+  run_on_two([&] {
+    peer = start([](void*) { Poller::get_ready(0); }, nullptr);
+    while (!Poller::drain(0)) require(wait(0, Direction::readable).has_value());
+  });
+  join(peer);
+}
+
+void every_wakeup_migrates() {
+  require(run_until_idle({.workers = 2, .default_stack = kStack, .migrate = true}, [&] {
+            Channel<int> channel;
+            Fiber other = spawn([&] { require(channel.send(1).has_value()); });
+            require(channel.receive().value_or(0) == 1);
+            require(other.join().has_value());
+          }).has_value());
+  require(time_passed() == 0);
+}
+
+constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 2500, .samples = 600};
+
+constexpr Scenario kScenarios[] = {
+    {"runtime_fibers_end", fibers_end, kWhole},
+    {"runtime_join_meets_end", join_meets_end, kWhole},
+    {"runtime_nursery_waits_for_the_last_child", nursery_waits_for_the_last_child, kWhole},
+    {"runtime_failure_cancels_the_siblings", failure_cancels_the_siblings, kWhole},
+    {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
+    {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
+    {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
+    {"runtime_cancel_against_set", cancel_against_set, kWhole},
+    {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
+    {"runtime_select_of_fibers", select_of_fibers, kWhole},
+    {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
+    {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
+    {"runtime_two_inject", two_inject, kWhole},
+    {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
+    {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
+    {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
+};
+
+}  // namespace
+
+std::span<const Scenario> runtime_scenarios() noexcept {
+  return kScenarios;
+}
+
+}  // namespace coir::explore

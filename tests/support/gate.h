@@ -1,0 +1,42 @@
+#pragma once
+
+#include <dirent.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace coir::test {
+
+// Gate is closed until it is opened, once for each who passes; for threads that may block.
+class Gate {
+ public:
+  Gate() noexcept { sem_init(&open_, 0, 0); }
+  ~Gate() { sem_destroy(&open_); }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  void open() noexcept { sem_post(&open_); }
+  void pass() noexcept {
+    while (sem_wait(&open_) != 0) {
+    }
+  }
+
+ private:
+  sem_t open_;
+};
+
+inline int count_threads() noexcept {
+  DIR* const folder = opendir("/proc/self/task");
+  int count = 0;
+  while (const dirent* const entry = readdir(folder)) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+// await blocks until `word` has the value.
+inline void await(const std::atomic<int>& word, int value) noexcept {
+  while (word.load() != value) usleep(1000);
+}
+
+}  // namespace coir::test

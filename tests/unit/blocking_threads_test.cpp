@@ -1,0 +1,134 @@
+#include <coir/blocking.h>
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/ledger.h>
+#include <coir/runtime.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "board.h"
+#include "tests/support/everywhere.h"
+#include "tests/support/gate.h"
+
+using coir::blocking;
+using coir::blocking_borrowed;
+using coir::BlockingStop;
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::test::count_threads;
+using coir::test::Gate;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Emulators and sanitizers have threads of their own; a sanitizer's comes with the first that is started.
+const int kThreadsAtStart = [] {
+  pthread_t first;
+  const auto nothing = [](void*) -> void* { return nullptr; };
+  if (pthread_create(&first, nullptr, nothing, nullptr) == 0) pthread_join(first, nullptr);
+  return count_threads();
+}();
+
+// reaches parks until `word` has the value, or for so long that it never will.
+bool reaches(const std::atomic<int>& word, int value) noexcept {
+  for (const Deadline patience = Deadline::after(60s); word < value && !patience.passed();) {
+    static_cast<void>(coir::sleep(1ms));
+  }
+  return word == value;
+}
+
+bool threads_go_away() noexcept {
+  for (int i = 0; i < 10'000 && count_threads() > kThreadsAtStart; ++i) usleep(1000);
+  return count_threads() == kThreadsAtStart;
+}
+
+}  // namespace
+
+// The threads that blocking calls run on.
+TEST_GROUP_BASE(BlockingThreads, coir::test::Everywhere){};
+
+TEST(BlockingThreads, no_more_threads_than_the_board_allows_and_the_rest_wait_their_turn) {
+  everywhere([&] {
+    constexpr int kCalls = 3 * static_cast<int>(coir::board::kBlockingThreads);
+    Gate gate;
+    std::atomic<int> inside{0}, most{0}, done{0};
+    Fiber fibers[kCalls];
+    for (Fiber& fiber : fibers) {
+      fiber = spawn([&] {
+        const auto ran = blocking([&] {
+          const int now = ++inside;
+          int seen = most.load();
+          while (now > seen && !most.compare_exchange_weak(seen, now)) {
+          }
+          gate.pass();
+          --inside;
+          ++done;
+        });
+        expect(ran.has_value());
+      });
+    }
+    expect(reaches(inside, static_cast<int>(coir::board::kBlockingThreads)));
+    const auto queued = blocking_borrowed([](const BlockingStop&) {}, Deadline::after(5ms));
+    expect(!queued && queued.error() == ErrorCode::timed_out);
+    for (int i = 0; i < kCalls; ++i) gate.open();
+    for (Fiber& fiber : fibers) expect(fiber.join().has_value());
+    expect(done == kCalls);
+    expect(most == static_cast<int>(coir::board::kBlockingThreads));
+  });
+}
+
+TEST(BlockingThreads, a_call_that_waits_its_turn_leaves_the_queue_at_its_deadline) {
+  everywhere([&] {
+    constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
+    Gate gate;
+    std::atomic<int> inside{0};
+    Fiber fibers[kThreads];
+    for (Fiber& fiber : fibers) {
+      fiber = spawn([&] {
+        expect(blocking([&] {
+                 ++inside;
+                 gate.pass();
+               }).has_value());
+      });
+    }
+    expect(reaches(inside, kThreads));
+    std::atomic<bool> ran{false};
+    const auto late = blocking([&] { ran = true; }, Deadline::after(5ms));
+    expect(!late && late.error() == ErrorCode::timed_out);
+    for (int i = 0; i < kThreads; ++i) gate.open();
+    for (Fiber& fiber : fibers) expect(fiber.join().has_value());
+    expect(blocking([] {}).has_value());
+    expect(!ran);
+  });
+}
+
+TEST(BlockingThreads, go_away_when_idle_and_their_stacks_are_refunded) {
+  CHECK_TRUE(threads_go_away());
+  const std::size_t charged = coir::account::stacks.used();
+  for (int i = 0; i < 2; ++i) {
+    CHECK_TRUE(run_until_idle({.workers = 1}, [&] { expect(blocking([] { return 1; }).has_value()); }).has_value());
+    CHECK_TRUE(threads_go_away());
+  }
+  // In single-worker builds the next call refunds what the last left.
+  const std::size_t left = coir::kManyWorkers ? 0 : coir::kBlockingStackBytes * coir::kStackInflation;
+  CHECK_TRUE(coir::account::stacks.used() <= charged + left);
+  LONGS_EQUAL(0, wrong);
+}
+
+TEST(BlockingThreads, without_room_for_a_thread_it_is_refused_and_nothing_is_left) {
+  CHECK_TRUE(threads_go_away());
+  CHECK_TRUE(run_until_idle({.workers = 1}, [&] {
+               coir::account::stacks.set_ceiling(1024);
+               const auto refused = blocking([] { return 1; });
+               coir::account::stacks.set_ceiling(SIZE_MAX);
+               expect(!refused && refused.error() == ErrorCode::limit);
+               expect(blocking([] { return 1; }).has_value());
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
+}

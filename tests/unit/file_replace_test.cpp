@@ -1,0 +1,88 @@
+#include <coir/file.h>
+
+#include <CppUTest/TestHarness.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/both_sides.h"
+#include "tests/support/folder.h"
+
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::replace_file;
+using coir::test::Folder;
+using coir::test::holds;
+using coir::test::mode_of;
+using coir::test::put;
+using coir::test::SmallDisk;
+
+// A file is replaced whole or not at all.
+TEST_GROUP_BASE(FileReplace, coir::test::BothSides){};
+
+TEST(FileReplace, replacing_leaves_the_new_content_alone_and_keeps_the_mode) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "the old content", 0640);
+    expect(replace_file(folder.at("a"), std::string_view("new")).has_value());
+    expect(holds(folder.at("a"), "new") && mode_of(folder.at("a")) == 0640);
+    expect(replace_file(folder.at("a"), std::string_view("newer"), 0604).has_value());
+    expect(holds(folder.at("a"), "newer") && mode_of(folder.at("a")) == 0604);
+    expect(replace_file(folder.at("b"), std::string_view("first")).has_value());
+    expect(holds(folder.at("b"), "first") && mode_of(folder.at("b")) == 0644);
+    expect(folder.count() == 2);
+  });
+}
+
+TEST(FileReplace, a_replacement_that_fails_leaves_the_old_file_and_nothing_else) {
+  both_sides([&] {
+    Folder folder;
+    static char many[100'000];
+    put(folder.at("a"), "the old content");
+    {
+      SmallDisk disk(70'000);
+      const auto full = replace_file(folder.at("a"), many);
+      expect(!full && full.error().sys == EFBIG);
+    }
+    const auto late = replace_file(folder.at("a"), many, std::nullopt, Deadline::now());
+    expect(!late && late.error() == ErrorCode::timed_out);
+    expect(holds(folder.at("a"), "the old content"));
+    expect(folder.count() == 1);
+    const auto nowhere = replace_file(folder.at("none/b"), many);
+    expect(!nowhere && nowhere.error().sys == ENOENT);
+    const auto onto_folder = replace_file(folder.at("."), many);
+    expect(!onto_folder);
+    expect(folder.count() == 1);
+  });
+}
+
+TEST(FileReplace, a_writer_that_is_killed_at_any_moment_leaves_the_old_content_or_the_new) {
+  Folder folder;
+  static char ones[60'000], twos[60'000];
+  memset(ones, '1', sizeof ones);
+  memset(twos, '2', sizeof twos);
+  for (int round = 0; round < 20; ++round) {
+    put(folder.at("a"), {ones, sizeof ones});
+    int ready[2];
+    CHECK_EQUAL(0, pipe(ready));
+    const pid_t child = fork();
+    if (child == 0) {
+      [[maybe_unused]] const ssize_t n = write(ready[1], "r", 1);
+      for (;;) {
+        static_cast<void>(replace_file(folder.at("a"), twos));
+        static_cast<void>(replace_file(folder.at("a"), ones));
+      }
+    }
+    char byte;
+    LONGS_EQUAL(1, read(ready[0], &byte, 1));
+    usleep(static_cast<useconds_t>(500 + 137 * round));
+    kill(child, SIGKILL);
+    int status;
+    waitpid(child, &status, 0);
+    close(ready[0]);
+    close(ready[1]);
+    CHECK_TRUE(holds(folder.at("a"), {ones, sizeof ones}) || holds(folder.at("a"), {twos, sizeof twos}));
+  }
+}

@@ -1,0 +1,85 @@
+#include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
+#include <coir/fiber.h>
+#include <coir/ledger.h>
+#include <coir/runtime.h>
+
+#include <atomic>
+#include <optional>
+
+#include "tests/support/scale.h"
+#include "tests/support/thread.h"
+
+using coir::Error;
+using coir::ErrorCode;
+using coir::kManyWorkers;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::Task;
+using coir::test::scaled;
+using coir::test::Thread;
+
+namespace {
+
+constexpr int kAnswer = 42;
+
+// What a plain thread does with the handle of a run's last fiber, while that fiber and the run end.
+template <class Use>
+void with_the_last_handle_of_a_run(int spins, Use use) {
+  Task<int> task;
+  std::atomic<bool> given = false;
+  Thread thread([&] {
+    while (!given.load(std::memory_order_acquire)) {
+    }
+    for (volatile int i = 0; i < spins; i = i + 1) {
+    }
+    use(task);
+  });
+  static_cast<void>(run_until_idle({.workers = 2}, [&] {
+    task = spawn([] {
+      coir::yield();
+      return kAnswer;
+    });
+    given.store(true, std::memory_order_release);
+  }));
+  thread.join();
+}
+
+int rounds() {
+  return scaled({1'000, 400, 100, 400});
+}
+
+}  // namespace
+
+TEST_GROUP(HandleOutside){// A handle of a run that has ended takes no stack with it.
+                          void teardown() override{LONGS_EQUAL(0, coir::account::stacks.used());
+}
+}
+;
+
+TEST(HandleOutside, awaits_the_last_fiber_of_a_run_or_finds_the_run_over) {
+  if (!kManyWorkers) return;
+  int awaited = 0, over = 0, other = 0;
+  for (int round = 0; round < rounds(); ++round) {
+    with_the_last_handle_of_a_run(round % 64 * 16, [&](Task<int>& task) {
+      const auto result = task.await();
+      if (result && *result == kAnswer) {
+        ++awaited;
+      } else if (!result && result.error() == ErrorCode::stale) {
+        ++over;
+      } else {
+        ++other;
+      }
+    });
+  }
+  LONGS_EQUAL(0, other);
+  LONGS_EQUAL(rounds(), awaited + over);
+}
+
+TEST(HandleOutside, that_is_dropped_while_its_run_ends_leaves_the_pool_as_it_was) {
+  if (!kManyWorkers) return;
+  for (int round = 0; round < rounds(); ++round) {
+    with_the_last_handle_of_a_run(round % 64 * 16, [](Task<int>& task) { const Task<int> dropped = std::move(task); });
+  }
+  CHECK_TRUE(run_until_idle({.workers = 2}, [] { static_cast<void>(spawn([] {}).join()); }).has_value());
+}
