@@ -23,6 +23,7 @@ FiberInfo info_of(const FiberControl& fiber, FiberControl::State state, std::siz
   info.id = fiber.id.load(std::memory_order_relaxed);
   info.parent = fiber.parent_id.load(std::memory_order_relaxed);
   info.name = fiber.name.load(std::memory_order_relaxed);
+  if (info.name == nullptr) info.name = "?";  // it has ended meanwhile, and its stack went back to the kernel
   info.where = fiber.where.load(std::memory_order_relaxed);
   info.state = state == FiberControl::State::parked    ? FiberState::parked
                : state == FiberControl::State::running ? FiberState::running

@@ -11,7 +11,9 @@ namespace coir {
 // does not fit is cut off.
 class Line {
  public:
+  // A null text is a question mark: whoever it is read from may have ended meanwhile.
   Line& text(const char* s) noexcept {
+    if (s == nullptr) s = "?";
     while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
     return *this;
   }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: tests/system/stack_frames.sh [FOLDER]
 #
-# The frames of port, core, net and apps as the compiler lays them out (-fstack-usage): none over 1 KB but those that
+# The frames of port, core, net and coird as the compiler lays them out (-fstack-usage): none over 1 KB but those that
 # stack_frames.txt lists with a reason, and none whose size is known only at run time. With FOLDER, the .su files below
 # it are read instead of the builds'.
 set -eu
@@ -49,7 +49,7 @@ for preset in milkv-duo riscv64-linux-musl x86_64-linux-musl; do
     continue
   fi
   judge "$preset: no frame over 1 KB outside the list, none of unknown size" \
-    "$tree/port" "$tree/core" "$tree/net" "$tree/apps"
+    "$tree/port" "$tree/core" "$tree/net" "$tree/apps/coird"
 done
 
 # What is refused, in programs of one line.
