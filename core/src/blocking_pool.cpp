@@ -1,11 +1,12 @@
 #include "blocking_pool.h"
 
-#include <signal.h>
 #include <stdlib.h>
 
 #include <new>
 
 #include <coir/port/futex.h>
+
+#include "thread.h"
 
 namespace coir::detail {
 
@@ -124,20 +125,11 @@ void BlockingPool::answer() noexcept {
 }
 
 bool BlockingPool::start_thread() noexcept {
-  // Signals are for the threads that have room for their handlers.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kBlockingThreadBytes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, &thread_main, this) == 0;
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (started) ++threads_;
-  return started;
+  if (coir::start_thread(thread, kBlockingThreadBytes, all_signals(), &thread_main, this) != 0) return false;
+  pthread_detach(thread);
+  ++threads_;
+  return true;
 }
 
 void* BlockingPool::thread_main(void* pool) noexcept {

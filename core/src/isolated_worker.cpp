@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 #include <coir/runtime.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "isolated_run.h"
 #include "message_queue.h"
 #include "park.h"
+#include "thread.h"
 
 namespace coir::detail {
 
@@ -95,16 +95,9 @@ class alignas(MessageQueue::kAlignment) WorkerCore {
 // start starts the thread and waits until it is known whether f will run.
 std::expected<void, Error> WorkerCore::start() noexcept {
   // Signals of the process are for its other threads; faults are for whoever makes them.
-  sigset_t most, before;
-  sigfillset(&most);
+  sigset_t most = all_signals();
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&most, fault);
-  pthread_sigmask(SIG_SETMASK, &most, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kThreadBytes);
-  const int error = pthread_create(&thread_, &attributes, &thread_main, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = start_thread(thread_, kThreadBytes, most, &thread_main, this);
   if (error != 0) return std::unexpected(Error{ErrorCode::no_memory, error});
   {
     const CrossingHold hold(lock);

@@ -15,6 +15,13 @@ WaitNode* WaitRound::spin_for_winner() noexcept {
   }
 }
 
+std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept {
+  lock.lock();
+  if (node.queued) list.remove(node);
+  lock.unlock();
+  return std::unexpected(error_of(reason));
+}
+
 std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
                                    Shielded shielded, ReleaseInLine release, void* of) noexcept {
   return wait_in_here(lock, list, node, what, deadline, shielded, release, of);
@@ -39,10 +46,7 @@ std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, Wai
     round.await_winner();
     return {};
   }
-  lock.lock();
-  if (node.queued) list.remove(node);
-  lock.unlock();
-  return std::unexpected(error_of(reason));
+  return withdraw(lock, list, node, reason);
 }
 
 }  // namespace coir::detail

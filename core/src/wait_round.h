@@ -110,6 +110,9 @@ struct WaitFor {
 // ReleaseInLine gives something up once its holder stands in line for something else.
 using ReleaseInLine = void (*)(void* of) noexcept;
 
+// withdraw takes a waiter that something else than the line has woken out of it, and tells why it was woken.
+std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept;
+
 // wait_in_on_thread is wait_in for those who are no fiber.
 std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
                                              Shielded shielded, ReleaseInLine release, void* of) noexcept;
@@ -148,10 +151,7 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
     round.await_winner();
     return {};
   }
-  lock.lock();
-  if (node.queued) list.remove(node);
-  lock.unlock();
-  return std::unexpected(error_of(reason));
+  return withdraw(lock, list, node, reason);
 }
 
 }  // namespace coir::detail

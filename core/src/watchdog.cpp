@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include "line.h"
 #include "sample.h"
 #include "scheduler.h"
+#include "thread.h"
 
 namespace coir {
 
@@ -49,14 +50,8 @@ std::int64_t cpu_of(int thread) noexcept {
 
 // sleeps tells whether the kernel has a thread wait for something.
 bool sleeps(int thread) noexcept {
-  char path[48] = "/proc/self/task/";
-  std::size_t at = strlen(path);
-  char digits[12];
-  std::size_t count = 0;
-  for (auto left = static_cast<unsigned>(thread); left != 0; left /= 10)
-    digits[count++] = static_cast<char>('0' + left % 10);
-  while (count > 0) path[at++] = digits[--count];
-  memcpy(path + at, "/stat", 6);
+  char path[48];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   char text[128] = {};
@@ -123,16 +118,7 @@ void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) n
   g_watchdog.threshold_ns = threshold.count() * 1'000'000;
   g_watchdog.stop.store(0, std::memory_order_relaxed);
   for (Episode& each : g_watchdog.episodes) each = {};
-  // Signals are for the workers.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  g_watchdog.running = pthread_create(&g_watchdog.thread, &attributes, watch, nullptr) == 0;
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  g_watchdog.running = start_thread(g_watchdog.thread, kStackBytes, all_signals(), watch, nullptr) == 0;
 }
 
 void watchdog_end() noexcept {

@@ -4,19 +4,11 @@
 #include <cstdint>
 
 #include "explore.h"
+#include "tests/support/random.h"
 
 namespace coir::explore {
 
-// Random is xorshift64* (Vigna).
-struct Random {
-  std::uint64_t state;
-  std::uint32_t below(std::uint32_t limit) noexcept {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return static_cast<std::uint32_t>((state * 0x2545f4914f6cdd1du >> 32) % limit);
-  }
-};
+using test::Random;
 
 // Chooser decides wherever a run may go on in more ways than one: exhaustively, by chance, or as it was told.
 //

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <expected>
 
+#include "random.h"
+
 namespace coir::test {
 
 // is tells whether `outcome` failed with `code`.
@@ -19,18 +21,6 @@ bool is(const std::expected<T, Error>& outcome, ErrorCode code) {
 // cannot_see_threads tells whether this process has threads of somebody else's, the sanitizer's or the emulator's, that
 // the deadlock report must take for ones that may yet wake a fiber.
 bool cannot_see_threads() noexcept;
-
-// Random is one thread's or fiber's own series of numbers: xorshift64* (Vigna).
-struct Random {
-  std::uint64_t state;
-  std::uint32_t below(std::uint32_t limit) noexcept {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return static_cast<std::uint32_t>(state * 0x2545f4914f6cdd1du >> 32) % limit;
-  }
-  std::chrono::microseconds micros(std::uint32_t most) noexcept { return std::chrono::microseconds(below(most)); }
-};
 
 // Mixed lets fibers and threads do the same thing at random, over and over, and tells what seed they had when something
 // was wrong. COIR_STRESS_SEED sets it; else it is fixed.

@@ -13,6 +13,7 @@
 #include <chrono>
 
 #include "tests/support/counted.h"
+#include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/watchdog.h"
 
@@ -30,6 +31,7 @@ using coir::Shield;
 using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
+using coir::test::Random;
 using coir::test::scaled;
 using coir::test::Watchdog;
 
@@ -39,21 +41,6 @@ using Outcome = std::expected<void, Error>;
 
 constexpr int kDepth = 3;
 constexpr auto kSpan = std::chrono::milliseconds(scaled({500, 500, 500, 400}));
-
-struct Random {
-  std::uint64_t state;
-  std::uint32_t below(std::uint32_t limit) noexcept {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return static_cast<std::uint32_t>(state * 0x2545f4914f6cdd1du >> 32) % limit;
-  }
-  std::chrono::microseconds micros(std::uint32_t most) noexcept { return std::chrono::microseconds(below(most)); }
-  Random split() noexcept {
-    const std::uint64_t mixed = (state ^ below(UINT32_MAX)) * 0x9e3779b97f4a7c15u;
-    return {mixed | 1};
-  }
-};
 
 // Grove grows trees of nurseries: each node opens one, spawns children into it that wait, fail, are cancelled, time out
 // or are nodes themselves, and leaves it. What must hold: no child outlives its nursery, a nursery without a failure

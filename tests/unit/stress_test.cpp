@@ -11,6 +11,7 @@
 
 #include "tests/support/counted.h"
 #include "tests/support/pipe.h"
+#include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/watchdog.h"
 
@@ -25,6 +26,7 @@ using coir::Task;
 using coir::test::count_fds;
 using coir::test::Counted;
 using coir::test::Pipe;
+using coir::test::Random;
 using coir::test::scaled;
 using coir::test::Watchdog;
 
@@ -32,17 +34,6 @@ namespace {
 
 constexpr int kFibers = scaled({60, 40, 40, 30});
 constexpr auto kSpan = std::chrono::milliseconds(scaled({700, 700, 700, 700}));
-
-struct Random {
-  std::uint64_t state;
-  std::uint32_t below(std::uint32_t limit) noexcept {
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return static_cast<std::uint32_t>(state * 0x2545f4914f6cdd1du >> 32) % limit;
-  }
-  std::chrono::microseconds micros(std::uint32_t most) noexcept { return std::chrono::microseconds(below(most)); }
-};
 
 // Chaos is a crowd in which each fiber does one random thing after the other, and checks what must hold of it.
 struct Chaos {
