@@ -47,13 +47,14 @@ void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   Connection* connection;
   {
     Locked locked(lock_);
-    connection = take_record();
+    connection = records_.take();
   }
   if (connection == nullptr) {
     connection = evict_one();
   } else if (!Pressure::charge(account::connections, connection_bytes())) {
     Pressure::took(PressureStep::refuse);
-    give_record(*connection);
+    Locked locked(lock_);
+    records_.give(*connection);
     connection = nullptr;
   }
   if (connection == nullptr) {
@@ -63,6 +64,8 @@ void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   }
   // Closes the evicted connection's socket, if the record had one.
   connection->stream = std::move(stream);
+  connection->wake = wake;
+  connection->engine = this;
   connection->tls = tls;
   connection->requests = 0;
   // The request may be there already, but asking costs more than being told.
@@ -88,11 +91,12 @@ Connection* Engine::evict_one() noexcept {
     Connection* released;
     {
       Locked locked(lock_);
-      released = take_record();
+      released = records_.take();
     }
     if (released == nullptr) continue;
     if (account::connections.charge(connection_bytes())) return released;
-    give_record(*released);
+    Locked locked(lock_);
+    records_.give(*released);
     break;
   }
   full_at_ns_.store(coarse_ns(), std::memory_order_relaxed);

@@ -111,15 +111,8 @@ bool Engine::rest(Connection& connection) noexcept {
 void Engine::close(Connection& connection) noexcept {
   connection.stream.close();
   account::connections.refund(connection_bytes());
-  give_record(connection);
-}
-
-void Engine::give_record(Connection& connection) noexcept {
   Locked locked(lock_);
-  connection.taken = false;
-  connection.next = free_connections_;
-  free_connections_ = &connection;
-  --open_;
+  records_.give(connection);
 }
 
 Connection* Engine::next_or_release(Session& session) noexcept {
@@ -172,7 +165,7 @@ void Engine::end_slow_readers() noexcept {
   }
 }
 
-// The next six need the lock.
+// The next five need the lock.
 
 bool Engine::has_session() const noexcept {
   if (free_sessions_ != nullptr) return true;
@@ -207,21 +200,6 @@ void Engine::give_session(Session& session) noexcept {
   --active_;
 }
 
-Connection* Engine::take_record() noexcept {
-  Connection* connection = free_connections_;
-  if (connection != nullptr) {
-    free_connections_ = connection->next;
-  } else if (connections_used_ < options.max_connections) {
-    connection = new (connections_ + connections_used_++) Connection();
-    connection->wake = wake;
-    connection->engine = this;
-  }
-  if (connection == nullptr) return nullptr;
-  connection->taken = true;
-  ++open_;
-  return connection;
-}
-
 Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
   for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
     if (connection->since_ns > not_after_ns) return nullptr;
@@ -235,7 +213,7 @@ Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
 
 ServerGauges Engine::gauges() noexcept {
   Locked locked(lock_);
-  return {.open = open_, .idle = idle_.size(), .active = active_, .waiting = waiting_.size()};
+  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = waiting_.size()};
 }
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
@@ -260,9 +238,8 @@ void Engine::destroy(Engine* engine) noexcept {
   Pressure::remove(engine->spare_sessions_);
   Pressure::remove(engine->idle_connections_);
   // Whoever was cut off has given nothing back.
-  account::connections.refund(engine->open_ * engine->connection_bytes());
+  account::connections.refund(engine->records_.taken() * engine->connection_bytes());
   account::http.refund((engine->sessions_used_ - engine->given_count_) * sizeof(Session));
-  for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
   std::destroy_at(engine);
   port::release(engine, bytes);
 }

@@ -11,6 +11,7 @@
 #include <coir/spinlock.h>
 
 #include "connection.h"
+#include "connection_records.h"
 #include "session.h"
 
 namespace coir::http {
@@ -59,9 +60,9 @@ class Engine {
          std::size_t mapped) noexcept
       : options(given),
         mapped_bytes_(mapped),
-        connections_(connections),
         sessions_(sessions),
-        given_sessions_(given_sessions) {}
+        given_sessions_(given_sessions),
+        records_(connections, given.max_connections) {}
 
   // memory.cpp
   std::size_t connection_bytes() const noexcept;
@@ -69,7 +70,6 @@ class Engine {
   bool await_memory() noexcept;
   std::size_t give_sessions(std::size_t most) noexcept;
   void give_what_lies_idle() noexcept;
-  void give_records() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   std::int64_t evictable_since() const noexcept;
 
@@ -86,8 +86,6 @@ class Engine {
   void serve_waiting() noexcept;
   bool has_session() const noexcept;
   bool want_standby() noexcept;
-  Connection* take_record() noexcept;
-  void give_record(Connection& connection) noexcept;
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
@@ -101,23 +99,20 @@ class Engine {
   void expire_waiting(std::int64_t not_after_ns) noexcept;
 
   std::size_t mapped_bytes_;
-  Connection* const connections_;
   Session* const sessions_;
   std::uint32_t* const given_sessions_;  // the numbers of those whose memory was given back, last one last
 
   Spinlock lock_;  // guards what follows up to listeners_
+  ConnectionRecords records_;
   ConnectionList idle_;
   ConnectionList waiting_;
   ConnectionList reading_;
-  Connection* free_connections_ = nullptr;
   Session* free_sessions_ = nullptr;
-  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
   std::size_t sessions_used_ = 0;
   std::size_t given_count_ = 0;
   std::size_t free_count_ = 0;   // of free_sessions_
   std::size_t spare_count_ = 0;  // the least that it was since the reaper's last round
   bool standby_ = false;
-  std::size_t open_ = 0;
   std::size_t active_ = 0;
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0

@@ -87,31 +87,8 @@ void Engine::give_what_lies_idle() noexcept {
     spare = std::exchange(spare_count_, free_count_);
   }
   if (spare > 1) give_sessions(spare - 1);
-  give_records();
-}
-
-// give_records gives back the pages behind the last record in use, once half of the records that were used are free and
-// an eighth lies there: so the walk is paid for by those that have closed.
-void Engine::give_records() noexcept {
-  constexpr std::size_t kWorthwhile = 4 * port::kPageBytes / sizeof(Connection);
   Locked locked(lock_);
-  std::size_t used = connections_used_;
-  if (used < kWorthwhile || open_ > used / 2) return;
-  while (used > 0 && !connections_[used - 1].taken) --used;
-  if (connections_used_ - used < connections_used_ / 8) return;
-  const auto pages_at = [this](std::size_t index) {
-    const auto at = reinterpret_cast<std::uintptr_t>(connections_ + index);
-    return (at + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
-  };
-  const std::uintptr_t from = pages_at(used), to = pages_at(connections_used_);
-  if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;
-  connections_used_ = used;
-  free_connections_ = nullptr;
-  for (std::size_t i = used; i-- > 0;) {
-    if (connections_[i].taken) continue;
-    connections_[i].next = free_connections_;
-    free_connections_ = connections_ + i;
-  }
+  records_.give_back_pages();
 }
 
 // watch_memory is the reaper's part: others than this process take memory too, and what waits for memory is tried

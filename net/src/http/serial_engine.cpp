@@ -39,27 +39,13 @@ bool Engine::rest(Connection& connection) noexcept {
 void Engine::close(Connection& connection) noexcept {
   connection.stream.close();
   account::connections.refund(connection_bytes());
-  connection.next = free_connections_;
-  free_connections_ = &connection;
-  --open_;
+  records_.give(connection);
 }
 
 void Engine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept {
   idle_.remove(connection);
   counter.fetch_add(1);
   close(connection);
-}
-
-Connection* Engine::take_record() noexcept {
-  Connection* connection = free_connections_;
-  if (connection != nullptr) {
-    free_connections_ = connection->next;
-  } else if (connections_used_ < options.max_connections) {
-    connection = new (connections_ + connections_used_++) Connection();
-    connection->engine = this;
-  }
-  if (connection != nullptr) ++open_;
-  return connection;
 }
 
 // make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed. One
@@ -86,7 +72,7 @@ std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
 // reserve_one sees to it that there is a record for one more connection, and memory on the ledger. Nobody is closed to
 // make room when nobody waits for it.
 bool Engine::reserve_one(std::size_t number) noexcept {
-  const bool full = free_connections_ == nullptr && connections_used_ == options.max_connections;
+  const bool full = records_.all_taken();
   if (!full && account::connections.charge(connection_bytes())) return true;
   if (!kernel::has_connection(listeners_[number].fd())) return false;
   if (full ? make_room() && account::connections.charge(connection_bytes())
@@ -128,7 +114,7 @@ void Engine::accept_from(std::size_t number) noexcept {
     auto accepted = listener.accept(Deadline::now());
     if (accepted) {
       counters.accepted.fetch_add(1);
-      Connection& connection = *take_record();
+      Connection& connection = *records_.take();
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
       connection.requests = 0;
@@ -173,11 +159,11 @@ std::expected<void, Error> Engine::stop(Deadline) noexcept {
 }
 
 ServerGauges Engine::gauges() const noexcept {
-  return {.open = open_, .idle = idle_.size(), .active = active_, .waiting = ready_.size()};
+  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = ready_.size()};
 }
 
 Engine::Engine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept
-    : options(given), session_(new(session) Session(*this)), connections_(connections), entries_(entries) {}
+    : options(given), session_(new(session) Session(*this)), records_(connections, given.max_connections), entries_(entries) {}
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(Engine));
@@ -196,8 +182,7 @@ Engine* Engine::create(const ServerOptions& options) noexcept {
 
 void Engine::destroy(Engine* engine) noexcept {
   Pressure::remove(engine->idle_connections_);
-  account::connections.refund(engine->open_ * engine->connection_bytes());
-  for (std::size_t i = 0; i < engine->connections_used_; ++i) std::destroy_at(engine->connections_ + i);
+  account::connections.refund(engine->records_.taken() * engine->connection_bytes());
   std::destroy_at(engine);
   port::release(engine, 0);
 }

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "connection.h"
+#include "connection_records.h"
 #include "session.h"
 
 namespace coir::http {
@@ -28,7 +29,7 @@ class Engine {
   std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
   std::expected<void, Error> start() noexcept { return {}; }
   void begin_stop() noexcept;
-  bool stopped() noexcept { return stopping_ && open_ == 0; }
+  bool stopped() noexcept { return stopping_ && records_.taken() == 0; }
   std::expected<void, Error> stop(Deadline deadline) noexcept;
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
   ServerGauges gauges() const noexcept;
@@ -78,19 +79,15 @@ class Engine {
   bool make_room() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
-  Connection* take_record() noexcept;
 
   Session* const session_;
-  Connection* const connections_;
+  ConnectionRecords records_;
   // What poll is asked: [0] is wait_any's, [1] the connection being served, then listeners, then idle ones in order.
   pollfd* const entries_;
   std::size_t entry_count_ = 0;
 
   ConnectionList idle_;
   ConnectionList ready_;
-  Connection* free_connections_ = nullptr;
-  std::size_t connections_used_ = 0;  // records that were ever in use: the rest of the array is untouched
-  std::size_t open_ = 0;
   std::size_t active_ = 0;
 
   std::int64_t turn_began_ns_ = 0;

@@ -36,7 +36,7 @@ struct Engine::Stop : Interrupter {
     }
     if ((signalled || stop.deadline.passed()) && !stop.cut_off) {
       stop.cut_off = true;
-      stop.lost = stop.engine->open_;
+      stop.lost = stop.engine->records_.taken();
     }
     return !stop.cut_off;
   }
