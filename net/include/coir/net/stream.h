@@ -37,6 +37,9 @@ inline constexpr bool kTls = false;
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
 //   alert, protocol, no_memory    describe_tls tells more
 //
+// A write that has timed out or was cancelled may have left a record on its way: if anything is written afterwards, it
+// begins with the same bytes.
+//
 // Cost over TcpStream: a comparison with null.
 class Stream {
  public:
