@@ -105,13 +105,18 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
     switch (code) {
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
+        // A ticket that came is looked at by the next call, though nothing more may come.
+        if (coir_tls_keeps_message(&session.ssl_)) break;
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
         break;
       }
       case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
+        break;
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
+        // However many of them a server sends.
+        if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         break;
       case 0:
         return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
