@@ -67,6 +67,10 @@ int coir_tls_alert(const mbedtls_ssl_context* ssl) {
   return ssl->in_buf != NULL ? ssl->in_msg[1] : 0;
 }
 
+int coir_tls_last_word(mbedtls_ssl_context* ssl) {
+  return mbedtls_ssl_read_record(ssl, 0) == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE ? ssl->in_msg[1] : -1;
+}
+
 int coir_tls_resumes(const mbedtls_ssl_context* ssl) {
   if (ssl->handshake == NULL) return 0;
 #if defined(MBEDTLS_SSL_PROTO_TLS1_2)

@@ -41,6 +41,10 @@ void coir_tls_forget(struct mbedtls_ssl_context* ssl);
 // coir_tls_alert is the number of the alert that ended the session, given that one did.
 int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_last_word takes in what has been received from a peer to whom nothing can be sent any more, and returns the
+// number of the alert that ends the session, or -1.
+int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
+
 // coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
 

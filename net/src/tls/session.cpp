@@ -79,8 +79,17 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
   switch (code) {
+    case MBEDTLS_ERR_NET_SEND_FAILED: {
+      const int error = io_error_;
+      // Who refuses and hangs up while this side is writing has said why before.
+      const int alert = call([this]() noexcept {
+        drained_ = false;
+        return coir_tls_last_word(&ssl_);
+      });
+      failure_ = alert >= 0 ? Error{ErrorCode::alert, alert} : Error::from_errno(error);
+      break;
+    }
     case MBEDTLS_ERR_NET_RECV_FAILED:
-    case MBEDTLS_ERR_NET_SEND_FAILED:
       failure_ = Error::from_errno(io_error_);
       break;
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
