@@ -99,9 +99,11 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
     if (key.size() != 0) explicit_bzero(const_cast<char*>(key.bytes().data()), key.size());
   }
   if (context) return std::move(*context);
-  const std::size_t which = context.error().certificate;
-  const bool client = strstr(context.error().what, "authorities") != nullptr;
-  said(cure, client ? options.client_authorities : options.certificates[which], context.error().what);
+  const coir::TlsFault& fault = context.error();
+  const char* at_fault = options.certificates[fault.certificate];
+  if (fault.input == coir::TlsFault::Input::key) at_fault = options.keys[fault.certificate];
+  if (fault.input == coir::TlsFault::Input::authorities) at_fault = options.client_authorities;
+  said(cure, at_fault, fault.what);
   return {};
 }
 

@@ -27,6 +27,7 @@ struct Config {
   mbedtls_x509_crt authorities;
   Identity identities[TlsContext::kMaxCertificates];
   std::size_t identity_count = 0;
+  bool remembers_peers = false;
   const char* protocols[TlsContext::kMaxProtocols + 1] = {};
 
   // create returns one with empty parts, or null. release gives one handle of it up.

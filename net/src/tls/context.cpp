@@ -15,6 +15,11 @@ namespace coir {
 namespace tls {
 namespace {
 
+using Input = TlsFault::Input;
+
+constexpr TlsFault kNone{nullptr};
+constexpr TlsFault kNoMemory{"out of memory"};
+
 constexpr std::uint32_t kTicketSeconds = 24 * 60 * 60;
 
 // The best first. A client's share for any of them is taken before one is asked for anew.
@@ -58,122 +63,134 @@ int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char*
   return 0;
 }
 
-const char* add_identity(Config& config, const TlsCertificate& given) noexcept {
-  if (config.identity_count == TlsContext::kMaxCertificates) return "there are too many certificates";
+TlsFault add_identity(Config& config, const TlsCertificate& given) noexcept {
+  if (config.identity_count == TlsContext::kMaxCertificates)
+    return {"there are too many certificates", Input::certificate};
   Identity& identity = config.identities[config.identity_count++];
   mbedtls_x509_crt_init(&identity.chain);
   mbedtls_pk_init(&identity.key);
   {
     const Text text(given.chain);
-    if (text.data() == nullptr) return "out of memory";
+    if (text.data() == nullptr) return kNoMemory;
     const int code = mbedtls_x509_crt_parse(&identity.chain, text.data(), text.size());
-    if (error_of(code) == ErrorCode::no_memory) return "out of memory";
-    if (code > 0) return "a certificate of the chain cannot be read";
-    if (code != 0) return "the certificate is no certificate, or of a kind that this build lacks";
+    if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
+    if (code > 0) return {"a certificate of the chain cannot be read", Input::certificate};
+    if (code != 0) return {"the certificate is no certificate, or of a kind that this build lacks", Input::certificate};
   }
   {
     const Text text(given.key);
-    if (text.data() == nullptr) return "out of memory";
+    if (text.data() == nullptr) return kNoMemory;
     const int code = mbedtls_pk_parse_key(&identity.key, text.data(), text.size(), nullptr, 0, random, nullptr);
-    if (error_of(code) == ErrorCode::no_memory) return "out of memory";
-    if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED) return "the key is encrypted";
-    if (code != 0) return "the key is no private key, or of a kind that this build lacks";
+    if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
+    if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED) return {"the key is encrypted", Input::key};
+    if (code != 0) return {"the key is no private key, or of a kind that this build lacks", Input::key};
   }
   if (mbedtls_pk_check_pair(&identity.chain.pk, &identity.key, random, nullptr) != 0) {
-    return "the key is not the certificate's";
+    return {"the key is not the certificate's", Input::key};
   }
   for (const mbedtls_x509_crt* each = &identity.chain; each != nullptr; each = each->next) {
     if (mbedtls_x509_time_is_past(&each->valid_to)) {
-      return each == &identity.chain ? "the certificate has expired" : "a certificate of the chain has expired";
+      return {each == &identity.chain ? "the certificate has expired" : "a certificate of the chain has expired",
+              Input::certificate};
     }
   }
-  if (mbedtls_x509_time_is_future(&identity.chain.valid_from)) return "the certificate is not valid yet";
-  return nullptr;
+  if (mbedtls_x509_time_is_future(&identity.chain.valid_from))
+    return {"the certificate is not valid yet", Input::certificate};
+  return kNone;
 }
 
-const char* add_authorities(Config& config, std::string_view given) noexcept {
+TlsFault add_authorities(Config& config, std::string_view given) noexcept {
   const Text text(given);
-  if (text.data() == nullptr) return "out of memory";
+  if (text.data() == nullptr) return kNoMemory;
   const int code = mbedtls_x509_crt_parse(&config.authorities, text.data(), text.size());
-  if (error_of(code) == ErrorCode::no_memory) return "out of memory";
+  if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
   // A bundle for everybody may hold what this build cannot read.
-  if (code < 0 || config.authorities.version == 0) return "the authorities are no certificates";
+  if (code < 0 || config.authorities.version == 0) return {"the authorities are no certificates", Input::authorities};
   mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
-  return nullptr;
+  return kNone;
 }
 
-const char* add_protocols(Config& config, std::span<const char* const> given) noexcept {
-  if (given.empty()) return nullptr;
-  if (given.size() > TlsContext::kMaxProtocols) return "there are too many protocols";
+TlsFault add_protocols(Config& config, std::span<const char* const> given) noexcept {
+  if (given.empty()) return kNone;
+  if (given.size() > TlsContext::kMaxProtocols) return {"there are too many protocols", Input::protocols};
   for (std::size_t i = 0; i < given.size(); ++i) config.protocols[i] = given[i];
-  return mbedtls_ssl_conf_alpn_protocols(&config.ssl, config.protocols) == 0 ? nullptr : "a protocol's name is bad";
+  if (mbedtls_ssl_conf_alpn_protocols(&config.ssl, config.protocols) != 0)
+    return {"a protocol's name is bad", Input::protocols};
+  return kNone;
 }
 
-const char* begin(Config& config, int endpoint) noexcept {
+TlsFault begin(Config& config, int endpoint) noexcept {
   if (mbedtls_ssl_config_defaults(&config.ssl, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) !=
       0) {
-    return "out of memory";
+    return kNoMemory;
   }
   mbedtls_ssl_conf_rng(&config.ssl, random, nullptr);
   mbedtls_ssl_conf_groups(&config.ssl, kGroups);
-  return nullptr;
+  return kNone;
 }
 
-const char* make_server(Config& config, const TlsContext::Server& options, std::size_t& which) noexcept {
-  if (const char* fault = begin(config, MBEDTLS_SSL_IS_SERVER); fault != nullptr) return fault;
-  if (options.certificates.empty()) return "there is no certificate";
-  for (which = 0; which < options.certificates.size(); ++which) {
-    if (const char* fault = add_identity(config, options.certificates[which]); fault != nullptr) return fault;
+TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept {
+  if (const TlsFault fault = begin(config, MBEDTLS_SSL_IS_SERVER); fault.what != nullptr) return fault;
+  if (options.certificates.empty()) return {"there is no certificate", Input::certificate};
+  for (std::size_t i = 0; i < options.certificates.size(); ++i) {
+    if (TlsFault fault = add_identity(config, options.certificates[i]); fault.what != nullptr) {
+      fault.certificate = i;
+      return fault;
+    }
   }
-  which = 0;
   // Where the client names nobody whom another is for, it gets the first.
   if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
-    return "out of memory";
+    return kNoMemory;
   }
   mbedtls_ssl_conf_sni(&config.ssl, choose_identity, &config);
   mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
   if (!options.client_authorities.empty()) {
-    if (const char* fault = add_authorities(config, options.client_authorities); fault != nullptr) return fault;
+    if (const TlsFault fault = add_authorities(config, options.client_authorities); fault.what != nullptr) return fault;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
-  if (options.tickets) {
+  config.remembers_peers = options.remember_clients;
+  if (options.tickets && !options.remember_clients) {
 #if defined(COIR_TLS_SMALL)
     constexpr auto cipher = MBEDTLS_CIPHER_AES_128_GCM;
 #else
     constexpr auto cipher = MBEDTLS_CIPHER_AES_256_GCM;
 #endif
-    if (mbedtls_ssl_ticket_setup(&config.tickets, random, nullptr, cipher, kTicketSeconds) != 0) return "out of memory";
+    if (mbedtls_ssl_ticket_setup(&config.tickets, random, nullptr, cipher, kTicketSeconds) != 0) return kNoMemory;
     mbedtls_ssl_conf_session_tickets_cb(&config.ssl, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse,
                                         &config.tickets);
   }
   return add_protocols(config, options.protocols);
 }
 
-const char* make_client(Config& config, const TlsContext::Client& options) noexcept {
-  if (const char* fault = begin(config, MBEDTLS_SSL_IS_CLIENT); fault != nullptr) return fault;
+TlsFault make_client(Config& config, const TlsContext::Client& options) noexcept {
+  if (const TlsFault fault = begin(config, MBEDTLS_SSL_IS_CLIENT); fault.what != nullptr) return fault;
   if (options.accept_any_peer_without_verifying_it) {
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
   } else {
-    if (const char* fault = add_authorities(config, options.authorities); fault != nullptr) return fault;
+    if (const TlsFault fault = add_authorities(config, options.authorities); fault.what != nullptr) return fault;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
   if (options.certificate != nullptr) {
-    if (const char* fault = add_identity(config, *options.certificate); fault != nullptr) return fault;
+    if (const TlsFault fault = add_identity(config, *options.certificate); fault.what != nullptr) return fault;
     if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
-      return "out of memory";
+      return kNoMemory;
     }
   }
+  mbedtls_ssl_conf_session_tickets(
+      &config.ssl, options.tickets ? MBEDTLS_SSL_SESSION_TICKETS_ENABLED : MBEDTLS_SSL_SESSION_TICKETS_DISABLED);
+  mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+      &config.ssl, options.tickets ? MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED
+                                   : MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_DISABLED);
   return add_protocols(config, options.protocols);
 }
 
 // made creates a Config and has `make` complete it.
 template <class Make>
 std::expected<Config*, TlsFault> made(Make make) noexcept {
-  if (!start_library()) return std::unexpected(TlsFault{"out of memory"});
+  if (!start_library()) return std::unexpected(kNoMemory);
   Config* const config = Config::create();
-  if (config == nullptr) return std::unexpected(TlsFault{"out of memory"});
-  TlsFault fault{};
-  fault.what = on_worker_stack([&]() noexcept { return make(*config, fault.certificate); });
+  if (config == nullptr) return std::unexpected(kNoMemory);
+  const TlsFault fault = on_worker_stack([&]() noexcept { return make(*config); });
   if (fault.what == nullptr) return config;
   Config::release(config);
   return std::unexpected(fault);
@@ -207,13 +224,12 @@ void Config::release(Config* config) noexcept {
 }  // namespace tls
 
 std::expected<TlsContext, TlsFault> TlsContext::server(const Server& options) noexcept {
-  return tls::made(
-             [&](tls::Config& config, std::size_t& which) noexcept { return tls::make_server(config, options, which); })
+  return tls::made([&](tls::Config& config) noexcept { return tls::make_server(config, options); })
       .transform([](tls::Config* config) { return TlsContext(config); });
 }
 
 std::expected<TlsContext, TlsFault> TlsContext::client(const Client& options) noexcept {
-  return tls::made([&](tls::Config& config, std::size_t&) noexcept { return tls::make_client(config, options); })
+  return tls::made([&](tls::Config& config) noexcept { return tls::make_client(config, options); })
       .transform([](tls::Config* config) { return TlsContext(config); });
 }
 

@@ -1,3 +1,4 @@
+#include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
 #include "inside.h"
@@ -64,7 +65,8 @@ Session::Step Session::handshake_slice(int& code) noexcept {
   const std::int64_t end_ns = monotonic_ns() + kSliceNs;
   code = 0;
   while (!coir_tls_done(&ssl_)) {
-    if (coir_tls_resumes(&ssl_)) resumed_ = true;
+    // A client hopes so until the server has answered.
+    resumed_ = coir_tls_resumes(&ssl_);
     switch (code = mbedtls_ssl_handshake_step(&ssl_)) {
       case 0:
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
@@ -120,9 +122,13 @@ std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
 
 namespace coir {
 
-std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const char* name) noexcept {
+std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const char* name,
+                                             const TlsTicket* ticket) noexcept {
   if (!context || session_ != nullptr) return std::unexpected(Error{ErrorCode::invalid});
-  auto session = tls::Session::create(*context.config(), fd(), name);
+  // mbedTLS takes a client that names nobody for one that does not mind who answers.
+  const bool client = mbedtls_ssl_conf_get_endpoint(&context.config()->ssl) == MBEDTLS_SSL_IS_CLIENT;
+  if (client && name == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+  auto session = tls::Session::create(*context.config(), fd(), name, ticket == nullptr ? nullptr : ticket->get());
   if (!session) return std::unexpected(session.error());
   session_ = *session;
   return {};
@@ -137,28 +143,26 @@ Direction Stream::awaited() const noexcept {
 }
 
 std::expected<TlsStream, Error> TlsStream::shake_hands(TcpStream&& tcp, const TlsContext& context, const char* name,
-                                                       Deadline deadline) noexcept {
+                                                       const TlsTicket* ticket, Deadline deadline) noexcept {
   TlsStream stream(std::move(tcp));
-  if (auto begun = stream.begin_tls(context, name); !begun) return std::unexpected(begun.error());
+  if (auto begun = stream.begin_tls(context, name, ticket); !begun) return std::unexpected(begun.error());
   if (auto done = stream.handshake(deadline); !done) return std::unexpected(done.error());
   return stream;
 }
 
 std::expected<TlsStream, Error> TlsStream::accept(TcpStream&& stream, const TlsContext& context,
                                                   Deadline deadline) noexcept {
-  return shake_hands(std::move(stream), context, nullptr, deadline);
+  return shake_hands(std::move(stream), context, nullptr, nullptr, deadline);
 }
 
 std::expected<TlsStream, Error> TlsStream::connect(TcpStream&& stream, const TlsContext& context, const char* name,
                                                    Deadline deadline) noexcept {
-  return shake_hands(std::move(stream), context, name, deadline);
+  return shake_hands(std::move(stream), context, name, nullptr, deadline);
 }
 
-std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name, const TlsContext& context,
-                                            Deadline deadline) noexcept {
-  auto stream = TcpStream::connect(to, deadline);
-  if (!stream) return std::unexpected(stream.error());
-  return TlsStream::connect(std::move(*stream), context, name, deadline);
+std::expected<TlsStream, Error> TlsStream::connect(TcpStream&& stream, const TlsContext& context, const char* name,
+                                                   const TlsTicket& ticket, Deadline deadline) noexcept {
+  return shake_hands(std::move(stream), context, name, &ticket, deadline);
 }
 
 const char* TlsStream::version() const noexcept {
@@ -169,6 +173,9 @@ const char* TlsStream::protocol() const noexcept {
 }
 bool TlsStream::resumed() const noexcept {
   return session_ != nullptr && session_->resumed();
+}
+const TlsPeer* TlsStream::client() const noexcept {
+  return session_ == nullptr ? nullptr : session_->peer();
 }
 
 }  // namespace coir

@@ -21,6 +21,10 @@ int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
   return ssl->out_left != 0;
 }
 
+int coir_tls_keeps_message(const mbedtls_ssl_context* ssl) {
+  return ssl->keep_current_message != 0;
+}
+
 void coir_tls_detach(mbedtls_ssl_context* ssl, unsigned char counter[8]) {
   if (ssl->in_buf == NULL) return;
   memcpy(counter, ssl->in_ctr, MBEDTLS_SSL_SEQUENCE_NUMBER_LEN);
@@ -38,8 +42,10 @@ void coir_tls_attach(mbedtls_ssl_context* ssl, unsigned char* in, unsigned char*
 }
 
 void coir_tls_forget(mbedtls_ssl_context* ssl) {
-  // A client needs it for the tickets that are still to come.
-  if (ssl->handshake != NULL && mbedtls_ssl_conf_get_endpoint(ssl->conf) == MBEDTLS_SSL_IS_SERVER) {
+  // A client that wants tickets needs it for those that are still to come.
+  const int done_with = mbedtls_ssl_conf_get_endpoint(ssl->conf) == MBEDTLS_SSL_IS_SERVER ||
+                        !mbedtls_ssl_conf_is_signal_new_session_tickets_enabled(ssl->conf);
+  if (ssl->handshake != NULL && done_with) {
     mbedtls_ssl_handshake_free(ssl);
     mbedtls_free(ssl->handshake);
     ssl->handshake = NULL;
@@ -61,10 +67,25 @@ int coir_tls_alert(const mbedtls_ssl_context* ssl) {
   return ssl->in_buf != NULL ? ssl->in_msg[1] : 0;
 }
 
+int coir_tls_last_word(mbedtls_ssl_context* ssl) {
+  return mbedtls_ssl_read_record(ssl, 0) == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE ? ssl->in_msg[1] : -1;
+}
+
 int coir_tls_resumes(const mbedtls_ssl_context* ssl) {
   if (ssl->handshake == NULL) return 0;
 #if defined(MBEDTLS_SSL_PROTO_TLS1_2)
   if (ssl->tls_version == MBEDTLS_SSL_VERSION_TLS1_2) return ssl->handshake->resume;
 #endif
   return ssl->handshake->key_exchange_mode == MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL;
+}
+
+int coir_tls_resumable(const mbedtls_ssl_context* ssl) {
+  const mbedtls_ssl_session* const session = ssl->session;
+  if (session == NULL) return 0;
+  if (session->ticket != NULL) return 1;
+  return session->tls_version == MBEDTLS_SSL_VERSION_TLS1_2 && session->id_len != 0;
+}
+
+const char* coir_tls_name(const mbedtls_ssl_context* ssl) {
+  return ssl->hostname;
 }

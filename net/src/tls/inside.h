@@ -24,6 +24,9 @@ int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
 // coir_tls_unsent tells whether a record waits to be sent.
 int coir_tls_unsent(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_keeps_message tells whether a message has been received that the next call is to look at.
+int coir_tls_keeps_message(const struct mbedtls_ssl_context* ssl);
+
 // coir_tls_detach takes the buffers away from a session at rest, or one that is about to be freed; the 8 bytes of its
 // record counter that live there are kept in `counter`. coir_tls_attach gives it buffers again, of which nothing need
 // be initialised.
@@ -32,14 +35,24 @@ void coir_tls_attach(struct mbedtls_ssl_context* ssl, unsigned char* in, unsigne
                      const unsigned char counter[8]);
 
 // coir_tls_forget frees what the handshake leaves behind and nothing reads any more, once it is done: the peer's
-// certificate, and on a server by TLS 1.3 the handshake's own state, 4 KB that TLS 1.2 frees by itself.
+// certificate, and by TLS 1.3 the handshake's own state, 4 KB that TLS 1.2 frees by itself.
 void coir_tls_forget(struct mbedtls_ssl_context* ssl);
 
 // coir_tls_alert is the number of the alert that ended the session, given that one did.
 int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_last_word takes in what has been received from a peer to whom nothing can be sent any more, and returns the
+// number of the alert that ends the session, or -1.
+int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
+
 // coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_resumable tells whether the established session of a client has been given what it may be resumed by.
+int coir_tls_resumable(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_name is the server's name that a client's session was made with, and verified for; or null.
+const char* coir_tls_name(const struct mbedtls_ssl_context* ssl);
 
 #ifdef __cplusplus
 }

@@ -79,8 +79,17 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
   switch (code) {
+    case MBEDTLS_ERR_NET_SEND_FAILED: {
+      const int error = io_error_;
+      // Who refuses and hangs up while this side is writing has said why before.
+      const int alert = call([this]() noexcept {
+        drained_ = false;
+        return coir_tls_last_word(&ssl_);
+      });
+      failure_ = alert >= 0 ? Error{ErrorCode::alert, alert} : Error::from_errno(error);
+      break;
+    }
     case MBEDTLS_ERR_NET_RECV_FAILED:
-    case MBEDTLS_ERR_NET_SEND_FAILED:
       failure_ = Error::from_errno(io_error_);
       break;
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
@@ -105,13 +114,18 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
     switch (code) {
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
+        // A ticket that came is looked at by the next call, though nothing more may come.
+        if (coir_tls_keeps_message(&session.ssl_)) break;
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
         break;
       }
       case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
+        break;
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
+        // However many of them a server sends.
+        if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         break;
       case 0:
         return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);

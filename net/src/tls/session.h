@@ -15,6 +15,8 @@
 
 namespace coir::tls {
 
+struct Ticket;
+
 // Session is what is kept of a TLS session beside its socket.
 //
 // Every call into mbedTLS goes through `call`: on the worker's stack, one at a time, with record buffers, and paid for
@@ -25,8 +27,9 @@ namespace coir::tls {
 // left.
 class Session {
  public:
-  // create makes the session of a connected socket, with its handshake before it.
-  static std::expected<Session*, Error> create(Config& config, int fd, const char* name) noexcept;
+  // create makes the session of a connected socket, with its handshake before it, which offers the ticket if there is
+  // one.
+  static std::expected<Session*, Error> create(Config& config, int fd, const char* name, const Ticket* ticket) noexcept;
 
   // handshake goes on with the handshake until it is over. Errors: as TlsStream::accept; after timed_out it may be gone
   // on with.
@@ -36,6 +39,9 @@ class Session {
   void mark_ready(Direction direction) noexcept { (direction == Direction::readable ? drained_ : filled_) = false; }
 
   bool resumed() const noexcept { return resumed_; }
+  const TlsPeer* peer() const noexcept { return peer_; }
+  // ticket is what the session may be resumed by. Errors: as TlsStream::ticket.
+  std::expected<Ticket*, Error> ticket() noexcept;
   const mbedtls_ssl_context& ssl() const noexcept { return ssl_; }
 
  private:
@@ -65,7 +71,7 @@ class Session {
   ~Session();
   static void leave(Session& session) noexcept;
 
-  int set_up(const char* name) noexcept;
+  int set_up(const char* name, const Ticket* ticket) noexcept;
   template <class F>
   int call(F f) noexcept;
   Step handshake_slice(int& code) noexcept;
@@ -86,6 +92,7 @@ class Session {
   Config& config_;
   Tally tally_;
   RecordBuffers* buffers_ = nullptr;
+  TlsPeer* peer_ = nullptr;
   int fd_;
   int io_error_ = 0;  // errno of the socket call that failed
   Error failure_{};   // what ended the session, for every later call

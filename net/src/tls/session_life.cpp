@@ -6,7 +6,9 @@
 
 #include "inside.h"
 #include "library.h"
+#include "peer.h"
 #include "session.h"
+#include "ticket.h"
 
 namespace coir::tls {
 namespace {
@@ -40,14 +42,15 @@ Session::~Session() {
   Config::release(&config_);
 }
 
-std::expected<Session*, Error> Session::create(Config& config, int fd, const char* name) noexcept {
+std::expected<Session*, Error> Session::create(Config& config, int fd, const char* name,
+                                               const Ticket* ticket) noexcept {
   void* const memory = malloc(sizeof(Session));
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   auto* const session = ::new (memory) Session(config, fd);
   counters().under_way.fetch_add(1, std::memory_order_relaxed);
   int code = MBEDTLS_ERR_SSL_ALLOC_FAILED;
   if (session->tally_.reserve(kHandshakeBytes) && session->tally_.take(sizeof(Session))) {
-    code = session->set_up(name);
+    code = session->set_up(name, ticket);
   } else if (account::handshakes.lacks(kHandshakeBytes) != 0) {
     end(session, false);
     return std::unexpected(Error{ErrorCode::limit});
@@ -58,7 +61,7 @@ std::expected<Session*, Error> Session::create(Config& config, int fd, const cha
 }
 
 // set_up has mbedTLS take the record buffers for those that it asks for.
-int Session::set_up(const char* name) noexcept {
+int Session::set_up(const char* name, const Ticket* ticket) noexcept {
   RecordBuffers* const buffers = take_buffers(false);
   if (buffers == nullptr) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
   const Paying paying(tally_);
@@ -74,7 +77,9 @@ int Session::set_up(const char* name) noexcept {
     __builtin_memset(buffers->out(), 0, sizeof counter_);
     mbedtls_ssl_set_bio(&ssl_, this, send_bytes, receive_bytes, nullptr);
     if (mbedtls_ssl_conf_get_endpoint(&config_.ssl) == MBEDTLS_SSL_IS_SERVER) return 0;
-    return mbedtls_ssl_set_hostname(&ssl_, name);
+    const int named = mbedtls_ssl_set_hostname(&ssl_, name);
+    if (named != 0 || ticket == nullptr) return named;
+    return ticket->offer(ssl_, config_, name);
   });
   if (buffers_ == nullptr) give_buffers(buffers);
   return code;
@@ -106,6 +111,14 @@ std::expected<void, Error> Session::complete() noexcept {
   const Holding held(mutex_);
   {
     const Paying paying(tally_);
+    const mbedtls_x509_crt* const shown = config_.remembers_peers ? mbedtls_ssl_get_peer_cert(&ssl_) : nullptr;
+    if (shown != nullptr) {
+      peer_ = on_worker_stack([shown]() noexcept { return remembered(*shown); });
+      if (peer_ == nullptr) {
+        failure_ = {ErrorCode::no_memory};
+        return std::unexpected(failure_);
+      }
+    }
     coir_tls_forget(&ssl_);
   }
   if (!tally_.move_to(account::tls)) {
@@ -161,6 +174,7 @@ void Session::leave(Session& session) noexcept {
   {
     const Paying paying(session.tally_);
     on_worker_stack([&] { mbedtls_ssl_free(&session.ssl_); });
+    coir_tls_free(session.peer_);
   }
   session.tally_.give(sizeof(Session));
   session.~Session();

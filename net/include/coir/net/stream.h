@@ -6,6 +6,7 @@
 namespace coir {
 
 class TlsContext;
+class TlsTicket;
 
 #if defined(COIR_TLS) && COIR_TLS
 namespace tls {
@@ -60,10 +61,11 @@ class Stream {
   bool secure() const noexcept { return session_ != nullptr; }
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
-  // server's name, the client's. handshake brings it about; where it has timed out, it may be called again when what
-  // awaited names has come about and mark_ready has said so. Until it has ended nothing else is called. TlsStream wraps
-  // the three for those who just wait. Errors: see there.
-  [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name) noexcept;
+  // server's name and maybe a ticket, the client's. handshake brings it about; where it has timed out, it may be called
+  // again when what awaited names has come about and mark_ready has said so. Until it has ended nothing else is called.
+  // TlsStream wraps the three for those who just wait. Errors: see there.
+  [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name,
+                                                     const TlsTicket* ticket = nullptr) noexcept;
   [[nodiscard]] std::expected<void, Error> handshake(Deadline deadline) noexcept;
   Direction awaited() const noexcept;
   void mark_ready(Direction direction) noexcept { tls::mark_ready(*session_, direction); }

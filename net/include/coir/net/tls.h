@@ -33,11 +33,19 @@ struct TlsCertificate {
   std::string_view key;
 };
 
-// TlsFault says in a phrase what is wrong with a certificate or key, "the key is not the certificate's", and which of
-// those given it is.
+// TlsFault says in a phrase what is wrong with what a context was to be made of, "the key is not the certificate's",
+// and with which of it; of several certificates and keys, with the how many-th.
 struct TlsFault {
+  enum class Input : unsigned char { none, certificate, key, authorities, protocols };  // none: memory is short
   const char* what;
+  Input input = Input::none;
   std::size_t certificate = 0;
+};
+
+// TlsPeer is what a server remembers of the certificate that a client has shown and that was found good.
+struct TlsPeer {
+  unsigned char fingerprint[32];  // SHA-256 of the certificate in DER
+  char common_name[65];           // of its subject; empty where there is none that fits
 };
 
 // TlsContext is one side's policy, with its certificates, keys and trust. It is immutable and shared: copies are
@@ -57,6 +65,8 @@ class TlsContext {
     // not.
     std::span<const char* const> protocols;
     bool tickets = true;  // clients may resume their sessions, for a day
+    // TlsStream::client tells who the client is. 112 bytes a session, and no tickets: none of TLS 1.3 would tell.
+    bool remember_clients = false;
   };
   struct Client {
     std::string_view authorities;  // whom to trust: certificates as PEM
@@ -64,6 +74,9 @@ class TlsContext {
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
     std::span<const char* const> protocols;
+    // Sessions may be resumed, by TlsStream::ticket. One of TLS 1.3 then keeps 4 KB of its handshake, which the tickets
+    // that are still to come need.
+    bool tickets = false;
   };
 
   // server and client take copies of all that is given. Expired certificates, keys that belong to others and what
@@ -128,18 +141,42 @@ class TlsStream : public Stream {
                                                               Deadline deadline) noexcept;
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
                                                                const char* name, Deadline deadline) noexcept;
+  // With a ticket, which may be empty: the session that it is of is taken up again where it can be.
+  [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
+                                                               const char* name, const TlsTicket& ticket,
+                                                               Deadline deadline) noexcept;
 
   const char* version() const noexcept;   // "TLSv1.3"
   const char* protocol() const noexcept;  // what ALPN has chosen, or null
   bool resumed() const noexcept;          // whether the handshake took up an earlier session
 
+  // ticket takes the latest ticket that the server has given, of a client's session: by TLS 1.2 it comes with the
+  // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. coir/net/tls_ticket.h has
+  // TlsTicket. Errors: not_found (none has come, or the context is without), no_memory.
+  [[nodiscard]] std::expected<TlsTicket, Error> ticket() noexcept;
+
+  // client is who the client is, where the server's context remembers clients and asks for certificates; else null. It
+  // is the stream's.
+  const TlsPeer* client() const noexcept;
+
  private:
   explicit TlsStream(TcpStream&& tcp) noexcept : Stream(std::move(tcp)) {}
   static std::expected<TlsStream, Error> shake_hands(TcpStream&& stream, const TlsContext& context, const char* name,
-                                                     Deadline deadline) noexcept;
+                                                     const TlsTicket* ticket, Deadline deadline) noexcept;
 };
 
-// connect_tls connects to an address and is the client's side of the handshake with the server called `name`.
+// connect_tls connects to a host and is the client's side of the handshake with it. The host is resolved
+// (coir/net/resolve.h) and its addresses are tried in turn until one accepts the connection, each with an equal share
+// of the time that is left; who accepts it has to have a certificate for the host's name, by the context. All of it
+// ends within `deadline`. From a fiber or a thread. Errors: those of resolve, TcpStream::connect (the last address's)
+// and TlsStream::connect.
+[[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
+                                                          const TlsContext& context, Deadline deadline) noexcept;
+[[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
+                                                          const TlsContext& context, const TlsTicket& ticket,
+                                                          Deadline deadline) noexcept;
+
+// connect_tls with an address goes there and nowhere else, to the server called `name`.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 
