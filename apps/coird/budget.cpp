@@ -43,7 +43,15 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   budget.fiber = kSmallStack;
   budget.request = coir::http::Server::request_bytes() + budget.fiber;
 
-  const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request;
+#if defined(COIR_TLS) && COIR_TLS
+  if (options.any_tls()) {
+    budget.session = coir::kTlsIdleBytes;
+    budget.handshake = budget.request + coir::kTlsHandshakeBytes;
+  }
+#endif
+
+  const std::size_t least =
+      kFibersOfTheDaemon * 16 * 1024 + budget.connection + std::max(budget.request, budget.handshake);
   if (budget.room() < least) {
     if (options.memory <= takeable) {
       return complain(kSeeBudget, "--memory %zu: the daemon itself takes %zu bytes, and one request %zu",
@@ -52,11 +60,13 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
     return complain(kSeeBudget, "the machine can spare %zu bytes and keeps %zu free: one request takes %zu",
                     budget.spare, budget.reserve, budget.process + least);
   }
-  const std::size_t connections = budget.room() / budget.connection;
+  // Where some come without TLS, the ledger alone tells how many there may be of each.
+  const std::size_t connection = budget.connection + (options.only_tls() ? budget.session : 0);
+  const std::size_t connections = budget.room() / connection;
   const std::size_t requests = budget.room() / (budget.request + budget.connection);
   if (options.connections_given && server.max_connections > connections) {
     return complain(kSeeBudget, "--max-connections %zu: each takes %zu bytes, %zu of them fit into %zu",
-                    server.max_connections, budget.connection, connections, budget.room());
+                    server.max_connections, connection, connections, budget.room());
   }
   if (options.active_given && server.max_active > requests) {
     return complain(kSeeBudget, "--max-active %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_active,
@@ -65,8 +75,12 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
   if (!options.active_given) server.max_active = std::min(server.max_active, requests);
 #if defined(COIR_TLS) && COIR_TLS
-  // A flood of handshakes leaves the established a half: each takes record buffers of thrice that besides.
+  // Handshakes under way take an eighth in all, so that a flood of them leaves the established theirs. Those of others'
+  // certificates may be far larger: they meet the same limit.
   coir::account::handshakes.set_ceiling(budget.room() / 8);
+  if (options.any_tls()) {
+    server.max_handshakes = std::clamp<std::size_t>(budget.room() / 8 / budget.handshake, 1, server.max_active);
+  }
 #endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     options.accounts[i].account->set_ceiling(options.accounts[i].bytes);
@@ -86,11 +100,16 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
   line("connection", budget.connection, "bytes");
   line("connection_kernel", options.server.kernel_bytes_per_connection, "bytes");
   line("request", budget.request, "bytes");
+  const bool tls = budget.session != 0;
+  if (tls) line("tls_session", budget.session, "bytes");
+  if (tls) line("handshake", budget.handshake, "bytes");
   if (coir::kFibers) line("fibers_that_fit", budget.room() / budget.fiber, "fibers");
   line("connections_that_fit", budget.room() / budget.connection, "connections");
+  if (tls) line("tls_connections_that_fit", budget.room() / (budget.connection + budget.session), "connections");
   line("requests_that_fit", budget.room() / (budget.request + budget.connection), "requests");
   line("max_connections", options.server.max_connections, "connections");
   line("max_active", options.server.max_active, "requests");
+  if (tls) line("max_handshakes", options.server.max_handshakes, "handshakes");
   for (std::size_t i = 0; i < options.account_count; ++i) {
     printf("ceiling_%s: %zu bytes\n", options.accounts[i].account->name(), options.accounts[i].bytes);
   }

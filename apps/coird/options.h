@@ -36,6 +36,12 @@ struct Options {
     }
     return false;
   }
+  bool only_tls() const noexcept {
+    for (std::size_t i = 0; i < listen_count; ++i) {
+      if (!tls[i]) return false;
+    }
+    return true;
+  }
   // What the ledger may hold in all, and in single accounts; and what the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {

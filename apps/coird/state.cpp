@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
-#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -47,6 +48,24 @@ bool random_is_ready() noexcept {
   return ::getrandom(&byte, 1, GRND_NONBLOCK) == 1 || errno != EAGAIN;
 }
 
+// await_random blocks until the kernel has random numbers, or the deadline. On a board without a source of them it
+// gathers some from its timer's jitter, in a second or two, but only while somebody blocks in getrandom; so a poll
+// would wait for ever. A timer's signal ends the call now and then.
+bool await_random(coir::Deadline deadline) noexcept {
+  struct sigaction interrupt{}, before;
+  interrupt.sa_handler = [](int) {};  // without SA_RESTART
+  const itimerval often = {.it_interval = {.tv_sec = 1, .tv_usec = 0}, .it_value = {.tv_sec = 1, .tv_usec = 0}};
+  const itimerval never{};
+  if (::sigaction(SIGALRM, &interrupt, &before) != 0 || ::setitimer(ITIMER_REAL, &often, nullptr) != 0) return false;
+  char byte;
+  bool ready;
+  while (!(ready = ::getrandom(&byte, 1, 0) == 1) && !deadline.passed()) {
+  }
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  return ready;
+}
+
 }  // namespace
 
 bool recall_state(const char* folder) noexcept {
@@ -61,16 +80,11 @@ bool recall_state(const char* folder) noexcept {
     if (got && *got == sizeof seed && ::unlink(path.text) == 0) stir(seed);
     explicit_bzero(seed, sizeof seed);
   }
-  const coir::Deadline deadline = coir::Deadline::after(std::chrono::seconds(20));
-  for (bool said = false; !random_is_ready(); said = true) {
-    if (!said) fputs("coird: waiting for the kernel's random numbers\n", stderr);
-    if (deadline.passed()) {
-      fputs("coird: the kernel has no random numbers after 20 seconds\n", stderr);
-      return false;
-    }
-    ::poll(nullptr, 0, 100);
-  }
-  return true;
+  if (random_is_ready()) return true;
+  fputs("coird: waiting for the kernel's random numbers\n", stderr);
+  if (await_random(coir::Deadline::after(std::chrono::seconds(20)))) return true;
+  fputs("coird: the kernel has no random numbers after 20 seconds\n", stderr);
+  return false;
 }
 
 void keep_state(const char* folder) noexcept {

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kLine = 64;
 // Nobody is taken for a slow client before this, however many wait.
 constexpr std::int64_t kGraceNs = 100'000'000;
+// In a handshake a client owes one flight, for which it computes.
+constexpr std::int64_t kHandshakeGraceNs = 1'000'000'000;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -39,8 +41,8 @@ void Engine::begin_serving(Connection& connection) noexcept {
     idle_.remove(connection);
     // Not before it has left the list, whose other readers hold the lock.
     connection.since_ns = now;
-    waiting_.push_back(connection);
-    crowded = !has_session();
+    (connection.tls != nullptr ? hellos_ : waiting_).push_back(connection);
+    crowded = !has_session() || next_waiting() == nullptr;
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
@@ -66,11 +68,11 @@ void Engine::serve_waiting() noexcept {
   {
     Locked locked(lock_);
     standby_ = false;
-    connection = waiting_.front();
+    connection = next_waiting();
     if (connection != nullptr) session = take_session();
     // Without memory for one it waits; the reaper tries again.
     if (session == nullptr) return;
-    waiting_.remove(*connection);
+    take_out(*connection);
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
@@ -117,12 +119,22 @@ void Engine::close(Connection& connection) noexcept {
 
 Connection* Engine::next_or_release(Session& session) noexcept {
   Locked locked(lock_);
-  if (Connection* connection = waiting_.front()) {
-    waiting_.remove(*connection);
+  if (Connection* connection = next_waiting()) {
+    take_out(*connection);
     return connection;
   }
   give_session(session);
   return nullptr;
+}
+
+void Engine::end_handshake() noexcept {
+  bool wanted;
+  {
+    Locked locked(lock_);
+    --shaking_;
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
 }
 
 void Engine::begin_reading(Connection& connection, Deadline) noexcept {
@@ -146,14 +158,17 @@ bool Engine::end_reading(Connection& connection) noexcept {
 }
 
 // end_slow_readers frees the sessions that serve clients which owe bytes, so that a few slow ones cannot hold every
-// session.
+// session; and where only handshakes are too many, those in theirs.
 void Engine::end_slow_readers() noexcept {
-  const std::int64_t since = coarse_ns() - kGraceNs;
+  const std::int64_t now = coarse_ns();
   for (;;) {
     Connection* slowest;
     {
       Locked locked(lock_);
+      const bool of_handshakes = next_waiting() == nullptr;
+      const std::int64_t since = now - (of_handshakes ? kHandshakeGraceNs : kGraceNs);
       slowest = reading_.front();
+      while (of_handshakes && slowest != nullptr && slowest->tls == nullptr) slowest = slowest->next;
       if (slowest == nullptr || slowest->since_ns > since) return;
       reading_.remove(*slowest);
       slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
@@ -165,7 +180,25 @@ void Engine::end_slow_readers() noexcept {
   }
 }
 
-// The next five need the lock.
+// The next seven need the lock.
+
+// next_waiting is who is to be served next: of those for whom there is room, the one that has waited for longest.
+Connection* Engine::next_waiting() const noexcept {
+  Connection* const established = waiting_.front();
+  Connection* const hello = shaking_ < options.max_handshakes ? hellos_.front() : nullptr;
+  if (established == nullptr) return hello;
+  return hello != nullptr && hello->since_ns < established->since_ns ? hello : established;
+}
+
+// take_out has next_waiting's connection served.
+void Engine::take_out(Connection& connection) noexcept {
+  if (connection.tls != nullptr) {
+    hellos_.remove(connection);
+    ++shaking_;
+  } else {
+    waiting_.remove(connection);
+  }
+}
 
 bool Engine::has_session() const noexcept {
   if (free_sessions_ != nullptr) return true;
@@ -175,7 +208,7 @@ bool Engine::has_session() const noexcept {
 
 // want_standby tells whether one is missing; the caller then spawns it.
 bool Engine::want_standby() noexcept {
-  if (standby_ || waiting_.front() == nullptr || !has_session()) return false;
+  if (standby_ || next_waiting() == nullptr || !has_session()) return false;
   standby_ = true;
   return true;
 }
@@ -213,7 +246,7 @@ Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
 
 ServerGauges Engine::gauges() noexcept {
   Locked locked(lock_);
-  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = waiting_.size()};
+  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = waiting_.size() + hellos_.size()};
 }
 
 Engine* Engine::create(const ServerOptions& options) noexcept {

@@ -38,6 +38,9 @@ class Engine {
   // next_or_release gives a session back, or returns the next connection that waits for one.
   Connection* next_or_release(Session& session) noexcept;
 
+  // end_handshake tells that a connection's handshake is over, with success or without.
+  void end_handshake() noexcept;
+
   // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
   // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
   void begin_reading(Connection& connection, Deadline deadline) noexcept;
@@ -89,6 +92,8 @@ class Engine {
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
+  Connection* next_waiting() const noexcept;
+  void take_out(Connection& connection) noexcept;
   void end_slow_readers() noexcept;
 
   // reaping.cpp
@@ -106,6 +111,7 @@ class Engine {
   ConnectionRecords records_;
   ConnectionList idle_;
   ConnectionList waiting_;
+  ConnectionList hellos_;  // waiting too, with their handshake before them
   ConnectionList reading_;
   Session* free_sessions_ = nullptr;
   std::size_t sessions_used_ = 0;
@@ -114,6 +120,7 @@ class Engine {
   std::size_t spare_count_ = 0;  // the least that it was since the reaper's last round
   bool standby_ = false;
   std::size_t active_ = 0;
+  std::size_t shaking_ = 0;  // of these, in their handshake
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;

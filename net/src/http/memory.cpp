@@ -99,7 +99,7 @@ void Engine::watch_memory() noexcept {
   bool starved;
   {
     Locked locked(lock_);
-    starved = waiting_.front() != nullptr && !has_session() && free_sessions_ == nullptr &&
+    starved = next_waiting() != nullptr && !has_session() && free_sessions_ == nullptr &&
               (given_count_ > 0 || sessions_used_ < options.max_active);
   }
   if (starved && !Pressure::make_room(account::http, sizeof(Session))) {

@@ -22,7 +22,8 @@ void refuse_for_want_of_room(Stream& stream, bool expects_handshake) noexcept {
   if (auto sent = stream.write(expects_handshake ? kInternalError : kNoRoom, Deadline::now()); !sent) return;
   stream.shutdown_write();
   char dropped[512];
-  static_cast<void>(::recv(stream.fd(), dropped, sizeof dropped, MSG_DONTWAIT));
+  for (int i = 0; i < 8 && ::recv(stream.fd(), dropped, sizeof dropped, MSG_DONTWAIT) == sizeof dropped; ++i) {
+  }
 }
 
 }  // namespace coir::http

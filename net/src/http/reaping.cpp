@@ -49,13 +49,18 @@ void Engine::try_waiting() noexcept {
 
 void Engine::expire_waiting(std::int64_t not_after_ns) noexcept {
   for (;;) {
-    Connection* connection;
+    Connection* connection = nullptr;
     {
       Locked locked(lock_);
-      connection = waiting_.front();
-      if (connection == nullptr || connection->since_ns > not_after_ns) return;
-      waiting_.remove(*connection);
+      for (ConnectionList* const list : {&waiting_, &hellos_}) {
+        Connection* const first = list->front();
+        if (first == nullptr || first->since_ns > not_after_ns) continue;
+        list->remove(*first);
+        connection = first;
+        break;
+      }
     }
+    if (connection == nullptr) return;
     counters.refused.fetch_add(1, std::memory_order_relaxed);
     refuse_for_want_of_room(connection->stream, connection->tls != nullptr);
     close(*connection);

@@ -1,5 +1,6 @@
 #include "connection.h"
 #include "engine.h"
+#include "no_room.h"
 #include "session.h"
 
 #if defined(COIR_TLS) && COIR_TLS
@@ -11,10 +12,20 @@ namespace coir::http {
 // shake_hands brings about the TLS session of a new connection. While the client owes bytes it may be turned away like
 // one that owes the rest of a head. False: there is none.
 bool Session::shake_hands() noexcept {
+  const bool done = try_handshake();
+  engine_.end_handshake();
+  return done;
+}
+
+bool Session::try_handshake() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
   const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
-  if (!stream.begin_tls(connection_->tls->current(), nullptr)) return false;
+  if (!stream.begin_tls(connection_->tls->current(), nullptr)) {
+    engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
+    refuse_for_want_of_room(stream, true);
+    return false;
+  }
   for (;;) {
     const auto done = stream.handshake(Deadline::now());
     if (done) break;

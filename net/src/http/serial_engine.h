@@ -42,6 +42,8 @@ class Engine {
   // next_or_release: who comes next is found by the loop of serve_until.
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
+  static void end_handshake() noexcept {}
+
   // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
   // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading
   // returns false.

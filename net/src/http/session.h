@@ -60,6 +60,7 @@ struct alignas(kSessionAlignment) Session {
 
   // session.cpp: the connection
   bool shake_hands() noexcept;
+  bool try_handshake() noexcept;
   After run() noexcept;
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;

@@ -1,6 +1,5 @@
 #include "record_buffers.h"
 
-#include <coir/net/tls.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 #include <coir/spinlock.h>
@@ -13,16 +12,16 @@
 namespace coir::tls {
 namespace {
 
-// One stays for closing idle sessions in good order, which happens when there is no memory for another.
+// One stays for ending idle sessions in good order, which happens when there is no memory for another.
 constexpr std::size_t kKept = 1;
 constexpr std::size_t kMostSpare = 8;
 
 class BufferPool {
  public:
-  RecordBuffers* take() noexcept {
+  RecordBuffers* take(bool spare_only) noexcept {
     const Locked locked(lock_);
     RecordBuffers* const buffers = spare_;
-    if (buffers == nullptr) return nullptr;
+    if (buffers == nullptr || (!spare_only && count_ <= kKept)) return nullptr;
     spare_ = buffers->next;
     --count_;
     return buffers;
@@ -85,7 +84,7 @@ unsigned char* RecordBuffers::in() noexcept {
 }
 
 RecordBuffers* take_buffers(bool spare_only) noexcept {
-  if (RecordBuffers* const buffers = g_pool.take(); buffers != nullptr || spare_only) return buffers;
+  if (RecordBuffers* const buffers = g_pool.take(spare_only); buffers != nullptr || spare_only) return buffers;
   g_pool.begin();
   if (!Pressure::charge(account::tls, RecordBuffers::kBytes)) return nullptr;
   void* const memory = port::reserve(RecordBuffers::kBytes);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/net/tls.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +13,7 @@ namespace coir::tls {
 //   | header | read ahead | out, 4 KB | in, 16 KB ........ |
 //   0                                 page 1 or 2          24 KB
 struct RecordBuffers {
-  static constexpr std::size_t kBytes = 24 * 1024;
+  static constexpr std::size_t kBytes = kTlsBufferBytes;
   static constexpr std::size_t kAhead = 1536;
 
   RecordBuffers* next = nullptr;

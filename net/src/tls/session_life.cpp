@@ -13,8 +13,9 @@
 namespace coir::tls {
 namespace {
 
-// What a handshake takes beside record buffers, and then some: certificates of the peer come on top.
-constexpr std::size_t kHandshakeBytes = 8 * 1024;
+// What a handshake takes beside record buffers, charged before it begins: to run out of memory on the way would cut the
+// client off. Certificates of the peer come on top.
+constexpr std::size_t kHandshakeBytes = kTlsHandshakeBytes - kTlsBufferBytes;
 
 constinit TlsCounters g_counters;
 

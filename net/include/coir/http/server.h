@@ -47,6 +47,8 @@ struct ServerOptions {
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
   // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
+  // Of these, such as still shake hands: they take record buffers and an unfinished session besides. More wait.
+  std::size_t max_handshakes = max_active;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
 
   Limits limits = {};
