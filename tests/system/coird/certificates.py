@@ -22,7 +22,7 @@ def certificate(name, *names, kind=("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
         alternatives = ",".join(("IP:" if re.match(r"[\d.]+$", each) else "DNS:") + each for each in names or (name,))
         signed = ["-CA", issuer[0], "-CAkey", issuer[1]] if issuer else []
         done = openssl("req", "-x509", "-newkey", *kind, "-nodes", "-keyout", key, "-out", chain, "-subj", f"/CN={name}",
-                       "-addext", f"subjectAltName={alternatives}", "-days", "30", *signed)
+                       "-addext", f"subjectAltName={alternatives}", "-days", "300", *signed)
         assert done.returncode == 0, done.stderr
     return chain, key
 
