@@ -64,12 +64,13 @@ void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   // Closes the evicted connection's socket, if the record had one.
   connection->stream = std::move(stream);
   connection->tls = tls;
+  connection->since_ns = coarse_ns();
   connection->requests = 0;
   // The request may be there already, but asking costs more than being told.
   if (!rest(*connection)) {
     {
       Locked locked(lock_);
-      idle_.push_back(*connection);
+      asleep(*connection).push_back(*connection);
     }
     begin_serving(*connection);
   }

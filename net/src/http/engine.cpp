@@ -36,9 +36,9 @@ void Engine::begin_serving(Connection& connection) noexcept {
   bool wanted;
   {
     Locked locked(lock_);
-    idle_.remove(connection);
+    asleep(connection).remove(connection);
     // Not before it has left the list, whose other readers hold the lock.
-    connection.since_ns = now;
+    if (connection.tls == nullptr) connection.since_ns = now;
     waiting_.push_back(connection);
     crowded = !has_session();
     wanted = want_standby();
@@ -83,17 +83,17 @@ bool Engine::rest(Connection& connection) noexcept {
     return true;
   }
   connection.stream.rest();
-  connection.since_ns = coarse_ns();
+  if (connection.tls == nullptr) connection.since_ns = coarse_ns();
   {
     // Before the record is armed, for from then on wake may run elsewhere and takes it out.
     Locked locked(lock_);
-    idle_.push_back(connection);
+    asleep(connection).push_back(connection);
   }
   const auto slept = dormant_arm(connection, connection.stream.fd());
   if (slept) return true;
   {
     Locked locked(lock_);
-    idle_.remove(connection);
+    asleep(connection).remove(connection);
   }
   if (slept.error() == ErrorCode::busy) {
     connection.stream.mark_readable();
@@ -172,7 +172,7 @@ void Engine::end_slow_readers() noexcept {
   }
 }
 
-// The next six need the lock.
+// The next seven need the lock.
 
 bool Engine::has_session() const noexcept {
   if (free_sessions_ != nullptr) return true;
@@ -233,9 +233,18 @@ Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
   return nullptr;
 }
 
+Connection* Engine::take_slow_handshake(std::int64_t not_after_ns) noexcept {
+  for (Connection* connection = securing_.front(); connection != nullptr; connection = connection->next) {
+    if (connection->since_ns > not_after_ns || !dormant_disarm(*connection)) continue;
+    securing_.remove(*connection);
+    return connection;
+  }
+  return nullptr;
+}
+
 ServerGauges Engine::gauges() noexcept {
   Locked locked(lock_);
-  return {.open = open_, .idle = idle_.size(), .active = active_, .waiting = waiting_.size()};
+  return {.open = open_, .idle = idle_.size() + securing_.size(), .active = active_, .waiting = waiting_.size()};
 }
 
 Engine* Engine::create(const ServerOptions& options) noexcept {

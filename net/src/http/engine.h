@@ -91,13 +91,18 @@ class Engine {
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
+  Connection* take_slow_handshake(std::int64_t not_after_ns) noexcept;
+  ConnectionList& asleep(const Connection& connection) noexcept {
+    return connection.tls != nullptr ? securing_ : idle_;
+  }
   void end_slow_readers() noexcept;
 
   // reaping.cpp
   void reap() noexcept;
   void try_waiting() noexcept;
-  // close_idle closes what has been idle since `not_after_ns` or longer, and counts it.
-  void close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept;
+  // close_asleep closes what `take` takes out of the lists, asleep since `not_after_ns` or longer, and counts it.
+  using Take = Connection* (Engine::*)(std::int64_t not_after_ns) noexcept;
+  void close_asleep(Take take, std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept;
   void expire_waiting(std::int64_t not_after_ns) noexcept;
 
   std::size_t mapped_bytes_;
@@ -107,6 +112,7 @@ class Engine {
 
   Spinlock lock_;  // guards what follows up to listeners_
   ConnectionList idle_;
+  ConnectionList securing_;  // not in order: who was woken stands at the end again
   ConnectionList waiting_;
   ConnectionList reading_;
   Connection* free_connections_ = nullptr;

@@ -10,12 +10,15 @@ using namespace std::chrono_literals;
 // reap is the body of the fiber that closes what has been idle for too long, and tries again where a stack or a session
 // was missing.
 void Engine::reap() noexcept {
-  const auto calm = std::clamp<std::chrono::nanoseconds>(options.idle_timeout / 4, 10ms, 1s);
+  const auto calm =
+      std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms, 1s);
   for (;;) {
     const bool crowded = gauges().waiting > 0;
     if (!sleep(crowded ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
     const std::int64_t now = coarse_ns();
-    close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
+    const std::chrono::nanoseconds idle = options.idle_timeout, handshake = options.handshake_timeout;
+    close_asleep(&Engine::take_longest_idle, now - idle.count(), counters.expired);
+    close_asleep(&Engine::take_slow_handshake, now - handshake.count(), counters.expired);
     watch_memory();
     if (!crowded) continue;
     try_waiting();
@@ -24,12 +27,12 @@ void Engine::reap() noexcept {
   }
 }
 
-void Engine::close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept {
+void Engine::close_asleep(Take take, std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept {
   for (;;) {
     Connection* connection;
     {
       Locked locked(lock_);
-      connection = take_longest_idle(not_after_ns);
+      connection = (this->*take)(not_after_ns);
     }
     if (connection == nullptr) return;
     counter.fetch_add(1, std::memory_order_relaxed);

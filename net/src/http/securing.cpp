@@ -1,5 +1,6 @@
 #include "connection.h"
 #include "engine.h"
+#include "no_room.h"
 #include "session.h"
 
 #if defined(COIR_TLS) && COIR_TLS
@@ -8,25 +9,31 @@
 
 namespace coir::http {
 
-// shake_hands brings about the TLS session of a new connection. While the client owes bytes it may be turned away like
-// one that owes the rest of a head. False: there is none.
-bool Session::shake_hands() noexcept {
+// shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
+// as one between two requests is, and holds no session: clients that stall have the handshakes' memory only, which has
+// a ceiling of its own, and are closed when the handshake has taken too long.
+Session::After Session::shake_hands() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
-  const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
-  if (!stream.begin_tls(connection_->tls->current(), nullptr)) return false;
+  const std::chrono::nanoseconds limit = engine_.options.handshake_timeout;
+  const Deadline deadline = Deadline::at_ns(connection_->since_ns + limit.count());
+  if (deadline.passed()) return After::close;
+  if (!stream.secure() && !stream.begin_tls(connection_->tls->current(), nullptr)) {
+    refuse_for_want_of_room(stream, true);
+    return After::close;
+  }
   for (;;) {
     const auto done = stream.handshake(Deadline::now());
     if (done) break;
-    if (done.error() != ErrorCode::timed_out) return false;
-    engine_.begin_reading(*connection_, deadline);
-    const auto ready = wait(stream.fd(), stream.awaited(), deadline);
-    if (!engine_.end_reading(*connection_) || !ready) return false;
-    stream.mark_ready(stream.awaited());
+    if (done.error() != ErrorCode::timed_out) return After::close;
+    if (stream.awaited() == Direction::readable) return After::rest;
+    // A flight is smaller than a socket's buffer, so that this is rare.
+    if (!wait(stream.fd(), Direction::writable, deadline)) return After::close;
+    stream.mark_ready(Direction::writable);
   }
   connection_->tls = nullptr;
 #endif
-  return true;
+  return After::go_on;
 }
 
 }  // namespace coir::http

@@ -31,7 +31,7 @@ bool Engine::rest(Connection& connection) noexcept {
     return true;
   }
   connection.stream.rest();
-  connection.since_ns = monotonic_ns();
+  if (connection.tls == nullptr) connection.since_ns = monotonic_ns();
   idle_.push_back(connection);
   return true;
 }
@@ -62,10 +62,15 @@ Connection* Engine::take_record() noexcept {
   return connection;
 }
 
-// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed. One
-// whose request has arrived meanwhile is none of these and will be served; if all are like it the newcomers stay in the
-// backlog until the next round.
+// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed, before
+// any other one whose handshake is not over. One whose request has arrived meanwhile is none of these and will be
+// served; if all are like it the newcomers stay in the backlog until the next round.
 bool Engine::make_room() noexcept {
+  for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
+    if (connection->tls == nullptr || kernel::has_input(connection->stream.fd())) continue;
+    close_idle(*connection, counters.evicted);
+    return true;
+  }
   while (Connection* connection = idle_.front()) {
     if (!kernel::has_input(connection->stream.fd())) {
       close_idle(*connection, counters.evicted);
@@ -131,6 +136,7 @@ void Engine::accept_from(std::size_t number) noexcept {
       Connection& connection = *take_record();
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
+      connection.since_ns = monotonic_ns();
       connection.requests = 0;
       static_cast<void>(rest(connection));
       continue;

@@ -68,6 +68,7 @@ class Engine {
   bool others_want() noexcept;
   void serve_ready() noexcept;
   void expire_idle() noexcept;
+  std::int64_t expiry_ns(const Connection& connection) const noexcept;
   Deadline turn_end() const noexcept { return Deadline::at_ns(turn_began_ns_ + kTurnNs); }
 
   // serial_engine.cpp: connections come and go

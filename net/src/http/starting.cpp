@@ -45,7 +45,8 @@ std::expected<void, Error> Engine::stop(Deadline deadline) noexcept {
 bool Engine::stopped() noexcept {
   if (!stopping()) return false;
   // Those that went to sleep while stopping_ was being set are found here as well.
-  close_idle(INT64_MAX, counters.stopped_idle);
+  close_asleep(&Engine::take_longest_idle, INT64_MAX, counters.stopped_idle);
+  close_asleep(&Engine::take_slow_handshake, INT64_MAX, counters.stopped_idle);
   try_waiting();
   for (const FiberRef& acceptor : acceptors_) {
     if (acceptor.alive()) return false;

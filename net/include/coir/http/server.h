@@ -52,7 +52,7 @@ struct ServerOptions {
   Limits limits = {};
 
   std::chrono::milliseconds idle_timeout{60'000};       // between requests
-  std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's first byte
+  std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning
   std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
   std::chrono::milliseconds body_timeout{30'000};       // for a request's content as a whole
   std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything
