@@ -86,7 +86,6 @@ Session::Step Session::handshake_slice(int& code) noexcept {
 
 std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
   const User user(*this);
-  if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
   Turn turn;
   for (;;) {
     if (auto taken = turn.take(); !taken) return taken;
@@ -108,8 +107,8 @@ std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
       case Step::want_read:
       case Step::want_write: {
         turn.give();
-        const auto direction = step == Step::want_read ? Direction::readable : Direction::writable;
-        if (auto ready = await(direction, deadline); !ready) return ready;
+        awaited_ = step == Step::want_read ? Direction::readable : Direction::writable;
+        if (auto ready = await(awaited_, deadline); !ready) return ready;
         break;
       }
     }

@@ -61,6 +61,14 @@ int coir_tls_alert(const mbedtls_ssl_context* ssl) {
   return ssl->in_buf != NULL ? ssl->in_msg[1] : 0;
 }
 
+int coir_tls_plain_alert(const mbedtls_ssl_context* ssl) {
+  if (coir_tls_done(ssl) || ssl->in_buf == NULL || ssl->tls_version != MBEDTLS_SSL_VERSION_TLS1_3) return -1;
+  const unsigned char* const record = ssl->in_hdr;
+  const int is_fatal_alert = record[0] == MBEDTLS_SSL_MSG_ALERT && record[3] == 0 && record[4] == 2 &&
+                             record[5] == MBEDTLS_SSL_ALERT_LEVEL_FATAL;
+  return is_fatal_alert ? record[6] : -1;
+}
+
 int coir_tls_resumes(const mbedtls_ssl_context* ssl) {
   if (ssl->handshake == NULL) return 0;
 #if defined(MBEDTLS_SSL_PROTO_TLS1_2)

@@ -38,6 +38,11 @@ void coir_tls_forget(struct mbedtls_ssl_context* ssl);
 // coir_tls_alert is the number of the alert that ended the session, given that one did.
 int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_plain_alert is the number of an alert that the record is which could not be decrypted, or -1. By TLS 1.3 a
+// client that finds the server's flight at fault has no keys in force to say so with yet: OpenSSL's and mbedTLS's say it
+// in the clear.
+int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
+
 // coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
 

@@ -4,6 +4,7 @@
 #include <coir/net/tls.h>
 #include <coir/wait.h>
 #include <coir/worker_stack.h>
+#include <mbedtls/error.h>
 #include <mbedtls/ssl.h>
 
 #include <utility>
@@ -33,7 +34,10 @@ class Session {
   std::expected<void, Error> handshake(Deadline deadline) noexcept;
   // awaited is what the handshake waited for when it timed out; mark_ready says that it has come about.
   Direction awaited() const noexcept { return awaited_; }
-  void mark_ready(Direction direction) noexcept { (direction == Direction::readable ? drained_ : filled_) = false; }
+  void mark_ready(Direction direction) noexcept {
+    const Holding held(mutex_);
+    (direction == Direction::readable ? drained_ : filled_) = false;
+  }
 
   bool resumed() const noexcept { return resumed_; }
   const mbedtls_ssl_context& ssl() const noexcept { return ssl_; }
@@ -88,18 +92,20 @@ class Session {
   RecordBuffers* buffers_ = nullptr;
   int fd_;
   int io_error_ = 0;  // errno of the socket call that failed
-  Error failure_{};   // what ended the session, for every later call
+  Error failure_{};   // what ended the session, for every later call; guarded by mutex_, as mbedTLS is
   ThreadMutex mutex_;
   Atomic<std::uint32_t> users_{1};  // the stream is one
   Atomic<bool> ended_{false};
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
+  std::uint16_t credit_ = 0;                    // bytes sent that were not counted yet
   bool drained_ = false;                        // the last read took all there was
   bool more_follows_ = false;                   // the record being written is not the last of its batch
   bool filled_ = false;                         // the last write left the socket's buffer full
   bool established_ = false;
   bool resumed_ = false;
   bool said_goodbye_ = false;
+  bool heard_goodbye_ = false;  // there is nothing more to read; writing goes on
   Direction awaited_ = Direction::readable;
   unsigned char counter_[8] = {};  // of records received, while there are no buffers
 };
@@ -110,6 +116,7 @@ int Session::call(F f) noexcept {
   const Holding held(mutex_);
   // relaxed: who ends the session holds the mutex meanwhile.
   if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
+  if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
   const Paying paying(tally_);
   return on_worker_stack(f);

@@ -106,7 +106,7 @@ std::expected<void, Error> Session::complete() noexcept {
   const Holding held(mutex_);
   {
     const Paying paying(tally_);
-    coir_tls_forget(&ssl_);
+    on_worker_stack([&] { coir_tls_forget(&ssl_); });
   }
   if (!tally_.move_to(account::tls)) {
     failure_ = {ErrorCode::no_memory};

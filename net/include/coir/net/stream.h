@@ -37,6 +37,9 @@ inline constexpr bool kTls = false;
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
 //   alert, protocol, no_memory    describe_tls tells more
 //
+// With TLS a write that has timed out, or was cancelled, may have encrypted what it could not send: if there is another,
+// it begins with the same bytes, as many as were not counted as sent. After end_of_stream writing goes on.
+//
 // Cost over TcpStream: a comparison with null.
 class Stream {
  public:
