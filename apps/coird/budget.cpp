@@ -46,12 +46,11 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   if (options.any_tls()) {
     budget.session = coir::kTlsIdleBytes;
-    budget.handshake = budget.request + coir::kTlsHandshakeBytes;
+    budget.handshake = coir::kTlsHandshakeBytes;
   }
 #endif
 
-  const std::size_t least =
-      kFibersOfTheDaemon * 16 * 1024 + budget.connection + std::max(budget.request, budget.handshake);
+  const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request + budget.handshake;
   if (budget.room() < least) {
     if (options.memory <= takeable) {
       return complain(kSeeBudget, "--memory %zu: the daemon itself takes %zu bytes, and one request %zu",
@@ -79,7 +78,7 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   // certificates may be far larger: they meet the same limit.
   coir::account::handshakes.set_ceiling(budget.room() / 8);
   if (options.any_tls()) {
-    server.max_handshakes = std::clamp<std::size_t>(budget.room() / 8 / budget.handshake, 1, server.max_active);
+    server.max_handshakes = std::max<std::size_t>(budget.room() / 8 / budget.handshake, 1);
   }
 #endif
   for (std::size_t i = 0; i < options.account_count; ++i) {

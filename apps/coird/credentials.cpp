@@ -72,12 +72,14 @@ coir::TlsContext use_made(const Options& options, bool at_start, const char* cur
   if (!read(path, pem, cure)) return {};
   const coir::TlsCertificate certificates[] = {{.chain = pem.text(), .key = pem.text()}};
   auto context = coir::TlsContext::server({.certificates = certificates, .protocols = kProtocols});
+  char shown[coir::kFingerprintBytes];
+  const bool known = at_start && coir::fingerprint(pem.text(), shown);
+  explicit_bzero(const_cast<char*>(pem.bytes().data()), pem.size());
   if (!context) {
     said(cure, path, context.error().what);
     return {};
   }
-  char shown[coir::kFingerprintBytes];
-  if (at_start && coir::fingerprint(pem.text(), shown)) fprintf(stderr, "coird: certificate SHA-256 %s\n", shown);
+  if (known) fprintf(stderr, "coird: certificate SHA-256 %s\n", shown);
   return std::move(*context);
 }
 

@@ -42,4 +42,15 @@ struct Authority {
   SelfSigned made;
 };
 
+// authority is one for board.test that is made once: a key takes its time under an emulator.
+inline const Authority& authority() {
+  static const Authority made;
+  return made;
+}
+
+// patience is a deadline for what is sure to come about.
+inline Deadline patience() {
+  return Deadline::after(std::chrono::seconds(100));
+}
+
 }  // namespace coir::test

@@ -72,7 +72,7 @@ void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   if (!rest(*connection)) {
     {
       Locked locked(lock_);
-      idle_.push_back(*connection);
+      asleep(*connection).push_back(*connection);
     }
     begin_serving(*connection);
   }

@@ -31,7 +31,8 @@ using Asleep = Dormant;
 #endif
 
 // Connection is all that is kept of a connection between two requests. It stands in one list at a time: idle (asleep on
-// its socket), waiting (for a session), reading (a fiber waits for the rest of a head), or free.
+// its socket) or securing (asleep, with its handshake before it or under way), waiting (for a session), reading (a
+// fiber waits for the rest of a head), or free.
 struct Connection : Asleep {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
@@ -41,7 +42,8 @@ struct Connection : Asleep {
   std::int64_t since_ns = 0;      // when it entered its list, on the coarse monotonic clock
   std::uint32_t requests = 0;     // answered so far
   Atomic<Eviction> eviction = Eviction::none;
-  bool taken = false;  // not free; guarded by the engine's lock
+  bool shakes_hands = false;  // its handshake is under way
+  bool taken = false;         // not free; guarded by the engine's lock
 };
 static_assert(sizeof(Connection) <= 200);
 

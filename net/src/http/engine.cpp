@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kLine = 64;
 // Nobody is taken for a slow client before this, however many wait.
 constexpr std::int64_t kGraceNs = 100'000'000;
-// In a handshake a client owes one flight, for which it computes.
-constexpr std::int64_t kHandshakeGraceNs = 1'000'000'000;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -38,11 +36,11 @@ void Engine::begin_serving(Connection& connection) noexcept {
   bool wanted;
   {
     Locked locked(lock_);
-    idle_.remove(connection);
+    asleep(connection).remove(connection);
     // Not before it has left the list, whose other readers hold the lock.
     connection.since_ns = now;
-    (connection.tls != nullptr ? hellos_ : waiting_).push_back(connection);
-    crowded = !has_session() || next_waiting() == nullptr;
+    (connection.tls != nullptr && !connection.shakes_hands ? hellos_ : waiting_).push_back(connection);
+    crowded = !has_session();
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
@@ -89,13 +87,13 @@ bool Engine::rest(Connection& connection) noexcept {
   {
     // Before the record is armed, for from then on wake may run elsewhere and takes it out.
     Locked locked(lock_);
-    idle_.push_back(connection);
+    asleep(connection).push_back(connection);
   }
   const auto slept = dormant_arm(connection, connection.stream.fd());
   if (slept) return true;
   {
     Locked locked(lock_);
-    idle_.remove(connection);
+    asleep(connection).remove(connection);
   }
   if (slept.error() == ErrorCode::busy) {
     connection.stream.mark_readable();
@@ -113,6 +111,7 @@ bool Engine::rest(Connection& connection) noexcept {
 void Engine::close(Connection& connection) noexcept {
   connection.stream.close();
   account::connections.refund(connection_bytes());
+  end_handshake(connection);
   Locked locked(lock_);
   records_.give(connection);
 }
@@ -125,16 +124,6 @@ Connection* Engine::next_or_release(Session& session) noexcept {
   }
   give_session(session);
   return nullptr;
-}
-
-void Engine::end_handshake() noexcept {
-  bool wanted;
-  {
-    Locked locked(lock_);
-    --shaking_;
-    wanted = want_standby();
-  }
-  if (wanted) spawn_standby();
 }
 
 void Engine::begin_reading(Connection& connection, Deadline) noexcept {
@@ -158,17 +147,14 @@ bool Engine::end_reading(Connection& connection) noexcept {
 }
 
 // end_slow_readers frees the sessions that serve clients which owe bytes, so that a few slow ones cannot hold every
-// session; and where only handshakes are too many, those in theirs.
+// session.
 void Engine::end_slow_readers() noexcept {
-  const std::int64_t now = coarse_ns();
+  const std::int64_t since = coarse_ns() - kGraceNs;
   for (;;) {
     Connection* slowest;
     {
       Locked locked(lock_);
-      const bool of_handshakes = next_waiting() == nullptr;
-      const std::int64_t since = now - (of_handshakes ? kHandshakeGraceNs : kGraceNs);
       slowest = reading_.front();
-      while (of_handshakes && slowest != nullptr && slowest->tls == nullptr) slowest = slowest->next;
       if (slowest == nullptr || slowest->since_ns > since) return;
       reading_.remove(*slowest);
       slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
@@ -180,25 +166,7 @@ void Engine::end_slow_readers() noexcept {
   }
 }
 
-// The next seven need the lock.
-
-// next_waiting is who is to be served next: of those for whom there is room, the one that has waited for longest.
-Connection* Engine::next_waiting() const noexcept {
-  Connection* const established = waiting_.front();
-  Connection* const hello = shaking_ < options.max_handshakes ? hellos_.front() : nullptr;
-  if (established == nullptr) return hello;
-  return hello != nullptr && hello->since_ns < established->since_ns ? hello : established;
-}
-
-// take_out has next_waiting's connection served.
-void Engine::take_out(Connection& connection) noexcept {
-  if (connection.tls != nullptr) {
-    hellos_.remove(connection);
-    ++shaking_;
-  } else {
-    waiting_.remove(connection);
-  }
-}
+// The next five need the lock.
 
 bool Engine::has_session() const noexcept {
   if (free_sessions_ != nullptr) return true;
@@ -246,7 +214,10 @@ Connection* Engine::take_longest_idle(std::int64_t not_after_ns) noexcept {
 
 ServerGauges Engine::gauges() noexcept {
   Locked locked(lock_);
-  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = waiting_.size() + hellos_.size()};
+  return {.open = records_.taken(),
+          .idle = idle_.size() + securing_.size(),
+          .active = active_,
+          .waiting = waiting_.size() + hellos_.size()};
 }
 
 Engine* Engine::create(const ServerOptions& options) noexcept {

@@ -38,8 +38,8 @@ class Engine {
   // next_or_release gives a session back, or returns the next connection that waits for one.
   Connection* next_or_release(Session& session) noexcept;
 
-  // end_handshake tells that a connection's handshake is over, with success or without.
-  void end_handshake() noexcept;
+  // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
+  void end_handshake(Connection& connection) noexcept;
 
   // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
   // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
@@ -92,15 +92,46 @@ class Engine {
   Session* take_session() noexcept;
   void give_session(Session& session) noexcept;
   Connection* take_longest_idle(std::int64_t not_after_ns) noexcept;
-  Connection* next_waiting() const noexcept;
-  void take_out(Connection& connection) noexcept;
+  ConnectionList& asleep(const Connection& connection) noexcept {
+    return connection.tls != nullptr ? securing_ : idle_;
+  }
   void end_slow_readers() noexcept;
+
+  // handshakes.cpp
+  // next_waiting is who is to be served next: of those for whom there is room, the one that has waited for longest.
+  Connection* next_waiting() const noexcept;
+  // take_out takes it out of its list.
+  void take_out(Connection& connection) noexcept;
+  void close_late_handshakes() noexcept;
+  // take_handshake takes out of those asleep before the end of their handshake one that `is_meant`. With the lock.
+  template <class Meant>
+  Connection* take_handshake(Meant is_meant) noexcept {
+    for (Connection* connection = securing_.front(); connection != nullptr; connection = connection->next) {
+      if (!is_meant(*connection) || !dormant_disarm(*connection)) continue;
+      securing_.remove(*connection);
+      return connection;
+    }
+    return nullptr;
+  }
 
   // reaping.cpp
   void reap() noexcept;
   void try_waiting() noexcept;
-  // close_idle closes what has been idle since `not_after_ns` or longer, and counts it.
-  void close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept;
+  // close_asleep closes whom `take`, which gets the lock, takes out of a list, until it returns null, and counts them.
+  template <class Take>
+  void close_asleep(Atomic<std::uint64_t>& counter, Take take) noexcept {
+    for (;;) {
+      Connection* connection;
+      {
+        Locked locked(lock_);
+        connection = take();
+      }
+      if (connection == nullptr) return;
+      counter.fetch_add(1, std::memory_order_relaxed);
+      close(*connection);
+    }
+  }
+  void close_all_asleep() noexcept;
   void expire_waiting(std::int64_t not_after_ns) noexcept;
 
   std::size_t mapped_bytes_;
@@ -110,8 +141,9 @@ class Engine {
   Spinlock lock_;  // guards what follows up to listeners_
   ConnectionRecords records_;
   ConnectionList idle_;
+  ConnectionList securing_;  // asleep before the end of their handshake
   ConnectionList waiting_;
-  ConnectionList hellos_;  // waiting too, with their handshake before them
+  ConnectionList hellos_;  // waiting for their handshake to begin
   ConnectionList reading_;
   Session* free_sessions_ = nullptr;
   std::size_t sessions_used_ = 0;
@@ -120,7 +152,7 @@ class Engine {
   std::size_t spare_count_ = 0;  // the least that it was since the reaper's last round
   bool standby_ = false;
   std::size_t active_ = 0;
-  std::size_t shaking_ = 0;  // of these, in their handshake
+  std::size_t handshakes_ = 0;  // under way
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;

@@ -14,7 +14,8 @@ std::int64_t Engine::evictable_since() const noexcept {
   return coarse_ns() - std::chrono::nanoseconds(options.evict_after).count();
 }
 
-// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again.
+// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again;
+// before any of these, one whose handshake takes as long.
 // One whose request has arrived and is not yet known of is served instead; `hopeful` tells that there was one.
 Connection* Engine::take_evictable(bool& hopeful) noexcept {
   const std::int64_t since = evictable_since();
@@ -22,10 +23,12 @@ Connection* Engine::take_evictable(bool& hopeful) noexcept {
     Connection* connection;
     {
       Locked locked(lock_);
-      connection = take_longest_idle(since);
+      connection = take_handshake([&](const Connection& each) { return each.since_ns <= since; });
+      if (connection == nullptr) connection = take_longest_idle(since);
     }
     if (connection == nullptr) return nullptr;
     if (!kernel::has_input(connection->stream.fd())) {
+      end_handshake(*connection);
       counters.evicted.fetch_add(1, std::memory_order_relaxed);
       return connection;
     }
@@ -33,7 +36,7 @@ Connection* Engine::take_evictable(bool& hopeful) noexcept {
     connection->stream.mark_readable();
     {
       Locked locked(lock_);
-      idle_.push_back(*connection);
+      asleep(*connection).push_back(*connection);
     }
     begin_serving(*connection);
   }

@@ -19,6 +19,8 @@ constexpr std::string_view kInternalError{"\x15\x03\x03\x00\x02\x02\x50", 7};
 
 // The answer fits any socket buffer, and what has been received is read so that closing does not take the answer back.
 void refuse_for_want_of_room(Stream& stream, bool expects_handshake) noexcept {
+  // In the middle of a handshake there is no way to say anything.
+  if (expects_handshake && stream.secure()) return;
   if (auto sent = stream.write(expects_handshake ? kInternalError : kNoRoom, Deadline::now()); !sent) return;
   stream.shutdown_write();
   char dropped[512];

@@ -10,12 +10,15 @@ using namespace std::chrono_literals;
 // reap is the body of the fiber that closes what has been idle for too long, and tries again where a stack or a session
 // was missing.
 void Engine::reap() noexcept {
-  const auto calm = std::clamp<std::chrono::nanoseconds>(options.idle_timeout / 4, 10ms, 1s);
+  const auto calm =
+      std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms, 1s);
   for (;;) {
     const bool crowded = gauges().waiting > 0;
     if (!sleep(crowded ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
     const std::int64_t now = coarse_ns();
-    close_idle(now - std::chrono::nanoseconds(options.idle_timeout).count(), counters.expired);
+    const std::int64_t idle_since = now - std::chrono::nanoseconds(options.idle_timeout).count();
+    close_asleep(counters.expired, [&] { return take_longest_idle(idle_since); });
+    close_late_handshakes();
     watch_memory();
     if (!crowded) continue;
     try_waiting();
@@ -24,17 +27,10 @@ void Engine::reap() noexcept {
   }
 }
 
-void Engine::close_idle(std::int64_t not_after_ns, Atomic<std::uint64_t>& counter) noexcept {
-  for (;;) {
-    Connection* connection;
-    {
-      Locked locked(lock_);
-      connection = take_longest_idle(not_after_ns);
-    }
-    if (connection == nullptr) return;
-    counter.fetch_add(1, std::memory_order_relaxed);
-    close(*connection);
-  }
+// close_all_asleep is for the end.
+void Engine::close_all_asleep() noexcept {
+  close_asleep(counters.stopped_idle, [this] { return take_longest_idle(INT64_MAX); });
+  close_asleep(counters.stopped_idle, [this] { return take_handshake([](const Connection&) { return true; }); });
 }
 
 // try_waiting makes up for a standby that could not be spawned.

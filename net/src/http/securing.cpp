@@ -9,35 +9,31 @@
 
 namespace coir::http {
 
-// shake_hands brings about the TLS session of a new connection. While the client owes bytes it may be turned away like
-// one that owes the rest of a head. False: there is none.
-bool Session::shake_hands() noexcept {
-  const bool done = try_handshake();
-  engine_.end_handshake();
-  return done;
-}
-
-bool Session::try_handshake() noexcept {
+// shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
+// as one between two requests is, and holds no session: clients that stall have the handshakes' memory only, which has
+// a ceiling of its own, and are closed when the handshake has taken too long.
+Session::After Session::shake_hands() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
-  const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
-  if (!stream.begin_tls(connection_->tls->current(), nullptr)) {
+  if (!stream.secure() &&
+      !stream.begin_tls(connection_->tls->current(), nullptr, Deadline::after(engine_.options.handshake_timeout))) {
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
     refuse_for_want_of_room(stream, true);
-    return false;
+    return After::close;
   }
   for (;;) {
-    const auto done = stream.handshake(Deadline::now());
-    if (done) break;
-    if (done.error() != ErrorCode::timed_out) return false;
-    engine_.begin_reading(*connection_, deadline);
-    const auto ready = wait(stream.fd(), stream.awaited(), deadline);
-    if (!engine_.end_reading(*connection_) || !ready) return false;
-    stream.mark_ready(stream.awaited());
+    const auto over = stream.advance_handshake();
+    if (!over) return After::close;
+    if (*over) break;
+    if (stream.awaited() == Direction::readable) return After::rest;
+    // A flight is smaller than a socket's buffer, so that this is rare.
+    if (!wait(stream.fd(), Direction::writable, stream.handshake_deadline())) return After::close;
+    stream.mark_ready(Direction::writable);
   }
   connection_->tls = nullptr;
+  engine_.end_handshake(*connection_);
 #endif
-  return true;
+  return After::go_on;
 }
 
 }  // namespace coir::http

@@ -48,10 +48,15 @@ void Engine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) 
   close(connection);
 }
 
-// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed. One
-// whose request has arrived meanwhile is none of these and will be served; if all are like it the newcomers stay in the
-// backlog until the next round.
+// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed,
+// before any other one whose handshake is not over. One whose request has arrived meanwhile is none of these and will
+// be served; if all are like it the newcomers stay in the backlog until the next round.
 bool Engine::make_room() noexcept {
+  for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
+    if (connection->tls == nullptr || kernel::has_input(connection->stream.fd())) continue;
+    close_idle(*connection, counters.evicted);
+    return true;
+  }
   while (Connection* connection = idle_.front()) {
     if (!kernel::has_input(connection->stream.fd())) {
       close_idle(*connection, counters.evicted);
@@ -163,7 +168,10 @@ ServerGauges Engine::gauges() const noexcept {
 }
 
 Engine::Engine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept
-    : options(given), session_(new(session) Session(*this)), records_(connections, given.max_connections), entries_(entries) {}
+    : options(given),
+      session_(new(session) Session(*this)),
+      records_(connections, given.max_connections),
+      entries_(entries) {}
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(Engine));

@@ -42,7 +42,7 @@ class Engine {
   // next_or_release: who comes next is found by the loop of serve_until.
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
-  static void end_handshake() noexcept {}
+  static void end_handshake(Connection&) noexcept {}
 
   // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
   // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading
@@ -71,6 +71,7 @@ class Engine {
   bool others_want() noexcept;
   void serve_ready() noexcept;
   void expire_idle() noexcept;
+  std::int64_t expiry_ns(const Connection& connection) const noexcept;
   Deadline turn_end() const noexcept { return Deadline::at_ns(turn_began_ns_ + kTurnNs); }
 
   // serial_engine.cpp: connections come and go

@@ -64,8 +64,8 @@ void Engine::serve_round() noexcept {
   if (!stopping_) {
     watch(-1);
     Deadline next = pause_end_.passed() ? Deadline::never() : pause_end_;
-    if (const Connection* oldest = idle_.front()) {
-      next = std::min(next, Deadline::at_ns(oldest->since_ns + std::chrono::nanoseconds(options.idle_timeout).count()));
+    for (const Connection* each = idle_.front(); each != nullptr; each = each->next) {
+      next = std::min(next, Deadline::at_ns(expiry_ns(*each)));
     }
     const auto ready = wait_any({entries_, entry_count_}, next);
     // begin_stop has gone through the idle ones itself, and what is watched is closed.
@@ -117,12 +117,21 @@ void Engine::serve_ready() noexcept {
   }
 }
 
+// expiry_ns is when an idle connection is closed. The list is not in the order of it: those in their handshakes have a
+// limit of their own.
+std::int64_t Engine::expiry_ns(const Connection& connection) const noexcept {
+  if (connection.tls != nullptr && connection.stream.secure()) return connection.stream.handshake_deadline().ns();
+  const std::chrono::nanoseconds limit = connection.tls != nullptr ? options.handshake_timeout : options.idle_timeout;
+  return connection.since_ns + limit.count();
+}
+
 // expire_idle follows a poll, so that nobody whose request has arrived is closed.
 void Engine::expire_idle() noexcept {
-  const std::int64_t not_after = monotonic_ns() - std::chrono::nanoseconds(options.idle_timeout).count();
-  while (Connection* connection = idle_.front()) {
-    if (connection->since_ns > not_after) return;
-    close_idle(*connection, counters.expired);
+  const std::int64_t now = monotonic_ns();
+  for (Connection* connection = idle_.front(); connection != nullptr;) {
+    Connection* const next = connection->next;
+    if (expiry_ns(*connection) <= now) close_idle(*connection, counters.expired);
+    connection = next;
   }
 }
 

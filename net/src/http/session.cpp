@@ -124,7 +124,8 @@ void Session::serve(Connection& first) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = hurried_ = false;
     for (;;) {
-      const After after = connection->tls == nullptr || shake_hands() ? run() : After::close;
+      After after = connection->tls == nullptr ? After::go_on : shake_hands();
+      if (after == After::go_on) after = run();
       if (after == After::rest) {
         // Once asleep the connection is no longer ours.
         if (engine_.rest(*connection)) break;

@@ -45,7 +45,7 @@ std::expected<void, Error> Engine::stop(Deadline deadline) noexcept {
 bool Engine::stopped() noexcept {
   if (!stopping()) return false;
   // Those that went to sleep while stopping_ was being set are found here as well.
-  close_idle(INT64_MAX, counters.stopped_idle);
+  close_all_asleep();
   try_waiting();
   for (const FiberRef& acceptor : acceptors_) {
     if (acceptor.alive()) return false;

@@ -22,8 +22,7 @@ constexpr std::int64_t kSliceNs = 200'000;
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 class Turn {
  public:
-  static std::expected<void, Error> take() noexcept { return {}; }
-  static void give() noexcept {}
+  static std::expected<void, Error> take(Deadline) noexcept { return {}; }
   static void give_way() noexcept {}
 };
 #else
@@ -32,24 +31,22 @@ constinit Atomic<bool> g_turns_counted{false};
 
 class Turn {
  public:
-  ~Turn() { give(); }
+  ~Turn() {
+    if (held_) g_turns.release();
+  }
 
-  // take waits for as long as those before it compute. Error: cancelled.
-  std::expected<void, Error> take() noexcept {
+  // take waits for as long as those before it compute. Errors: timed_out, cancelled.
+  std::expected<void, Error> take(Deadline deadline) noexcept {
     if (!g_turns_counted.load(std::memory_order_relaxed) && !g_turns_counted.exchange(true)) {
       const std::uint32_t workers = stats().workers;
       if (workers > 1) g_turns.release(workers - 1);
     }
     if (held_) return {};
-    const auto taken = g_turns.acquire();
+    const auto taken = g_turns.acquire(1, deadline);
     held_ = taken.has_value();
     // Where there is nothing to wait on, a plain thread beside the only worker, it goes on all the same.
     if (!held_ && taken.error() != ErrorCode::unsupported) return taken;
     return {};
-  }
-  void give() noexcept {
-    if (held_) g_turns.release();
-    held_ = false;
   }
   static void give_way() noexcept { coir::give_way(); }
 
@@ -86,12 +83,12 @@ Session::Step Session::handshake_slice(int& code) noexcept {
   return Step::over;
 }
 
-std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
+std::expected<bool, Error> Session::advance() noexcept {
   const User user(*this);
-  if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   Turn turn;
   for (;;) {
-    if (auto taken = turn.take(); !taken) return taken;
+    if (auto taken = turn.take(handshake_deadline_); !taken) return std::unexpected(taken.error());
     int code = 0;
     Step step = Step::failed;
     const int outcome = call([&]() noexcept -> int {
@@ -101,20 +98,27 @@ std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
     if (outcome != 0) return failed(outcome);
     switch (step) {
       case Step::over:
-        return complete();
+        return complete().transform([] { return true; });
       case Step::sliced:
         turn.give_way();
         break;
       case Step::failed:
         return failed(code);
       case Step::want_read:
-      case Step::want_write: {
-        turn.give();
-        const auto direction = step == Step::want_read ? Direction::readable : Direction::writable;
-        if (auto ready = await(direction, deadline); !ready) return ready;
-        break;
-      }
+      case Step::want_write:
+        awaited_ = step == Step::want_read ? Direction::readable : Direction::writable;
+        return false;
     }
+  }
+}
+
+std::expected<void, Error> Session::handshake() noexcept {
+  const User user(*this);
+  for (;;) {
+    const auto over = advance();
+    if (!over) return std::unexpected(over.error());
+    if (*over) return {};
+    if (auto ready = await(awaited_, handshake_deadline_); !ready) return ready;
   }
 }
 
@@ -122,20 +126,29 @@ std::expected<void, Error> Session::handshake(Deadline deadline) noexcept {
 
 namespace coir {
 
-std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const char* name,
+std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                              const TlsTicket* ticket) noexcept {
   if (!context || session_ != nullptr) return std::unexpected(Error{ErrorCode::invalid});
   // mbedTLS takes a client that names nobody for one that does not mind who answers.
   const bool client = mbedtls_ssl_conf_get_endpoint(&context.config()->ssl) == MBEDTLS_SSL_IS_CLIENT;
   if (client && name == nullptr) return std::unexpected(Error{ErrorCode::invalid});
-  auto session = tls::Session::create(*context.config(), fd(), name, ticket == nullptr ? nullptr : ticket->get());
+  auto session =
+      tls::Session::create(*context.config(), fd(), name, ticket == nullptr ? nullptr : ticket->get(), deadline);
   if (!session) return std::unexpected(session.error());
   session_ = *session;
   return {};
 }
 
-std::expected<void, Error> Stream::handshake(Deadline deadline) noexcept {
-  return session_->handshake(deadline);
+std::expected<bool, Error> Stream::advance_handshake() noexcept {
+  return session_->advance();
+}
+
+std::expected<void, Error> Stream::handshake() noexcept {
+  return session_->handshake();
+}
+
+Deadline Stream::handshake_deadline() const noexcept {
+  return session_->handshake_deadline();
 }
 
 Direction Stream::awaited() const noexcept {
@@ -145,8 +158,8 @@ Direction Stream::awaited() const noexcept {
 std::expected<TlsStream, Error> TlsStream::shake_hands(TcpStream&& tcp, const TlsContext& context, const char* name,
                                                        const TlsTicket* ticket, Deadline deadline) noexcept {
   TlsStream stream(std::move(tcp));
-  if (auto begun = stream.begin_tls(context, name, ticket); !begun) return std::unexpected(begun.error());
-  if (auto done = stream.handshake(deadline); !done) return std::unexpected(done.error());
+  if (auto begun = stream.begin_tls(context, name, deadline, ticket); !begun) return std::unexpected(begun.error());
+  if (auto done = stream.handshake(); !done) return std::unexpected(done.error());
   return stream;
 }
 

@@ -21,10 +21,6 @@ int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
   return ssl->out_left != 0;
 }
 
-int coir_tls_keeps_message(const mbedtls_ssl_context* ssl) {
-  return ssl->keep_current_message != 0;
-}
-
 void coir_tls_detach(mbedtls_ssl_context* ssl, unsigned char counter[8]) {
   if (ssl->in_buf == NULL) return;
   memcpy(counter, ssl->in_ctr, MBEDTLS_SSL_SEQUENCE_NUMBER_LEN);
@@ -69,6 +65,14 @@ int coir_tls_alert(const mbedtls_ssl_context* ssl) {
 
 int coir_tls_last_word(mbedtls_ssl_context* ssl) {
   return mbedtls_ssl_read_record(ssl, 0) == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE ? ssl->in_msg[1] : -1;
+}
+
+int coir_tls_plain_alert(const mbedtls_ssl_context* ssl) {
+  if (coir_tls_done(ssl) || ssl->in_buf == NULL || ssl->tls_version != MBEDTLS_SSL_VERSION_TLS1_3) return -1;
+  const unsigned char* const record = ssl->in_hdr;
+  const int is_fatal_alert = record[0] == MBEDTLS_SSL_MSG_ALERT && record[3] == 0 && record[4] == 2 &&
+                             record[5] == MBEDTLS_SSL_ALERT_LEVEL_FATAL;
+  return is_fatal_alert ? record[6] : -1;
 }
 
 int coir_tls_resumes(const mbedtls_ssl_context* ssl) {

@@ -24,9 +24,6 @@ int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
 // coir_tls_unsent tells whether a record waits to be sent.
 int coir_tls_unsent(const struct mbedtls_ssl_context* ssl);
 
-// coir_tls_keeps_message tells whether a message has been received that the next call is to look at.
-int coir_tls_keeps_message(const struct mbedtls_ssl_context* ssl);
-
 // coir_tls_detach takes the buffers away from a session at rest, or one that is about to be freed; the 8 bytes of its
 // record counter that live there are kept in `counter`. coir_tls_attach gives it buffers again, of which nothing need
 // be initialised.
@@ -44,6 +41,10 @@ int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 // coir_tls_last_word takes in what has been received from a peer to whom nothing can be sent any more, and returns the
 // number of the alert that ends the session, or -1.
 int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
+// coir_tls_plain_alert is the number of an alert that the record is which could not be decrypted, or -1. By TLS 1.3 a
+// client that finds the server's flight at fault has no keys in force to say so with yet: OpenSSL's and mbedTLS's say
+// it in the clear.
+int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);

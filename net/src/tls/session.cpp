@@ -66,29 +66,43 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
   return MBEDTLS_ERR_NET_SEND_FAILED;
 }
 
-// await is where a session waits. drained_ and filled_ belong to the one reader and the one writer.
+// await is where a session waits.
 std::expected<void, Error> Session::await(Direction direction, Deadline deadline) noexcept {
-  awaited_ = direction;
   if (auto ready = wait(fd_, direction, deadline); !ready) return ready;
   if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   mark_ready(direction);
   return {};
 }
 
+// last_word is the number of the alert that lies unread where nothing can be sent any more, or -1. With the mutex held.
+int Session::last_word() noexcept {
+  if (!attach(false)) return -1;
+  drained_ = false;
+  const Paying paying(tally_);
+  return on_worker_stack([this] { return coir_tls_last_word(&ssl_); });
+}
+
 std::unexpected<Error> Session::failed(int code) noexcept {
+  const Holding held(mutex_);
   if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  // What was to be sent and was not may lie there in the clear.
+  if (buffers_ != nullptr) buffers_->note_out(buffers_->out() + coir_tls_out_bytes);
   switch (code) {
     case MBEDTLS_ERR_NET_SEND_FAILED: {
-      const int error = io_error_;
+      failure_ = Error::from_errno(io_error_);
       // Who refuses and hangs up while this side is writing has said why before.
-      const int alert = call([this]() noexcept {
-        drained_ = false;
-        return coir_tls_last_word(&ssl_);
-      });
-      failure_ = alert >= 0 ? Error{ErrorCode::alert, alert} : Error::from_errno(error);
+      if (const int alert = last_word(); alert >= 0) failure_ = {ErrorCode::alert, alert};
       break;
     }
+    case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY:
+      heard_goodbye_ = true;
+      return std::unexpected(error_of(code));
+    case MBEDTLS_ERR_SSL_INVALID_MAC:
+    case MBEDTLS_ERR_SSL_INVALID_RECORD:
+      failure_ = error_of(code);
+      if (const int alert = coir_tls_plain_alert(&ssl_); alert >= 0) failure_ = {ErrorCode::alert, alert};
+      break;
     case MBEDTLS_ERR_NET_RECV_FAILED:
       failure_ = Error::from_errno(io_error_);
       break;
@@ -106,17 +120,19 @@ std::unexpected<Error> Session::failed(int code) noexcept {
 
 std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept {
   const Session::User user(session);
-  if (session.failure_.code != ErrorCode{}) return std::unexpected(session.failure_);
   for (;;) {
-    const int code = session.call(
-        [&] { return mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size()); });
+    const int code = session.call([&]() noexcept -> int {
+      if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
+      return mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size());
+    });
     if (code > 0) return static_cast<std::size_t>(code);
     switch (code) {
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
-        // A ticket that came is looked at by the next call, though nothing more may come.
-        if (coir_tls_keeps_message(&session.ssl_)) break;
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
+        // A message that mbedTLS has put by, behind a ticket for one, is there already: the socket need never become
+        // readable for it.
+        if (direction == Direction::readable && !drained(session)) break;
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
         break;
       }
@@ -139,18 +155,27 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 // them. It returns when something has been sent and more would have to wait, or after some records.
 //
 // A record that is encrypted and could not be sent stays in mbedTLS, which wants the call repeated with the same
-// length: it is counted as sent when it is.
+// length: it is counted as sent when it is. Who repeats the call with less is credited with the rest the next time.
 template <class Fill>
 std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
   constexpr int kRecords = 4;
   const User user(*this);
-  if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
+  if (credit_ > 0) {
+    const auto counted = static_cast<std::uint16_t>(std::min<std::size_t>(credit_, wanted));
+    credit_ -= counted;
+    return counted;
+  }
   for (;;) {
     std::size_t sent = 0;
     const int code = call([&]() noexcept -> int {
       unsigned char block[kRecords * MBEDTLS_SSL_OUT_CONTENT_LEN];
       // What lies there when a record is pending is of no account: mbedTLS has it.
       std::size_t at = 0, end = pending_;
+      if (end != 0 && !coir_tls_unsent(&ssl_)) {
+        // A reader that had an alert to send has sent it first. Repeated now, it would go out a second time.
+        sent = std::exchange(pending_, 0);
+        return 0;
+      }
       if (end == 0) {
         const ssize_t filled = fill(block, std::min(wanted, sizeof block));
         if (filled < 0) io_error_ = static_cast<int>(-filled);
@@ -172,6 +197,7 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
       }
       return 0;
     });
+    if (sent > wanted) credit_ = static_cast<std::uint16_t>(sent - wanted);
     if (sent > 0) return std::min(sent, wanted);
     if (code == 0) return 0;
     if (code != MBEDTLS_ERR_SSL_WANT_WRITE && code != MBEDTLS_ERR_SSL_WANT_READ) return failed(code);

@@ -4,6 +4,7 @@
 #include <coir/net/tls.h>
 #include <coir/wait.h>
 #include <coir/worker_stack.h>
+#include <mbedtls/error.h>
 #include <mbedtls/ssl.h>
 
 #include <utility>
@@ -27,16 +28,21 @@ struct Ticket;
 // left.
 class Session {
  public:
-  // create makes the session of a connected socket, with its handshake before it, which offers the ticket if there is
-  // one.
-  static std::expected<Session*, Error> create(Config& config, int fd, const char* name, const Ticket* ticket) noexcept;
+  // create makes the session of a connected socket, with its handshake before it, which has to be over by `deadline`
+  // and offers the ticket if there is one.
+  static std::expected<Session*, Error> create(Config& config, int fd, const char* name, const Ticket* ticket,
+                                               Deadline deadline) noexcept;
 
-  // handshake goes on with the handshake until it is over. Errors: as TlsStream::accept; after timed_out it may be gone
-  // on with.
-  std::expected<void, Error> handshake(Deadline deadline) noexcept;
-  // awaited is what the handshake waited for when it timed out; mark_ready says that it has come about.
+  // advance and handshake: see Stream. Errors: as TlsStream::accept.
+  std::expected<bool, Error> advance() noexcept;
+  std::expected<void, Error> handshake() noexcept;
+  Deadline handshake_deadline() const noexcept { return handshake_deadline_; }
+  // awaited is what the handshake has to wait for; mark_ready says that it has come about.
   Direction awaited() const noexcept { return awaited_; }
-  void mark_ready(Direction direction) noexcept { (direction == Direction::readable ? drained_ : filled_) = false; }
+  void mark_ready(Direction direction) noexcept {
+    const Holding held(mutex_);
+    (direction == Direction::readable ? drained_ : filled_) = false;
+  }
 
   bool resumed() const noexcept { return resumed_; }
   const TlsPeer* peer() const noexcept { return peer_; }
@@ -67,7 +73,7 @@ class Session {
 
   enum class Step : unsigned char { over, sliced, failed, want_read, want_write };
 
-  Session(Config& config, int fd) noexcept;
+  Session(Config& config, int fd, Deadline handshake_deadline) noexcept;
   ~Session();
   static void leave(Session& session) noexcept;
 
@@ -78,6 +84,7 @@ class Session {
   std::expected<void, Error> complete() noexcept;
   std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
   std::unexpected<Error> failed(int code) noexcept;
+  int last_word() noexcept;
   void say_goodbye() noexcept;
   template <class Fill>
   std::expected<std::size_t, Error> write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept;
@@ -90,23 +97,26 @@ class Session {
 
   mbedtls_ssl_context ssl_;
   Config& config_;
+  const Deadline handshake_deadline_;
   Tally tally_;
   RecordBuffers* buffers_ = nullptr;
   TlsPeer* peer_ = nullptr;
   int fd_;
   int io_error_ = 0;  // errno of the socket call that failed
-  Error failure_{};   // what ended the session, for every later call
+  Error failure_{};   // what ended the session, for every later call; guarded by mutex_, as mbedTLS is
   ThreadMutex mutex_;
   Atomic<std::uint32_t> users_{1};  // the stream is one
   Atomic<bool> ended_{false};
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
+  std::uint16_t credit_ = 0;                    // bytes sent that were not counted yet
   bool drained_ = false;                        // the last read took all there was
   bool more_follows_ = false;                   // the record being written is not the last of its batch
   bool filled_ = false;                         // the last write left the socket's buffer full
   bool established_ = false;
   bool resumed_ = false;
   bool said_goodbye_ = false;
+  bool heard_goodbye_ = false;  // there is nothing more to read; writing goes on
   Direction awaited_ = Direction::readable;
   unsigned char counter_[8] = {};  // of records received, while there are no buffers
 };
@@ -117,6 +127,7 @@ int Session::call(F f) noexcept {
   const Holding held(mutex_);
   // relaxed: who ends the session holds the mutex meanwhile.
   if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
+  if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
   const Paying paying(tally_);
   return on_worker_stack(f);

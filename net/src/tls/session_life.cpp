@@ -34,7 +34,8 @@ const TlsCounters& tls_counters() noexcept {
 
 namespace coir::tls {
 
-Session::Session(Config& config, int fd) noexcept : config_(config), tally_(account::handshakes), fd_(fd) {
+Session::Session(Config& config, int fd, Deadline handshake_deadline) noexcept
+    : config_(config), handshake_deadline_(handshake_deadline), tally_(account::handshakes), fd_(fd) {
   config.hold();
   mbedtls_ssl_init(&ssl_);
 }
@@ -43,11 +44,11 @@ Session::~Session() {
   Config::release(&config_);
 }
 
-std::expected<Session*, Error> Session::create(Config& config, int fd, const char* name,
-                                               const Ticket* ticket) noexcept {
+std::expected<Session*, Error> Session::create(Config& config, int fd, const char* name, const Ticket* ticket,
+                                               Deadline deadline) noexcept {
   void* const memory = malloc(sizeof(Session));
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
-  auto* const session = ::new (memory) Session(config, fd);
+  auto* const session = ::new (memory) Session(config, fd, deadline);
   counters().under_way.fetch_add(1, std::memory_order_relaxed);
   int code = MBEDTLS_ERR_SSL_ALLOC_FAILED;
   if (session->tally_.reserve(kHandshakeBytes) && session->tally_.take(sizeof(Session))) {
@@ -120,7 +121,7 @@ std::expected<void, Error> Session::complete() noexcept {
         return std::unexpected(failure_);
       }
     }
-    coir_tls_forget(&ssl_);
+    on_worker_stack([&] { coir_tls_forget(&ssl_); });
   }
   if (!tally_.move_to(account::tls)) {
     failure_ = {ErrorCode::no_memory};

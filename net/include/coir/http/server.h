@@ -47,14 +47,15 @@ struct ServerOptions {
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
   // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
-  // Of these, such as still shake hands: they take record buffers and an unfinished session besides. More wait.
-  std::size_t max_handshakes = max_active;
+  // TLS handshakes under way at once: each takes 36 KB, with record buffers, and while it computes one of the active.
+  // More wait in order; if one's client is silent for a second meanwhile, it makes way.
+  std::size_t max_handshakes = 256;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
 
   Limits limits = {};
 
   std::chrono::milliseconds idle_timeout{60'000};       // between requests
-  std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's first byte
+  std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning
   std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
   std::chrono::milliseconds body_timeout{30'000};       // for a request's content as a whole
   std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything

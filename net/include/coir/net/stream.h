@@ -38,8 +38,8 @@ inline constexpr bool kTls = false;
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
 //   alert, protocol, no_memory    describe_tls tells more
 //
-// A write that has timed out or was cancelled may have left a record on its way: if anything is written afterwards, it
-// begins with the same bytes.
+// With TLS a write that has timed out, or was cancelled, may have encrypted what it could not send: if there is
+// another, it begins with the same bytes, as many as were not counted as sent. After end_of_stream writing goes on.
 //
 // Cost over TcpStream: a comparison with null.
 class Stream {
@@ -61,18 +61,22 @@ class Stream {
   bool secure() const noexcept { return session_ != nullptr; }
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
-  // server's name and maybe a ticket, the client's. handshake brings it about; where it has timed out, it may be called
-  // again when what awaited names has come about and mark_ready has said so. Until it has ended nothing else is called.
-  // TlsStream wraps the three for those who just wait. Errors: see there.
-  [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name,
+  // server's name and maybe a ticket, the client's. Its handshake has to be over by `deadline`; until it is, nothing
+  // else is read or written. TlsStream wraps these for those who just wait. Errors: see there.
+  [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                                      const TlsTicket* ticket = nullptr) noexcept;
-  [[nodiscard]] std::expected<void, Error> handshake(Deadline deadline) noexcept;
+  [[nodiscard]] std::expected<void, Error> handshake() noexcept;
+  // advance_handshake goes on without waiting for the peer, but for its turn to compute. True: the handshake is over.
+  // False: what awaited names has to come about, and mark_ready to say so, before it is called again.
+  [[nodiscard]] std::expected<bool, Error> advance_handshake() noexcept;
   Direction awaited() const noexcept;
+  Deadline handshake_deadline() const noexcept;
   void mark_ready(Direction direction) noexcept { tls::mark_ready(*session_, direction); }
 #else
   Stream(Stream&& other) noexcept = default;
   Stream& operator=(Stream&& other) noexcept = default;
   static constexpr bool secure() noexcept { return false; }
+  static Deadline handshake_deadline() noexcept { return Deadline::never(); }
 #endif
 
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,

@@ -1,0 +1,54 @@
+// Whose TLS handshake may begin, and whose has taken too long.
+#include "engine.h"
+
+namespace coir::http {
+
+// The next two need the lock.
+
+Connection* Engine::next_waiting() const noexcept {
+  Connection* const established = waiting_.front();
+  Connection* const hello = handshakes_ < options.max_handshakes ? hellos_.front() : nullptr;
+  if (established == nullptr) return hello;
+  return hello != nullptr && hello->since_ns < established->since_ns ? hello : established;
+}
+
+void Engine::take_out(Connection& connection) noexcept {
+  const bool begins = connection.tls != nullptr && !connection.shakes_hands;
+  (begins ? hellos_ : waiting_).remove(connection);
+  if (!begins) return;
+  connection.shakes_hands = true;
+  ++handshakes_;
+}
+
+void Engine::end_handshake(Connection& connection) noexcept {
+  // Only who has the connection writes it.
+  if (!connection.shakes_hands) return;
+  bool wanted;
+  {
+    Locked locked(lock_);
+    connection.shakes_hands = false;
+    --handshakes_;
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
+}
+
+// close_late_handshakes is the reaper's part: those whose time is over, and while others wait for theirs, those whose
+// clients have kept them waiting for long.
+void Engine::close_late_handshakes() noexcept {
+  // A client owes one flight, for which it computes.
+  constexpr std::int64_t kGraceNs = 1'000'000'000;
+  const std::int64_t now = coarse_ns();
+  const std::int64_t limit = std::chrono::nanoseconds(options.handshake_timeout).count();
+  close_asleep(counters.expired, [&] {
+    return take_handshake([&](const Connection& each) {
+      return each.shakes_hands ? each.stream.handshake_deadline().ns() <= now : each.since_ns + limit <= now;
+    });
+  });
+  close_asleep(counters.evicted, [&] {
+    if (hellos_.front() == nullptr || handshakes_ < options.max_handshakes) return static_cast<Connection*>(nullptr);
+    return take_handshake([&](const Connection& each) { return each.shakes_hands && each.since_ns + kGraceNs <= now; });
+  });
+}
+
+}  // namespace coir::http

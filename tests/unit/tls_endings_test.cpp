@@ -1,0 +1,445 @@
+// How sessions and handshakes end: by deadline, cancellation, alert and closing word.
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/net/tls.h>
+#include <string.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <string_view>
+
+#include "tests/support/everywhere.h"
+#include "tests/support/scale.h"
+#include "tests/support/tls_inside.h"
+#include "tests/support/tls_pair.h"
+
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::spawn;
+using coir::TcpStream;
+using coir::TlsContext;
+using coir::TlsStream;
+using coir::test::Authority;
+using coir::test::authority;
+using coir::test::inside;
+using coir::test::patience;
+using coir::test::SocketPair;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Relay stands between a client and a server and passes on what they say, up to `most` bytes in all.
+struct Relay {
+  SocketPair of_client, of_server;
+  std::size_t most = SIZE_MAX;
+  std::atomic<std::size_t> passed = 0;
+  std::size_t turns[16] = {};  // where one side had said all and the other began
+  std::size_t turn_count = 0;
+  std::atomic<const TcpStream*> last = nullptr;
+
+  // pass carries one direction, until its end or the relay's.
+  void pass(TcpStream& from, TcpStream& to) noexcept {
+    char block[4096];
+    for (;;) {
+      const auto got = from.read(block, patience());
+      if (!got) return;
+      if (last != &from && turn_count < std::size(turns)) turns[turn_count++] = passed;
+      last = &from;
+      // One side speaks at a time.
+      const std::size_t count = std::min(*got, most - passed);
+      if (!to.write({block, count}, patience()) || (passed += count) == most) return;
+    }
+  }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(TlsEndings, coir::test::Everywhere) {
+  TlsContext server = authority().server();
+  TlsContext client = authority().client();
+
+  // The sequence that a test sends: what arrives twice, or not at all, is seen.
+  static char at(std::size_t place) noexcept {
+    return static_cast<char>(place % 251);
+  }
+
+  template <class Server, class Client>
+  void between(Server serve, Client ask) {
+    SocketPair pair;
+    auto serving = spawn({.name = "server", .stack = 32 * 1024}, [&] {
+      auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+      // Behind its last flight: who is gone before that ends the handshake.
+      expect(stream && stream->write("!", patience()).has_value());
+      if (stream) serve(*stream);
+    });
+    auto asking = spawn({.name = "client", .stack = 32 * 1024}, [&] {
+      auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
+      char byte[1];
+      expect(stream && stream->read(byte, patience()).has_value());
+      if (stream) ask(*stream);
+    });
+    expect(asking.join().has_value());
+    expect(serving.join().has_value());
+  }
+
+  // fill writes the sequence until that times out, and returns how far it came.
+  static std::size_t fill(TlsStream & stream, std::size_t from, Deadline deadline) noexcept {
+    std::array<char, 9000> block;
+    for (;;) {
+      for (std::size_t i = 0; i < block.size(); ++i) block[i] = at(from + i);
+      const iovec part = {block.data(), block.size()};
+      const auto sent = stream.write_some(std::span(&part, 1), deadline);
+      if (!sent) return from;
+      from += *sent;
+    }
+  }
+
+  // take reads `bytes` of the sequence.
+  void take(TlsStream & stream, std::size_t& place, std::size_t bytes) noexcept {
+    std::array<char, 3000> block;
+    for (const std::size_t end = place + bytes; place < end;) {
+      const auto got = stream.read(std::span(block).first(std::min(block.size(), end - place)), patience());
+      expect(got.has_value());
+      if (!got) return;
+      bool right = true;
+      for (std::size_t i = 0; i < *got; ++i) right &= block[i] == at(place + i);
+      expect(right);
+      place += *got;
+    }
+  }
+
+  // stalled runs a handshake of which no more than `most` bytes are said in all, and has `give_up` end it.
+  template <class GiveUp>
+  void stalled(const TlsContext& by_server, const TlsContext& by_client, std::size_t most, Deadline deadline,
+               ErrorCode wanted, GiveUp give_up) {
+    const auto ended = coir::run_until_idle({.workers = 2}, [&] {
+      Relay relay;
+      relay.most = most;
+      auto up = spawn({.stack = 16 * 1024}, [&] { relay.pass(relay.of_client.server, relay.of_server.client); });
+      auto down = spawn({.stack = 16 * 1024}, [&] { relay.pass(relay.of_server.client, relay.of_client.server); });
+      auto serving = spawn({.name = "server", .stack = 8 * 1024}, [&] {
+        const auto stream = TlsStream::accept(std::move(relay.of_server.server), by_server, deadline);
+        expect(!stream && stream.error() == wanted);
+      });
+      auto asking = spawn({.name = "client", .stack = 8 * 1024}, [&] {
+        auto stream = TlsStream::connect(std::move(relay.of_client.client), by_client, "board.test", deadline);
+        // A client by TLS 1.3 is done when it has spoken last, heard or not.
+        expect(stream ? stream->version()[6] == '3' : stream.error() == wanted);
+      });
+      while (relay.passed < most) coir::yield();
+      give_up(serving, asking);
+      expect(serving.join().has_value());
+      expect(asking.join().has_value());
+      static_cast<void>(up.cancel());
+      static_cast<void>(down.cancel());
+      expect(up.join().has_value() && down.join().has_value());
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(0, wrong);
+    LONGS_EQUAL(0, coir::account::handshakes.used());
+    LONGS_EQUAL(0, coir::tls_counters().under_way.load());
+  }
+
+  // at_each_flight calls `stall` with a number of bytes before, in the middle of and at the end of every flight.
+  template <class Stall>
+  void at_each_flight(Stall stall) {
+    for (const bool tls12 : {false, true}) {
+      if (tls12 && !coir::test::kTls12) continue;
+      const TlsContext by_client = tls12 ? coir::test::without_tls13(authority().client()) : client;
+      Relay whole;
+      const auto ended = coir::run_until_idle({.workers = 1}, [&] {
+        auto up = spawn({.stack = 16 * 1024}, [&] { whole.pass(whole.of_client.server, whole.of_server.client); });
+        auto down = spawn({.stack = 16 * 1024}, [&] { whole.pass(whole.of_server.client, whole.of_client.server); });
+        auto serving = spawn([&] {
+          auto stream = TlsStream::accept(std::move(whole.of_server.server), server, patience());
+          char byte[1];
+          expect(stream && stream->read(byte, patience()).has_value());
+        });
+        auto stream = TlsStream::connect(std::move(whole.of_client.client), by_client, "board.test", patience());
+        expect(stream && stream->write("x", patience()).has_value());
+        expect(serving.join().has_value());
+        static_cast<void>(up.cancel());
+        static_cast<void>(down.cancel());
+      });
+      CHECK_TRUE(ended.has_value());
+      LONGS_EQUAL(0, wrong);
+      CHECK(whole.turn_count >= 3);
+      // The server is done within its client's last flight at the latest: by TLS 1.3 that is the third.
+      const std::size_t last = std::min<std::size_t>(whole.turn_count, tls12 ? 4 : 3);
+      for (std::size_t flight = 0; flight + 1 < last; ++flight) {
+        const std::size_t begin = whole.turns[flight], end = whole.turns[flight + 1];
+        stall(by_client, begin + 1);
+        stall(by_client, begin + (end - begin) / 2);
+        // A signature of this handshake may be some bytes shorter than the one that was measured.
+        if (!coir::test::kEmulated) stall(by_client, end - 8);
+      }
+    }
+  }
+};
+
+TEST(TlsEndings, handshake_ends_at_its_deadline_in_every_flight) {
+  at_each_flight([&](const TlsContext& by_client, std::size_t most) {
+    // Long enough for what is said to be said; none of it can be more than that.
+    stalled(server, by_client, most, Deadline::after(coir::test::kEmulated ? 1s : 150ms), ErrorCode::timed_out,
+            [](coir::Fiber&, coir::Fiber&) {});
+  });
+}
+
+TEST(TlsEndings, handshake_can_be_cancelled_in_every_flight) {
+  at_each_flight([&](const TlsContext& by_client, std::size_t most) {
+    stalled(server, by_client, most, patience(), ErrorCode::cancelled, [](coir::Fiber& serving, coir::Fiber& asking) {
+      static_cast<void>(serving.cancel());
+      static_cast<void>(asking.cancel());
+    });
+  });
+}
+
+TEST(TlsEndings, read_and_write_that_are_cancelled_leave_a_session_that_goes_on) {
+  everywhere([&] {
+    between(
+        [&](TlsStream& stream) {
+          auto reader = spawn([&] {
+            char byte[1];
+            expect(stream.read(byte, patience()).error() == ErrorCode::cancelled);
+          });
+          coir::yield();
+          static_cast<void>(reader.cancel());
+          expect(reader.join().has_value());
+          std::size_t sent = 0;
+          auto writer = spawn({.stack = 32 * 1024}, [&] { sent = fill(stream, 0, patience()); });
+          expect(coir::sleep(20ms).has_value());
+          static_cast<void>(writer.cancel());
+          expect(writer.join().has_value());
+          expect(stream.tcp().is_open());
+          char byte[1];
+          auto asked = spawn([&] { expect(stream.read(byte, patience()).has_value() && byte[0] == '?'); });
+          // What a cancelled write leaves half sent goes on: the sequence has no gap.
+          auto rest = spawn({.stack = 32 * 1024}, [&] {
+            const std::size_t end = sent + 50'000;
+            while (sent < end) {
+              std::array<char, 5000> block;
+              for (std::size_t i = 0; i < block.size(); ++i) block[i] = at(sent + i);
+              const iovec part = {block.data(), std::min(block.size(), end - sent)};
+              const auto some = stream.write_some(std::span(&part, 1), patience());
+              expect(some.has_value());
+              if (!some) return;
+              sent += *some;
+            }
+            stream.shutdown_write();
+          });
+          expect(asked.join().has_value());
+          expect(rest.join().has_value());
+        },
+        [&](TlsStream& stream) {
+          expect(coir::sleep(60ms).has_value());
+          expect(stream.write("?", patience()).has_value());
+          std::size_t place = 0;
+          std::array<char, 3000> block;
+          for (;;) {
+            const auto got = stream.read(block, patience());
+            if (!got) {
+              expect(got.error() == ErrorCode::end_of_stream);
+              break;
+            }
+            bool right = true;
+            for (std::size_t i = 0; i < *got; ++i) right &= block[i] == at(place + i);
+            expect(right);
+            place += *got;
+          }
+          expect(place >= 50'000);
+        });
+  });
+}
+
+TEST(TlsEndings, read_that_timed_out_is_repeated_and_loses_nothing) {
+  everywhere([&] {
+    between(
+        [&](TlsStream& stream) {
+          char buffer[8];
+          expect(stream.read(buffer, Deadline::after(5ms)).error() == ErrorCode::timed_out);
+          expect(stream.read(buffer, Deadline::now()).error() == ErrorCode::timed_out);
+          expect(stream.write("go", patience()).has_value());
+          const auto got = stream.read(buffer, patience());
+          expect(got && std::string_view(buffer, *got) == "late");
+        },
+        [&](TlsStream& stream) {
+          char buffer[8];
+          expect(stream.read(buffer, patience()).has_value());
+          expect(stream.write("late", patience()).has_value());
+        });
+  });
+}
+
+// A reader that has an alert to send first sends what a writer waits with. mbedTLS takes the repeated write for
+// another.
+TEST(TlsEndings, record_that_an_alert_has_pushed_out_is_not_sent_twice) {
+  everywhere([&] {
+    std::atomic<std::size_t> sent = 0;
+    std::atomic<bool> full = false, pushed = false;
+    between(
+        [&](TlsStream& stream) {
+          sent = fill(stream, 0, Deadline::after(20ms));
+          expect(inside(stream).MBEDTLS_PRIVATE(out_left) != 0);
+          full = true;
+          int outcome = MBEDTLS_ERR_SSL_WANT_WRITE;
+          while (outcome == MBEDTLS_ERR_SSL_WANT_WRITE) {
+            coir::yield();
+            stream.mark_ready(coir::Direction::writable);
+            outcome = coir::on_worker_stack([&] {
+              return mbedtls_ssl_send_alert_message(&inside(stream), MBEDTLS_SSL_ALERT_LEVEL_WARNING,
+                                                    MBEDTLS_SSL_ALERT_MSG_NO_RENEGOTIATION);
+            });
+          }
+          expect(outcome == 0);
+          pushed = true;
+          sent = fill(stream, sent, Deadline::after(20ms));
+          char byte[1];
+          static_cast<void>(stream.read(byte, patience()));
+        },
+        [&](TlsStream& stream) {
+          while (!full) coir::yield();
+          std::size_t place = 0;
+          take(stream, place, sent);
+          while (!pushed) coir::yield();
+          take(stream, place, 20'000);
+        });
+  });
+}
+
+TEST(TlsEndings, wakes_a_writer_whose_stream_is_closed) {
+  everywhere([&] {
+    std::atomic<bool> over = false;
+    between(
+        [&](TlsStream& stream) {
+          auto writer = spawn({.stack = 32 * 1024}, [&] {
+            std::array<char, 9000> block{};
+            for (;;) {
+              const auto sent = stream.write({block.data(), block.size()}, patience());
+              if (sent) continue;
+              expect(sent.error() == ErrorCode::closed);
+              break;
+            }
+          });
+          expect(coir::sleep(20ms).has_value());
+          stream.close();
+          expect(writer.join().has_value());
+          over = true;
+        },
+        [&](TlsStream&) {
+          while (!over) expect(coir::sleep(1ms).has_value());
+        });
+  });
+}
+
+TEST(TlsEndings, side_that_has_heard_the_closing_word_may_write_and_closes_in_good_order) {
+  everywhere([&] {
+    between(
+        [&](TlsStream& stream) {
+          char buffer[16];
+          for (int i = 0; i < 2; ++i) {
+            expect(stream.read(buffer, patience()).error() == ErrorCode::end_of_stream);
+          }
+          expect(stream.write("last", patience()).has_value());
+        },
+        [&](TlsStream& stream) {
+          stream.shutdown_write();
+          char buffer[16];
+          const auto got = stream.read(buffer, patience());
+          expect(got && std::string_view(buffer, *got) == "last");
+          expect(stream.read(buffer, patience()).error() == ErrorCode::end_of_stream);
+        });
+  });
+}
+
+TEST(TlsEndings, write_after_the_peer_has_gone_is_closed) {
+  everywhere([&] {
+    between(
+        [&](TlsStream& stream) {
+          char buffer[16];
+          expect(stream.read(buffer, patience()).error() == ErrorCode::end_of_stream);
+          auto sent = stream.write("into the void", patience());
+          for (int i = 0; i < 1000 && sent; ++i) {
+            coir::yield();
+            sent = stream.write("into the void", patience());
+          }
+          expect(!sent && sent.error() == ErrorCode::closed);
+        },
+        [&](TlsStream& stream) { stream.close(); });
+  });
+}
+
+TEST(TlsEndings, alert_is_told_with_the_peer_s_reason_for_good) {
+  everywhere([&] {
+    between(
+        [&](TlsStream& stream) {
+          char buffer[16];
+          for (int i = 0; i < 2; ++i) {
+            const auto got = stream.read(buffer, patience());
+            expect(!got && got.error() == ErrorCode::alert);
+            expect(!got && strcmp(coir::describe_tls(got.error()), "refused by the peer: access denied") == 0);
+          }
+          expect(stream.write("x", patience()).error() == ErrorCode::alert);
+        },
+        [&](TlsStream& stream) {
+          coir::on_worker_stack([&] {
+            static_cast<void>(mbedtls_ssl_send_alert_message(&inside(stream), MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                                             MBEDTLS_SSL_ALERT_MSG_ACCESS_DENIED));
+          });
+        });
+  });
+}
+
+TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
+  static const Authority other("board.test");
+  struct Case {
+    const Authority& trusted;
+    const char* name;
+    const char* reason;
+  };
+  for (const bool tls12 : {false, true}) {
+    if (tls12 && !coir::test::kTls12) continue;
+    for (const Case& each : {Case{authority(), "elsewhere.test", "refused by the peer: bad certificate"},
+                             Case{other, "board.test", "refused by the peer: unknown authority"}}) {
+      const TlsContext by_client = tls12 ? coir::test::without_tls13(each.trusted.client()) : each.trusted.client();
+      everywhere([&] {
+        SocketPair pair;
+        auto serving = spawn([&] {
+          const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+          expect(!stream && stream.error() == ErrorCode::alert);
+          expect(!stream && strcmp(coir::describe_tls(stream.error()), each.reason) == 0);
+        });
+        const auto stream = TlsStream::connect(std::move(pair.client), by_client, each.name, patience());
+        expect(!stream && stream.error() == ErrorCode::untrusted);
+        expect(serving.join().has_value());
+      });
+    }
+  }
+}
+
+// A ticket that mbedTLS puts by for the next call is no reason to wait for the socket, which has been emptied.
+TEST(TlsEndings, ticket_that_arrives_with_the_answer_does_not_hold_it_up) {
+  client = coir::test::with_tickets(authority().client());
+  everywhere([&] {
+    SocketPair pair;
+    std::atomic<bool> written = false;
+    auto serving = spawn([&] {
+      auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+      expect(stream && stream->write("hello", patience()).has_value());
+      written = true;
+      char byte[1];
+      if (stream) static_cast<void>(stream->read(byte, patience()));
+    });
+    auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
+    expect(stream.has_value());
+    while (!written) coir::yield();
+    char buffer[16];
+    if (stream) {
+      const auto got = stream->read(buffer, Deadline::after(20s));
+      expect(got && std::string_view(buffer, *got) == "hello");
+      stream->close();
+    }
+    expect(serving.join().has_value());
+  });
+}
