@@ -6,7 +6,7 @@ set -eu
 
 rounds=5 seconds=2 held=400
 if [ "${1:-}" = --quick ]; then
-  rounds=2 seconds=2 held=200
+  rounds=1 seconds=3 held=200
 fi
 
 build_coir x86_64-linux-musl-single coird
