@@ -6,14 +6,14 @@ set -eu
 
 rounds=5 seconds=2 held=400
 if [ "${1:-}" = --quick ]; then
-  rounds=2 seconds=2 held=200
+  rounds=1 seconds=3 held=200
 fi
 
 build_coir x86_64-linux-musl-single coird
 build_coir x86_64-linux-musl-single plain_mbedtls
 build_coir x86_64-linux-musl-single tls_delay
 tree=$root/build/x86_64-linux-musl-single
-servers=(coird plain_mbedtls nginx)
+servers=(coird plain_mbedtls nginx lighttpd)
 declare -A pids ports
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$scratch/key.pem" -out "$scratch/cert.pem" \
@@ -35,6 +35,15 @@ command_of() {
       sed -e "s|@PORT@|$port ssl|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|" \
         -e "s|@CONNECTIONS@|$connections|; s|root |ssl_certificate $scratch/cert.pem; ssl_certificate_key $scratch/key.pem; root |" \
         "$here/peers/nginx.conf" >"$folder/nginx.conf"
+      ;;
+    lighttpd)
+      command=("$(command -v lighttpd || echo /usr/sbin/lighttpd)" -D -f "$folder/lighttpd.conf")
+      {
+        sed -e "s|@PORT@|$port|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|" \
+          -e "s|@CONNECTIONS@|$connections|" "$here/peers/lighttpd.conf"
+        printf '%s\n' 'server.modules = ( "mod_openssl" )' 'ssl.engine = "enable"' \
+          "ssl.pemfile = \"$scratch/cert.pem\"" "ssl.privkey = \"$scratch/key.pem\""
+      } >"$folder/lighttpd.conf"
       ;;
   esac
 }
@@ -114,4 +123,4 @@ for pairs in 1 16; do
   taskset -c $server_cpu "$tree/tests/bench/tls_delay" "$pairs" "$seconds" >>"$samples" 2>/dev/null
 done
 
-print_figures plain_mbedtls nginx
+print_figures plain_mbedtls nginx lighttpd

@@ -50,13 +50,19 @@ Session::After Session::run() noexcept {
   for (int burst = 1;; ++burst) {
     if (const After after = answer_arrived(); after != After::go_on) return after;
     std::expected<std::size_t, Error> got;
-    const bool between_requests = begin_ == end_;
+    bool between_requests = begin_ == end_;
     if (between_requests) {
       begin_ = end_ = 0;
       if (!flush()) return After::close;
       // A short read has taken all there was: sleep without asking again.
       if (connection_->stream.drained()) return After::rest;
       got = read_input(Deadline::now());
+      // Who has begun a record owes the rest of it like that of a head: it keeps the session's buffers.
+      if (!got && got.error() == ErrorCode::timed_out && connection_->stream.midway()) {
+        between_requests = false;
+        head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        got = read_rest_of_head();
+      }
     } else {
       got = read_rest_of_head();
     }

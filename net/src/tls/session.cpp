@@ -237,6 +237,11 @@ bool drained(const Session& session) noexcept {
   return session.drained_ && session.ahead_at_ == session.ahead_end_ && mbedtls_ssl_check_pending(&session.ssl_) == 0;
 }
 
+bool midway(Session& session) noexcept {
+  const Holding held(session.mutex_);
+  return session.drained_ && session.ahead_at_ == session.ahead_end_ && !coir_tls_at_rest(&session.ssl_);
+}
+
 void mark_ready(Session& session, Direction direction) noexcept {
   session.mark_ready(direction);
 }

@@ -18,6 +18,7 @@ std::expected<std::size_t, Error> write_some(Session& session, std::span<const i
 std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
                                             Deadline deadline) noexcept;
 bool drained(const Session& session) noexcept;
+bool midway(Session& session) noexcept;
 void mark_ready(Session& session, Direction direction) noexcept;
 void rest(Session& session) noexcept;
 void shutdown_write(Session& session) noexcept;
@@ -143,6 +144,16 @@ class Stream {
       return tls::drained(*session_);
 #endif
     return tcp_.drained();
+  }
+
+  // midway tells that a part of a record has arrived, and no more: until the rest is there the buffers cannot be given
+  // back.
+  bool midway() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::midway(*session_);
+#endif
+    return false;
   }
 
   // rest gives back what is not needed while nothing is read or written; it is taken again by the next read or write.
