@@ -117,7 +117,7 @@ TEST_GROUP(TlsAllocations) {
       }
       ++runs;
     }
-    CHECK_TRUE(runs > 20);
+    CHECK_TRUE(runs > 10);
     CHECK_TRUE(talk());
   }
 };

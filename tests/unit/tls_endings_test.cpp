@@ -424,6 +424,7 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
       const TlsContext by_client = tls12 ? coir::test::without_tls13(each.trusted.client()) : each.trusted.client();
       everywhere([&] {
         SocketPair pair;
+        const coir::test::Kept kept(pair.client);
         auto serving = spawn([&] {
           const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
           expect(!stream && stream.error() == ErrorCode::alert);
