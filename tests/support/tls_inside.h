@@ -44,7 +44,13 @@ class SavedSession {
   // save is for after an answer: by TLS 1.3 the ticket comes behind the handshake. resume is for between begin_tls and
   // handshake.
   bool save(Stream& stream) noexcept { return mbedtls_ssl_get_session(&inside(stream), &session_) == 0; }
-  bool resume(Stream& stream) noexcept { return mbedtls_ssl_set_session(&inside(stream), &session_) == 0; }
+  bool resume(Stream& stream) noexcept {
+    const std::size_t before = account::tls.used();
+    const bool done = mbedtls_ssl_set_session(&inside(stream), &session_) == 0;
+    // The copy is the stream's from here on, which frees it as its own.
+    account::tls.refund(account::tls.used() - before);
+    return done;
+  }
 
  private:
   mbedtls_ssl_session session_;

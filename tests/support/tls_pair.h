@@ -3,6 +3,7 @@
 #include <coir/net/self_signed.h>
 #include <coir/net/tls.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <string_view>
 
@@ -17,6 +18,19 @@ struct SocketPair {
     client = TcpStream(ends[1]);
   }
   TcpStream server, client;
+};
+
+// Kept is a second descriptor of a connection, which lasts as long as either: an end that has been given up can still
+// be written to.
+class Kept {
+ public:
+  explicit Kept(const TcpStream& stream) noexcept : fd_(::dup(stream.fd())) {}
+  ~Kept() { ::close(fd_); }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+
+ private:
+  int fd_;
 };
 
 // Authority is a certificate for "board.test" and "127.0.0.1" that is its own authority, with the contexts of a server

@@ -353,6 +353,25 @@ TEST(TlsEndings, side_that_has_heard_the_closing_word_may_write_and_closes_in_go
   });
 }
 
+// The server's ticket is still under way to it then, and cannot be delivered.
+TEST(TlsEndings, client_that_has_said_all_and_gone_is_heard) {
+  everywhere([&] {
+    SocketPair pair;
+    auto serving = spawn([&] {
+      auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+      expect(stream.has_value());
+      char buffer[16];
+      const auto got = stream ? stream->read(buffer, patience()) : std::unexpected(stream.error());
+      expect(got && std::string_view(buffer, *got) == "all");
+      expect(stream && stream->read(buffer, patience()).error() == ErrorCode::end_of_stream);
+    });
+    auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
+    expect(stream && stream->write("all", patience()).has_value());
+    if (stream) stream->close();
+    expect(serving.join().has_value());
+  });
+}
+
 TEST(TlsEndings, write_after_the_peer_has_gone_is_closed) {
   everywhere([&] {
     between(
@@ -405,6 +424,7 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
       const TlsContext by_client = tls12 ? coir::test::without_tls13(each.trusted.client()) : each.trusted.client();
       everywhere([&] {
         SocketPair pair;
+        const coir::test::Kept kept(pair.client);
         auto serving = spawn([&] {
           const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
           expect(!stream && stream.error() == ErrorCode::alert);

@@ -135,6 +135,7 @@ TEST(Tls, refuses_a_server_of_another_name_or_authority) {
     const TlsContext strangers = other.client();
     for (const Case& each : {Case{client, "elsewhere.test"}, Case{strangers, "board.test"}}) {
       SocketPair pair;
+      const coir::test::Kept kept(pair.client);
       auto serving = spawn([&] {
         const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
         expect(!stream && stream.error() == ErrorCode::alert);

@@ -59,6 +59,11 @@ void coir_tls_forget(mbedtls_ssl_context* ssl) {
   session->peer_cert = NULL;
 }
 
+int coir_tls_gives_ticket(const mbedtls_ssl_context* ssl) {
+  return ssl->state == MBEDTLS_SSL_TLS1_3_NEW_SESSION_TICKET ||
+         ssl->state == MBEDTLS_SSL_TLS1_3_NEW_SESSION_TICKET_FLUSH;
+}
+
 int coir_tls_alert(const mbedtls_ssl_context* ssl) {
   return ssl->in_buf != NULL ? ssl->in_msg[1] : 0;
 }

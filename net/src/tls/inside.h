@@ -35,6 +35,9 @@ void coir_tls_attach(struct mbedtls_ssl_context* ssl, unsigned char* in, unsigne
 // certificate, and by TLS 1.3 the handshake's own state, 4 KB that TLS 1.2 frees by itself.
 void coir_tls_forget(struct mbedtls_ssl_context* ssl);
 
+// coir_tls_gives_ticket tells whether the handshake is over but for a ticket by TLS 1.3 for the client.
+int coir_tls_gives_ticket(const struct mbedtls_ssl_context* ssl);
+
 // coir_tls_alert is the number of the alert that ended the session, given that one did.
 int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 

@@ -1,8 +1,10 @@
 // Contexts for a debugger to look at: one parked three calls deep, one that never ran, one that is on the large stack,
-// and two that park by the same call but round differently. walk.py stops at the functions whose names begin with
-// stop_.
+// and two that park by the same call but round differently; then a fiber that is on its worker's stack. walk.py stops
+// at the functions whose names begin with stop_.
 
 #include <coir/port/context.h>
+#include <coir/runtime.h>
+#include <coir/worker_stack.h>
 
 #include <cfenv>
 
@@ -98,6 +100,23 @@ extern "C" [[gnu::noinline]] void resume(void* context) {
   depth = 0;
 }
 
+extern "C" [[gnu::noinline]] void stop_on_worker_stack() {
+  depth = 8;
+}
+
+extern "C" [[gnu::noinline]] void leaves_its_stack() {
+  coir::on_worker_stack([] {
+    stop_on_worker_stack();
+    depth = 9;
+  });
+  depth = 10;
+}
+
+extern "C" [[gnu::noinline]] void in_a_fiber() {
+  leaves_its_stack();
+  depth = 11;
+}
+
 int main() {
   parked_context = make_context(stacks.parked + sizeof(stacks.parked), parked_entry, nullptr);
   fresh_context = make_context(stacks.fresh + sizeof(stacks.fresh), fresh_entry, nullptr);
@@ -110,4 +129,5 @@ int main() {
   resume(twin_contexts[0]);
 
   resume(parked_context);
+  return coir::run_until_idle({.workers = 1}, [] { in_a_fiber(); }) ? 0 : 1;
 }

@@ -16,6 +16,7 @@ FRESH = ["coir_context_start"]
 FIRST_TWIN = ["change_twins", "first_twin", "coir_context_start"]
 SECOND_TWIN = ["change_twins", "second_twin", "coir_context_start"]
 LARGE = ["stop_on_large_stack", "on_large_stack", "coir_call_on", "outermost", "parked_entry", "coir_context_start"]
+ON_WORKER = ["stop_on_worker_stack", "coir_call_on", "leaves_its_stack", "in_a_fiber", "coir_context_start"]
 SWITCH = ["coir_switch"]
 
 # The frame of a parked context: its length, and where it keeps what, by gdb's names. The red zone is what signal
@@ -62,6 +63,15 @@ def differs(expected):
         return "expected %s, saw %s" % (" < ".join(expected), " < ".join(seen))
     if "Backtrace stopped" in text or "Cannot access" in text or "??" in text:
         return text
+    return ""
+
+
+def lacks(expected):
+    """As differs, where core's own functions lie in between: the first, the last, and the order of all."""
+    seen = backtrace()
+    rest = iter(seen)
+    if seen[0] != expected[0] or seen[-1] != expected[-1] or not all(each in rest for each in expected):
+        return "expected %s, saw %s" % (" < .. < ".join(expected), " < ".join(seen))
     return ""
 
 
@@ -208,6 +218,9 @@ def main():
         gdb.execute("stepi", to_string=True)
     step_until("outermost", 1, [LARGE[2:], LARGE[3:]],
                "at each instruction on the way back from the large stack the backtrace shows the caller")
+
+    run_to("stop_on_worker_stack")
+    report("on the worker's stack the backtrace shows the fiber's callers, down to its entry", lacks(ON_WORKER))
     print("walked")
 
 
