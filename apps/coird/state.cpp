@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::size_t kSeedBytes = 64;
 
+// The date of the seed that recall_state has found: the latest time of an earlier run.
+constinit timespec g_seen{};
+
 struct SeedPath {
   explicit SeedPath(const char* folder) noexcept { snprintf(text, sizeof text, "%s/seed", folder); }
   char text[256];
@@ -71,7 +74,10 @@ bool await_random(coir::Deadline deadline) noexcept {
 bool recall_state(const char* folder) noexcept {
   const SeedPath path(folder);
   struct stat status;
-  if (::stat(path.text, &status) == 0) coir::time_was_seen(status.st_mtime);
+  if (::stat(path.text, &status) == 0) {
+    g_seen = status.st_mtim;
+    coir::time_was_seen(g_seen.tv_sec);
+  }
   if (random_is_ready()) return true;
   if (auto file = coir::File::open(path.text)) {
     unsigned char seed[kSeedBytes] = {};
@@ -93,11 +99,9 @@ void keep_state(const char* folder) noexcept {
   if (::getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) return;
   const mode_t before = ::umask(077);
   const bool known = coir::time_valid();
-  struct stat old;
-  const bool had = ::stat(path.text, &old) == 0;
-  // A clock that is not set must not take back the time of an earlier run.
-  if (coir::replace_file(path.text, {reinterpret_cast<char*>(seed), sizeof seed}) && !known && had) {
-    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, old.st_mtim};
+  // A clock that is not set must not take back the time of an earlier run, whose seed may be used up.
+  if (coir::replace_file(path.text, {reinterpret_cast<char*>(seed), sizeof seed}) && !known && g_seen.tv_sec != 0) {
+    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, g_seen};
     ::utimensat(AT_FDCWD, path.text, times, 0);
   }
   ::umask(before);

@@ -3,7 +3,7 @@
 #   crowd_build               builds the clients, and for the board what a test starts beside coird; sets crowd_data, a
 #                             folder for vm_start --data, and crowd_overlay, one for --overlay that lifts the limit of
 #                             open files as the kernel sets it (4,096)
-#   crowd_start PORT MOST     starts clients of that port of the board
+#   crowd_start PORT MOST     starts clients of that port of the board, with TLS if it is 443
 #   crowd_ask COMMAND ...     one command of tests/bench/crowd_main.cpp; sets open again refused closed lost declined reset
 #                             unanswered unconnected
 #   crowd_stop                ends the clients, and with them their connections
@@ -37,8 +37,10 @@ crowd_start() {
   rm -f "$vm_dir/crowd.in" "$vm_dir/crowd.out"
   mkfifo "$vm_dir/crowd.in" "$vm_dir/crowd.out"
   crowd_address=${vm_url#http://}
-  # shellcheck disable=SC2086 # $vm_enter is a command of several words
-  setpriv --pdeathsig TERM timeout 600 $vm_enter "$root/build/$crowd_tree/tests/bench/crowd" \
+  crowd_program=$root/build/$crowd_tree/tests/bench/crowd
+  [ "$1" -ne 443 ] || crowd_program="python3 -B $root/tests/bench/tls_crowd.py"
+  # shellcheck disable=SC2086 # $vm_enter and the program are commands of several words
+  setpriv --pdeathsig TERM timeout 900 $vm_enter $crowd_program \
     "${crowd_address%%:*}" "$1" /100.txt "$2" <"$vm_dir/crowd.in" >"$vm_dir/crowd.out" &
   crowd_process=$!
   exec 5>"$vm_dir/crowd.in" 6<"$vm_dir/crowd.out"
@@ -58,6 +60,6 @@ crowd_stop() {
 
 guest_memory() { vm_exec "sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo"; }
 guest_free() { vm_exec "awk '/^(MemFree|Active.file.|Inactive.file.):/ { sum += \$2 } END { print sum }' /proc/meminfo"; }
-coird_starts() { grep -c 'coird: listening on' "$vm_log" || true; }
+coird_starts() { grep -c 'coird: listening on .*:80[^0-9]*$' "$vm_log" || true; }
 guest_resident() { vm_exec 'sed -n "s/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/$(cat /run/coird.pid)/status"'; }
 oom_kills() { grep -c 'Out of memory: Killed process' "$vm_log" || true; }

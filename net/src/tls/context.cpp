@@ -94,9 +94,16 @@ TlsFault add_identity(Config& config, const TlsCertificate& given) noexcept {
               Input::certificate};
     }
   }
-  if (mbedtls_x509_time_is_future(&identity.chain.valid_from))
+  if (time_valid() && mbedtls_x509_time_is_future(&identity.chain.valid_from))
     return {"the certificate is not valid yet", Input::certificate};
   return kNone;
+}
+
+// judge_dates follows mbedTLS's own judgement of one certificate of the peer's. While the clock is not set, what has
+// expired by the floor has expired for certain, but what begins after it may have begun.
+int judge_dates(void*, mbedtls_x509_crt*, int, std::uint32_t* flags) noexcept {
+  if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
+  return 0;
 }
 
 TlsFault add_authorities(Config& config, std::string_view given) noexcept {
@@ -107,6 +114,7 @@ TlsFault add_authorities(Config& config, std::string_view given) noexcept {
   // A bundle for everybody may hold what this build cannot read.
   if (code < 0 || config.authorities.version == 0) return {"the authorities are no certificates", Input::authorities};
   mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
+  mbedtls_ssl_conf_verify(&config.ssl, judge_dates, nullptr);
   return kNone;
 }
 

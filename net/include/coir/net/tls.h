@@ -192,7 +192,8 @@ const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is
 // set they are judged by the latest time that is certain to have passed: that of the build, or one given to
-// time_was_seen, as the program knows it from an earlier run (in seconds since 1970).
+// time_was_seen, as the program knows it from an earlier run (in seconds since 1970). By that a certificate may have
+// expired; that it is not valid yet cannot be told.
 bool time_valid() noexcept;
 void time_was_seen(std::int64_t seconds) noexcept;
 
