@@ -1,6 +1,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
+#include <coir/net/tls_ticket.h>
 #include <coir/runtime.h>
 
 #include <string_view>
@@ -13,6 +14,7 @@ using coir::Deadline;
 using coir::ErrorCode;
 using coir::TlsContext;
 using coir::TlsStream;
+using coir::TlsTicket;
 using coir::test::Authority;
 using coir::test::SocketPair;
 
@@ -56,6 +58,8 @@ TEST_GROUP(TlsAllocations) {
   TlsContext client = authority.client();
   coir::test::Watchdog watchdog{200, "failing allocations"};
   int wrong = 0;
+  bool resumes = false;
+  TlsTicket ticket;  // of the last session that gave one, where they are resumed
 
   // talk is a handshake, a request and its answer. False: a side gave up.
   bool talk() {
@@ -74,41 +78,69 @@ TEST_GROUP(TlsAllocations) {
         if (!stream) pair.server.close();
       });
       {
-        auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
+        auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", ticket, patience());
         const auto sent = stream ? stream->write("ping", patience()) : std::unexpected(stream.error());
         char buffer[16];
         const auto got = sent ? stream->read(buffer, patience()) : std::unexpected(sent.error());
         if (!got) whole = false;
         expect(got ? std::string_view(buffer, *got) == "pong" : refused(got.error()));
+        if (got && resumes) {
+          auto given = stream->ticket();
+          if (given) ticket = std::move(*given);
+          // The ticket is lost and the session goes on where the server or the client had no memory for it.
+          if (!given) whole = false;
+          if (!given) expect(given.error() == ErrorCode::no_memory || given.error() == ErrorCode::not_found);
+        }
       }
       expect(serving.join().has_value());
     });
     CHECK_TRUE(ended.has_value());
     return whole;
   }
+
+  // fail_everywhere has each allocation of a session fail in turn.
+  void fail_everywhere() {
+    CHECK_TRUE(talk());
+    // What the library's tables grow to for one session stays.
+    const std::size_t before = coir::account::tls.used();
+    unsigned runs = 0;
+    for (unsigned nth = 1;; nth = next(nth)) {
+      fail_nth(nth);
+      const bool whole = talk();
+      const bool struck = g_seen >= nth;
+      fail_nth(0);
+      LONGS_EQUAL(0, wrong);
+      LONGS_EQUAL(0, coir::account::handshakes.used());
+      LONGS_EQUAL(before, coir::account::tls.used());
+      if (!struck) {
+        CHECK_TRUE(whole);
+        break;
+      }
+      ++runs;
+    }
+    CHECK_TRUE(runs > 20);
+    CHECK_TRUE(talk());
+  }
 };
 
 TEST(TlsAllocations, that_fail_at_any_point_of_a_session_refuse_it_and_leak_nothing) {
+  fail_everywhere();
+}
+
+TEST(TlsAllocations, that_fail_at_any_point_of_a_resumed_session_refuse_it_and_leak_nothing) {
+  client = *TlsContext::client({.authorities = authority.made.certificate, .tickets = true});
+  resumes = true;
   CHECK_TRUE(talk());
-  // What the library's tables grow to for one session stays.
-  const std::size_t before = coir::account::tls.used();
-  unsigned runs = 0;
-  for (unsigned nth = 1;; nth = next(nth)) {
-    fail_nth(nth);
-    const bool whole = talk();
-    const bool struck = g_seen >= nth;
-    fail_nth(0);
-    LONGS_EQUAL(0, wrong);
-    LONGS_EQUAL(0, coir::account::handshakes.used());
-    LONGS_EQUAL(before, coir::account::tls.used());
-    if (!struck) {
-      CHECK_TRUE(whole);
-      break;
-    }
-    ++runs;
-  }
-  CHECK_TRUE(runs > 20);
-  CHECK_TRUE(talk());
+  CHECK_TRUE(bool(ticket));
+  fail_everywhere();
+}
+
+TEST(TlsAllocations, that_fail_while_a_client_is_remembered_refuse_it_and_leak_nothing) {
+  const coir::TlsCertificate own[] = {authority.certificate()};
+  server = *TlsContext::server(
+      {.certificates = own, .client_authorities = authority.made.certificate, .remember_clients = true});
+  client = *TlsContext::client({.authorities = authority.made.certificate, .certificate = own});
+  fail_everywhere();
 }
 
 TEST(TlsAllocations, that_fail_while_a_context_is_made_refuse_it_and_leak_nothing) {
