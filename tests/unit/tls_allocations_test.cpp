@@ -59,7 +59,8 @@ TEST_GROUP(TlsAllocations) {
   coir::test::Watchdog watchdog{200, "failing allocations"};
   int wrong = 0;
   bool resumes = false;
-  TlsTicket ticket;  // of the last session that gave one, where they are resumed
+  unsigned nth_of_ticket = 0;  // the allocation that fails when a ticket is taken
+  TlsTicket ticket;            // of the last session that gave one, where they are resumed
 
   // talk is a handshake, a request and its answer. False: a side gave up.
   bool talk() {
@@ -85,6 +86,7 @@ TEST_GROUP(TlsAllocations) {
         if (!got) whole = false;
         expect(got ? std::string_view(buffer, *got) == "pong" : refused(got.error()));
         if (got && resumes) {
+          if (nth_of_ticket != 0) fail_nth(nth_of_ticket);
           auto given = stream->ticket();
           if (given) ticket = std::move(*given);
           // The ticket is lost and the session goes on where the server or the client had no memory for it.
@@ -133,6 +135,20 @@ TEST(TlsAllocations, that_fail_at_any_point_of_a_resumed_session_refuse_it_and_l
   CHECK_TRUE(talk());
   CHECK_TRUE(bool(ticket));
   fail_everywhere();
+}
+
+TEST(TlsAllocations, that_fail_while_a_ticket_is_taken_leave_nothing_of_it) {
+  client = *TlsContext::client({.authorities = authority.made.certificate, .tickets = true});
+  resumes = true;
+  CHECK_TRUE(talk());
+  const std::size_t before = coir::account::tls.used();
+  for (nth_of_ticket = 1; !talk(); ++nth_of_ticket) {
+    fail_nth(0);
+    LONGS_EQUAL(before, coir::account::tls.used());
+  }
+  fail_nth(0);
+  LONGS_EQUAL(0, wrong);
+  CHECK_TRUE(nth_of_ticket > 2);
 }
 
 TEST(TlsAllocations, that_fail_while_a_client_is_remembered_refuse_it_and_leak_nothing) {
