@@ -27,33 +27,4 @@ inline TlsContext without_tls13(TlsContext context) noexcept {
   return context;
 }
 
-// with_tickets is a client's context that was just made, whose sessions take the tickets of TLS 1.3.
-inline TlsContext with_tickets(TlsContext context) noexcept {
-  mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(&context.config()->ssl, 1);
-  return context;
-}
-
-// SavedSession is what a client keeps to resume a session later.
-class SavedSession {
- public:
-  SavedSession() noexcept { mbedtls_ssl_session_init(&session_); }
-  ~SavedSession() { mbedtls_ssl_session_free(&session_); }
-  SavedSession(const SavedSession&) = delete;
-  SavedSession& operator=(const SavedSession&) = delete;
-
-  // save is for after an answer: by TLS 1.3 the ticket comes behind the handshake. resume is for between begin_tls and
-  // handshake.
-  bool save(Stream& stream) noexcept { return mbedtls_ssl_get_session(&inside(stream), &session_) == 0; }
-  bool resume(Stream& stream) noexcept {
-    const std::size_t before = account::tls.used();
-    const bool done = mbedtls_ssl_set_session(&inside(stream), &session_) == 0;
-    // The copy is the stream's from here on, which frees it as its own.
-    account::tls.refund(account::tls.used() - before);
-    return done;
-  }
-
- private:
-  mbedtls_ssl_session session_;
-};
-
 }  // namespace coir::test

@@ -57,6 +57,13 @@ TEST_GROUP_BASE(TlsClient, coir::test::Everywhere) {
     expect(serving.join().has_value());
     return stream;
   }
+
+  TlsTicket ticket_of_visit(const TlsContext& client) {
+    auto stream = visit(client, "localhost", TlsTicket());
+    TlsTicket ticket = stream ? stream->ticket().value_or(TlsTicket()) : TlsTicket();
+    expect(bool(ticket));
+    return ticket;
+  }
 };
 
 TEST(TlsClient, resumes_by_a_ticket) {
@@ -86,11 +93,7 @@ TEST(TlsClient, gets_no_ticket_where_its_context_wants_none) {
 TEST(TlsClient, offers_a_ticket_only_for_the_name_it_was_verified_for) {
   everywhere([&] {
     const TlsContext client = client_with_tickets();
-    auto first = visit(client, "localhost", TlsTicket());
-    expect(first.has_value());
-    if (!first) return;
-    const TlsTicket ticket = first->ticket().value_or(TlsTicket());
-    expect(bool(ticket));
+    const TlsTicket ticket = ticket_of_visit(client);
     auto other = visit(client, "127.0.0.1", ticket);
     expect(other && !other->resumed());
     expect(visit(client, "elsewhere.test", ticket).error() == ErrorCode::untrusted);
@@ -101,11 +104,7 @@ TEST(TlsClient, offers_a_ticket_only_under_the_policy_it_was_verified_by) {
   static const Authority stranger("localhost");
   everywhere([&] {
     const TlsContext careless = *TlsContext::client({.accept_any_peer_without_verifying_it = true, .tickets = true});
-    auto first = visit(careless, "localhost", TlsTicket());
-    expect(first.has_value());
-    if (!first) return;
-    const TlsTicket ticket = first->ticket().value_or(TlsTicket());
-    expect(bool(ticket));
+    const TlsTicket ticket = ticket_of_visit(careless);
     auto careful = visit(client_with_tickets(), "localhost", ticket);
     expect(careful && !careful->resumed());
     const TlsContext other = *TlsContext::client({.authorities = stranger.made.certificate, .tickets = true});
@@ -116,10 +115,7 @@ TEST(TlsClient, offers_a_ticket_only_under_the_policy_it_was_verified_by) {
 TEST(TlsClient, is_refused_its_ticket_by_another_server_and_shakes_hands_in_full) {
   everywhere([&] {
     const TlsContext client = client_with_tickets();
-    auto first = visit(client, "localhost", TlsTicket());
-    expect(first.has_value());
-    if (!first) return;
-    const TlsTicket ticket = first->ticket().value_or(TlsTicket());
+    const TlsTicket ticket = ticket_of_visit(client);
     server = authority().server();  // which has other keys for its tickets
     auto second = visit(client, "localhost", ticket);
     expect(second && !second->resumed());

@@ -440,7 +440,7 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
 
 // A ticket that mbedTLS puts by for the next call is no reason to wait for the socket, which has been emptied.
 TEST(TlsEndings, ticket_that_arrives_with_the_answer_does_not_hold_it_up) {
-  client = coir::test::with_tickets(authority().client());
+  client = *TlsContext::client({.authorities = authority().made.certificate, .tickets = true});
   everywhere([&] {
     SocketPair pair;
     std::atomic<bool> written = false;
