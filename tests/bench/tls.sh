@@ -4,14 +4,44 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 . "$here/servers.sh"
 
-rounds=5 seconds=2 held=400
-if [ "${1:-}" = --quick ]; then
-  rounds=1 seconds=3 held=200
+rounds=5 seconds=2 held=400 vm=''
+for option; do
+  case $option in
+    --quick) rounds=1 seconds=3 held=200 ;;
+    --vm) vm=yes ;;
+  esac
+done
+
+# measure_board is all there is with --vm: timers beside handshakes on the emulated board.
+measure_board() {
+  . "$root/tests/system/vm.sh"
+  local pairs
+  build_coir milkv-duo coird
+  build_coir milkv-duo tls_delay
+  mkdir "$vm_dir/programs"
+  llvm-strip-19 "$root/build/milkv-duo/tests/bench/tls_delay" -o "$vm_dir/programs/tls_delay"
+  vm_coird=$root/build/milkv-duo/apps/coird/coird
+  vm_start --data "$vm_dir/programs" || die "the board does not boot"
+  for ((round = 1; round <= rounds; ++round)); do
+    say "round $round of $rounds"
+    for pairs in 1 16; do
+      vm_exec "/mnt/data/tls_delay $pairs $((seconds * 2)) 2>/dev/null" | sed 's/^/riscv64./' >>"$samples"
+    done
+  done
+  vm_stop
+  print_figures
+}
+
+if [ -n "$vm" ]; then
+  measure_board
+  exit
 fi
 
 build_coir x86_64-linux-musl-single coird
 build_coir x86_64-linux-musl-single plain_mbedtls
 build_coir x86_64-linux-musl-single tls_delay
+say 'building coird with the small profile ...'
+quietly "$programs/build.log" "$root/scripts/build" --target x86_64-linux-musl --single --tls small --no-tests
 tree=$root/build/x86_64-linux-musl-single
 servers=(coird plain_mbedtls nginx lighttpd)
 declare -A pids ports
@@ -23,10 +53,11 @@ head -c 67108864 /dev/zero >"$scratch/www/big"
 
 # command_of is what servers.sh asks for a server's command line, here with TLS.
 command_of() {
-  local name=$1 port=$2 folder=$3
+  local name=$1 port=$2 folder=$3 profile=''
   case $name in
-    coird)
-      command=("$tree/apps/coird/coird" --tls-listen "127.0.0.1:$port" --root "$scratch/www" --idle-timeout 600s
+    coird | small)
+      [ "$name" = coird ] || profile=-tls-small
+      command=("$tree$profile/apps/coird/coird" --tls-listen "127.0.0.1:$port" --root "$scratch/www" --idle-timeout 600s
         --cert "$scratch/cert.pem" --key "$scratch/key.pem" --state "$folder")
       ;;
     plain_mbedtls) command=("$tree/tests/bench/plain_mbedtls" "$port" "$scratch/both.pem") ;;
@@ -98,14 +129,15 @@ measure_requests() {
     }' "$scratch/wrk" >>"$samples" || die "$name answered nothing to wrk"
 }
 
-for name in "${servers[@]}"; do
+for name in "${servers[@]}" small; do
   start "$name"
   pids[$name]=$pid ports[$name]=$port
 done
 
 say 'idle sessions'
 for version in 1.3 1.2; do
-  for name in coird plain_mbedtls; do
+  for name in coird plain_mbedtls small; do
+    [ "$name$version" != small1.2 ] || continue
     python3 "$here/tls_sessions.py" "${ports[$name]}" "${pids[$name]}" "$held" "$version" "$(prefix "$name")" >>"$samples"
   done
 done

@@ -39,7 +39,7 @@ before = resident()
 held += [one() for _ in range(count)]
 time.sleep(0.3)
 print(f"{prefix}idle_session_bytes_{version}: {(resident() - before) / count:.0f} bytes")
-if not prefix:
+if not prefix.startswith("plain"):
     for line in ask(held[0], "/metrics").splitlines():
         if line.startswith('coir_memory_high_water_bytes{account="handshakes"}'):
-            print(f"handshake_peak_bytes_{version}: {int(line.split()[-1]) + 24 * 1024} bytes")
+            print(f"{prefix}handshake_peak_bytes_{version}: {int(line.split()[-1]) + 24 * 1024} bytes")
