@@ -28,6 +28,8 @@ class Board:
             name, value = line.rstrip("\n").split(": ", 1)
             if name == "url":
                 self.url = value
+            elif name == "tls_url":
+                self.forwarded[443] = int(value.rsplit(":", 1)[1])
             elif name == "forward":
                 guest, host = value.split()
                 self.forwarded[int(guest)] = int(host)
