@@ -443,6 +443,47 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
   }
 }
 
+TEST(TlsEndings, handshake_that_is_over_is_on_its_account_no_more) {
+  everywhere([&] {
+    std::atomic<bool> over = false;
+    between(
+        [&](TlsStream&) {
+          while (!over) expect(coir::sleep(1ms).has_value());
+        },
+        [&](TlsStream&) {
+          expect(coir::account::handshakes.used() == 0);
+          expect(coir::tls_counters().under_way.load() == 0 && coir::tls_counters().sessions.load() == 2);
+          over = true;
+        });
+  });
+}
+
+TEST(TlsEndings, rest_gives_buffers_back_unless_there_is_something_to_read_in_them) {
+  everywhere([&] {
+    std::atomic<bool> written = false;
+    between(
+        [&](TlsStream& stream) {
+          while (!written) expect(coir::sleep(1ms).has_value());
+          char buffer[16];
+          for (const std::string_view word : {"one", "two"}) {
+            const auto got = stream.read(buffer, patience());
+            expect(got && std::string_view(buffer, *got) == word);
+            stream.rest();
+            expect((inside(stream).MBEDTLS_PRIVATE(in_buf) == nullptr) == (word == "two"));
+          }
+          expect(stream.write("x", patience()).has_value());
+        },
+        [&](TlsStream& stream) {
+          // Two records, which are read with one call.
+          expect(stream.write("one", patience()).has_value());
+          expect(stream.write("two", patience()).has_value());
+          written = true;
+          char byte[1];
+          expect(stream.read(byte, patience()).has_value());
+        });
+  });
+}
+
 // A ticket that mbedTLS puts by for the next call is no reason to wait for the socket, which has been emptied.
 TEST(TlsEndings, ticket_that_arrives_with_the_answer_does_not_hold_it_up) {
   client = coir::test::with_tickets(authority().client());
