@@ -66,7 +66,7 @@ libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c+
 find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do
   clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
     -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -Iport/include -Icore/include -Inet/include \
-    -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
+    -DCOIR_TLS=1 -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
 done >"$found"
 none "each public header is usable alone"
 

@@ -109,7 +109,7 @@ TEST_GROUP(TlsBlocking) {
 
 TEST(TlsBlocking, carries_much_both_ways_and_ends_in_good_order) {
   const Peer peer(pair, client, [](TlsStream& stream) {
-    if (!pour(stream, kMuch) || !take(stream, kMuch)) return 1;
+    if (!pour(stream, kMuch) || !take(stream, kMuch) || !stream.write("x", patience())) return 1;
     char byte[1];
     return stream.read(byte, patience()).error() == ErrorCode::end_of_stream ? 0 : 2;
   });
@@ -118,6 +118,9 @@ TEST(TlsBlocking, carries_much_both_ways_and_ends_in_good_order) {
   CHECK_TRUE(take(*stream, kMuch));
   stream->rest();
   CHECK_TRUE(pour(*stream, kMuch));
+  // Everything has arrived, so that there is room for the closing word.
+  char byte[1];
+  CHECK_TRUE(stream->read(byte, patience()).has_value());
   stream->close();
 }
 

@@ -1,4 +1,4 @@
-#include "ssl_misc.h"  // before any other of mbedTLS's: it opens their private parts
+#include <ssl_misc.h>  // before any other of mbedTLS's: it opens their private parts
 
 #include "inside.h"
 

@@ -71,7 +71,6 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
 // await is where a session waits.
 std::expected<void, Error> Session::await(Direction direction, Deadline deadline) noexcept {
   if (auto ready = wait(fd_, direction, deadline); !ready) return ready;
-  if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   mark_ready(direction);
   return {};
 }

@@ -4,7 +4,11 @@
 # Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
 # conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, a clean end.
 import os
+import signal
+import socket
+import ssl
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "coird"))
@@ -83,6 +87,34 @@ def answers_503(daemon, clients):
     return ask(clients[-1], "GET", "/small.txt").status == 503
 
 
+def over_tls(site, seen):
+    """Handshakes of both versions, whole, resumed, refused and left halfway, requests behind them, and a reload."""
+    with tempfile.TemporaryDirectory() as state:
+        options = ["--state", state, "--handshake-timeout", "2s"]
+        with Daemon(program, *options, files=site.path, tls_listen=("127.0.0.1:0",), wrapper=wrapper) as daemon:
+            port = int(daemon.addresses()[1].rsplit(":", 1)[1])
+            connect = lambda: socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+            left = connect()
+            left.sendall(b"\x16\x03\x01\x01\x00\x01")
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                context = ssl.create_default_context(cafile=os.path.join(state, "self-signed.pem"))
+                context.minimum_version = context.maximum_version = version
+                session = None
+                for _ in range(2):
+                    with context.wrap_socket(connect(), server_hostname="localhost", session=session) as plain:
+                        client = Client(plain)
+                        for path in ("/", "/small.txt", "/big", "/missing", "/metrics", "/%00"):
+                            seen.add(ask(client, "GET", path).status)
+                        session = plain.session
+                try:
+                    ssl.create_default_context().wrap_socket(connect(), server_hostname="localhost")
+                except ssl.SSLError:
+                    pass
+                daemon.signal(signal.SIGHUP)
+                daemon.line_with("certificates read again")
+            assert left.recv(100) == b""
+
+
 program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
 files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
 seen = set()
@@ -125,6 +157,7 @@ with Site(**files) as site:
             seen.add(ask(third, "GET", "/small.txt").status)
         for client in busy:
             client.close()
+    over_tls(site, seen)
     # A second signal cuts off what is under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
         client.send(request("GET", "/big"))
