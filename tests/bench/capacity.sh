@@ -28,7 +28,8 @@ if [ -n "$tls" ]; then
   # A handshake takes the emulated processor 15 to 50 ms: fewer clients come, and each is a greater load.
   most=4000 port=443 wanted=6000
   [ -z "$quick" ] || most=500 wanted=1250
-  args="$args --tls-listen 0.0.0.0:443"
+  # On a busy machine a hundred of them take longer than the ten seconds that a client waits at most.
+  args="$args --tls-listen 0.0.0.0:443 --handshake-timeout 60s --header-timeout 60s"
 fi
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"

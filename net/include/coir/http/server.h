@@ -47,7 +47,7 @@ struct ServerOptions {
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
   // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
-  // TLS handshakes under way at once: each takes 36 KB, with record buffers, and while it computes one of the active.
+  // TLS handshakes under way at once: each takes 38 KB, with record buffers, and while it computes one of the active.
   // More wait in order; if one's client is silent for a second meanwhile, it makes way.
   std::size_t max_handshakes = 256;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit

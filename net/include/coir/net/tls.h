@@ -129,7 +129,7 @@ class TlsContextSlot {
 // what a handshake takes at its peak, with those and without certificates of the peer.
 inline constexpr std::size_t kTlsIdleBytes = 3584;
 inline constexpr std::size_t kTlsBufferBytes = 24 * 1024;
-inline constexpr std::size_t kTlsHandshakeBytes = kTlsBufferBytes + 12 * 1024;
+inline constexpr std::size_t kTlsHandshakeBytes = kTlsBufferBytes + 14 * 1024;
 
 // TlsStream is one end of a TLS session over a TcpStream, with its reading, writing, deadlines and cancellation: what
 // Stream says holds. It is a Stream, and may be moved into one.
