@@ -1,0 +1,71 @@
+#include <stdio.h>
+
+#include "options.h"
+
+namespace {
+
+constexpr char kHelp[] =
+    "usage: coird [--listen ADDRESS]... [--tls-listen ADDRESS]... [--root DIR] [OPTION]...\n"
+    "\n"
+    "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without.\n"
+    "\n"
+    "  -l, --listen ADDRESS        127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0\n"
+    "                              lets the kernel choose; up to 8 times (default: *:8080)\n"
+    "  -r, --root DIR              serve the files below DIR (default: no files)\n"
+    "\n"
+    "TLS:\n"
+    "      --tls-listen ADDRESS    as --listen, for https\n"
+    "      --cert FILE --key FILE  a certificate with its chain, and its key, as PEM or DER; again\n"
+    "                              for other names, which clients ask for by SNI (default: one that\n"
+    "                              is made at the first start and kept in --state)\n"
+    "      --client-ca FILE        clients must show a certificate that one of these signed\n"
+    "      --state DIR             what coird makes for itself (default: /var/lib/coird)\n"
+    "\n"
+    "Limits (K, M and G are 1024, 1024K and 1024M):\n"
+    "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
+    "                              connections included (default: what the machine can spare)\n"
+    "      --memory ACCOUNT=SIZE   of that, what connections, http (buffers), stacks, files, tls or\n"
+    "                              handshakes take (handshakes: an eighth unless told)\n"
+    "      --keep-free SIZE        of the machine's free memory, left to others (default: what the\n"
+    "                              board needs, or a 16th of it at the start, from 1M to 64M)\n"
+    "      --connection-cost SIZE  what the kernel is taken to hold for a connection (default: 4096)\n"
+    "      --max-connections N     connections held at once (default: as the board has it, or what\n"
+    "                              fits)\n"
+    "      --backlog N             connections the kernel holds until they are accepted (default: as\n"
+    "                              the board has it)\n"
+    "      --max-active N          requests served at once, each with its buffers (default: 256, or\n"
+    "                              what fits)\n"
+    "      --max-requests N        requests on one connection, 0 for no limit (default: 0)\n"
+    "      --max-body BYTES        content of one request (default: 1M)\n"
+    "\n"
+    "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
+    "      --idle-timeout TIME     between two requests (default: 60s)\n"
+    "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
+    "                              new one; 0 for any (default: 10s)\n"
+    "      --handshake-timeout TIME\n"
+    "                              for the handshake of TLS (default: 10s)\n"
+    "      --header-timeout TIME   for the head of a request (default: 10s)\n"
+    "      --body-timeout TIME     for the content of a request (default: 30s)\n"
+    "      --write-timeout TIME    while the client takes nothing (default: 30s)\n"
+    "      --drain-timeout TIME    for requests in progress at SIGTERM (default: 30s)\n"
+    "\n"
+    "      --trace FILE            write the latest state changes of fibers there at the end, for\n"
+    "                              ui.perfetto.dev (in a build with tracing)\n"
+    "      --access-log            one line for each request on standard error\n"
+    "      --print-budget          print what the memory is planned for, and exit\n"
+    "      --probe                 print what this kernel offers and what is used instead, and exit\n"
+    "  -h, --help                  print this and exit\n"
+    "  -V, --version               print the version and exit\n"
+    "\n"
+    "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
+    "\n"
+    "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
+    "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
+    "the work goes on (in a build with fibers). SIGHUP reads the files of certificates again; if they\n"
+    "are not in order the old ones stay. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+
+}  // namespace
+
+void print_help() noexcept {
+  fputs(kHelp, stdout);
+}
