@@ -11,14 +11,12 @@
 #include <string_view>
 
 #include "tests/support/everywhere.h"
-#include "tests/support/scale.h"
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_pair.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
-using coir::TcpStream;
 using coir::TlsContext;
 using coir::TlsStream;
 using coir::test::Authority;
