@@ -124,7 +124,13 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
   for (;;) {
     const int code = session.call([&]() noexcept -> int {
       if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
-      return mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size());
+      const int got = mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size());
+      // mbedTLS leaves it at that: of TLS 1.3's messages behind the handshake it lacks KeyUpdate, for one.
+      if (got == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
+        static_cast<void>(mbedtls_ssl_send_alert_message(&session.ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                                         MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE));
+      }
+      return got;
     });
     if (code > 0) return static_cast<std::size_t>(code);
     switch (code) {
