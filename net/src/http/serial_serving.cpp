@@ -129,7 +129,9 @@ void Engine::expire_idle() noexcept {
 void Engine::begin_reading(Connection& connection, Deadline deadline) noexcept {
   turned_away_ = false;
   const int fd = connection.stream.fd();
-  if (const auto there = wait(fd, Direction::readable, std::min(deadline, turn_end()));
+  // What the server computes for a handshake is not the client's delay.
+  const Deadline turn = connection.tls != nullptr ? Deadline::at_ns(monotonic_ns() + kTurnNs) : turn_end();
+  if (const auto there = wait(fd, Direction::readable, std::min(deadline, turn));
       there || there.error() != ErrorCode::timed_out || deadline.passed()) {
     return;
   }
