@@ -1,5 +1,6 @@
 // A job that runs once an interval beside the others, until the scope that it runs in is over.
 
+#include <coir/event.h>
 #include <coir/every.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -13,9 +14,14 @@ int main() {
   return coir::run({.workers = 1}, [] {
     coir::Nursery nursery;
     int ticks = 0;
-    coir::Task<void> clock = nursery.spawn(
-        {.name = "clock"}, [&ticks] { return coir::every(5ms, [&ticks] { printf("tick %d\n", ++ticks); }); });
-    while (ticks < 3) static_cast<void>(coir::sleep(1ms));
+    coir::Event enough;
+    coir::Task<void> clock = nursery.spawn({.name = "clock"}, [&] {
+      return coir::every(5ms, [&] {
+        printf("tick %d\n", ++ticks);
+        if (ticks == 3) enough.set();
+      });
+    });
+    static_cast<void>(enough.wait());
     static_cast<void>(clock.cancel("enough"));
     const auto ended = clock.await();
     printf("the clock stopped: %s\n", ended ? "done" : coir::describe(ended.error()));

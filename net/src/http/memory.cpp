@@ -14,9 +14,9 @@ std::int64_t Engine::evictable_since() const noexcept {
   return coarse_ns() - std::chrono::nanoseconds(options.evict_after).count();
 }
 
-// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again;
-// before any of these, one whose handshake takes as long.
-// One whose request has arrived and is not yet known of is served instead; `hopeful` tells that there was one.
+// take_evictable takes the connection that has been idle for longest out of the idle ones, to be closed or used again,
+// and before any of these one whose client has owed a flight of its handshake for as long. One whose request has
+// arrived and is not yet known of is served instead; `hopeful` tells that there was one.
 Connection* Engine::take_evictable(bool& hopeful) noexcept {
   const std::int64_t since = evictable_since();
   for (;;) {

@@ -48,11 +48,14 @@ void Engine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) 
   close(connection);
 }
 
-// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed,
-// before any other one whose handshake is not over. One whose request has arrived meanwhile is none of these and will
-// be served; if all are like it the newcomers stay in the backlog until the next round.
+// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed, and
+// before any other one whose client has owed a flight of its handshake for evict_after. One whose request has arrived
+// meanwhile is none of these and will be served; if all are like it the newcomers stay in the backlog until the next
+// round.
 bool Engine::make_room() noexcept {
-  for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
+  const std::int64_t since = monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count();
+  for (Connection* connection = idle_.front(); connection != nullptr && connection->since_ns <= since;
+       connection = connection->next) {
     if (connection->tls == nullptr || kernel::has_input(connection->stream.fd())) continue;
     close_idle(*connection, counters.evicted);
     return true;
