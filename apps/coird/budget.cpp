@@ -46,11 +46,12 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   if (options.any_tls()) {
     budget.session = coir::kTlsIdleBytes;
-    budget.handshake = coir::kTlsHandshakeBytes;
+    budget.handshake = budget.request + coir::kTlsHandshakeBytes;
   }
 #endif
 
-  const std::size_t least = kFibersOfTheDaemon * 16 * 1024 + budget.connection + budget.request + budget.handshake;
+  const std::size_t least =
+      kFibersOfTheDaemon * 16 * 1024 + budget.connection + std::max(budget.request, budget.handshake);
   if (budget.room() < least) {
     if (options.memory <= takeable) {
       return complain(kSeeBudget, "--memory %zu: the daemon itself takes %zu bytes, and one request %zu",

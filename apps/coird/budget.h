@@ -12,7 +12,7 @@ struct Budget {
   std::size_t fiber = 0;       // the stack of one
   std::size_t request = 0;     // buffers and stack of one being served
   std::size_t session = 0;     // of TLS, at rest; 0 where nothing listens for TLS
-  std::size_t handshake = 0;   // one under way, with its record buffers
+  std::size_t handshake = 0;   // one under way, with record buffers, and served while it computes
 
   std::size_t room() const noexcept { return ceiling > process ? ceiling - process : 0; }
 };
