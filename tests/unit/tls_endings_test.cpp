@@ -10,9 +10,8 @@
 #include <chrono>
 #include <string_view>
 
-#include "tests/support/everywhere.h"
 #include "tests/support/tls_inside.h"
-#include "tests/support/tls_pair.h"
+#include "tests/support/tls_talk.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -26,32 +25,23 @@ using coir::test::patience;
 using coir::test::SocketPair;
 using namespace std::chrono_literals;
 
-TEST_GROUP_BASE(TlsEndings, coir::test::Everywhere) {
-  TlsContext server = authority().server();
-  TlsContext client = authority().client();
+namespace {
+
+struct Talk : coir::test::TlsTalk {
+  Talk() noexcept {
+    stack = 32 * 1024;
+    server_begins = true;
+  }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(TlsEndings, Talk) {
+  static constexpr std::size_t kCycle = 251;
 
   // The sequence that a test sends: what arrives twice, or not at all, is seen.
   static char at(std::size_t place) noexcept {
-    return static_cast<char>(place % 251);
-  }
-
-  template <class Server, class Client>
-  void between(Server serve, Client ask) {
-    SocketPair pair;
-    auto serving = spawn({.name = "server", .stack = 32 * 1024}, [&] {
-      auto stream = TlsStream::accept(std::move(pair.server), server, patience());
-      // Behind its last flight: who is gone before that ends the handshake.
-      expect(stream && stream->write("!", patience()).has_value());
-      if (stream) serve(*stream);
-    });
-    auto asking = spawn({.name = "client", .stack = 32 * 1024}, [&] {
-      auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
-      char byte[1];
-      expect(stream && stream->read(byte, patience()).has_value());
-      if (stream) ask(*stream);
-    });
-    expect(asking.join().has_value());
-    expect(serving.join().has_value());
+    return static_cast<char>(place % kCycle);
   }
 
   // fill writes the sequence until that times out, and returns how far it came.

@@ -7,9 +7,8 @@
 #include <chrono>
 #include <string_view>
 
-#include "tests/support/everywhere.h"
 #include "tests/support/scale.h"
-#include "tests/support/tls_pair.h"
+#include "tests/support/tls_talk.h"
 
 using coir::Deadline;
 using coir::Error;
@@ -23,28 +22,7 @@ using coir::test::patience;
 using coir::test::SocketPair;
 using namespace std::chrono_literals;
 
-TEST_GROUP_BASE(Tls, coir::test::Everywhere) {
-  TlsContext server = authority().server();
-  TlsContext client = authority().client();
-
-  // between runs one body on the server's end and one on the client's, each in a fiber of 8 KB.
-  template <class Server, class Client>
-  void between(Server serve, Client ask) {
-    SocketPair pair;
-    auto serving = spawn({.name = "server", .stack = 8 * 1024}, [&] {
-      auto stream = TlsStream::accept(std::move(pair.server), server, patience());
-      expect(stream.has_value());
-      if (stream) serve(*stream);
-    });
-    auto asking = spawn({.name = "client", .stack = 8 * 1024}, [&] {
-      auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
-      expect(stream.has_value());
-      if (stream) ask(*stream);
-    });
-    expect(asking.join().has_value());
-    expect(serving.join().has_value());
-  }
-};
+TEST_GROUP_BASE(Tls, coir::test::TlsTalk){};
 
 TEST(Tls, carries_bytes_both_ways_and_ends_in_good_order) {
   everywhere([&] {

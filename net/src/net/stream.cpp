@@ -1,17 +1,12 @@
 #include <coir/net/stream.h>
 
 #include "kernel.h"
+#include "write_all.h"
 
 namespace coir {
 
 std::expected<void, Error> Stream::write(std::string_view from, Deadline deadline) noexcept {
-  while (!from.empty()) {
-    const iovec part = {const_cast<char*>(from.data()), from.size()};
-    const auto sent = write_some(std::span(&part, 1), deadline);
-    if (!sent) return std::unexpected(sent.error());
-    from.remove_prefix(*sent);
-  }
-  return {};
+  return write_all(*this, from, deadline);
 }
 
 void Stream::abandon() noexcept {

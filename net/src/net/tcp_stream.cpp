@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "kernel.h"
+#include "write_all.h"
 
 namespace coir {
 namespace {
@@ -76,13 +77,7 @@ std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> f
 }
 
 std::expected<void, Error> TcpStream::write(std::string_view from, Deadline deadline) noexcept {
-  while (!from.empty()) {
-    const iovec part = {const_cast<char*>(from.data()), from.size()};
-    const auto sent = write_some(std::span(&part, 1), deadline);
-    if (!sent) return std::unexpected(sent.error());
-    from.remove_prefix(*sent);
-  }
-  return {};
+  return write_all(*this, from, deadline);
 }
 
 std::expected<void, Error> TcpStream::writev(std::span<iovec> parts, Deadline deadline) noexcept {
