@@ -48,18 +48,22 @@ void Engine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) 
   close(connection);
 }
 
-// make_room sees to it that a record is free: if need be the connection that has been idle for longest is closed, and
-// before any other one whose client has owed a flight of its handshake for evict_after. One whose request has arrived
-// meanwhile is none of these and will be served; if all are like it the newcomers stay in the backlog until the next
-// round.
-bool Engine::make_room() noexcept {
-  const std::int64_t since = monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count();
-  for (Connection* connection = idle_.front(); connection != nullptr && connection->since_ns <= since;
+// close_handshake closes the one whose client has owed a flight of it for longest, since `not_after_ns` at least.
+bool Engine::close_handshake(std::int64_t not_after_ns) noexcept {
+  for (Connection* connection = idle_.front(); connection != nullptr && connection->since_ns <= not_after_ns;
        connection = connection->next) {
     if (connection->tls == nullptr || kernel::has_input(connection->stream.fd())) continue;
     close_idle(*connection, counters.evicted);
     return true;
   }
+  return false;
+}
+
+// make_room sees to it that a record is free: if need be a handshake that has stalled is closed, or the connection that
+// has been idle for longest. One whose request has arrived meanwhile is none of these and will be served; if all are
+// like it the newcomers stay in the backlog until the next round.
+bool Engine::make_room() noexcept {
+  if (close_handshake(monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count())) return true;
   while (Connection* connection = idle_.front()) {
     if (!kernel::has_input(connection->stream.fd())) {
       close_idle(*connection, counters.evicted);
@@ -71,9 +75,10 @@ bool Engine::make_room() noexcept {
   return false;
 }
 
+// close_longest_idle makes room on the ledger, where a handshake takes more than ten that are established.
 std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && make_room()) freed += connection_bytes();
+  while (freed < wanted && (close_handshake(INT64_MAX) || make_room())) freed += connection_bytes();
   return freed;
 }
 

@@ -79,6 +79,7 @@ class Engine {
   std::size_t connection_bytes() const noexcept;
   bool reserve_one(std::size_t number) noexcept;
   void refuse_one(std::size_t number) noexcept;
+  bool close_handshake(std::int64_t not_after_ns) noexcept;
   bool make_room() noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;

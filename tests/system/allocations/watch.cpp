@@ -30,8 +30,9 @@ constinit std::atomic<std::size_t> g_before{0}, g_after{0}, g_unknown{0};
 // later, when another of them has already said that it is ready.
 constinit thread_local bool t_starting = false;
 
-// Within mbedTLS's allocator, which charges a session ahead and hands blocks out that others have freed, and where a
-// session is made, which holds the tally that pays for it.
+// Within mbedTLS's allocator, which charges a session ahead and hands blocks out that others have freed; where a
+// session is made, which holds the tally that pays for it; and within the C library's, of which the outermost call is
+// judged.
 constinit thread_local int t_paid_for = 0;
 
 class PaidFor {
@@ -130,14 +131,22 @@ void* __wrap_coir_tls_calloc(std::size_t count, std::size_t size) {
   return __real_coir_tls_calloc(count, size);
 }
 
-// coir::tls::Session::create(coir::tls::Config&, int, const char*); a std::expected, which comes back in registers.
+// coir::tls::Session::create(coir::tls::Config&, int, const char*, const coir::tls::Ticket*, coir::Deadline); a
+// std::expected, which comes back in registers.
 struct SessionOrError {
   void* words[2];
 };
-SessionOrError __real__ZN4coir3tls7Session6createERNS0_6ConfigEiPKc(void* config, int fd, const char* name);
-SessionOrError __wrap__ZN4coir3tls7Session6createERNS0_6ConfigEiPKc(void* config, int fd, const char* name) {
+SessionOrError __real__ZN4coir3tls7Session6createERNS0_6ConfigEiPKcPKNS0_6TicketENS_8DeadlineE(void* config, int fd,
+                                                                                               const char* name,
+                                                                                               const void* ticket,
+                                                                                               std::int64_t deadline);
+SessionOrError __wrap__ZN4coir3tls7Session6createERNS0_6ConfigEiPKcPKNS0_6TicketENS_8DeadlineE(void* config, int fd,
+                                                                                               const char* name,
+                                                                                               const void* ticket,
+                                                                                               std::int64_t deadline) {
   const PaidFor paid;
-  return __real__ZN4coir3tls7Session6createERNS0_6ConfigEiPKc(config, fd, name);
+  return __real__ZN4coir3tls7Session6createERNS0_6ConfigEiPKcPKNS0_6TicketENS_8DeadlineE(config, fd, name, ticket,
+                                                                                         deadline);
 }
 
 ssize_t __real_write(int fd, const void* from, std::size_t size);
@@ -158,16 +167,19 @@ int __wrap_open(const char* path, int flags, ...) {
 void* __real_malloc(std::size_t size);
 void* __wrap_malloc(std::size_t size) {
   note("malloc", size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_malloc(size);
 }
 void* __real_calloc(std::size_t count, std::size_t size);
 void* __wrap_calloc(std::size_t count, std::size_t size) {
   note("calloc", count * size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_calloc(count, size);
 }
 void* __real_realloc(void* old, std::size_t size);
 void* __wrap_realloc(void* old, std::size_t size) {
   note("realloc", size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_realloc(old, size);
 }
 void* __real___libc_malloc(std::size_t size);
@@ -188,16 +200,19 @@ void* __wrap___libc_realloc(void* old, std::size_t size) {
 void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size) {
   note("aligned_alloc", size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_aligned_alloc(alignment, size);
 }
 void* __real_memalign(std::size_t alignment, std::size_t size);
 void* __wrap_memalign(std::size_t alignment, std::size_t size) {
   note("memalign", size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_memalign(alignment, size);
 }
 int __real_posix_memalign(void** into, std::size_t alignment, std::size_t size);
 int __wrap_posix_memalign(void** into, std::size_t alignment, std::size_t size) {
   note("posix_memalign", size, __builtin_return_address(0));
+  const PaidFor inside;
   return __real_posix_memalign(into, alignment, size);
 }
 
