@@ -47,6 +47,9 @@ struct Connection : Asleep {
 };
 static_assert(sizeof(Connection) <= 200);
 
+// A client owes one flight of a handshake at a time, for which it computes. Silent for so long it makes way for others.
+inline constexpr std::int64_t kSilenceNs = 1'000'000'000;
+
 // ConnectionList is intrusive and in order of arrival. Its user holds the engine's lock.
 class ConnectionList {
  public:

@@ -41,6 +41,9 @@ class Engine {
   // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
   void end_handshake(Connection& connection) noexcept;
 
+  // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
+  bool end_silent_handshake() noexcept;
+
   // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
   // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
   void begin_reading(Connection& connection, Deadline deadline) noexcept;
@@ -103,6 +106,7 @@ class Engine {
   // take_out takes it out of its list.
   void take_out(Connection& connection) noexcept;
   void close_late_handshakes() noexcept;
+  bool hellos_wait() noexcept;
   // take_handshake takes out of those asleep before the end of their handshake one that `is_meant`. With the lock.
   template <class Meant>
   Connection* take_handshake(Meant is_meant) noexcept {

@@ -33,11 +33,22 @@ void Engine::end_handshake(Connection& connection) noexcept {
   if (wanted) spawn_standby();
 }
 
+bool Engine::end_silent_handshake() noexcept {
+  const std::int64_t since = coarse_ns() - kSilenceNs;
+  Connection* connection;
+  {
+    Locked locked(lock_);
+    connection = take_handshake([&](const Connection& each) { return each.shakes_hands && each.since_ns <= since; });
+  }
+  if (connection == nullptr) return false;
+  counters.evicted.fetch_add(1, std::memory_order_relaxed);
+  close(*connection);
+  return true;
+}
+
 // close_late_handshakes is the reaper's part: those whose time is over, and while others wait for theirs, those whose
-// clients have kept them waiting for long.
+// clients are silent.
 void Engine::close_late_handshakes() noexcept {
-  // A client owes one flight, for which it computes.
-  constexpr std::int64_t kGraceNs = 1'000'000'000;
   const std::int64_t now = coarse_ns();
   const std::int64_t limit = std::chrono::nanoseconds(options.handshake_timeout).count();
   close_asleep(counters.expired, [&] {
@@ -45,10 +56,13 @@ void Engine::close_late_handshakes() noexcept {
       return each.shakes_hands ? each.stream.handshake_deadline().ns() <= now : each.since_ns + limit <= now;
     });
   });
-  close_asleep(counters.evicted, [&] {
-    if (hellos_.front() == nullptr || handshakes_ < options.max_handshakes) return static_cast<Connection*>(nullptr);
-    return take_handshake([&](const Connection& each) { return each.shakes_hands && each.since_ns + kGraceNs <= now; });
-  });
+  while (hellos_wait() && end_silent_handshake()) {
+  }
+}
+
+bool Engine::hellos_wait() noexcept {
+  Locked locked(lock_);
+  return hellos_.front() != nullptr && handshakes_ >= options.max_handshakes;
 }
 
 }  // namespace coir::http

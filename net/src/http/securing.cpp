@@ -9,14 +9,28 @@
 
 namespace coir::http {
 
+// begin_handshake makes its session, in the place of one whose client is silent where there are too many. False: there
+// is no memory for it.
+bool Session::begin_handshake() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+  const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
+  for (;;) {
+    const auto begun = connection_->stream.begin_tls(connection_->tls->current(), nullptr, deadline);
+    if (begun) return true;
+    if (begun.error() != ErrorCode::limit || !engine_.end_silent_handshake()) return false;
+  }
+#else
+  return false;
+#endif
+}
+
 // shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
 // as one between two requests is, and holds no session: clients that stall have the handshakes' memory only, which has
 // a ceiling of its own, and are closed when the handshake has taken too long.
 Session::After Session::shake_hands() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
-  if (!stream.secure() &&
-      !stream.begin_tls(connection_->tls->current(), nullptr, Deadline::after(engine_.options.handshake_timeout))) {
+  if (!stream.secure() && !begin_handshake()) {
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
     refuse_for_want_of_room(stream, true);
     return After::close;

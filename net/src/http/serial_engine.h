@@ -43,6 +43,8 @@ class Engine {
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
   static void end_handshake(Connection&) noexcept {}
+  // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
+  bool end_silent_handshake() noexcept { return close_handshake(monotonic_ns() - kSilenceNs); }
 
   // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
   // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading

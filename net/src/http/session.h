@@ -59,6 +59,7 @@ struct alignas(kSessionAlignment) Session {
   enum class Content : std::uint8_t { fixed, chunked, until_close, empty };
 
   // session.cpp: the connection
+  bool begin_handshake() noexcept;
   After shake_hands() noexcept;
   After run() noexcept;
   After answer_parsed() noexcept;

@@ -40,7 +40,8 @@ Tally::~Tally() {
 }
 
 bool Tally::reserve(std::size_t bytes) noexcept {
-  if (!Pressure::charge(*account_, bytes)) return false;
+  // Where the account's own ceiling is reached nobody else's memory would help.
+  if (!account_->fits(bytes) || !Pressure::charge(*account_, bytes)) return false;
   charged_ += bytes;
   return true;
 }

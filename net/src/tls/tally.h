@@ -21,7 +21,8 @@ class Tally {
   // What is left is the library's: tables that grew on behalf of this session and stay.
   ~Tally();
 
-  // reserve charges `bytes` ahead, making room where it must. False: there is none.
+  // reserve charges `bytes` ahead, making room where memory is short in all. False: there is none, or the account is at
+  // its ceiling.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
   // settle frees the blocks that were kept and refunds what was charged ahead.
   void settle() noexcept;
