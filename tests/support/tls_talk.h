@@ -1,7 +1,10 @@
 #pragma once
 
 #include <coir/fiber.h>
+#include <coir/inspect.h>
 #include <coir/net/tls.h>
+
+#include <string_view>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/tls_pair.h"
@@ -15,6 +18,11 @@ struct TlsTalk : Everywhere {
   std::size_t stack = 8 * 1024;  // of either
   // The server has the first word, behind its last flight: a client that is gone before that ends the handshake.
   bool server_begins = false;
+
+  // until_waits returns when the fiber waits for its socket to become "readable" or "writable".
+  void until_waits(const FiberRef& fiber, std::string_view what) {
+    for (auto info = inspect(fiber); info && info->waits_for != what; info = inspect(fiber)) yield();
+  }
 
   // between runs one body on the server's end and one on the client's, each in a fiber.
   template <class Server, class Client>

@@ -197,7 +197,7 @@ TEST(TlsEndings, wakes_a_writer_whose_stream_is_closed) {
               break;
             }
           });
-          expect(coir::sleep(20ms).has_value());
+          until_waits(writer, "writable");
           stream.close();
           expect(writer.join().has_value());
           over = true;

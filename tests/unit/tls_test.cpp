@@ -185,7 +185,7 @@ TEST(Tls, wakes_a_reader_whose_stream_is_closed) {
             char buffer[8];
             expect(stream.read(buffer, patience()).error() == ErrorCode::closed);
           });
-          coir::yield();
+          until_waits(reader, "readable");
           stream.close();
           expect(reader.join().has_value());
         },

@@ -70,7 +70,11 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
 
 // await is where a session waits.
 std::expected<void, Error> Session::await(Direction direction, Deadline deadline) noexcept {
-  if (auto ready = wait(fd_, direction, deadline); !ready) return ready;
+  if (auto ready = wait(fd_, direction, deadline); !ready) {
+    // acquire pairs with the release in end, which comes before the descriptor is closed: a wait that found none.
+    if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
+    return ready;
+  }
   mark_ready(direction);
   return {};
 }
