@@ -1,5 +1,6 @@
 // How sessions end, and what a deadline, a cancellation, an alert and the closing word leave of them.
 #include <CppUTest/TestHarness.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 #include <string.h>
@@ -73,20 +74,22 @@ TEST_GROUP_BASE(TlsEndings, Talk) {
 
 TEST(TlsEndings, read_and_write_that_are_cancelled_leave_a_session_that_goes_on) {
   everywhere([&] {
+    coir::Event cancelled;
     between(
         [&](TlsStream& stream) {
           auto reader = spawn([&] {
             char byte[1];
             expect(stream.read(byte, patience()).error() == ErrorCode::cancelled);
           });
-          coir::yield();
+          until_waits(reader, "readable");
           static_cast<void>(reader.cancel());
           expect(reader.join().has_value());
           std::size_t sent = 0;
           auto writer = spawn({.stack = 32 * 1024}, [&] { sent = fill(stream, 0, patience()); });
-          expect(coir::sleep(20ms).has_value());
+          until_waits(writer, "writable");
           static_cast<void>(writer.cancel());
           expect(writer.join().has_value());
+          cancelled.set();
           expect(stream.tcp().is_open());
           char byte[1];
           auto asked = spawn([&] { expect(stream.read(byte, patience()).has_value() && byte[0] == '?'); });
@@ -108,7 +111,7 @@ TEST(TlsEndings, read_and_write_that_are_cancelled_leave_a_session_that_goes_on)
           expect(rest.join().has_value());
         },
         [&](TlsStream& stream) {
-          expect(coir::sleep(60ms).has_value());
+          expect(cancelled.wait(patience()).has_value());
           expect(stream.write("?", patience()).has_value());
           std::size_t place = 0;
           std::array<char, 3000> block;
