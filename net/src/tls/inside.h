@@ -44,12 +44,13 @@ int coir_tls_alert(const struct mbedtls_ssl_context* ssl);
 // coir_tls_last_word takes in what has been received from a peer to whom nothing can be sent any more, and returns the
 // number of the alert that ends the session, or -1.
 int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
+
 // coir_tls_plain_alert is the number of an alert that the record is which could not be decrypted, or -1. By TLS 1.3 a
 // client that finds the server's flight at fault has no keys in force to say so with yet: OpenSSL's and mbedTLS's say
 // it in the clear.
 int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
 
-// coir_tls_resumed tells whether the handshake, not over yet, resumes an earlier session.
+// coir_tls_resumes tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_resumable tells whether the established session of a client has been given what it may be resumed by.

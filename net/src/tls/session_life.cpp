@@ -19,10 +19,6 @@ constexpr std::size_t kHandshakeBytes = kTlsHandshakeBytes - kTlsBufferBytes;
 
 constinit TlsCounters g_counters;
 
-TlsCounters& counters() noexcept {
-  return g_counters;
-}
-
 }  // namespace
 }  // namespace coir::tls
 
@@ -49,7 +45,7 @@ std::expected<Session*, Error> Session::create(Config& config, int fd, const cha
   void* const memory = malloc(sizeof(Session));
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   auto* const session = ::new (memory) Session(config, fd, deadline);
-  counters().under_way.fetch_add(1, std::memory_order_relaxed);
+  g_counters.under_way.fetch_add(1, std::memory_order_relaxed);
   int code = MBEDTLS_ERR_SSL_ALLOC_FAILED;
   if (session->tally_.reserve(kHandshakeBytes) && session->tally_.take(sizeof(Session))) {
     code = session->set_up(name, ticket);
@@ -128,11 +124,10 @@ std::expected<void, Error> Session::complete() noexcept {
     return std::unexpected(failure_);
   }
   established_ = true;
-  TlsCounters& count = counters();
-  count.under_way.fetch_sub(1, std::memory_order_relaxed);
-  count.completed.fetch_add(1, std::memory_order_relaxed);
-  count.sessions.fetch_add(1, std::memory_order_relaxed);
-  if (resumed_) count.resumed.fetch_add(1, std::memory_order_relaxed);
+  g_counters.under_way.fetch_sub(1, std::memory_order_relaxed);
+  g_counters.completed.fetch_add(1, std::memory_order_relaxed);
+  g_counters.sessions.fetch_add(1, std::memory_order_relaxed);
+  if (resumed_) g_counters.resumed.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 
@@ -164,13 +159,12 @@ void end(Session* session, bool in_good_order) noexcept {
 void Session::leave(Session& session) noexcept {
   // release and acquire: what every user did to the session comes before it goes.
   if (session.users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  TlsCounters& count = counters();
   if (session.established_) {
-    count.sessions.fetch_sub(1, std::memory_order_relaxed);
+    g_counters.sessions.fetch_sub(1, std::memory_order_relaxed);
   } else {
-    count.under_way.fetch_sub(1, std::memory_order_relaxed);
+    g_counters.under_way.fetch_sub(1, std::memory_order_relaxed);
     const bool refused = session.failure_ == ErrorCode::no_memory || session.buffers_ == nullptr;
-    (refused ? count.refused : count.failed).fetch_add(1, std::memory_order_relaxed);
+    (refused ? g_counters.refused : g_counters.failed).fetch_add(1, std::memory_order_relaxed);
   }
   session.detach();
   {
