@@ -94,12 +94,11 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   // What was to be sent and was not may lie there in the clear.
   if (buffers_ != nullptr) buffers_->note_out(buffers_->out() + coir_tls_out_bytes);
   switch (code) {
-    case MBEDTLS_ERR_NET_SEND_FAILED: {
+    case MBEDTLS_ERR_NET_SEND_FAILED:
       failure_ = Error::from_errno(io_error_);
       // Who refuses and hangs up while this side is writing has said why before.
       if (const int alert = last_word(); alert >= 0) failure_ = {ErrorCode::alert, alert};
       break;
-    }
     case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY:
       heard_goodbye_ = true;
       return std::unexpected(error_of(code));
@@ -244,7 +243,8 @@ std::expected<std::size_t, Error> send_file(Session& session, int file, std::uin
   });
 }
 
-bool drained(const Session& session) noexcept {
+bool drained(Session& session) noexcept {
+  const Holding held(session.mutex_);
   return session.drained_ && session.ahead_at_ == session.ahead_end_ && mbedtls_ssl_check_pending(&session.ssl_) == 0;
 }
 

@@ -54,7 +54,7 @@ class Session {
   friend std::expected<std::size_t, Error> read(Session&, std::span<char>, Deadline) noexcept;
   friend std::expected<std::size_t, Error> write_some(Session&, std::span<const iovec>, Deadline) noexcept;
   friend std::expected<std::size_t, Error> send_file(Session&, int, std::uint64_t, std::size_t, Deadline) noexcept;
-  friend bool drained(const Session&) noexcept;
+  friend bool drained(Session&) noexcept;
   friend bool midway(Session&) noexcept;
   friend void rest(Session&) noexcept;
   friend void shutdown_write(Session&) noexcept;

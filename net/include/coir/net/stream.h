@@ -17,7 +17,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from, Deadline deadline) noexcept;
 std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
                                             Deadline deadline) noexcept;
-bool drained(const Session& session) noexcept;
+bool drained(Session& session) noexcept;
 bool midway(Session& session) noexcept;
 void mark_ready(Session& session, Direction direction) noexcept;
 void rest(Session& session) noexcept;
