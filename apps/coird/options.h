@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <coir/net/address.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 

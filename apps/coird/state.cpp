@@ -16,8 +16,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <chrono>
-
 namespace {
 
 constexpr std::size_t kSeedBytes = 64;

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <chrono>
-
 using coir::Deny;
 using coir::WorkerPort;
 

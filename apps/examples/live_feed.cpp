@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <chrono>
 #include <iterator>
 #include <string_view>
 

@@ -6,8 +6,6 @@
 #include <coir/runtime.h>
 #include <stdio.h>
 
-#include <chrono>
-
 using namespace std::chrono_literals;
 
 int main() {

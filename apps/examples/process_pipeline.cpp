@@ -5,7 +5,6 @@
 #include <coir/runtime.h>
 #include <stdio.h>
 
-#include <chrono>
 #include <string_view>
 
 using namespace std::chrono_literals;

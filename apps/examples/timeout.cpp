@@ -6,8 +6,6 @@
 #include <coir/timeout.h>
 #include <stdio.h>
 
-#include <chrono>
-
 using namespace std::chrono_literals;
 
 namespace {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include <atomic>
-#include <chrono>
 
 using namespace std::chrono_literals;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <chrono>
+#include <coir/deadline.h>
 
 namespace coir {
 

@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
 
 #include "core/src/park.h"

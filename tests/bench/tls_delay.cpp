@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 #include <utility>
 

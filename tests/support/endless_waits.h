@@ -7,7 +7,6 @@
 #include <coir/semaphore.h>
 #include <coir/wait_group.h>
 
-#include <chrono>
 #include <expected>
 
 #include "pipe.h"

@@ -4,7 +4,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <expected>
 

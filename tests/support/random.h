@@ -1,6 +1,7 @@
 #pragma once
 
-#include <chrono>
+#include <coir/deadline.h>
+
 #include <cstdint>
 
 namespace coir::test {

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/counted.h"

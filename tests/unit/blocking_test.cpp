@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/everywhere.h"

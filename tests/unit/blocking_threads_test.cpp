@@ -7,8 +7,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "board.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/gate.h"

@@ -6,7 +6,6 @@
 #include <coir/select.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/everywhere.h"

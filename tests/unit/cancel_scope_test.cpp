@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"

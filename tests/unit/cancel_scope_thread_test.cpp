@@ -10,7 +10,6 @@
 #include <sched.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"

@@ -16,7 +16,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 #include <expected>
 
 #include "tests/support/pipe.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <atomic>
-#include <chrono>
 #include <optional>
 
 #include "tests/support/everywhere.h"

@@ -5,7 +5,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/counted.h"

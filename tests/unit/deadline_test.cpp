@@ -1,8 +1,6 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/deadline.h>
 
-#include <chrono>
-
 using coir::Deadline;
 using coir::monotonic_ns;
 using namespace std::chrono_literals;

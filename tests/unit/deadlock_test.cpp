@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/child.h"
 #include "tests/support/pipe.h"

@@ -5,7 +5,6 @@
 #include <coir/wait.h>
 
 #include <atomic>
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/everywhere.h"

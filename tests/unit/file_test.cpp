@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "tests/support/both_sides.h"
 #include "tests/support/folder.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "core/src/backtrace.h"
 #include "core/src/scheduler.h"

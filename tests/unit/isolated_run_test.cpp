@@ -11,8 +11,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"

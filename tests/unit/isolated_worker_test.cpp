@@ -6,7 +6,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"

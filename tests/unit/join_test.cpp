@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/scale.h"
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"

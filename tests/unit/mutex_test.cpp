@@ -5,8 +5,6 @@
 #include <coir/runtime.h>
 #include <stdio.h>
 
-#include <chrono>
-
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"

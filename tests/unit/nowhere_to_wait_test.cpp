@@ -7,8 +7,6 @@
 #include <coir/once.h>
 #include <coir/runtime.h>
 
-#include <chrono>
-
 #include "tests/support/endless_waits.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/counted.h"
 #include "tests/support/random.h"

@@ -5,7 +5,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"

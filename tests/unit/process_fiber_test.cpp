@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <string_view>
 
 #include "tests/support/everywhere.h"
 

@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "tests/support/both_sides.h"
 #include "tests/support/pipe.h"
 #include "tests/support/shell.h"

@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <chrono>
-
 #include "tests/support/child.h"
 
 // A file of its own, for no other thread may run when it forks.

@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <stdio.h>
 
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/child.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 
 #include "tests/support/child.h"

@@ -2,8 +2,6 @@
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 
-#include <chrono>
-
 #include "tests/support/endless_waits.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/thread.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <optional>
 

@@ -5,7 +5,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 #include <span>
 
 #include "tests/support/everywhere.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"

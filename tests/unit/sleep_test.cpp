@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 
 #include "board.h"
 #include "tests/support/scale.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/counted.h"

@@ -3,7 +3,6 @@
 #include <coir/runtime.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 
 #include "tests/support/counted.h"

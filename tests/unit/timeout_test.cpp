@@ -3,8 +3,6 @@
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
-#include <chrono>
-
 #include "tests/support/everywhere.h"
 
 using coir::Error;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/thread.h"

@@ -4,7 +4,6 @@
 #include <coir/net/tls_ticket.h>
 #include <string.h>
 
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/everywhere.h"

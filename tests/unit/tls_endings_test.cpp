@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/tls_inside.h"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/scale.h"

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 
 #include "tests/support/random.h"
 #include "tests/support/scale.h"

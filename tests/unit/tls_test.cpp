@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <array>
-#include <chrono>
 #include <string_view>
 
 #include "tests/support/scale.h"

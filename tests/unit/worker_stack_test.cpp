@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <atomic>
-#include <chrono>
 #include <utility>
 
 #include "tests/support/everywhere.h"

@@ -3,7 +3,6 @@
 #include <coir/runtime.h>
 
 #include <algorithm>
-#include <chrono>
 
 using coir::Fiber;
 using coir::run_until_idle;

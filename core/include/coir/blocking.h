@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 
 namespace coir {

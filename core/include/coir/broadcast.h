@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include <coir/channel.h>
 #include <coir/deadline.h>
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 #include <coir/mutex.h>
 

@@ -8,11 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 #include <coir/ledger.h>
 #include <coir/spinlock.h>

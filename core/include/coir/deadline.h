@@ -1,6 +1,7 @@
 #pragma once
 
-#include <chrono>
+#include <coir/detail/chrono.h>
+
 #include <compare>
 #include <cstdint>
 

@@ -5,12 +5,12 @@
     "coir/every.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <expected>
 #include <type_traits>
 
+#include <coir/deadline.h>
 #include <coir/error.h>
 
 namespace coir {

@@ -5,18 +5,17 @@
     "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <new>
 #include <source_location>
 #include <type_traits>
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 #include <coir/fiber_handle.h>
 #include <coir/outcome.h>

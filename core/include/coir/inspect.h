@@ -4,13 +4,13 @@
 #error "coir/inspect.h: this build has no fibers (COIR_NO_ASYNC) to look at; build without --no-async to use it"
 #else
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <source_location>
 #include <span>
 
+#include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/fiber_handle.h>
 

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <cstring>
 #include <expected>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 
 namespace coir {

@@ -5,17 +5,16 @@
     "coir/select.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
 #else
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <span>
 
 #include <coir/broadcast.h>
 #include <coir/cancellation.h>
 #include <coir/channel.h>
 #include <coir/deadline.h>
+#include <coir/detail/construct.h>
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <utility>
 
 #include <coir/cancel_scope.h>

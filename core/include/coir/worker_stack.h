@@ -1,7 +1,8 @@
 #pragma once
 
+#include <coir/detail/construct.h>
+
 #include <concepts>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 
 // Written after each call, so that none of them is a tail call; seen from outside, so that the writes stay.
 extern std::atomic<int> depth;

@@ -8,7 +8,6 @@
 #include <coir/net/tcp.h>
 #include <coir/program.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
