@@ -18,6 +18,23 @@ if(NOT COIR_NO_ASYNC)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 
+# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without much optimisation and
+# without debug information. What they test is compiled as it is shipped. Sanitizers name lines: they keep the tables.
+add_library(coir_test_build INTERFACE)
+target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(coir_test_build INTERFACE coir_test_support coir_build)
+if(NOT COIR_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O1;-g0>)
+  target_link_options(coir_test_build INTERFACE -Wl,--strip-debug)
+endif()
+
+# All unit tests share one set of precompiled headers, but those that see mbedTLS, whose macros differ.
+if(COIR_PRECOMPILE)
+  add_library(coir_test_headers OBJECT support/precompiled.cpp)
+  target_link_libraries(coir_test_headers PRIVATE coir_net coir_test_build)
+  coir_precompile(coir_test_headers "${CMAKE_CURRENT_SOURCE_DIR}/support/precompiled.h")
+endif()
+
 # coir_test(NAME [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
 #
 # One executable and one CTest entry from NAME_test.cpp of the calling folder, linked with coir_core unless LIBS says
@@ -31,8 +48,10 @@ function(coir_test name)
     set(arg_TIMEOUT 180)
   endif()
   add_executable(${name}_test ${name}_test.cpp ${arg_SOURCES})
-  target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_support coir_build)
+  target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_build)
+  if(COIR_PRECOMPILE AND NOT coir_mbedtls IN_LIST arg_LIBS)
+    target_precompile_headers(${name}_test REUSE_FROM coir_test_headers)
+  endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
