@@ -9,3 +9,10 @@ freshness() {
     echo --fresh
   fi
 }
+
+# lock_tree TREE waits until no other script builds in that tree, and keeps others waiting until this one ends.
+lock_tree() {
+  mkdir -p "$root/${1%/*}"
+  exec 8>"$root/$1.lock"
+  flock 8
+}

@@ -19,11 +19,8 @@
 crowd_build() {
   crowd_log=$vm_dir/crowd-build.log
   crowd_tree=$(uname -m)-linux-musl
-  for tree in "$crowd_tree" milkv-duo; do
-    (cd "$root" && quietly "$crowd_log" cmake --preset "$tree" -DCOIR_BUILD_TESTS=ON)
-  done
-  quietly "$crowd_log" cmake --build "$root/build/$crowd_tree" --target crowd
-  quietly "$crowd_log" cmake --build "$root/build/milkv-duo" --target epoll_floor memory_hog
+  quietly "$crowd_log" "$root/tests/programs" "$crowd_tree" crowd
+  quietly "$crowd_log" "$root/tests/programs" milkv-duo epoll_floor memory_hog
   crowd_data=$vm_dir/programs crowd_overlay=$vm_dir/overlay
   mkdir -p "$crowd_data" "$crowd_overlay/etc/default"
   cp "$root/build/milkv-duo/tests/bench/epoll_floor" "$root/build/milkv-duo/tests/bench/memory_hog" "$crowd_data"

@@ -37,16 +37,18 @@ def promise(text, needs_fibers=False, needs_serial=False):
     return mark
 
 
-def build(tree, target="coird", folder="apps/coird"):
-    """Builds coird, or a program made of it, in one tree and returns its path."""
-    directory = os.path.join(ROOT, "build", tree)
-    steps = [] if os.path.exists(os.path.join(directory, "build.ninja")) else [["cmake", "--preset", tree]]
-    steps.append(["cmake", "--build", directory, "--target", target])
-    for step in steps:
-        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(step)} failed:\n{done.stdout[-3000:]}")
-    return os.path.join(directory, folder, target)
+def build(tree, target="coird", folder="apps/coird", options=()):
+    """Builds coird, or a program made of it, in one tree (as tests/programs names it) and returns its path."""
+    done = subprocess.run([os.path.join(ROOT, "tests", "programs"), tree, target, "--", *options], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{target} does not build in {tree}:\n{done.stdout[-3000:]}")
+    return os.path.join(ROOT, "build", tree.replace("+", "-"), folder, target)
+
+
+def build_inside(preset, target="inside_program", folder="tests/system/inside"):
+    """Builds a program with tracing and the watchdog in it."""
+    return build(preset + "+inside", target, folder, ("-DCOIR_TRACE=ON", "-DCOIR_WATCHDOG=ON"))
 
 
 def sanitized(program):
