@@ -61,6 +61,7 @@ function settle(id, name, ended_well, silence_is_good,  i) {
   else settle(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
   next
 }
+/^No tests were found/ { ctest = 1 }
 !ctest { take("other", $0) }
 
 END {

@@ -35,12 +35,15 @@ if(COIR_PRECOMPILE)
   coir_precompile(coir_test_headers "${CMAKE_CURRENT_SOURCE_DIR}/support/precompiled.h")
 endif()
 
-# coir_test(NAME [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
+# What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
+add_custom_target(cpu_tests)
+
+# coir_test(NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
 #
 # One executable and one CTest entry from NAME_test.cpp of the calling folder, linked with coir_core unless LIBS says
-# otherwise. Private headers are reached from the root of the tree: #include "core/src/timer_wheel.h".
+# otherwise. CPU marks a test that can differ by CPU. Private headers are reached from the root of the tree: #include "core/src/timer_wheel.h".
 function(coir_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "CPU" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_LIBS)
     set(arg_LIBS coir_core)
   endif()
@@ -54,4 +57,8 @@ function(coir_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  if(arg_CPU)
+    add_dependencies(cpu_tests ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS cpu)
+  endif()
 endfunction()
