@@ -190,7 +190,7 @@ TEST(Inspect, a_fiber_that_never_ran_shows_its_start_alone) {
                expect(trace.count == 1);
                expect(fresh.join().has_value());
              }).has_value());
-  LONGS_EQUAL(0, wrong);
+  check();
 }
 
 TEST(Inspect, backtraces_may_be_taken_while_fibers_run) {
@@ -222,7 +222,7 @@ TEST(Inspect, backtraces_may_be_taken_while_fibers_run) {
                for (Fiber& each : players) expect(each.join().has_value());
                expect(complete > 0);
              }).has_value());
-  LONGS_EQUAL(0, wrong);
+  check();
 }
 
 TEST(Inspect, a_signal_dumps_every_fiber_with_its_backtrace_even_if_none_gives_way) {

@@ -12,6 +12,7 @@
 #include <atomic>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/watchdog.h"
@@ -30,6 +31,7 @@ using coir::Shield;
 using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
+using coir::test::Expectations;
 using coir::test::Random;
 using coir::test::scaled;
 using coir::test::Watchdog;
@@ -44,11 +46,9 @@ constexpr auto kSpan = std::chrono::milliseconds(scaled({500, 500, 500, 400}));
 // Grove grows trees of nurseries: each node opens one, spawns children into it that wait, fail, are cancelled, time out
 // or are nodes themselves, and leaves it. What must hold: no child outlives its nursery, a nursery without a failure
 // reports none, a node ends, and in the end nothing is left.
-struct Grove {
-  std::atomic<int> wrong{0}, nodes{0};
+struct Grove : Expectations {
+  std::atomic<int> nodes{0};
   Deadline end;
-
-  void expect(bool right) { wrong += !right; }
 
   // One that fails, is cancelled or times out returns that.
   Outcome leaf(Random random) {
@@ -193,8 +193,9 @@ void run_grove(RunOptions options) {
     while (coir::stats().fibers_alive != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
     grove.expect(coir::stats().timers_armed == 0);
   });
-  if (!ended || grove.wrong != 0 || Counted::alive() != 0) {
-    FAIL(StringFromFormat("%s: %d wrong, %d values left", label, grove.wrong.load(), Counted::alive()).asCharString());
+  grove.check(label);
+  if (!ended || Counted::alive() != 0) {
+    FAIL(StringFromFormat("%s: %d values left", label, Counted::alive()).asCharString());
   }
   CHECK_TRUE(grove.nodes > 10);
 }

@@ -200,5 +200,5 @@ TEST(SelectCancelled, stress) {
       expect(told == kFibers + kThreads);
     }
   });
-  if (wrong != 0) fprintf(stderr, "COIR_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  if (wrong() != 0) fprintf(stderr, "COIR_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
 }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
 #include "tests/support/pipe.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
@@ -24,6 +25,7 @@ using coir::spawn;
 using coir::Task;
 using coir::test::count_fds;
 using coir::test::Counted;
+using coir::test::Expectations;
 using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
@@ -35,11 +37,9 @@ constexpr int kFibers = scaled({60, 40, 40, 30});
 constexpr auto kSpan = std::chrono::milliseconds(scaled({700, 700, 700, 700}));
 
 // Chaos is a crowd in which each fiber does one random thing after the other, and checks what must hold of it.
-struct Chaos {
-  std::atomic<int> wrong{0}, steps{0};
+struct Chaos : Expectations {
+  std::atomic<int> steps{0};
   Deadline end;
-
-  void expect(bool right) { wrong += !right; }
 
   void join_child(Random& random) {
     Task<Counted> child = spawn([pause = random.micros(300), number = random.below(1'000)] {
@@ -171,9 +171,9 @@ void run_chaos(RunOptions options) {
     while ((alive = coir::stats().fibers_alive) != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
     chaos.expect(coir::stats().fd_waits == 0 && coir::stats().timers_armed == 0);
   });
-  if (!ended || chaos.wrong != 0 || Counted::alive() != 0 || (count_fds() != fds && !coir::test::kThreadSanitized)) {
-    FAIL(StringFromFormat("%s: %d wrong, %d values left, %d descriptors left", label, chaos.wrong.load(),
-                          Counted::alive(), count_fds() - fds)
+  chaos.check(label);
+  if (!ended || Counted::alive() != 0 || (count_fds() != fds && !coir::test::kThreadSanitized)) {
+    FAIL(StringFromFormat("%s: %d values left, %d descriptors left", label, Counted::alive(), count_fds() - fds)
              .asCharString());
   }
   CHECK_TRUE(chaos.steps > kFibers);

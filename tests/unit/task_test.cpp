@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -33,17 +34,13 @@ Counted make_result(int number) {
 
 }  // namespace
 
-TEST_GROUP(Task) {
-  std::atomic<int> wrong{0};
+TEST_GROUP_BASE(Task, coir::test::Expecting) {
   void setup() override {
     Counted::reset();
   }
-  void expect(bool right) {
-    wrong += !right;
-  }
 
   void all_is_gone() {
-    LONGS_EQUAL(0, wrong);
+    check();
     LONGS_EQUAL(0, Counted::alive());
   }
 };
