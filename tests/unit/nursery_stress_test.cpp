@@ -15,6 +15,7 @@
 #include "tests/support/expectations.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::CancellationSource;
@@ -34,6 +35,7 @@ using coir::test::Counted;
 using coir::test::Expectations;
 using coir::test::Random;
 using coir::test::scaled;
+using coir::test::until;
 using coir::test::Watchdog;
 
 namespace {
@@ -188,9 +190,9 @@ void run_grove(RunOptions options) {
         static_cast<void>(spawn([&grove, seed, i] { grove.grow(seed + i * 0x9e3779b97f4a7c15u); }));
       grove.expect(nursery.join().has_value());
     }
-    while (threads && !planter.over) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([&] { return !threads || planter.over; });
     if (threads) pthread_join(thread, nullptr);
-    while (coir::stats().fibers_alive != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([] { return coir::stats().fibers_alive == 1; });
     grove.expect(coir::stats().timers_armed == 0);
   });
   grove.check(label);

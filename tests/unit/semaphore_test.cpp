@@ -9,6 +9,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +21,8 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Semaphore;
 
@@ -46,8 +49,9 @@ TEST(Semaphore, limits_how_many_are_inside) {
       fiber = spawn([&] {
         expect(permits.acquire().has_value());
         const int now = ++inside;
-        if (now > most) most = now;
-        static_cast<void>(coir::sleep(1ms));
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        until([&] { return most >= 2; });
         --inside;
         permits.release();
       });
@@ -67,14 +71,14 @@ TEST(Semaphore, a_small_want_does_not_pass_a_large_one) {
       expect(order++ == 0);
       permits.release(2);
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(large, "semaphore");
     expect(!permits.try_acquire());
     Fiber small = spawn([&] {
       expect(permits.acquire(1).has_value());
       expect(order++ == 1);
       permits.release(1);
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(small, "semaphore");
     permits.release();
     expect(large.join().has_value());
     expect(small.join().has_value());
@@ -86,9 +90,9 @@ TEST(Semaphore, those_behind_one_that_gives_up_are_served) {
   everywhere([&] {
     Semaphore permits(1);
     Fiber large = spawn([&] { expect(is(permits.acquire(2), ErrorCode::cancelled)); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(large, "semaphore");
     Fiber small = spawn([&] { expect(permits.acquire(1).has_value()); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(small, "semaphore");
     expect(large.cancel().has_value());
     expect(large.join().has_value());
     expect(small.join().has_value());

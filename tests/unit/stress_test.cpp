@@ -13,6 +13,7 @@
 #include "tests/support/pipe.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::Deadline;
@@ -29,6 +30,7 @@ using coir::test::Expectations;
 using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
+using coir::test::until;
 using coir::test::Watchdog;
 
 namespace {
@@ -161,14 +163,13 @@ void run_chaos(RunOptions options) {
   Counted::reset();
   const int fds = count_fds();
   Chaos chaos;
-  std::uint64_t alive = 0;
   const auto ended = run_until_idle(options, [&] {
     chaos.end = Deadline::after(kSpan);
     auto fibers = std::make_unique<Fiber[]>(kFibers);
     for (std::uint64_t i = 0; i < kFibers; ++i)
       fibers[i] = spawn([&chaos, seed, i] { chaos.live(seed + i * 0x9e3779b97f4a7c15u); });
     for (int i = 0; i < kFibers; ++i) chaos.expect(fibers[i].join().has_value());
-    while ((alive = coir::stats().fibers_alive) != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([] { return coir::stats().fibers_alive == 1; });
     chaos.expect(coir::stats().fd_waits == 0 && coir::stats().timers_armed == 0);
   });
   chaos.check(label);
