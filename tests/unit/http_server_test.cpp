@@ -38,7 +38,7 @@ using coir::test::until;
 namespace {
 
 Deadline soon() {
-  return Deadline::after(10s);
+  return Deadline::after(60s);
 }
 
 char received[1'000'000];

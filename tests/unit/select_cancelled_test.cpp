@@ -38,6 +38,7 @@ using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
 using coir::test::Thread;
+using coir::test::until;
 using coir::test::until_parked;
 using namespace std::chrono_literals;
 
@@ -147,20 +148,25 @@ TEST(SelectCancelled, is_not_lost_between_the_look_and_the_wait) {
     Channel<int> never;
     std::optional<CancellationSource> source;
     std::atomic<int> round{0}, cancelled{0};
+    std::atomic<bool> over{false};
     Thread thread([&] {
-      for (int i = 1; i <= kRounds; ++i) {
-        while (round < i) sched_yield();
+      for (int i = 1;; ++i) {
+        while (round < i && !over) sched_yield();
+        if (over) return;
         source->cancel();
         cancelled = i;
       }
     });
-    for (int i = 1; i <= kRounds; ++i) {
+    // A busy machine takes its time to let both run.
+    const Deadline enough = Deadline::after(2s);
+    for (int i = 1; i <= kRounds && !enough.passed(); ++i) {
       source.emplace();
       round = i;
       int value = 0;
       expect(select({Case::receive(never, value), Case::cancelled(source->token())}, Deadline::after(20s)).has_value());
-      while (cancelled < i) coir::yield();
+      until([&] { return cancelled >= i; });
     }
+    over = true;
   });
 }
 

@@ -30,7 +30,7 @@ using coir::test::until_polled;
 namespace {
 
 const Deadline soon() {
-  return Deadline::after(10s);
+  return Deadline::after(60s);
 }
 
 // expect notes the first failure of either side: the framework's own checks are for the thread of the test alone.
