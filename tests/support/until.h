@@ -13,6 +13,7 @@
 #include <coir/inspect.h>
 #include <coir/runtime.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "pipe.h"
@@ -66,6 +67,26 @@ inline void until_blocked(pid_t thread) {
 }
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+
+// Together counts how many are inside at a time. Each that visits stays until `limit` have been, and some turns longer,
+// so that one too many is seen as well.
+class Together {
+ public:
+  explicit Together(int limit) noexcept : limit_(limit) {}
+  void visit() {
+    const int now = ++inside_;
+    for (int seen = most_; now > seen && !most_.compare_exchange_weak(seen, now);) {
+    }
+    until([this] { return most_ >= limit_; });
+    for (int turn = 0; turn < 3; ++turn) yield();
+    --inside_;
+  }
+  int most() const noexcept { return most_; }
+
+ private:
+  const int limit_;
+  std::atomic<int> inside_{0}, most_{0};
+};
 
 // until_parked returns once the fiber waits: for `what`, a word of FiberInfo::waits_for, or for anything. False: it has
 // ended. Any fiber, any thread.

@@ -23,6 +23,7 @@ using coir::kManyWorkers;
 using coir::spawn;
 using coir::test::Counted;
 using coir::test::Everywhere;
+using coir::test::Together;
 using coir::test::until;
 using coir::test::until_sleepers;
 using namespace std::chrono_literals;
@@ -120,18 +121,14 @@ TEST(All, all_of_maps_items_to_results_within_its_limit) {
     std::array<int, 40> items;
     std::array<long, 40> results{};
     for (int i = 0; i < 40; ++i) items[static_cast<std::size_t>(i)] = i;
-    std::atomic<int> running{0}, most{0};
+    Together together(4);
     const auto square = [&](int item) -> std::expected<long, Error> {
-      const int now = ++running;
-      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-      }
-      until([&] { return most >= 4; });
-      --running;
+      together.visit();
       return long{item} * item;
     };
     expect(all_of(std::span(items), std::span(results), square, {.limit = 4}).has_value());
     for (int i = 0; i < 40; ++i) expect(results[static_cast<std::size_t>(i)] == i * i);
-    expect(most == 4);
+    expect(together.most() == 4);
     const auto few = all_of(std::span(items), std::span(results).first(3), square);
     expect(!few && few.error() == ErrorCode::invalid);
   });

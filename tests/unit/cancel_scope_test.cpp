@@ -265,7 +265,7 @@ TEST(CancelScope, shutdown_does_not_reach_behind_a_shield) {
                coir::Event after;
                Fiber fiber = spawn([&] {
                  Shield shield(Deadline::after(1h));
-                 cleaned = after.wait().has_value();
+                 cleaned = after.wait() && coir::sleep(1us);
                });
                until_parked(fiber, "event");
                coir::shutdown();

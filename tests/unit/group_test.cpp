@@ -18,6 +18,7 @@ using coir::Group;
 using coir::kManyWorkers;
 using coir::spawn;
 using coir::test::Everywhere;
+using coir::test::Together;
 using coir::test::until;
 using coir::test::until_parked;
 using namespace std::chrono_literals;
@@ -127,21 +128,13 @@ TEST(Group, does_not_take_its_owners_spawns) {
 
 TEST(Group, at_its_limit_go_waits) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0};
+    Together together(2);
     Group group({.limit = 2});
     for (int i = 0; i < 12; ++i) {
-      expect(group
-                 .go([&] {
-                   const int now = ++running;
-                   for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-                   }
-                   until([&] { return most >= 2; });
-                   --running;
-                 })
-                 .has_value());
+      expect(group.go([&] { together.visit(); }).has_value());
     }
     expect(group.wait().has_value());
-    expect(most == 2);
+    expect(together.most() == 2);
   });
 }
 

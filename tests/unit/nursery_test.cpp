@@ -24,6 +24,7 @@ using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
 using coir::test::Everywhere;
+using coir::test::Together;
 using coir::test::until;
 using coir::test::until_parked;
 using coir::test::until_sleepers;
@@ -316,19 +317,16 @@ TEST(Nursery, a_cancelled_owner_cancels_the_children_and_waits_for_them) {
 
 TEST(Nursery, at_the_limit_spawn_parks_and_try_spawn_refuses) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0}, ended{0};
+    std::atomic<int> ended{0};
+    Together together(3);
     Nursery nursery{{.limit = 3}};
     const auto body = [&] {
-      const int now = ++running;
-      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-      }
-      until([&] { return most >= 3; });
-      --running;
+      together.visit();
       ++ended;
     };
     for (int i = 0; i < 20; ++i) expect(nursery.spawn(body).started());
     expect(nursery.join().has_value());
-    expect(ended == 20 && most == 3);
+    expect(ended == 20 && together.most() == 3);
 
     Nursery full{{.limit = 2}};
     std::atomic<bool> go{false};

@@ -24,6 +24,7 @@ using coir::spawn;
 using coir::test::Counted;
 using coir::test::Everywhere;
 using coir::test::scaled;
+using coir::test::Together;
 using coir::test::until;
 using coir::test::until_parked;
 using coir::test::until_sleepers;
@@ -49,21 +50,18 @@ TEST_GROUP_BASE(Pool, Everywhere){};
 
 TEST(Pool, as_many_jobs_as_workers_run_at_a_time_and_close_drains) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0}, ended{0};
+    std::atomic<int> ended{0};
+    Together together(3);
     Pool<8> pool({.workers = 3});
     for (int i = 0; i < 60; ++i) {
       expect(pool.submit([&] {
-                   const int now = ++running;
-                   for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-                   }
-                   until([&] { return most >= 3; });
-                   --running;
+                   together.visit();
                    ++ended;
                  })
                  .has_value());
     }
     expect(pool.close().has_value());
-    expect(ended == 60 && most == 3);
+    expect(ended == 60 && together.most() == 3);
     expect(pool.close().has_value());
   });
 }

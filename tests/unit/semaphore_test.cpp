@@ -21,7 +21,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
-using coir::test::until;
+using coir::test::Together;
 using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Semaphore;
@@ -43,21 +43,17 @@ TEST(Semaphore, gives_what_it_has_and_no_more) {
 TEST(Semaphore, limits_how_many_are_inside) {
   everywhere([&] {
     Semaphore permits(2);
-    std::atomic<int> inside{0}, most{0};
+    Together together(2);
     Fiber fibers[8];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         expect(permits.acquire().has_value());
-        const int now = ++inside;
-        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-        }
-        until([&] { return most >= 2; });
-        --inside;
+        together.visit();
         permits.release();
       });
     }
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
-    expect(most == 2);
+    expect(together.most() == 2);
     expect(permits.available() == 2);
   });
 }
