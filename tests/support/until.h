@@ -89,7 +89,8 @@ class Together {
 };
 
 // until_parked returns once the fiber waits: for `what`, a word of FiberInfo::waits_for, or for anything. False: it has
-// ended. Any fiber, any thread.
+// ended. It orders nothing: what the fiber wrote before its wait is passed on by whatever it waits for. Any fiber, any
+// thread.
 inline bool until_parked(const FiberRef& fiber, std::string_view what = {}) {
   bool alive = true;
   until([&] {

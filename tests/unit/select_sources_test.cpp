@@ -121,7 +121,7 @@ TEST(SelectSources, a_descriptor_that_is_closed_meanwhile_ends_it) {
     Pipe pipe;
     Fiber closer = spawn([&, selecting = coir::current()] {
       until_parked(selecting, "select");
-      coir::close_fd(std::exchange(pipe.reader, -1));
+      pipe.close_reader();
     });
     const auto won = select({Case::readable(pipe.reader), Case::after(24h)});
     expect(won && won->index == 0 && won->closed);
