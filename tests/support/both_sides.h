@@ -2,12 +2,9 @@
 
 #include <CppUTest/TestHarness.h>
 
-#include <stdio.h>
-
-#include <atomic>
-
 #include <coir/program.h>
 
+#include "tests/support/expectations.h"
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include "tests/support/watchdog.h"
 #endif
@@ -18,30 +15,21 @@ namespace coir::test {
 //
 //   TEST_GROUP_BASE(File, BothSides) {};
 //   TEST(File, is_read) { both_sides([&] { expect(...); }); }
-class BothSides : public Utest {
+class BothSides : public Expecting {
  public:
-  // expect may be called from fibers, where CppUTest's own checks may not. It says which line was wrong.
-  void expect(bool right, int line = __builtin_LINE()) noexcept {
-    if (right) return;
-    fprintf(stderr, "line %d is wrong\n", line);
-    ++wrong;
-  }
-
   // both_sides runs the body on the test's thread, then as a fiber with one worker and with two. Test thread only.
   template <class Body>
   void both_sides(Body body) {
     body();
-    LONGS_EQUAL(0, wrong);
+    check();
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
     for (const unsigned workers : {1u, 2u}) {
-      CHECK_TRUE(run_until_idle({.workers = workers}, body).has_value());
-      LONGS_EQUAL(0, wrong);
+      const auto ended = run_until_idle({.workers = workers}, body);
+      check();
+      CHECK_TRUE(ended.has_value());
     }
 #endif
   }
-
- protected:
-  std::atomic<int> wrong{0};
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
  private:

@@ -3,8 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/runtime.h>
 
-#include <atomic>
-
+#include "tests/support/expectations.h"
 #include "tests/support/watchdog.h"
 
 namespace coir::test {
@@ -13,24 +12,19 @@ namespace coir::test {
 //
 //   TEST_GROUP_BASE(Wait, Everywhere) {};
 //   TEST(Wait, ends_at_once) { everywhere([&] { expect(...); }); }
-class Everywhere : public Utest {
+class Everywhere : public Expecting {
  public:
-  // expect may be called from fibers, where CppUTest's own checks may not: they leave by longjmp.
-  void expect(bool right) noexcept { wrong += !right; }
-
   // everywhere runs the body as a fiber in each of the runs. Test thread only.
   template <class Body>
   void everywhere(Body body) {
     for (const bool ppoll : {false, true}) {
       for (const unsigned workers : {1u, 2u}) {
-        CHECK_TRUE(run_until_idle({.workers = workers, .force_ppoll = ppoll}, body).has_value());
-        LONGS_EQUAL(0, wrong);
+        const auto ended = run_until_idle({.workers = workers, .force_ppoll = ppoll}, body);
+        check();
+        CHECK_TRUE(ended.has_value());
       }
     }
   }
-
- protected:
-  std::atomic<int> wrong{0};
 
  private:
   Watchdog watchdog_{150, "a test of both pollers"};

@@ -3,9 +3,10 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include <atomic>
+
+#include "until.h"
 
 namespace coir::test {
 
@@ -34,9 +35,9 @@ inline int count_threads() noexcept {
   return count;
 }
 
-// await blocks until `word` has the value.
+// await returns once `word` has the value.
 inline void await(const std::atomic<int>& word, int value) noexcept {
-  while (word.load() != value) usleep(1000);
+  until([&] { return word.load() == value; });
 }
 
 }  // namespace coir::test

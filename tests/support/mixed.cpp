@@ -49,7 +49,7 @@ void Mixed::run_once(const RunOptions& options, Erased step, void* argument) {
            static_cast<unsigned long long>(seed_), options.workers, options.migrate ? ", migrating" : "",
            options.seed != 0 ? ", seeded" : "");
   Watchdog watchdog(100, label);
-  const int before = wrong_;
+  const int before = wrong();
   const int steps = kSteps / slowness_;
   std::unique_ptr<Thread> threads[kThreads + 1];
   const auto ended = run_until_idle(options, [&] {
@@ -75,15 +75,13 @@ void Mixed::run_once(const RunOptions& options, Erased step, void* argument) {
   });
   for (auto& thread : threads) thread.reset();
   expect(ended.has_value());
-  if (wrong_ != before) fprintf(stderr, "%s: %d wrong\n", label, wrong_ - before);
+  if (wrong() != before) fprintf(stderr, "%s: %d wrong\n", label, wrong() - before);
 }
 
 void Mixed::check() const {
-  if (wrong_ != 0) {
-    FAIL(StringFromFormat("%s: %d wrong with COIR_STRESS_SEED=%llu", what_, wrong_.load(),
-                          static_cast<unsigned long long>(seed_))
-             .asCharString());
-  }
+  char label[120];
+  snprintf(label, sizeof label, "%s with COIR_STRESS_SEED=%llu", what_, static_cast<unsigned long long>(seed_));
+  Expectations::check(label);
 }
 
 }  // namespace coir::test

@@ -3,10 +3,10 @@
 #include <coir/error.h>
 #include <coir/runtime.h>
 
-#include <atomic>
 #include <cstdint>
 #include <expected>
 
+#include "expectations.h"
 #include "random.h"
 
 namespace coir::test {
@@ -27,13 +27,12 @@ bool cannot_see_threads() noexcept;
 //   Mixed mixed("mutex");
 //   mixed.run([&](Random& random) { ... mixed.expect(...); });
 //   mixed.check();
-class Mixed {
+class Mixed : private Expectations {
  public:
+  using Expectations::expect;
+
   // Steps are fewer by `slowness`, for those that take long.
   explicit Mixed(const char* what, int slowness = 1) noexcept;
-
-  // expect may be called from anywhere.
-  void expect(bool right) noexcept { wrong_ += !right; }
 
   // run has some fibers and, where there are many workers, some threads take many steps each: with one worker and with
   // two, with workers that migrate every fiber, and on a seeded schedule. One fiber in four is cancelled on the way and
@@ -55,7 +54,6 @@ class Mixed {
   const char* what_;
   int slowness_;
   std::uint64_t seed_;
-  std::atomic<int> wrong_{0};
 };
 
 }  // namespace coir::test

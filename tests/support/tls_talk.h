@@ -1,13 +1,13 @@
 #pragma once
 
 #include <coir/fiber.h>
-#include <coir/inspect.h>
 #include <coir/net/tls.h>
 
 #include <string_view>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/tls_pair.h"
+#include "tests/support/until.h"
 
 namespace coir::test {
 
@@ -20,9 +20,7 @@ struct TlsTalk : Everywhere {
   bool server_begins = false;
 
   // until_waits returns when the fiber waits for its socket to become "readable" or "writable".
-  void until_waits(const FiberRef& fiber, std::string_view what) {
-    for (auto info = inspect(fiber); info && info->waits_for != what; info = inspect(fiber)) yield();
-  }
+  void until_waits(const FiberRef& fiber, std::string_view what) { until_parked(fiber, what); }
 
   // between runs one body on the server's end and one on the client's, each in a fiber.
   template <class Server, class Client>

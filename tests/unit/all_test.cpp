@@ -1,5 +1,6 @@
 #include <coir/all.h>
 
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <pthread.h>
@@ -10,24 +11,35 @@
 
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::all;
 using coir::all_of;
 using coir::Error;
 using coir::ErrorCode;
+using coir::Event;
 using coir::Fiber;
 using coir::kManyWorkers;
 using coir::spawn;
 using coir::test::Counted;
 using coir::test::Everywhere;
+using coir::test::Together;
+using coir::test::until;
+using coir::test::until_sleepers;
 using namespace std::chrono_literals;
 
 namespace {
 
 constexpr auto kForEver = 24h;
 
-std::expected<int, Error> after(std::chrono::microseconds pause, int value) {
-  if (auto slept = coir::sleep(pause); !slept) return std::unexpected(slept.error());
+// after is `value` once the event has come.
+std::expected<int, Error> after(Event& event, int value) {
+  if (auto waited = event.wait(); !waited) return std::unexpected(waited.error());
+  return value;
+}
+
+int before(Event& event, int value) {
+  event.set();
   return value;
 }
 
@@ -39,8 +51,13 @@ TEST(All, keeps_the_order_of_the_bodies_whatever_the_order_of_their_ends) {
   everywhere([&] {
     Counted::reset();
     {
-      const auto results = all([] { return after(3ms, 1); }, [] { return after(1ms, 2); }, [] { return 3L; }, [] {},
-                               [] { return Counted(5); });
+      Event second, third;
+      const auto results = all([&] { return after(second, 1); },
+                               [&]() -> std::expected<int, Error> {
+                                 if (auto waited = third.wait(); !waited) return std::unexpected(waited.error());
+                                 return before(second, 2);
+                               },
+                               [&] { return long{before(third, 3)}; }, [] {}, [] { return Counted(5); });
       expect(results.has_value());
       if (!results) return;
       expect(std::get<0>(*results) == 1 && std::get<1>(*results) == 2 && std::get<2>(*results) == 3);
@@ -72,7 +89,7 @@ TEST(All, the_first_failure_cancels_the_rest_and_is_returned) {
     const auto results = all(
         sleeper,
         []() -> std::expected<void, Error> {
-          static_cast<void>(coir::sleep(1ms));
+          until_sleepers(2);
           return std::unexpected(Error(ErrorCode::closed));
         },
         sleeper);
@@ -94,7 +111,7 @@ TEST(All, of_a_cancelled_caller_returns_cancelled_when_the_bodies_have_ended) {
       const auto results = all(body, body);
       expect(!results && results.error() == ErrorCode::cancelled && ended == 2);
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_sleepers(2);
     expect(caller.cancel().has_value() && caller.join().has_value());
   });
 }
@@ -104,18 +121,14 @@ TEST(All, all_of_maps_items_to_results_within_its_limit) {
     std::array<int, 40> items;
     std::array<long, 40> results{};
     for (int i = 0; i < 40; ++i) items[static_cast<std::size_t>(i)] = i;
-    std::atomic<int> running{0}, most{0};
+    Together together(4);
     const auto square = [&](int item) -> std::expected<long, Error> {
-      const int now = ++running;
-      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-      }
-      static_cast<void>(coir::sleep(50us));
-      --running;
+      together.visit();
       return long{item} * item;
     };
     expect(all_of(std::span(items), std::span(results), square, {.limit = 4}).has_value());
     for (int i = 0; i < 40; ++i) expect(results[static_cast<std::size_t>(i)] == i * i);
-    expect(most == 4);
+    expect(together.most() == 4);
     const auto few = all_of(std::span(items), std::span(results).first(3), square);
     expect(!few && few.error() == ErrorCode::invalid);
   });
@@ -147,13 +160,14 @@ TEST(All, works_on_a_plain_thread) {
         &thread, nullptr,
         [](void* argument) -> void* {
           auto& self = *static_cast<Shared*>(argument);
-          const auto results = all([] { return after(1ms, 1); }, [] { return after(100us, 2); });
+          Event second;
+          const auto results = all([&] { return after(second, 1); }, [&] { return before(second, 2); });
           self.right = results && std::get<0>(*results) == 1 && std::get<1>(*results) == 2;
           self.over = true;
           return nullptr;
         },
         &shared);
-    while (!shared.over) static_cast<void>(coir::sleep(1ms));
+    until([&] { return shared.over.load(); });
     pthread_join(thread, nullptr);
     expect(shared.right);
   });

@@ -14,6 +14,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/gate.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 
 using coir::blocking;
 using coir::blocking_borrowed;
@@ -27,6 +28,7 @@ using coir::spawn;
 using coir::test::await;
 using coir::test::Gate;
 using coir::test::scaled;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -43,8 +45,7 @@ struct Owned {
 
 // is_asked blocks until the stop is wanted, or for so long that it never will be.
 bool is_asked(const BlockingStop& stop) noexcept {
-  for (int i = 0; i < 100'000 && !stop.wanted(); ++i) usleep(200);
-  return stop.wanted();
+  return until([&] { return stop.wanted(); }, Deadline::after(100s));
 }
 
 }  // namespace
@@ -233,7 +234,7 @@ TEST(Blocking, shutdown_ends_owned_calls_at_once_and_borrowing_ones_when_they_st
              }).has_value());
       ++ended;
     });
-    while (begun != 2) expect(coir::sleep(1ms).has_value());
+    until([&] { return begun == 2; });
     owned.detach();
     borrowed.detach();
     coir::shutdown();

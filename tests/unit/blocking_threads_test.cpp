@@ -10,6 +10,7 @@
 #include "board.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/gate.h"
+#include "tests/support/until.h"
 
 using coir::blocking;
 using coir::blocking_borrowed;
@@ -21,6 +22,7 @@ using coir::run_until_idle;
 using coir::spawn;
 using coir::test::count_threads;
 using coir::test::Gate;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -33,16 +35,14 @@ const int kThreadsAtStart = [] {
   return count_threads();
 }();
 
-// reaches parks until `word` has the value, or for so long that it never will.
+// reaches waits until `word` has the value, or for so long that it never will.
 bool reaches(const std::atomic<int>& word, int value) noexcept {
-  for (const Deadline patience = Deadline::after(60s); word < value && !patience.passed();) {
-    static_cast<void>(coir::sleep(1ms));
-  }
+  until([&] { return word >= value; }, Deadline::after(60s));
   return word == value;
 }
 
 bool threads_go_away() noexcept {
-  for (int i = 0; i < 10'000 && count_threads() > kThreadsAtStart; ++i) usleep(1000);
+  until([] { return count_threads() <= kThreadsAtStart; }, Deadline::after(60s));
   return count_threads() == kThreadsAtStart;
 }
 
@@ -116,7 +116,7 @@ TEST(BlockingThreads, go_away_when_idle_and_their_stacks_are_refunded) {
   // In single-worker builds the next call refunds what the last left.
   const std::size_t left = coir::kManyWorkers ? 0 : coir::kBlockingStackBytes * coir::kStackInflation;
   CHECK_TRUE(coir::account::stacks.used() <= charged + left);
-  LONGS_EQUAL(0, wrong);
+  check();
 }
 
 TEST(BlockingThreads, without_room_for_a_thread_it_is_refused_and_nothing_is_left) {
@@ -128,5 +128,5 @@ TEST(BlockingThreads, without_room_for_a_thread_it_is_refused_and_nothing_is_lef
                expect(!refused && refused.error() == ErrorCode::limit);
                expect(blocking([] { return 1; }).has_value());
              }).has_value());
-  LONGS_EQUAL(0, wrong);
+  check();
 }

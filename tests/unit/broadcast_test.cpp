@@ -11,6 +11,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -22,6 +23,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Account;
 using coir::Broadcast;
@@ -105,7 +107,7 @@ TEST(Broadcast, close_lets_subscribers_drain_and_refuses_to_publish) {
       Subscription<int> own(news);
       expect(is(own.receive(), ErrorCode::closed));
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(waiting, "receive");
     Subscription<int> late(news);
     news.close();
     expect(is(news.publish(1), ErrorCode::closed));

@@ -15,6 +15,7 @@
 #include "tests/support/mixed.h"
 #include "tests/support/pipe.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::CancelScope;
 using coir::Case;
@@ -31,6 +32,7 @@ using coir::test::Everywhere;
 using coir::test::is;
 using coir::test::Pipe;
 using coir::test::Thread;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 using Outcome = std::expected<void, Error>;
@@ -81,7 +83,7 @@ TEST(CancelScopeThread, ends_by_its_deadline_and_when_it_is_cancelled) {
     on_thread.fiber = spawn([] { static_cast<void>(coir::sleep(kForEver)); });
     pthread_t thread;
     pthread_create(&thread, nullptr, OnThread::main, &on_thread);
-    while (!on_thread.over) static_cast<void>(coir::sleep(1ms));
+    until([&] { return on_thread.over.load(); });
     pthread_join(thread, nullptr);
     expect(on_thread.right == 9);
   });
@@ -135,7 +137,7 @@ TEST(CancelScopeThread, cancelled_it_ends_a_wait_for_a_fiber) {
       while (!cancelled.waits) coir::yield();
       for (int i = 0; i < round; ++i) coir::yield();
       cancelled.scope->cancel();
-      while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+      until([&] { return cancelled.over.load(); });
       pthread_join(thread, nullptr);
       expect(cancelled.right == 1);
       expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
@@ -152,7 +154,7 @@ TEST(CancelScopeThread, a_shield_keeps_cancellation_out) {
     pthread_create(&thread, nullptr, Cancelled::main, &cancelled);
     while (!cancelled.shielded) coir::yield();
     cancelled.scope->cancel();
-    while (!cancelled.over) static_cast<void>(coir::sleep(100us));
+    until([&] { return cancelled.over.load(); });
     pthread_join(thread, nullptr);
     expect(cancelled.right == 2);
     expect(cancelled.fiber.cancel().has_value() && cancelled.fiber.join().has_value());
@@ -162,7 +164,7 @@ TEST(CancelScopeThread, a_shield_keeps_cancellation_out) {
 namespace {
 
 // The waits of a plain thread in which the kernel waits.
-constexpr int kKernelWaits = 4;
+constexpr int kKernelWaits = 4, kTurns = 6;
 Outcome wait_in_kernel(int which, Pipe& pipe, Process& process) {
   const auto outcome_of = [](const auto& outcome) -> Outcome {
     if (!outcome) return std::unexpected(outcome.error());
@@ -191,7 +193,7 @@ TEST(CancelScopeThread, cancelled_it_ends_a_wait_of_the_kernel_at_once) {
     expect(process.has_value());
     if (!process) return;
     for (int which = 0; which < kKernelWaits; ++which) {
-      for (int turns = 0; turns < 6; ++turns) {
+      for (int turns = 0; turns < kTurns; ++turns) {
         std::atomic<CancelScope*> shown{nullptr};
         coir::Event over;
         Thread thread([&] {
@@ -204,7 +206,9 @@ TEST(CancelScopeThread, cancelled_it_ends_a_wait_of_the_kernel_at_once) {
           over.set();
         });
         while (shown == nullptr) coir::yield();
-        for (int i = 0; i < turns; ++i) static_cast<void>(coir::sleep(100us));  // from before the wait to within it
+        // From before the wait to within it.
+        for (int i = 0; i < turns; ++i) coir::yield();
+        if (turns == kTurns - 1) thread.until_blocked();
         shown.load()->cancel();
         expect(over.wait(Deadline::after(60s)).has_value());
       }
@@ -247,7 +251,7 @@ TEST(CancelScopeThread, cancelled_it_keeps_nobody_from_subscribing) {
     coir::Broadcast<Slow> news;
     const coir::Subscription<Slow> first(news);
     Thread publisher([&] { expect(news.publish(Slow()) == 1u); });
-    while (!Slow::copying) static_cast<void>(coir::sleep(100us));
+    until([] { return Slow::copying.load(); });
     std::atomic<bool> about{false};
     coir::Event over;
     Thread subscriber([&] {
@@ -257,8 +261,8 @@ TEST(CancelScopeThread, cancelled_it_keeps_nobody_from_subscribing) {
       const coir::Subscription<Slow> second(news);
       over.set();
     });
-    while (!about) static_cast<void>(coir::sleep(100us));
-    static_cast<void>(coir::sleep(2ms));  // until it waits
+    until([&] { return about.load(); });
+    subscriber.until_blocked();
     Slow::go = true;
     expect(over.wait().has_value());
   });

@@ -20,6 +20,7 @@
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::Deadline;
@@ -33,6 +34,7 @@ using coir::run_until_idle;
 using coir::spawn;
 using coir::test::Pipe;
 using coir::test::scaled;
+using coir::test::until_polled;
 using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
@@ -260,7 +262,7 @@ TEST(Cancel, after_a_wait_that_did_not_park_the_fiber_is_in_line_once) {
         pipe.drain();
         Fiber writer = spawn([&] { pipe.put(); });
         static_cast<void>(writer.join());
-        static_cast<void>(coir::sleep(5ms));  // the poller notes the new edge
+        until_polled();  // the poller notes the new edge
         returned += coir::wait(pipe.reader, Direction::readable).has_value();
         coir::yield();
         ++steps;

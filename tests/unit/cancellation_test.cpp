@@ -1,5 +1,6 @@
 #include <coir/cancellation.h>
 
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::CancellationSource;
 using coir::CancellationToken;
@@ -22,6 +24,7 @@ using coir::kManyWorkers;
 using coir::Nursery;
 using coir::spawn;
 using coir::test::Everywhere;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -66,8 +69,9 @@ TEST(Cancellation, a_source_cancels_every_scope_that_watches) {
 TEST(Cancellation, a_source_cancels_the_tasks_that_are_watched_and_not_those_that_were) {
   everywhere([&] {
     CancellationSource source;
+    coir::Event after;
     Fiber first = spawn([&] { expect(is(coir::sleep(kForEver), ErrorCode::cancelled)); });
-    Fiber second = spawn([&] { expect(coir::sleep(3ms).has_value()); });
+    Fiber second = spawn([&] { expect(after.wait().has_value()); });
     Fiber gone = spawn([] {});
     CancellationWatch watch(source.token(), first);
     CancellationWatch of_one_gone(source.token(), gone);
@@ -77,6 +81,7 @@ TEST(Cancellation, a_source_cancels_the_tasks_that_are_watched_and_not_those_tha
     expect(gone.join().has_value());
     source.cancel();
     expect(first.join().has_value());
+    after.set();
     expect(second.join().has_value());
   });
 }
@@ -115,7 +120,11 @@ TEST(Cancellation, from_a_plain_thread_reaches_fibers_while_watches_come_and_go)
   if (!kManyWorkers) return;
   everywhere([&] {
     for (int round = 0; round < 20; ++round) {
-      CancellationSource source;
+      struct Shared {
+        CancellationSource source;
+        std::atomic<int> turns{0};
+      } shared;
+      CancellationSource& source = shared.source;
       std::atomic<int> ended{0};
       Nursery nursery;
       for (int i = 0; i < 8; ++i) {
@@ -123,6 +132,7 @@ TEST(Cancellation, from_a_plain_thread_reaches_fibers_while_watches_come_and_go)
           while (!source.cancelled()) {
             CancelScope scope;
             CancellationWatch watch(source.token(), scope);
+            ++shared.turns;
             static_cast<void>(coir::sleep(20us));
           }
           expect(coir::sleep(1us).has_value());
@@ -133,11 +143,12 @@ TEST(Cancellation, from_a_plain_thread_reaches_fibers_while_watches_come_and_go)
       pthread_create(
           &thread, nullptr,
           [](void* argument) -> void* {
-            static_cast<void>(coir::sleep(300us));
-            static_cast<CancellationSource*>(argument)->cancel();
+            auto& self = *static_cast<Shared*>(argument);
+            until([&] { return self.turns >= 20; });
+            self.source.cancel();
             return nullptr;
           },
-          &source);
+          &shared);
       expect(nursery.join().has_value());
       pthread_join(thread, nullptr);
       expect(ended == 8);

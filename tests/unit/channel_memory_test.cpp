@@ -12,6 +12,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -27,6 +28,7 @@ using coir::kUnbounded;
 using coir::Task;
 using coir::test::Counted;
 using coir::test::in_child;
+using coir::test::until_parked;
 
 // What becomes of the values and of the memory they lie in.
 TEST_GROUP_BASE(ChannelMemory, Everywhere){};
@@ -97,7 +99,7 @@ TEST(ChannelMemory, a_refused_charge_is_an_error_and_the_value_stays_with_the_se
     Channel<int> impossible({.capacity = SIZE_MAX / 2});
     expect(is(impossible.send(1), ErrorCode::no_memory));
     Fiber receiver = spawn([&] { expect(large.receive() == 2); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(receiver, "receive");
     expect(large.send(2).has_value());  // from hand to hand
     expect(receiver.join().has_value());
   });

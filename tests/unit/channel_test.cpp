@@ -11,6 +11,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -27,6 +28,7 @@ using coir::Channel;
 using coir::kUnbounded;
 using coir::Task;
 using coir::test::Counted;
+using coir::test::until_parked;
 
 TEST_GROUP_BASE(Channel, Everywhere){};
 
@@ -41,7 +43,7 @@ TEST(Channel, a_bounded_one_takes_its_capacity_and_then_makes_senders_wait) {
       expect(channel.send(3).has_value());
       sent = true;
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(sender, "send");
     expect(!sent);
     expect(channel.receive() == 0);  // and the value of who waits takes its place
     expect(sender.join() && sent && channel.size() == 3);
@@ -70,7 +72,7 @@ TEST(Channel, at_a_rendezvous_send_returns_once_the_value_is_received) {
       expect(channel.send(7).has_value());
       sent = true;
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(sender, "send");
     expect(!sent && channel.size() == 0);
     expect(channel.receive() == 7);
     expect(sender.join() && sent);
@@ -89,14 +91,14 @@ TEST(Channel, waiters_are_served_in_the_order_in_which_they_came) {
       Fiber fibers[4];
       for (int i = 0; i < 4; ++i) {
         fibers[i] = spawn([&, i] { got[i] = channel.receive().value_or(-1); });
-        static_cast<void>(coir::sleep(1ms));
+        until_parked(fibers[i], "receive");
       }
       for (int i = 0; i < 4; ++i) expect(channel.send(10 + i).has_value());
       for (Fiber& fiber : fibers) expect(fiber.join().has_value());
       for (int i = 0; i < 4; ++i) expect(got[i] == 10 + i);
       for (int i = 0; i < 4; ++i) {
         fibers[i] = spawn([&, i] { expect(channel.send(20 + i).has_value()); });
-        static_cast<void>(coir::sleep(1ms));
+        until_parked(fibers[i], "send");  // but for the first where there is room
       }
       for (int i = 0; i < 4; ++i) expect(channel.receive() == 20 + i);
       for (Fiber& fiber : fibers) expect(fiber.join().has_value());
@@ -134,7 +136,7 @@ TEST(Channel, close_wakes_everyone_and_leaves_values_with_their_senders) {
         }
       });
     }
-    static_cast<void>(coir::sleep(2ms));
+    for (Fiber& fiber : fibers) until_parked(fiber);
     full.close();
     empty.close();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());

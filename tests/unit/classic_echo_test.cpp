@@ -14,6 +14,7 @@
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::close_fd;
@@ -25,6 +26,7 @@ using coir::spawn;
 using coir::operator""_KiB;
 using coir::test::count_fds;
 using coir::test::scaled;
+using coir::test::until;
 using coir::test::Watchdog;
 
 namespace {
@@ -154,8 +156,7 @@ TEST(ClassicEcho, ten_thousand_connections_echo_a_hundred_messages_each_and_lose
       }
       for (int i = 0; i < count; ++i) static_cast<void>(clients[static_cast<std::size_t>(i)].join());
       // The servers' ends are closed, too, before the next wave asks for descriptors.
-      while (echo.served < first + count && echo.lost == 0)
-        static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+      until([&] { return echo.served >= first + count || echo.lost != 0; });
     }
     if (echo.lost != 0) coir::shutdown();
     static_cast<void>(acceptor.join());

@@ -9,6 +9,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +21,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Condition;
 using coir::Mutex;
@@ -57,7 +59,7 @@ TEST(Condition, notify_one_wakes_who_has_waited_longest) {
         expect(held && changed.wait(mutex).has_value());
         expect(next++ == i);
       });
-      static_cast<void>(coir::sleep(2ms));
+      until_parked(fibers[i], "condition");
     }
     for (Fiber& fiber : fibers) {
       changed.notify_one();
@@ -104,10 +106,10 @@ TEST(Condition, a_wait_that_fails_comes_back_with_the_mutex_all_the_same) {
       expect(is(never.wait(mutex), ErrorCode::cancelled));
       expect(left && mutex.locked());
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(fiber, "condition");
     expect(mutex.lock().has_value());
     expect(fiber.cancel().has_value());
-    static_cast<void>(coir::sleep(2ms));  // the cancelled one stands in line for the mutex
+    until_parked(fiber, "mutex");
     left = true;
     mutex.unlock();
     expect(fiber.join().has_value());

@@ -3,12 +3,14 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +22,8 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_blocked;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Event;
 
@@ -36,7 +40,7 @@ TEST(Event, releases_everybody_who_waits_and_stays_open) {
         ++released;
       });
     }
-    static_cast<void>(coir::sleep(2ms));
+    for (Fiber& fiber : fibers) until_parked(fiber, "event");
     expect(released == 0 && !ready.is_set());
     ready.set();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
@@ -55,7 +59,7 @@ TEST(Event, a_wait_ends_by_its_deadline_or_a_cancellation) {
     expect(is(never.wait(deadline), ErrorCode::timed_out));
     expect(deadline.passed());
     Fiber fiber = spawn([&] { expect(is(never.wait(), ErrorCode::cancelled)); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(fiber, "event");
     expect(fiber.cancel().has_value());
     expect(fiber.join().has_value());
     expect(never.wait(Deadline::now()).error() == ErrorCode::timed_out);
@@ -101,8 +105,10 @@ TEST(Event, a_fiber_that_waits_for_a_thread_is_no_deadlock) {
   if (!kManyWorkers) return;
   everywhere([&] {
     Event ready;
-    Thread thread([&] {
-      static_cast<void>(coir::sleep(20ms));  // everything else is parked by then
+    Thread thread([&, waiting = coir::current()] {
+      // Everything else is parked by then, and the run's own worker, which is the test's thread, has looked for more.
+      until_parked(waiting, "event");
+      until_blocked(getpid());
       ready.set();
     });
     expect(ready.wait().has_value());

@@ -5,9 +5,13 @@
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <span>
 
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::CancelScope;
 using coir::Deadline;
@@ -18,6 +22,7 @@ using coir::Fiber;
 using coir::monotonic_ns;
 using coir::spawn;
 using coir::test::Everywhere;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -65,7 +70,7 @@ TEST(Every, ends_when_cancelled_and_with_a_deadline_around_it) {
     std::atomic<int> runs{0};
     Outcome outcome;
     Fiber fiber = spawn([&] { outcome = every(100us, [&] { ++runs; }); });
-    while (runs < 2) static_cast<void>(coir::sleep(1ms));
+    until([&] { return runs >= 2; });
     expect(fiber.cancel().has_value() && fiber.join().has_value());
     expect(is(outcome, ErrorCode::cancelled));
     CancelScope scope(Deadline::after(2ms));
@@ -74,34 +79,69 @@ TEST(Every, ends_when_cancelled_and_with_a_deadline_around_it) {
   });
 }
 
-// Whenever a run begins, its time on the grid is the last that has passed: no run comes early, no lateness is carried
-// on, and what a long run has missed is not made up for.
+namespace {
+
+// Span is from the end of a run, by the test's clock, to the begin of the next.
+struct Span {
+  std::int64_t end, next_begin;
+};
+
+// share_a_grid tells whether times that are a multiple of `interval` apart exist such that one lies in each span: after
+// its end, and not after the begin of the next run. However late a run begins, the time that it was due at does.
+bool share_a_grid(std::span<const Span> spans, std::int64_t interval) {
+  return std::ranges::any_of(spans, [&](const Span& candidate) {
+    return std::ranges::all_of(spans, [&](const Span& span) {
+      const std::int64_t apart = (candidate.next_begin - span.end) % interval;
+      const std::int64_t first = apart > 0 ? apart : apart + interval;  // of the grid's times after the end
+      return first <= span.next_begin - span.end;
+    });
+  });
+}
+
+}  // namespace
+
+// The test sets no bound on how late a run begins, for the machine may be slow. One grid of times must explain all
+// runs: a run that makes up for a missed one has no time of any grid between the run before and itself. A schedule that
+// starts anew at the end of each run never begins the next one in less than an interval; a slow machine needs a longer
+// interval to show one that does.
 TEST(Every, does_not_drift_overlap_or_catch_up) {
   everywhere([&] {
-    constexpr std::int64_t kInterval = 2'000'000;
-    std::int64_t last_beat = 0;
-    std::int64_t start = monotonic_ns();
-    int runs = 0;
-    bool inside = false, wrong_time = false;
-    const Outcome outcome = every(std::chrono::nanoseconds(kInterval), [&]() -> Outcome {
-      wrong_time = wrong_time || inside;
-      inside = true;
-      const std::int64_t beat = (monotonic_ns() - start) / kInterval;
-      wrong_time = wrong_time || beat <= last_beat;
-      last_beat = beat;
-      if (++runs % 3 == 0) static_cast<void>(coir::sleep(5ms));
-      inside = false;
-      if (runs == 8) return enough();
-      return {};
-    });
-    expect(is(outcome, ErrorCode::end_of_stream) && !wrong_time);
+    for (std::chrono::nanoseconds interval = 8ms;; interval *= 2) {
+      std::array<Span, 12> spans;
+      std::size_t runs = 0;
+      std::int64_t end = monotonic_ns();
+      bool inside = false, overlaps = false, within = false;
+      const Outcome outcome = every(interval, [&]() -> Outcome {
+        const std::int64_t begin = monotonic_ns();
+        overlaps = overlaps || inside;
+        inside = true;
+        spans[runs] = {end, begin};
+        within = within || begin - end < interval.count();
+        if (++runs % 4 == 0) static_cast<void>(coir::sleep(interval * 5 / 2));
+        // What little time a run leaves is where the next time on the grid is to be found.
+        while (monotonic_ns() - begin < interval.count() * 3 / 4) {
+        }
+        inside = false;
+        if (runs == spans.size()) return enough();
+        end = monotonic_ns();
+        return {};
+      });
+      expect(is(outcome, ErrorCode::end_of_stream) && !overlaps);
+      // The grid begins behind the first end.
+      expect(share_a_grid(std::span(spans).subspan(1), interval.count()));
+      expect(spans[0].next_begin - spans[0].end >= interval.count());
+      if (within || interval > 200ms) {
+        expect(within);
+        return;
+      }
+    }
   });
 }
 
 TEST(Every, a_beat_leaves_out_what_was_missed) {
   everywhere([&] {
-    coir::detail::Beat beat(1ms);
     const std::int64_t start = monotonic_ns();
+    coir::detail::Beat beat(1ms);
     expect(beat.next().has_value());
     expect(coir::sleep(10ms).has_value());
     // At least nine beats were missed: the next one takes part of an interval, as does the one after.

@@ -24,6 +24,7 @@
 #include <string_view>
 
 #include "tests/support/faults.h"
+#include "tests/support/until.h"
 #include "tests/unit/faults_client.h"
 
 namespace coir::test {
@@ -184,7 +185,7 @@ class FaultyServer : public Utest {
     }();
     if (made) {
       CHECK_EQUAL(0, pthread_create(&thread, &attributes, &run, this));
-      while (!running && !ended) usleep(200);
+      until([this] { return running || ended; });
       if (!running) {
         pthread_join(thread, nullptr);
         drop();
@@ -234,11 +235,7 @@ class FaultyServer : public Utest {
   // quiet waits until the server holds no connection.
   bool quiet() const {
     const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
-    while (site.server->gauges().open != 0) {
-      if (deadline.passed()) return false;
-      usleep(500);
-    }
-    return true;
+    return until([this] { return site.server->gauges().open == 0; }, deadline);
   }
 
   // Left is what the server holds while it serves only the one that asks, its caches given back.
@@ -261,11 +258,7 @@ class FaultyServer : public Utest {
   // settled waits until it is as it was.
   bool settled(const Left& before) const {
     const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
-    while (left() != before) {
-      if (deadline.passed()) return false;
-      usleep(500);
-    }
-    return true;
+    return until([&] { return left() == before; }, deadline);
   }
   // rest is the least that is left: other workers give back what they have in their own time.
   Left rest() const {

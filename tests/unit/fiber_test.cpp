@@ -11,6 +11,7 @@
 #include "core/src/park.h"
 #include "tests/support/counted.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 
 using coir::ErrorCode;
 using coir::Fiber;
@@ -22,6 +23,7 @@ using coir::operator""_KiB;
 using coir::test::Counted;
 using coir::test::kAddressSanitized;
 using coir::test::kThreadSanitized;
+using coir::test::until;
 
 TEST_GROUP(Fiber){void setup() override{Counted::reset();
 }
@@ -198,7 +200,7 @@ TEST(Fiber, a_handle_that_outlives_the_run_is_stale_and_harmless) {
   // Another run uses the same stack for another fiber.
   bool survived = false;
   const auto again = run_until_idle({.workers = 1}, [&] {
-    Fiber fiber = spawn([] { static_cast<void>(coir::sleep(std::chrono::milliseconds(1))); });
+    Fiber fiber = spawn([] { coir::yield(); });
     kept = Fiber();
     survived = fiber.alive();
     static_cast<void>(fiber.join());
@@ -274,7 +276,7 @@ TEST(Fiber, a_plain_thread_spawns_and_joins_while_the_runtime_runs) {
     const auto ended = run_until_idle({.workers = workers}, [&] {
       pthread_t thread;
       pthread_create(&thread, nullptr, Outsider::spawn_from_thread, &outsider);
-      while (!outsider.over) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+      until([&] { return outsider.over.load(); });
       pthread_join(thread, nullptr);
     });
     CHECK_TRUE(ended.has_value());

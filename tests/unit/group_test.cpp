@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::Error;
@@ -17,6 +18,9 @@ using coir::Group;
 using coir::kManyWorkers;
 using coir::spawn;
 using coir::test::Everywhere;
+using coir::test::Together;
+using coir::test::until;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 namespace {
@@ -43,8 +47,8 @@ TEST(Group, wait_returns_when_all_jobs_have_ended) {
     Group group;
     for (int i = 0; i < 20; ++i) {
       expect(group
-                 .go([&ended] {
-                   static_cast<void>(coir::sleep(50us));
+                 .go([&ended, owner = coir::current()] {
+                   until_parked(owner);
                    ++ended;
                  })
                  .has_value());
@@ -70,7 +74,8 @@ TEST(Group, the_first_failure_cancels_the_others_and_not_the_owner) {
       expect(group.go([&cancelled] { cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled); }).has_value());
     }
     expect(group.go([] { return fail(ErrorCode::closed); }).has_value());
-    while (group.running() > 0) expect(coir::sleep(100us).has_value());
+    until([&] { return group.running() == 0; });
+    expect(coir::sleep(1us).has_value());
     expect(is(group.go([] {}), ErrorCode::cancelled));
     expect(is(group.wait(), ErrorCode::closed));
     expect(cancelled == 3);
@@ -123,21 +128,13 @@ TEST(Group, does_not_take_its_owners_spawns) {
 
 TEST(Group, at_its_limit_go_waits) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0};
+    Together together(2);
     Group group({.limit = 2});
     for (int i = 0; i < 12; ++i) {
-      expect(group
-                 .go([&] {
-                   const int now = ++running;
-                   for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-                   }
-                   static_cast<void>(coir::sleep(50us));
-                   --running;
-                 })
-                 .has_value());
+      expect(group.go([&] { together.visit(); }).has_value());
     }
     expect(group.wait().has_value());
-    expect(most == 2);
+    expect(together.most() == 2);
   });
 }
 
@@ -184,13 +181,13 @@ TEST(Group, of_a_plain_thread_with_jobs_from_fibers_and_threads) {
               ++self.ended;
             }));
           }
-          while (self.ended < 20) static_cast<void>(coir::sleep(100us));
+          until([&] { return self.ended >= 20; });
           self.outcome = group.wait();
           self.over = true;
           return nullptr;
         },
         &shared);
-    while (!shared.over) static_cast<void>(coir::sleep(1ms));
+    until([&] { return shared.over.load(); });
     pthread_join(thread, nullptr);
     expect(shared.outcome.has_value() && shared.ended == 20);
   });

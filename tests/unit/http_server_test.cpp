@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -21,6 +20,8 @@
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include <coir/fiber.h>
 #endif
+
+#include "tests/support/until.h"
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -32,11 +33,12 @@ using coir::http::Exchange;
 using coir::http::Handler;
 using coir::http::Server;
 using coir::http::ServerOptions;
+using coir::test::until;
 
 namespace {
 
 Deadline soon() {
-  return Deadline::after(10s);
+  return Deadline::after(60s);
 }
 
 char received[1'000'000];
@@ -96,10 +98,6 @@ void run_both(Server& server, const Address& address, Visit visit) {
   CHECK_EQUAL(0, pthread_join(thread, &served));
   CHECK(served != nullptr);
 }
-bool pause_briefly() {
-  const timespec span = {.tv_sec = 0, .tv_nsec = 1'000'000};
-  return nanosleep(&span, nullptr) == 0;
-}
 #else
 template <class Visit>
 void run_both(Server& server, const Address& address, Visit visit) {
@@ -109,9 +107,6 @@ void run_both(Server& server, const Address& address, Visit visit) {
     CHECK(server.stop(soon()).has_value());
   });
   CHECK(ran.has_value());
-}
-bool pause_briefly() {
-  return coir::sleep(1ms).has_value();
 }
 #endif
 
@@ -309,9 +304,7 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
     exchange.start(200);
     if (!exchange.begin_chunked() || !exchange.write("first") || !exchange.flush()) return;
     // Ends when the client has seen the first part and says so.
-    while (!exchange.context<std::atomic<bool>>()) {
-      if (!pause_briefly()) return;
-    }
+    until([&] { return exchange.context<std::atomic<bool>>().load(); });
     static_cast<void>(exchange.write("second"));
   };
   static std::atomic<bool> seen;
@@ -334,12 +327,13 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
     visitor.hear_until("\r\n\r\n0\n");
     CHECK(held.used() >= Server::request_bytes());
     // The session is still on its way out when its answer is here.
-    const Deadline patience = soon();
-    while (held.used() >= Server::request_bytes() / 2 && !patience.passed()) {
-      static_cast<void>(coir::Pressure::make_room(held, 1 << 30));
-      CHECK(pause_briefly());
-    }
-    CHECK(held.used() < Server::request_bytes() / 2);
+    const bool given_back = until(
+        [&] {
+          static_cast<void>(coir::Pressure::make_room(held, 1 << 30));
+          return held.used() < Server::request_bytes() / 2;
+        },
+        soon());
+    CHECK(given_back);
     visitor.have = 0;
     visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");

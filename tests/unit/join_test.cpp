@@ -2,11 +2,12 @@
 #include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
-#include <pthread.h>
 
 #include <atomic>
 
 #include "tests/support/scale.h"
+#include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -15,6 +16,8 @@ using coir::kManyWorkers;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::test::scaled;
+using coir::test::Thread;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 TEST_GROUP(Join){};
@@ -133,8 +136,8 @@ TEST(Join, a_second_joiner_at_a_time_is_busy) {
 TEST(Join, dropping_the_handle_lets_the_fiber_go_on) {
   bool reached = false;
   const auto ended = run_until_idle({.workers = 2}, [&] {
-    static_cast<void>(spawn([&] {
-      static_cast<void>(coir::sleep(5ms));
+    static_cast<void>(spawn([&, spawner = coir::current()] {
+      until([&] { return !spawner.alive(); });
       reached = true;
     }));
   });
@@ -184,17 +187,15 @@ namespace {
 
 struct FromThread {
   Fiber fiber;
-  std::atomic<bool> go{false}, over{false};
+  std::atomic<bool> go{false}, asleep{false}, over{false};
   bool timed_out = false, joined = false;
 
-  static void* join(void* self) {
-    auto& from = *static_cast<FromThread*>(self);
-    const auto first = from.fiber.join(Deadline::after(2ms));
-    from.timed_out = !first && first.error() == ErrorCode::timed_out;
-    from.go = true;
-    from.joined = from.fiber.join().has_value();
-    from.over = true;
-    return nullptr;
+  void join() {
+    const auto first = fiber.join(Deadline::after(2ms));
+    timed_out = !first && first.error() == ErrorCode::timed_out;
+    go = true;
+    joined = fiber.join().has_value();
+    over = true;
   }
 };
 
@@ -204,14 +205,12 @@ TEST(Join, a_plain_thread_times_out_repeats_and_is_woken_by_the_end) {
   if (!kManyWorkers) return;
   FromThread from;
   const auto ended = run_until_idle({.workers = 2}, [&] {
-    from.fiber = spawn([&from] {
-      while (!from.go) coir::yield();
-      static_cast<void>(coir::sleep(5ms));
-    });
-    pthread_t thread;
-    pthread_create(&thread, nullptr, FromThread::join, &from);
-    while (!from.over) static_cast<void>(coir::sleep(1ms));
-    pthread_join(thread, nullptr);
+    from.fiber = spawn([&from] { until([&] { return from.asleep.load(); }); });
+    Thread thread([&from] { from.join(); });
+    until([&] { return from.go.load(); });
+    thread.until_blocked();
+    from.asleep = true;
+    until([&] { return from.over.load(); });
   });
   CHECK_TRUE(ended.has_value());
   CHECK_TRUE(from.timed_out);

@@ -9,6 +9,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::Error;
@@ -24,6 +25,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 TEST_GROUP_BASE(Mutex, Everywhere){};
@@ -55,7 +57,7 @@ TEST(Mutex, is_handed_over_in_the_order_in_which_they_came) {
         coir::yield();
         mutex.unlock();
       });
-      static_cast<void>(coir::sleep(2ms));  // until it stands in line
+      until_parked(fibers[i], "mutex");
     }
     mutex.unlock();
     // Handed over, not released: whoever comes now stands behind them.

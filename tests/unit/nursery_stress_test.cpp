@@ -12,8 +12,10 @@
 #include <atomic>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::CancellationSource;
@@ -30,8 +32,10 @@ using coir::Shield;
 using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
+using coir::test::Expectations;
 using coir::test::Random;
 using coir::test::scaled;
+using coir::test::until;
 using coir::test::Watchdog;
 
 namespace {
@@ -44,11 +48,9 @@ constexpr auto kSpan = std::chrono::milliseconds(scaled({500, 500, 500, 400}));
 // Grove grows trees of nurseries: each node opens one, spawns children into it that wait, fail, are cancelled, time out
 // or are nodes themselves, and leaves it. What must hold: no child outlives its nursery, a nursery without a failure
 // reports none, a node ends, and in the end nothing is left.
-struct Grove {
-  std::atomic<int> wrong{0}, nodes{0};
+struct Grove : Expectations {
+  std::atomic<int> nodes{0};
   Deadline end;
-
-  void expect(bool right) { wrong += !right; }
 
   // One that fails, is cancelled or times out returns that.
   Outcome leaf(Random random) {
@@ -188,13 +190,14 @@ void run_grove(RunOptions options) {
         static_cast<void>(spawn([&grove, seed, i] { grove.grow(seed + i * 0x9e3779b97f4a7c15u); }));
       grove.expect(nursery.join().has_value());
     }
-    while (threads && !planter.over) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([&] { return !threads || planter.over; });
     if (threads) pthread_join(thread, nullptr);
-    while (coir::stats().fibers_alive != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([] { return coir::stats().fibers_alive == 1; });
     grove.expect(coir::stats().timers_armed == 0);
   });
-  if (!ended || grove.wrong != 0 || Counted::alive() != 0) {
-    FAIL(StringFromFormat("%s: %d wrong, %d values left", label, grove.wrong.load(), Counted::alive()).asCharString());
+  grove.check(label);
+  if (!ended || Counted::alive() != 0) {
+    FAIL(StringFromFormat("%s: %d values left", label, Counted::alive()).asCharString());
   }
   CHECK_TRUE(grove.nodes > 10);
 }

@@ -1,5 +1,6 @@
 #include <coir/nursery.h>
 
+#include <coir/event.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include "core/src/park.h"
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::Error;
@@ -22,6 +24,10 @@ using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
 using coir::test::Everywhere;
+using coir::test::Together;
+using coir::test::until;
+using coir::test::until_parked;
+using coir::test::until_sleepers;
 using namespace std::chrono_literals;
 
 namespace {
@@ -59,10 +65,11 @@ TEST(Nursery, is_left_when_the_last_child_has_ended) {
   everywhere([&] {
     std::atomic<int> ended{0};
     {
+      const coir::FiberRef owner = coir::current();
       Nursery nursery;
       for (int i = 0; i < 50; ++i) {
-        static_cast<void>(nursery.spawn([&ended, i] {
-          if (i % 3 == 0) static_cast<void>(coir::sleep(1ms));
+        static_cast<void>(nursery.spawn([&ended, owner, i] {
+          if (i % 3 == 0) until_parked(owner, "nursery");
           coir::yield();
           ++ended;
         }));
@@ -97,10 +104,11 @@ TEST(Nursery, is_inherited_by_the_children_of_its_children) {
   everywhere([&] {
     std::atomic<int> ended{0};
     {
+      const coir::FiberRef owner = coir::current();
       Nursery nursery;
-      static_cast<void>(nursery.spawn([&ended] {
-        static_cast<void>(spawn([&ended] {
-          static_cast<void>(coir::sleep(1ms));
+      static_cast<void>(nursery.spawn([&ended, owner] {
+        static_cast<void>(spawn([&ended, owner] {
+          until_parked(owner, "nursery");
           static_cast<void>(spawn([&ended] {
             coir::yield();
             ++ended;
@@ -159,7 +167,7 @@ TEST(Nursery, the_first_failure_cancels_the_siblings_and_is_returned_once) {
     Nursery nursery;
     for (int i = 0; i < 5; ++i) static_cast<void>(nursery.spawn(sleeper(cancelled)));
     static_cast<void>(nursery.spawn([]() -> Outcome {
-      static_cast<void>(coir::sleep(1ms));
+      until_sleepers(6);
       return fail(ErrorCode::closed);
     }));
     static_cast<void>(nursery.spawn([]() -> Outcome {
@@ -192,7 +200,7 @@ TEST(Nursery, a_failure_reaches_the_children_of_nurseries_inside) {
       for (int i = 0; i < 3; ++i) static_cast<void>(spawn(sleeper(cancelled)));
     }));
     static_cast<void>(nursery.spawn([] {
-      static_cast<void>(coir::sleep(2ms));
+      until_sleepers(3);
       return fail(ErrorCode::closed);
     }));
     expect(is(nursery.join(), ErrorCode::closed));
@@ -203,13 +211,14 @@ TEST(Nursery, a_failure_reaches_the_children_of_nurseries_inside) {
 TEST(Nursery, an_awaited_child_is_taken_out_and_not_reported) {
   everywhere([&] {
     std::atomic<int> ended{0};
+    coir::Event awaited;
     Nursery nursery;
-    static_cast<void>(nursery.spawn([&ended] {
-      if (!coir::sleep(3ms)) return;
+    static_cast<void>(nursery.spawn([&] {
+      if (!awaited.wait()) return;
       ++ended;
     }));
-    Task<int> running = nursery.spawn([]() -> std::expected<int, Error> {
-      static_cast<void>(coir::sleep(1ms));
+    Task<int> running = nursery.spawn([owner = coir::current()]() -> std::expected<int, Error> {
+      until_parked(owner, "join");
       return std::unexpected(Error(ErrorCode::closed));
     });
     const auto first = running.await();
@@ -220,6 +229,7 @@ TEST(Nursery, an_awaited_child_is_taken_out_and_not_reported) {
     expect(over.status() == coir::FiberStatus::failed);
     const auto second = over.await();
     expect(!second && second.error() == ErrorCode::busy);
+    awaited.set();
     expect(nursery.join().has_value());
     expect(ended == 1);
   });
@@ -297,7 +307,7 @@ TEST(Nursery, a_cancelled_owner_cancels_the_children_and_waits_for_them) {
       }));
       outcome = nursery.join();
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(owner, "nursery");
     expect(owner.cancel().has_value());
     expect(owner.join().has_value());
     expect(is(outcome, ErrorCode::cancelled));
@@ -307,25 +317,20 @@ TEST(Nursery, a_cancelled_owner_cancels_the_children_and_waits_for_them) {
 
 TEST(Nursery, at_the_limit_spawn_parks_and_try_spawn_refuses) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0}, ended{0};
+    std::atomic<int> ended{0};
+    Together together(3);
     Nursery nursery{{.limit = 3}};
     const auto body = [&] {
-      const int now = ++running;
-      for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-      }
-      static_cast<void>(coir::sleep(100us));
-      --running;
+      together.visit();
       ++ended;
     };
     for (int i = 0; i < 20; ++i) expect(nursery.spawn(body).started());
     expect(nursery.join().has_value());
-    expect(ended == 20 && most == 3);
+    expect(ended == 20 && together.most() == 3);
 
     Nursery full{{.limit = 2}};
     std::atomic<bool> go{false};
-    const auto hold = [&go] {
-      while (!go) static_cast<void>(coir::sleep(100us));
-    };
+    const auto hold = [&go] { until([&go] { return go.load(); }); };
     expect(full.try_spawn(hold).started() && full.try_spawn(hold).started());
     Fiber refused = full.try_spawn(hold);
     expect(!refused.started() && is(refused.join(), ErrorCode::limit));
@@ -385,8 +390,8 @@ TEST(Nursery, what_was_deferred_runs_after_the_children_in_reverse_order) {
         order[next++] = 3;
         after = ended == 1;
       });
-      static_cast<void>(nursery.spawn([&ended] {
-        static_cast<void>(coir::sleep(1ms));
+      static_cast<void>(nursery.spawn([&ended, owner = coir::current()] {
+        until_parked(owner, "nursery");
         ++ended;
       }));
     }
@@ -425,7 +430,7 @@ TEST(Nursery, what_was_deferred_runs_in_a_cancelled_fiber_too) {
       nursery.on_error([&](Error error) { told = error == ErrorCode::cancelled; });
       static_cast<void>(nursery.spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(owner, "nursery");
     expect(owner.cancel().has_value() && owner.join().has_value());
     expect(ran && told && cleaned);
   });
@@ -480,7 +485,7 @@ struct Outsider {
       Nursery nursery{{.limit = 4}};
       for (int i = 0; i < 40; ++i) {
         static_cast<void>(spawn([&self] {
-          static_cast<void>(coir::sleep(50us));
+          coir::yield();
           ++self.ended;
         }));
       }
@@ -505,7 +510,7 @@ TEST(Nursery, of_a_plain_thread_owns_fibers_all_the_same) {
     Outsider outsider;
     pthread_t thread;
     pthread_create(&thread, nullptr, Outsider::main, &outsider);
-    while (!outsider.over) static_cast<void>(coir::sleep(1ms));
+    until([&] { return outsider.over.load(); });
     pthread_join(thread, nullptr);
     expect(outsider.first.has_value() && outsider.ended == 40);
     expect(is(outsider.second, ErrorCode::closed) && outsider.cancelled == 3);

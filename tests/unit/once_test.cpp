@@ -1,6 +1,7 @@
 #include <coir/once.h>
 
 #include <CppUTest/TestHarness.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
@@ -9,6 +10,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +22,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Error;
 using coir::Once;
@@ -29,18 +32,21 @@ TEST_GROUP_BASE(Once, Everywhere){};
 TEST(Once, runs_one_body_while_the_others_wait_for_it) {
   everywhere([&] {
     Once once;
+    coir::Event all_in_line;
     int runs = 0;
     Fiber fibers[5];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         expect(once.call([&] {
-                     static_cast<void>(coir::sleep(2ms));
+                     expect(all_in_line.wait().has_value());
                      ++runs;
                    })
                    .has_value());
         expect(runs == 1);
       });
     }
+    for (Fiber& fiber : fibers) until_parked(fiber);
+    all_in_line.set();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
     expect(once.done());
     expect(once.call([&] { ++runs; }, Deadline::now()).has_value());
@@ -51,12 +57,13 @@ TEST(Once, runs_one_body_while_the_others_wait_for_it) {
 TEST(Once, after_a_body_that_fails_the_next_in_line_runs_its_own) {
   everywhere([&] {
     Once once;
+    coir::Event all_in_line;
     std::atomic<int> runs{0}, failed{0};
     Fiber fibers[4];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         const auto outcome = once.call([&]() -> std::expected<void, Error> {
-          static_cast<void>(coir::sleep(1ms));
+          expect(all_in_line.wait().has_value());
           if (++runs < 3) return std::unexpected(Error{ErrorCode::limit});
           return {};
         });
@@ -66,6 +73,8 @@ TEST(Once, after_a_body_that_fails_the_next_in_line_runs_its_own) {
         }
       });
     }
+    for (Fiber& fiber : fibers) until_parked(fiber);
+    all_in_line.set();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
     expect(runs == 3 && failed == 2 && once.done());
   });

@@ -11,6 +11,7 @@
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::Error;
@@ -23,6 +24,10 @@ using coir::spawn;
 using coir::test::Counted;
 using coir::test::Everywhere;
 using coir::test::scaled;
+using coir::test::Together;
+using coir::test::until;
+using coir::test::until_parked;
+using coir::test::until_sleepers;
 using namespace std::chrono_literals;
 
 namespace {
@@ -45,21 +50,18 @@ TEST_GROUP_BASE(Pool, Everywhere){};
 
 TEST(Pool, as_many_jobs_as_workers_run_at_a_time_and_close_drains) {
   everywhere([&] {
-    std::atomic<int> running{0}, most{0}, ended{0};
+    std::atomic<int> ended{0};
+    Together together(3);
     Pool<8> pool({.workers = 3});
     for (int i = 0; i < 60; ++i) {
       expect(pool.submit([&] {
-                   const int now = ++running;
-                   for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-                   }
-                   static_cast<void>(coir::sleep(20us));
-                   --running;
+                   together.visit();
                    ++ended;
                  })
                  .has_value());
     }
     expect(pool.close().has_value());
-    expect(ended == 60 && most == 3);
+    expect(ended == 60 && together.most() == 3);
     expect(pool.close().has_value());
   });
 }
@@ -71,7 +73,7 @@ TEST(Pool, a_full_backlog_refuses_and_a_submit_waits_until_its_deadline) {
     Pool<2> pool({.workers = 1});
     const auto job = [&] {
       ++began;
-      while (!go) static_cast<void>(coir::sleep(100us));
+      until([&] { return go.load(); });
       ++ended;
     };
     expect(pool.try_submit(job).has_value());
@@ -93,9 +95,7 @@ TEST(Pool, closed_it_refuses_and_who_waits_for_room_is_told) {
   everywhere([&] {
     std::atomic<bool> go{false}, told{false};
     Pool<1> pool({.workers = 1});
-    const auto job = [&] {
-      while (!go) static_cast<void>(coir::sleep(100us));
-    };
+    const auto job = [&] { until([&] { return go.load(); }); };
     expect(pool.submit(job).has_value());
     while (pool.backlog() != 0) coir::yield();
     expect(pool.submit(job).has_value());
@@ -151,7 +151,7 @@ TEST(Pool, a_cancelled_owner_ends_the_jobs_and_closes) {
       expect(is(pool.close(), ErrorCode::cancelled));
       expect(is(pool.try_submit([] {}), ErrorCode::closed));
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_sleepers(2);
     expect(owner.cancel().has_value() && owner.join().has_value());
     expect(cancelled == 4);
   });
@@ -201,9 +201,9 @@ TEST(Pool, a_job_that_was_taken_before_close_runs_even_if_it_comes_after) {
     const SlowToCopy job(&copying, &go, &ran);
     Fiber submitter = spawn([&] { expect(pool.submit(job).has_value()); });
     while (!copying) coir::yield();
-    Fiber opener = spawn([&] {
-      while (!is(pool.try_submit([] {}), ErrorCode::closed)) coir::yield();
-      static_cast<void>(coir::sleep(1ms));
+    Fiber opener = spawn([&, closing = coir::current()] {
+      until([&] { return is(pool.try_submit([] {}), ErrorCode::closed); });
+      until_parked(closing);
       go = true;
     });
     expect(pool.close().has_value());
@@ -266,7 +266,7 @@ TEST(Pool, what_fibers_and_threads_submit_side_by_side_runs_once) {
       Nursery nursery;
       for (int i = 0; i < kSubmitters; ++i) static_cast<void>(spawn([&] { submitters.submit_all(); }));
     }
-    while (kManyWorkers && !submitters.thread_over) static_cast<void>(coir::sleep(100us));
+    until([&] { return !kManyWorkers || submitters.thread_over; });
     if (kManyWorkers) pthread_join(thread, nullptr);
     expect(pool.close().has_value());
     expect(submitters.ran == submitters.taken);

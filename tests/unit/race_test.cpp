@@ -8,6 +8,7 @@
 
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::any;
 using coir::Error;
@@ -17,6 +18,8 @@ using coir::race;
 using coir::spawn;
 using coir::test::Counted;
 using coir::test::Everywhere;
+using coir::test::until;
+using coir::test::until_sleepers;
 using namespace std::chrono_literals;
 
 namespace {
@@ -28,6 +31,22 @@ using IntOutcome = std::expected<int, Error>;
 IntOutcome fail(ErrorCode code) {
   return std::unexpected(Error(code));
 }
+
+// Ended lets a body come behind the end of another.
+class Ended {
+ public:
+  void tell() {
+    fiber_ = coir::current();
+    told_ = true;
+  }
+  void wait() {
+    until([&] { return told_ && !fiber_.alive(); });
+  }
+
+ private:
+  coir::FiberRef fiber_;
+  std::atomic<bool> told_{false};
+};
 
 }  // namespace
 
@@ -45,7 +64,7 @@ TEST(Race, the_first_to_end_wins_and_the_losers_have_ended_when_it_returns) {
     const IntOutcome first = race(
         loser,
         [] {
-          static_cast<void>(coir::sleep(1ms));
+          until_sleepers(2);
           return 2;
         },
         loser);
@@ -88,27 +107,36 @@ TEST(Race, what_the_losers_return_is_destroyed) {
 
 TEST(Race, any_passes_over_failures) {
   everywhere([&] {
-    const IntOutcome first = any([] { return fail(ErrorCode::closed); },
-                                 []() -> IntOutcome {
-                                   static_cast<void>(coir::sleep(1ms));
-                                   return 7;
-                                 },
-                                 []() -> IntOutcome {
-                                   static_cast<void>(coir::sleep(kForEver));
-                                   return 8;
-                                 });
+    Ended failed;
+    const IntOutcome first = any(
+        [&] {
+          failed.tell();
+          return fail(ErrorCode::closed);
+        },
+        [&]() -> IntOutcome {
+          failed.wait();
+          return 7;
+        },
+        []() -> IntOutcome {
+          static_cast<void>(coir::sleep(kForEver));
+          return 8;
+        });
     expect(first && *first == 7);
   });
 }
 
 TEST(Race, any_of_failures_only_returns_the_first) {
   everywhere([&] {
+    Ended other;
     const IntOutcome first = any(
-        [] {
-          static_cast<void>(coir::sleep(2ms));
+        [&] {
+          other.wait();
           return fail(ErrorCode::closed);
         },
-        [] { return fail(ErrorCode::busy); });
+        [&] {
+          other.tell();
+          return fail(ErrorCode::busy);
+        });
     expect(!first && first.error() == ErrorCode::busy);
   });
 }
@@ -125,7 +153,7 @@ TEST(Race, of_a_cancelled_caller_cancels_everybody_and_returns_cancelled) {
       const auto first = race(body, body, body);
       expect(!first && first.error() == ErrorCode::cancelled && ended == 3);
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_sleepers(3);
     expect(caller.cancel().has_value() && caller.join().has_value());
   });
 }
@@ -139,7 +167,7 @@ TEST(Race, one_inside_another_is_cancelled_with_it) {
     };
     const IntOutcome first = race([&] { return race(sleeper, sleeper); },
                                   [] {
-                                    static_cast<void>(coir::sleep(1ms));
+                                    until_sleepers(2);
                                     return 2;
                                   });
     expect(first && *first == 2 && cancelled == 2);

@@ -8,6 +8,7 @@
 
 #include "tests/support/child.h"
 #include "tests/support/name_server.h"
+#include "tests/support/until.h"
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include <coir/fiber.h>
@@ -23,6 +24,7 @@ using coir::resolve;
 using coir::test::ChildEnd;
 using coir::test::in_child;
 using coir::test::NameServer;
+using coir::test::until;
 
 namespace {
 
@@ -159,9 +161,7 @@ TEST(Resolve, a_late_answer_is_dropped_and_its_thread_goes_away) {
     const bool held = coir::account::stacks.used() > before;  // unless a thread of an earlier call was there
     server.release();
     // In single-worker builds the stack is refunded by the next call.
-    while (coir::kManyWorkers && coir::account::stacks.used() > before) {
-      if (!coir::sleep(10ms)) return false;
-    }
+    until([&] { return !coir::kManyWorkers || coir::account::stacks.used() <= before; });
     return late && (held || before != 0);
   });
 }
@@ -171,9 +171,7 @@ TEST(Resolve, a_cancelled_fiber_goes_on_at_once) {
     if (coir::current().id() == 0) return true;
     const int before = server.asked();
     coir::Task<bool> asking = coir::spawn([] { return is(resolve("silent.example", 80), ErrorCode::cancelled); });
-    while (server.asked() == before) {
-      if (!coir::sleep(1ms)) return false;
-    }
+    until([&] { return server.asked() != before; });
     return asking.cancel() && asking.await().value_or(false);
   });
 }

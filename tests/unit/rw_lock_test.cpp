@@ -9,6 +9,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +21,7 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::RwLock;
 
@@ -52,7 +54,7 @@ TEST(RwLock, a_reader_does_not_pass_a_writer_that_waits) {
       expect(order++ == 0);
       lock.unlock();
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(writer, "exclusive lock");
     expect(!lock.try_lock_shared());
     std::atomic<int> reading{0};
     Fiber readers[3];
@@ -64,7 +66,7 @@ TEST(RwLock, a_reader_does_not_pass_a_writer_that_waits) {
         while (reading < 3) coir::yield();  // all of them together
       });
     }
-    static_cast<void>(coir::sleep(2ms));
+    for (Fiber& reader : readers) until_parked(reader, "shared lock");
     lock.unlock_shared();
     expect(writer.join().has_value());
     for (Fiber& reader : readers) expect(reader.join().has_value());
@@ -76,10 +78,10 @@ TEST(RwLock, readers_behind_a_writer_that_gives_up_come_in) {
     RwLock lock;
     auto reading = lock.read();
     Fiber writer = spawn([&] { expect(is(lock.lock(), ErrorCode::cancelled)); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(writer, "exclusive lock");
     Fiber late = spawn([&] { expect(is(lock.write(Deadline::after(8ms)), ErrorCode::timed_out)); });
     Fiber reader = spawn([&] { expect(lock.read().has_value()); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(reader);
     expect(writer.cancel().has_value());
     expect(writer.join().has_value());
     expect(late.join().has_value());

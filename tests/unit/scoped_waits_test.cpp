@@ -5,6 +5,7 @@
 #include "tests/support/endless_waits.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::CancelScope;
 using coir::Deadline;
@@ -14,6 +15,7 @@ using coir::spawn;
 using coir::test::EndlessWaits;
 using coir::test::Everywhere;
 using coir::test::Thread;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 // The waits of fibers and threads for each other, in a scope.
@@ -43,8 +45,8 @@ TEST(ScopedWaits, end_when_the_scope_is_cancelled) {
     expect(shared.lock.lock_shared().has_value());
     for (int way = 0; way < EndlessWaits::kWays; ++way) {
       CancelScope scope;
-      auto canceller = spawn({.detached = true}, [&scope] {
-        static_cast<void>(coir::sleep(1ms));
+      auto canceller = spawn({.detached = true}, [&scope, waiting = coir::current()] {
+        until_parked(waiting);
         scope.cancel();
       });
       const auto waited = shared.wait_in(way);

@@ -18,6 +18,7 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::CancellationSource;
 using coir::CancellationToken;
@@ -37,6 +38,8 @@ using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
 using coir::test::Thread;
+using coir::test::until;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 // A cancellation that the caller answers for is a case like any other.
@@ -48,8 +51,8 @@ TEST(SelectCancelled, is_ready_from_the_cancellation_on_and_cancels_not_the_call
     Channel<int> never;
     int value = 0;
     expect(is(select({Case::cancelled(source.token())}, Deadline::now()), ErrorCode::timed_out));
-    Fiber canceller = spawn([&] {
-      static_cast<void>(coir::sleep(1ms));
+    Fiber canceller = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
       source.cancel("enough");
     });
     auto won = select({Case::receive(never, value), Case::cancelled(source.token())});
@@ -96,8 +99,9 @@ TEST(SelectCancelled, is_waited_for_beside_every_other_kind_of_case) {
       Fiber task = spawn([&] {
         if (which != 3) static_cast<void>(coir::sleep(24h));
       });
-      Fiber happens = spawn([&] {
-        static_cast<void>(coir::sleep(which == 3 ? 0us : 500us));
+      Fiber happens = spawn([&, selecting = coir::current()] {
+        // The end of a task and a timer come by themselves.
+        if (which != 3 && which != 4) until_parked(selecting, "select");
         if (which == 0) expect(in.send(1).has_value());
         if (which == 1) expect(out.receive() == 2);
         if (which == 2) expect(pipe.put());
@@ -130,7 +134,7 @@ TEST(SelectCancelled, reaches_plain_threads_and_comes_from_them) {
         expect(won && won->index == 1);
         back.cancel();
       });
-      static_cast<void>(coir::sleep(1ms));
+      thread.until_blocked();
       there.cancel();
       expect(select({Case::cancelled(back.token())}).has_value());
     }
@@ -144,20 +148,25 @@ TEST(SelectCancelled, is_not_lost_between_the_look_and_the_wait) {
     Channel<int> never;
     std::optional<CancellationSource> source;
     std::atomic<int> round{0}, cancelled{0};
+    std::atomic<bool> over{false};
     Thread thread([&] {
-      for (int i = 1; i <= kRounds; ++i) {
-        while (round < i) sched_yield();
+      for (int i = 1;; ++i) {
+        while (round < i && !over) sched_yield();
+        if (over) return;
         source->cancel();
         cancelled = i;
       }
     });
-    for (int i = 1; i <= kRounds; ++i) {
+    // A busy machine takes its time to let both run.
+    const Deadline enough = Deadline::after(2s);
+    for (int i = 1; i <= kRounds && !enough.passed(); ++i) {
       source.emplace();
       round = i;
       int value = 0;
       expect(select({Case::receive(never, value), Case::cancelled(source->token())}, Deadline::after(20s)).has_value());
-      while (cancelled < i) coir::yield();
+      until([&] { return cancelled >= i; });
     }
+    over = true;
   });
 }
 
@@ -200,5 +209,5 @@ TEST(SelectCancelled, stress) {
       expect(told == kFibers + kThreads);
     }
   });
-  if (wrong != 0) fprintf(stderr, "COIR_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  if (wrong() != 0) fprintf(stderr, "COIR_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
 }

@@ -11,6 +11,7 @@
 #include "tests/support/mixed.h"
 #include "tests/support/pipe.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -28,6 +29,8 @@ using coir::kUnbounded;
 using coir::select;
 using coir::Task;
 using coir::test::Pipe;
+using coir::test::until;
+using coir::test::until_parked;
 
 // Sources are what a select waits for beside channels: descriptors, ends of fibers, events; and from plain threads.
 TEST_GROUP_BASE(SelectSources, Everywhere){};
@@ -37,10 +40,11 @@ TEST(SelectSources, a_descriptor_is_a_case_and_which_of_several_is_told) {
     Pipe first, second;
     Channel<int> never;
     int value = 0;
+    const coir::FiberRef selecting = coir::current();
     for (int i = 0; i < 20; ++i) {
       Pipe& chosen = i % 3 == 0 ? first : second;
       Fiber writer = spawn([&] {
-        if (i % 2 == 0) static_cast<void>(coir::sleep(1ms));
+        if (i % 2 == 0) until_parked(selecting, "select");
         chosen.put();
       });
       for (;;) {
@@ -73,7 +77,7 @@ TEST(SelectSources, of_two_descriptors_that_get_ready_at_once_neither_is_forgott
           if ((won->index == 0 ? first : second).get()) got[won->index] = true;
         }
       });
-      static_cast<void>(coir::sleep(2ms));  // until it waits
+      until_parked(reader, "select");
       expect((swapped ? first : second).put() && (swapped ? second : first).put());
       expect(reader.join().has_value());
     }
@@ -85,12 +89,12 @@ TEST(SelectSources, no_event_of_a_descriptor_is_lost_to_another_case) {
     Pipe first, second;
     Channel<int> channel({.capacity = kUnbounded});
     constexpr int kRounds = 100;
-    Fiber writer = spawn([&] {
+    Fiber writer = spawn([&, selecting = coir::current()] {
       for (int i = 0; i < kRounds; ++i) {
         first.put();
         second.put();
         expect(channel.send(i).has_value());
-        if (i % 4 == 0) static_cast<void>(coir::sleep(100us));
+        if (i % 4 == 0) until_parked(selecting, "select");
       }
     });
     int got[3] = {}, value = 0;
@@ -115,9 +119,9 @@ TEST(SelectSources, no_event_of_a_descriptor_is_lost_to_another_case) {
 TEST(SelectSources, a_descriptor_that_is_closed_meanwhile_ends_it) {
   everywhere([&] {
     Pipe pipe;
-    Fiber closer = spawn([&] {
-      static_cast<void>(coir::sleep(2ms));
-      coir::close_fd(std::exchange(pipe.reader, -1));
+    Fiber closer = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
+      pipe.close_reader();
     });
     const auto won = select({Case::readable(pipe.reader), Case::after(24h)});
     expect(won && won->index == 0 && won->closed);
@@ -129,9 +133,9 @@ TEST(SelectSources, the_end_of_a_task_is_a_case_and_its_result_stays) {
   everywhere([&] {
     Channel<int> never;
     int value = 0;
-    for (const auto span : {0us, 1'000us}) {
-      Task<int> task = spawn([&] {
-        static_cast<void>(coir::sleep(span));
+    for (const bool late : {false, true}) {
+      Task<int> task = spawn([late, selecting = coir::current()] {
+        if (late) until_parked(selecting, "select");
         return 42;
       });
       const auto won = select({Case::receive(never, value), Case::ended(task)});
@@ -141,7 +145,7 @@ TEST(SelectSources, the_end_of_a_task_is_a_case_and_its_result_stays) {
     Fiber target = spawn([] { static_cast<void>(coir::sleep(24h)); });
     expect(is(select({Case::ended(target)}, Deadline::after(1ms)), ErrorCode::timed_out));
     Fiber joiner = spawn([&] { expect(target.join().has_value()); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(joiner, "join");
     expect(is(select({Case::ended(target), Case::receive(never, value)}), ErrorCode::busy));
     expect(target.cancel() && joiner.join());
   });
@@ -152,8 +156,8 @@ TEST(SelectSources, an_event_is_a_case) {
     Event event;
     Channel<int> never;
     int value = 0;
-    Fiber setter = spawn([&] {
-      static_cast<void>(coir::sleep(1ms));
+    Fiber setter = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
       event.set();
     });
     auto won = select({Case::receive(never, value), Case::opened(event)});
@@ -170,6 +174,7 @@ TEST(SelectSources, a_thread_waits_for_all_of_it_as_well) {
     Channel<int> channel;
     Pipe pipe;
     Event over, seen;
+    std::atomic<bool> last{false};
     Fiber target = spawn([&] { static_cast<void>(over.wait()); });
     Thread thread([&] {
       int value = 0;
@@ -180,14 +185,16 @@ TEST(SelectSources, a_thread_waits_for_all_of_it_as_well) {
       won = select({Case::readable(-1), Case::receive(channel, value), Case::after(2ms)});
       expect(won && won->index == 2);
       expect(is(select({Case::receive(channel, value)}, Deadline::after(1ms)), ErrorCode::timed_out));
+      last = true;
       won = select({Case::receive(channel, value), Case::ended(target)});
       expect(won && won->index == 1);
       seen.set();
     });
     expect(channel.send(1).has_value());
-    static_cast<void>(coir::sleep(2ms));
+    thread.until_blocked();
     pipe.put();
-    static_cast<void>(coir::sleep(8ms));
+    until([&] { return last.load(); });
+    thread.until_blocked();
     over.set();
     expect(seen.wait().has_value());
     expect(target.join().has_value());

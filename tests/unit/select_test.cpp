@@ -14,6 +14,7 @@
 #include "tests/support/mixed.h"
 #include "tests/support/pipe.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -35,6 +36,7 @@ using coir::Task;
 using coir::test::Counted;
 using coir::test::in_child;
 using coir::test::Pipe;
+using coir::test::until_parked;
 
 TEST_GROUP_BASE(Select, Everywhere){};
 
@@ -54,15 +56,16 @@ TEST(Select, waits_for_whichever_comes_first) {
   everywhere([&] {
     Channel<int> left, right;
     int value = 0;
+    const coir::FiberRef selecting = coir::current();
     Fiber sender = spawn([&] {
-      static_cast<void>(coir::sleep(1ms));
+      until_parked(selecting, "select");
       expect(right.send(4).has_value());
     });
     auto won = select({Case::receive(left, value), Case::receive(right, value)});
     expect(won && won->index == 1 && value == 4);
     expect(sender.join().has_value());
     Fiber receiver = spawn([&] {
-      static_cast<void>(coir::sleep(1ms));
+      until_parked(selecting, "select");
       expect(left.receive() == 6);
     });
     value = 6;
@@ -100,8 +103,8 @@ TEST(Select, a_closed_channel_is_ready_and_said_to_be_closed) {
     expect(won && won->index == 1 && won->closed && value == 5);
     won = select({Case::send(closed, value), Case::receive(open, value)});
     expect(won && won->index == 0 && won->closed && value == 5);
-    Fiber closer = spawn([&] {
-      static_cast<void>(coir::sleep(1ms));
+    Fiber closer = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
       open.close();
     });
     won = select({Case::receive(open, value), Case::after(24h)});
@@ -157,7 +160,7 @@ TEST(Select, is_cancelled_like_every_wait_and_leaves_nothing_behind) {
                                Case::ended(target), Case::after(24h)});
       expect(is(won, ErrorCode::cancelled));
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(fiber, "select");
     expect(fiber.cancel() && fiber.join());
     expect(is(channel.send(1, Deadline::now()), ErrorCode::timed_out));
     expect(target.cancel() && target.join());

@@ -9,6 +9,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -20,6 +21,8 @@ using coir::test::is;
 using coir::test::Mixed;
 using coir::test::Random;
 using coir::test::Thread;
+using coir::test::Together;
+using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Semaphore;
 
@@ -40,20 +43,17 @@ TEST(Semaphore, gives_what_it_has_and_no_more) {
 TEST(Semaphore, limits_how_many_are_inside) {
   everywhere([&] {
     Semaphore permits(2);
-    std::atomic<int> inside{0}, most{0};
+    Together together(2);
     Fiber fibers[8];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         expect(permits.acquire().has_value());
-        const int now = ++inside;
-        if (now > most) most = now;
-        static_cast<void>(coir::sleep(1ms));
-        --inside;
+        together.visit();
         permits.release();
       });
     }
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
-    expect(most == 2);
+    expect(together.most() == 2);
     expect(permits.available() == 2);
   });
 }
@@ -67,14 +67,14 @@ TEST(Semaphore, a_small_want_does_not_pass_a_large_one) {
       expect(order++ == 0);
       permits.release(2);
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(large, "semaphore");
     expect(!permits.try_acquire());
     Fiber small = spawn([&] {
       expect(permits.acquire(1).has_value());
       expect(order++ == 1);
       permits.release(1);
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(small, "semaphore");
     permits.release();
     expect(large.join().has_value());
     expect(small.join().has_value());
@@ -86,9 +86,9 @@ TEST(Semaphore, those_behind_one_that_gives_up_are_served) {
   everywhere([&] {
     Semaphore permits(1);
     Fiber large = spawn([&] { expect(is(permits.acquire(2), ErrorCode::cancelled)); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(large, "semaphore");
     Fiber small = spawn([&] { expect(permits.acquire(1).has_value()); });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(small, "semaphore");
     expect(large.cancel().has_value());
     expect(large.join().has_value());
     expect(small.join().has_value());

@@ -9,6 +9,7 @@
 
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/until.h"
 
 using coir::catch_signals;
 using coir::Deadline;
@@ -19,6 +20,8 @@ using coir::spawn;
 using coir::wait_signal;
 using coir::test::Everywhere;
 using coir::test::in_child;
+using coir::test::until_parked;
+using coir::test::until_polled;
 using namespace std::chrono_literals;
 
 TEST_GROUP_BASE(Signal, Everywhere){};
@@ -30,7 +33,7 @@ TEST(Signal, wakes_the_fiber_that_waits_for_it) {
       const auto number = wait_signal({SIGUSR1, SIGUSR2}, Deadline::after(20s));
       expect(number && *number == SIGUSR2 && sent);
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(waiter);
     sent = true;
     kill(getpid(), SIGUSR2);
     static_cast<void>(waiter.join());
@@ -59,9 +62,10 @@ TEST(Signal, another_one_does_not_end_the_wait_and_is_not_lost) {
       const auto number = wait_signal({SIGUSR1}, Deadline::after(20s));
       expect(number && *number == SIGUSR1);
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(waiter);
     raise(SIGUSR2);
-    static_cast<void>(coir::sleep(1ms));
+    until_polled();
+    until_parked(waiter);
     expect(!waiter.done());
     raise(SIGUSR1);
     static_cast<void>(waiter.join());
@@ -72,7 +76,7 @@ TEST(Signal, another_one_does_not_end_the_wait_and_is_not_lost) {
 TEST(Signal, a_second_waiter_is_busy) {
   everywhere([&] {
     Fiber first = spawn([&] { expect(!wait_signal({SIGUSR1})); });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(first);
     const auto second = wait_signal({SIGUSR1}, Deadline::after(20s));
     expect(!second && second.error() == ErrorCode::busy);
     static_cast<void>(first.cancel());
@@ -86,7 +90,7 @@ TEST(Signal, a_cancelled_waiter_gives_up) {
       const auto number = wait_signal({SIGUSR1});
       expect(!number && number.error() == ErrorCode::cancelled);
     });
-    static_cast<void>(coir::sleep(1ms));
+    until_parked(waiter);
     static_cast<void>(waiter.cancel());
     static_cast<void>(waiter.join());
   });

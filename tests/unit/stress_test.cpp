@@ -9,9 +9,11 @@
 #include <memory>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
 #include "tests/support/pipe.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 
 using coir::Deadline;
@@ -24,9 +26,11 @@ using coir::spawn;
 using coir::Task;
 using coir::test::count_fds;
 using coir::test::Counted;
+using coir::test::Expectations;
 using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
+using coir::test::until;
 using coir::test::Watchdog;
 
 namespace {
@@ -35,11 +39,9 @@ constexpr int kFibers = scaled({60, 40, 40, 30});
 constexpr auto kSpan = std::chrono::milliseconds(scaled({700, 700, 700, 700}));
 
 // Chaos is a crowd in which each fiber does one random thing after the other, and checks what must hold of it.
-struct Chaos {
-  std::atomic<int> wrong{0}, steps{0};
+struct Chaos : Expectations {
+  std::atomic<int> steps{0};
   Deadline end;
-
-  void expect(bool right) { wrong += !right; }
 
   void join_child(Random& random) {
     Task<Counted> child = spawn([pause = random.micros(300), number = random.below(1'000)] {
@@ -161,19 +163,18 @@ void run_chaos(RunOptions options) {
   Counted::reset();
   const int fds = count_fds();
   Chaos chaos;
-  std::uint64_t alive = 0;
   const auto ended = run_until_idle(options, [&] {
     chaos.end = Deadline::after(kSpan);
     auto fibers = std::make_unique<Fiber[]>(kFibers);
     for (std::uint64_t i = 0; i < kFibers; ++i)
       fibers[i] = spawn([&chaos, seed, i] { chaos.live(seed + i * 0x9e3779b97f4a7c15u); });
     for (int i = 0; i < kFibers; ++i) chaos.expect(fibers[i].join().has_value());
-    while ((alive = coir::stats().fibers_alive) != 1) static_cast<void>(coir::sleep(std::chrono::milliseconds(1)));
+    until([] { return coir::stats().fibers_alive == 1; });
     chaos.expect(coir::stats().fd_waits == 0 && coir::stats().timers_armed == 0);
   });
-  if (!ended || chaos.wrong != 0 || Counted::alive() != 0 || (count_fds() != fds && !coir::test::kThreadSanitized)) {
-    FAIL(StringFromFormat("%s: %d wrong, %d values left, %d descriptors left", label, chaos.wrong.load(),
-                          Counted::alive(), count_fds() - fds)
+  chaos.check(label);
+  if (!ended || Counted::alive() != 0 || (count_fds() != fds && !coir::test::kThreadSanitized)) {
+    FAIL(StringFromFormat("%s: %d values left, %d descriptors left", label, Counted::alive(), count_fds() - fds)
              .asCharString());
   }
   CHECK_TRUE(chaos.steps > kFibers);

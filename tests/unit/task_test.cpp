@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
@@ -6,6 +7,8 @@
 #include <memory>
 
 #include "tests/support/counted.h"
+#include "tests/support/expectations.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -14,6 +17,7 @@ using coir::run_until_idle;
 using coir::spawn;
 using coir::Task;
 using coir::test::Counted;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -33,17 +37,13 @@ Counted make_result(int number) {
 
 }  // namespace
 
-TEST_GROUP(Task) {
-  std::atomic<int> wrong{0};
+TEST_GROUP_BASE(Task, coir::test::Expecting) {
   void setup() override {
     Counted::reset();
   }
-  void expect(bool right) {
-    wrong += !right;
-  }
 
   void all_is_gone() {
-    LONGS_EQUAL(0, wrong);
+    check();
     LONGS_EQUAL(0, Counted::alive());
   }
 };
@@ -99,14 +99,16 @@ TEST(Task, a_second_await_is_stale) {
 TEST(Task, dropped_before_its_end_the_result_is_destroyed_at_the_end) {
   CHECK_TRUE(on_any_workers([&] {
     Counted::reset();
+    coir::Event dropped;
     {
-      Task<Counted> task = spawn([] {
-        static_cast<void>(coir::sleep(1ms));
+      Task<Counted> task = spawn([&] {
+        expect(dropped.wait().has_value());
         return make_result(7);
       });
     }
     expect(Counted::ended() == 0);
-    while (coir::stats().fibers_alive > 1) static_cast<void>(coir::sleep(1ms));
+    dropped.set();
+    until([] { return coir::stats().fibers_alive == 1; });
     expect(Counted::ended() == 1);
   }));
   all_is_gone();

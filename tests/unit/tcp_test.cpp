@@ -16,17 +16,21 @@
 #include <atomic>
 #include <source_location>
 
+#include "tests/support/until.h"
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::TcpListener;
 using coir::TcpStream;
+using coir::test::until;
+using coir::test::until_polled;
 
 namespace {
 
 const Deadline soon() {
-  return Deadline::after(10s);
+  return Deadline::after(60s);
 }
 
 // expect notes the first failure of either side: the framework's own checks are for the thread of the test alone.
@@ -159,6 +163,10 @@ TEST(Tcp, a_short_read_has_drained_the_socket) {
   CHECK_FALSE(there->drained());
 }
 
+namespace {
+std::atomic<bool> shut;
+}  // namespace
+
 TEST(Tcp, an_end_that_comes_while_bytes_are_unread_is_found_after_them) {
   meet(
       [](TcpStream&& stream) {
@@ -166,7 +174,8 @@ TEST(Tcp, an_end_that_comes_while_bytes_are_unread_is_found_after_them) {
         // Known to the poller before anything comes.
         expect(stream.read(text, Deadline::after(1ms)).error() == ErrorCode::timed_out);
         expect(stream.write("go", soon()).has_value());
-        static_cast<void>(coir::sleep(10ms));
+        until([] { return shut.exchange(false); });
+        until_polled();
         expect_equal(5, stream.read(text, soon()).value_or(0));
         expect(stream.read(text, soon()).error() == ErrorCode::end_of_stream);
       },
@@ -174,8 +183,9 @@ TEST(Tcp, an_end_that_comes_while_bytes_are_unread_is_found_after_them) {
         char text[16];
         expect_equal(2, stream.read(text, soon()).value_or(0));
         expect(stream.write("hello", soon()).has_value());
-        static_cast<void>(coir::sleep(2ms));
+        until_polled();
         stream.shutdown_write();
+        shut = true;
         expect(stream.read(text, soon()).error() == ErrorCode::end_of_stream);
       });
 }
@@ -260,7 +270,7 @@ TEST(Tcp, a_read_and_a_write_end_at_their_deadline) {
         given_up = true;
       },
       [](TcpStream&& stream) {
-        while (!given_up.exchange(false)) expect(coir::sleep(1ms).has_value());
+        until([] { return given_up.exchange(false); });
         expect(stream.read({in, kMuch}, soon()).has_value());
       });
 }
@@ -335,7 +345,7 @@ TEST(Tcp, a_fiber_that_reads_is_woken_by_close) {
       char text[4];
       expect(here->read(text, soon()).error() == ErrorCode::closed);
     });
-    CHECK(coir::sleep(10ms).has_value());
+    coir::test::until_parked(reader, "readable");
     here->close();
     CHECK(reader.join(soon()).has_value());
   });

@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "tests/support/expectations.h"
 #include "tests/support/scale.h"
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_pair.h"
@@ -53,12 +54,11 @@ extern "C" void* __wrap_coir_tls_calloc(std::size_t count, std::size_t size) {
   return __real_coir_tls_calloc(count, size);
 }
 
-TEST_GROUP(TlsAllocations) {
+TEST_GROUP_BASE(TlsAllocations, coir::test::Expecting) {
   const Authority authority;
   TlsContext server = authority.server();
   TlsContext client = authority.client();
   coir::test::Watchdog watchdog{200, "failing allocations"};
-  int wrong = 0;
   bool resumes = false;
   bool resumed = false;
   unsigned nth_of_ticket = 0;  // the allocation that fails when a ticket is taken
@@ -67,7 +67,6 @@ TEST_GROUP(TlsAllocations) {
   // talk is a handshake, a request and its answer. False: a side gave up.
   bool talk() {
     bool whole = true;
-    const auto expect = [&](bool right) { wrong += !right; };
     const auto patience = [] { return Deadline::after(std::chrono::seconds(100)); };
     const auto ended = coir::run_until_idle({.workers = 1}, [&] {
       SocketPair pair;
@@ -115,7 +114,7 @@ TEST_GROUP(TlsAllocations) {
       const bool whole = talk();
       const bool struck = g_seen >= nth;
       fail_nth(0);
-      LONGS_EQUAL(0, wrong);
+      check();
       LONGS_EQUAL(0, coir::account::handshakes.used());
       LONGS_EQUAL(before, coir::account::tls.used());
       if (!struck) {
@@ -166,7 +165,7 @@ TEST(TlsAllocations, that_fail_while_a_ticket_is_taken_leave_nothing_of_it) {
     LONGS_EQUAL(before, coir::account::tls.used());
   }
   fail_nth(0);
-  LONGS_EQUAL(0, wrong);
+  check();
   CHECK_TRUE(nth_of_ticket > 2);
 }
 

@@ -12,6 +12,7 @@
 
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_talk.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -23,6 +24,7 @@ using coir::test::authority;
 using coir::test::inside;
 using coir::test::patience;
 using coir::test::SocketPair;
+using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
@@ -204,9 +206,7 @@ TEST(TlsEndings, wakes_a_writer_whose_stream_is_closed) {
           expect(writer.join().has_value());
           over = true;
         },
-        [&](TlsStream&) {
-          while (!over) expect(coir::sleep(1ms).has_value());
-        });
+        [&](TlsStream&) { until([&] { return over.load(); }); });
   });
 }
 
@@ -287,7 +287,7 @@ TEST(TlsEndings, alert_is_told_with_the_peer_s_reason_for_good) {
             static_cast<void>(mbedtls_ssl_send_alert_message(&inside(stream), MBEDTLS_SSL_ALERT_LEVEL_FATAL,
                                                              MBEDTLS_SSL_ALERT_MSG_ACCESS_DENIED));
           });
-          while (!over) expect(coir::sleep(1ms).has_value());
+          until([&] { return over.load(); });
         });
   });
 }
@@ -323,15 +323,12 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
 TEST(TlsEndings, handshake_that_is_over_is_on_its_account_no_more) {
   everywhere([&] {
     std::atomic<bool> over = false;
-    between(
-        [&](TlsStream&) {
-          while (!over) expect(coir::sleep(1ms).has_value());
-        },
-        [&](TlsStream&) {
-          expect(coir::account::handshakes.used() == 0);
-          expect(coir::tls_counters().under_way.load() == 0 && coir::tls_counters().sessions.load() == 2);
-          over = true;
-        });
+    between([&](TlsStream&) { until([&] { return over.load(); }); },
+            [&](TlsStream&) {
+              expect(coir::account::handshakes.used() == 0);
+              expect(coir::tls_counters().under_way.load() == 0 && coir::tls_counters().sessions.load() == 2);
+              over = true;
+            });
   });
 }
 
@@ -340,7 +337,7 @@ TEST(TlsEndings, rest_gives_buffers_back_unless_there_is_something_to_read_in_th
     std::atomic<bool> written = false;
     between(
         [&](TlsStream& stream) {
-          while (!written) expect(coir::sleep(1ms).has_value());
+          until([&] { return written.load(); });
           char buffer[16];
           for (const std::string_view word : {"one", "two"}) {
             const auto got = stream.read(buffer, patience());

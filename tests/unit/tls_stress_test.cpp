@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 
+#include "tests/support/expectations.h"
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/tls_pair.h"
@@ -33,15 +34,10 @@ Deadline end_of_stress() {
 
 }  // namespace
 
-TEST_GROUP(TlsStress) {
+TEST_GROUP_BASE(TlsStress, coir::test::Expecting) {
   TlsContext server = coir::test::authority().server();
   TlsContext client = coir::test::authority().client();
   coir::test::Watchdog watchdog{300, "a stress of TLS"};
-  std::atomic<int> wrong{0};
-
-  void expect(bool right) {
-    wrong += !right;
-  }
 
   // pour writes a sequence and reads one at the same time, in pieces of random sizes; either is given up now and then,
   // and gone on with.
@@ -100,7 +96,7 @@ TEST_GROUP(TlsStress) {
         }
       });
       CHECK_TRUE(ended.has_value());
-      LONGS_EQUAL(0, wrong);
+      check();
     } while (!end.passed());
     LONGS_EQUAL(0, coir::tls_counters().sessions.load());
     LONGS_EQUAL(0, coir::account::handshakes.used());

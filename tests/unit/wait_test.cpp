@@ -14,6 +14,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -27,6 +28,9 @@ using coir::test::count_fds;
 using coir::test::Everywhere;
 using coir::test::Pipe;
 using coir::test::scaled;
+using coir::test::until;
+using coir::test::until_parked;
+using coir::test::until_polled;
 using namespace std::chrono_literals;
 
 namespace {
@@ -72,7 +76,7 @@ TEST(Wait, a_reader_sleeps_until_something_is_written) {
       expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
       expect(written && pipe.get());
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(reader, "readable");
     written = true;
     expect(pipe.put());
     static_cast<void>(reader.join());
@@ -88,7 +92,7 @@ TEST(Wait, a_writer_sleeps_until_there_is_room) {
       expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value());
       expect(drained && pipe.put());
     });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(writer, "writable");
     drained = true;
     pipe.drain();
     static_cast<void>(writer.join());
@@ -113,7 +117,7 @@ TEST(Wait, an_edge_that_nobody_waited_for_is_kept) {
     Pipe pipe;
     expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
     expect(pipe.put());
-    static_cast<void>(coir::sleep(3ms));  // the poller sees the edge now
+    until_polled();
     expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
   });
 }
@@ -131,7 +135,7 @@ TEST(Wait, closing_wakes_the_waiters_of_both_directions) {
                     ErrorCode::closed);
       });
     }
-    static_cast<void>(coir::sleep(2ms));
+    for (Fiber& waiter : waiters) until_parked(waiter);
     pipe.close_writer();
     for (Fiber& waiter : waiters) static_cast<void>(waiter.join());
     closed = count;
@@ -158,7 +162,7 @@ TEST(Wait, a_plain_thread_may_close_too) {
     Closer closer{&pipe};
     Fiber reader =
         spawn([&] { expect(is(coir::wait(pipe.reader, Direction::readable, in_time()), ErrorCode::closed)); });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(reader, "readable");
     pthread_t thread;
     pthread_create(&thread, nullptr, Closer::close, &closer);
     static_cast<void>(reader.join());
@@ -171,7 +175,7 @@ TEST(Wait, a_second_waiter_on_one_direction_is_busy) {
     Pipe pipe(Pipe::Kind::sockets);
     pipe.fill();
     Fiber first = spawn([&] { expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value()); });
-    static_cast<void>(coir::sleep(2ms));
+    until_parked(first, "writable");
     expect(is(coir::wait(pipe.writer, Direction::writable, in_time()), ErrorCode::busy));
     // The other direction is another's business.
     expect(is(coir::wait(pipe.writer, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
@@ -203,7 +207,7 @@ TEST(Wait, a_hang_up_that_comes_with_data_is_not_lost) {
           expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
           expect(read(pipe.reader, bytes, sizeof bytes) == 0);
         });
-        while (before && !ready) static_cast<void>(coir::sleep(1ms));
+        until([&] { return !before || ready; });
         expect(write(pipe.writer, "end", 3) == 3);
         pipe.close_writer();
         static_cast<void>(reader.join());
@@ -218,9 +222,9 @@ TEST(Wait, an_end_that_comes_after_unread_data_is_not_lost) {
     Pipe pipe(Pipe::Kind::sockets);
     expect(is(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
     expect(pipe.put());
-    static_cast<void>(coir::sleep(2ms));
+    until_polled();
     pipe.close_writer();
-    static_cast<void>(coir::sleep(2ms));
+    until_polled();
     expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
     expect(pipe.get());
     expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
@@ -234,7 +238,7 @@ TEST(Wait, a_writer_learns_that_its_reader_is_gone) {
       Pipe pipe(kind);
       pipe.fill();
       Fiber writer = spawn([&] { expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value()); });
-      static_cast<void>(coir::sleep(2ms));
+      until_parked(writer, "writable");
       pipe.close_reader();
       static_cast<void>(writer.join());
     });
