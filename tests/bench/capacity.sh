@@ -34,7 +34,7 @@ fi
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
-"$root/scripts/setup" --for vm
+"$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
 if [ -z "$coird" ]; then
   coird=$root/build/milkv-duo$async/apps/coird/coird

@@ -3,6 +3,8 @@
 #
 # Checks the models of tests/model with spin: each holds in every state, each of its variants that lacks a step
 # (-DMUTATE_...) is refuted. A search that is cut off counts as a failure.
+#
+# needs: models
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 case ${1:-} in
