@@ -131,6 +131,7 @@ cpu_tests_only() {
 # build_tree TREE builds what that tree's tests, and the system tests, run of it. What does not build is a failure; what
 # does is run still.
 build_tree() {
+  lock_tree "build/$1"
   fresh=$(freshness "build/$1")
   goals=all
   if cpu_tests_only "$1"; then goals='cpu_tests apps/all'; fi
