@@ -5,6 +5,7 @@
 #include <coir/ledger.h>
 #include <coir/runtime.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "board.h"
@@ -27,11 +28,19 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Emulators and sanitizers have threads of their own; a sanitizer's comes with the first that is started.
+// Emulators and sanitizers have threads of their own; a sanitizer's comes with the first that is started. An emulated
+// thread is joined before the kernel's thread beneath it has ended.
 const int kThreadsAtStart = [] {
   pthread_t first;
-  const auto nothing = [](void*) -> void* { return nullptr; };
-  if (pthread_create(&first, nullptr, nothing, nullptr) == 0) pthread_join(first, nullptr);
+  pid_t id = 0;
+  const auto tell = [](void* into) -> void* {
+    *static_cast<pid_t*>(into) = gettid();
+    return nullptr;
+  };
+  if (pthread_create(&first, nullptr, tell, &id) == 0) pthread_join(first, nullptr);
+  char entry[40];
+  snprintf(entry, sizeof entry, "/proc/self/task/%d", static_cast<int>(id));
+  until([&] { return access(entry, F_OK) != 0; }, Deadline::after(60s));
   return count_threads();
 }();
 
