@@ -94,9 +94,10 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
     certificates[i] = {.chain = chains[i].text(), .key = keys[i].text()};
   }
   if (options.client_authorities != nullptr && !read(options.client_authorities, authorities, cure)) return {};
-  auto context = coir::TlsContext::server({.certificates = std::span(certificates, options.certificate_count),
-                                           .client_authorities = authorities.text(),
-                                           .protocols = kProtocols});
+  coir::TlsContext::Server wishes{.certificates = std::span(certificates, options.certificate_count),
+                                  .protocols = kProtocols};
+  if (options.client_authorities != nullptr) wishes.client_authorities = authorities.text();
+  auto context = coir::TlsContext::server(wishes);
   for (auto& key : keys) {
     if (key.size() != 0) explicit_bzero(const_cast<char*>(key.bytes().data()), key.size());
   }

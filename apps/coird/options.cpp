@@ -204,7 +204,15 @@ bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   return true;
 }
 
+// names_file tells which options name a file or a folder: an empty name is a variable that was not set, and the option
+// must not be taken for one that was left out.
+bool names_file(int chosen) noexcept {
+  return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
+         chosen == kTrace;
+}
+
 bool apply(int chosen, const char* text, Options& options) noexcept {
+  if (names_file(chosen) && *text == '\0') return complain(kSeeHelp, "--%s '': a name is missing", name_of(chosen));
   coir::http::ServerOptions& server = options.server;
   std::uint64_t value = 0;
   switch (chosen) {

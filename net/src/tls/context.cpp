@@ -152,8 +152,9 @@ TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept
   }
   mbedtls_ssl_conf_sni(&config.ssl, choose_identity, &config);
   mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
-  if (!options.client_authorities.empty()) {
-    if (const TlsFault fault = add_authorities(config, options.client_authorities); fault.what != nullptr) return fault;
+  if (options.client_authorities) {
+    if (const TlsFault fault = add_authorities(config, *options.client_authorities); fault.what != nullptr)
+      return fault;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
   config.remembers_peers = options.remember_clients;
