@@ -39,6 +39,12 @@ Session::After Session::answer_arrived() noexcept {
       refuse(411);
       return After::linger;
     }
+    // Content is read behind the head. A head near the end of the buffer, after earlier requests, moves to the front;
+    // the views of the request move with it.
+    if (request_.framing != Framing::none && begin_ > 0 && begin_ + parsed.head_bytes > kMaxHeadBytes) {
+      compact();
+      continue;
+    }
     begin_body(parsed.head_bytes);
     if (const After after = answer_parsed(); after != After::go_on) return after;
   }
@@ -155,13 +161,16 @@ std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcep
   return got;
 }
 
+// compact moves what has not been answered to the front of the buffer.
+void Session::compact() noexcept {
+  memmove(in_, in_ + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
 std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
-  if (begin_ > 0) {
-    memmove(in_, in_ + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-  }
+  if (begin_ > 0) compact();
   engine_.begin_reading(*connection_, head_deadline_);
   auto got = read_input(head_deadline_);
   if (!engine_.end_reading(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});

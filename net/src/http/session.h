@@ -65,6 +65,7 @@ struct alignas(kSessionAlignment) Session {
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;
   std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
+  void compact() noexcept;
   std::expected<std::size_t, Error> read_rest_of_head() noexcept;
   void linger() noexcept;
   void refuse(int status) noexcept;

@@ -154,6 +154,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         break;
       case 0:
+        if (into.empty()) return std::unexpected(Error{ErrorCode::invalid});
         return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
       default:
         return session.failed(code);
