@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/net/log_line.h>
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "budget.h"
+#include "complaint.h"
 #include "credentials.h"
 #include "options.h"
 #include "state.h"
@@ -51,7 +53,7 @@ void reload(void* opaque) noexcept {
   if (!fresh) return;
   daemon.tls->replace(std::move(fresh));
   constexpr std::string_view kDone = "coird: certificates read again\n";
-  static_cast<void>(!::write(STDERR_FILENO, kDone.data(), kDone.size()));
+  coir::log_line(kDone);
 }
 
 coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
@@ -207,6 +209,7 @@ int serve(Options& options) noexcept {
       return 1;
     }
     static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
+    complain_without_waiting();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 #include <coir/http/metrics.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/net/log_line.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
 #include <string.h>
@@ -183,6 +184,8 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());
   }
+  text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
+           log_lines_dropped());
   text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", MemoryWatch::resident());
   text.end();
 }

@@ -60,7 +60,7 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything
   std::chrono::milliseconds linger_timeout{2'000};      // after an error was answered, for the client to read it
 
-  bool access_log = false;  // one line for each request on standard error
+  bool access_log = false;  // one line for each request on standard error, by log_line: dropped when nobody reads
 };
 
 // ServerCounters may be read from any thread at any time.
