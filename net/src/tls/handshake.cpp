@@ -69,13 +69,18 @@ Session::Step Session::handshake_slice(int& code) noexcept {
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
         break;
       case MBEDTLS_ERR_SSL_WANT_READ:
-        return Step::want_read;
+        return has_input() ? Step::sliced : Step::want_read;
       case MBEDTLS_ERR_SSL_WANT_WRITE:
         return Step::want_write;
       case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
         return Step::sliced;
       default:
+        // mbedTLS knows nothing of it, and has sent no alert.
+        if (refused_) {
+          static_cast<void>(mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                                           MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE));
+        }
         return Step::failed;
     }
     if (monotonic_ns() >= end_ns) return coir_tls_done(&ssl_) ? Step::over : Step::sliced;
@@ -100,6 +105,8 @@ std::expected<bool, Error> Session::advance() noexcept {
       case Step::over:
         return complete().transform([] { return true; });
       case Step::sliced:
+        // Who never has to wait must not have the processor for longer than anybody else.
+        if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         turn.give_way();
         break;
       case Step::failed:

@@ -17,6 +17,14 @@ int coir_tls_at_rest(const mbedtls_ssl_context* ssl) {
          mbedtls_ssl_check_pending(ssl) == 0;
 }
 
+int coir_tls_begins_record(const mbedtls_ssl_context* ssl) {
+  return ssl->in_left == 0;
+}
+
+void coir_tls_allow_empty(mbedtls_ssl_context* ssl) {
+  ssl->nb_zero = 0;
+}
+
 int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
   return ssl->out_left != 0;
 }

@@ -21,6 +21,12 @@ int coir_tls_done(const struct mbedtls_ssl_context* ssl);
 // coir_tls_at_rest tells whether nothing lies in the buffers: no record, none half read or half sent, and no handshake.
 int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_begins_record tells whether the byte that is received next is the first of a record.
+int coir_tls_begins_record(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_allow_empty lets empty records go on arriving: mbedTLS takes the fourth in a row for a damaged one.
+void coir_tls_allow_empty(struct mbedtls_ssl_context* ssl);
+
 // coir_tls_unsent tells whether a record waits to be sent.
 int coir_tls_unsent(const struct mbedtls_ssl_context* ssl);
 

@@ -84,6 +84,12 @@ class Session {
   Step handshake_slice(int& code) noexcept;
   std::expected<void, Error> complete() noexcept;
   std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
+  // has_input tells whether there is something to go on with: WANT_READ then means that the call has taken its share.
+  // With the mutex held.
+  bool has_input() const noexcept { return ahead_at_ != ahead_end_ || !drained_; }
+  int count(unsigned char* into, std::size_t taken) noexcept;
+  // give_way lets others run after such a share.
+  static void give_way() noexcept;
   std::unexpected<Error> failed(int code) noexcept;
   int last_word() noexcept;
   void say_goodbye() noexcept;
@@ -111,6 +117,11 @@ class Session {
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
   std::uint16_t credit_ = 0;                    // bytes sent that were not counted yet
+  std::uint16_t taken_ = 0;                     // bytes that this call into mbedTLS has received
+  std::uint8_t takes_ = 0;                      // in how many pieces
+  std::uint8_t cipher_changes_ = 0;             // ChangeCipherSpec records received
+  bool refused_ = false;                        // a record that this side refuses before mbedTLS sees it
+  bool hung_up_ = false;                        // the socket has ended
   bool drained_ = false;                        // the last read took all there was
   bool more_follows_ = false;                   // the record being written is not the last of its batch
   bool filled_ = false;                         // the last write left the socket's buffer full
@@ -130,6 +141,7 @@ int Session::call(F f) noexcept {
   if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
   if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
+  taken_ = takes_ = 0;
   const Paying paying(tally_);
   return on_worker_stack(f);
 }
