@@ -6,6 +6,7 @@
 #include "../net/kernel.h"
 #include "connection.h"
 #include "engine.h"
+#include "head_error.h"
 
 namespace coir::http {
 namespace {
@@ -184,7 +185,8 @@ void Session::refuse(int status) noexcept {
   fault_ = 0;
   now_ = 0;
   content_sent_ = 0;
-  keep_ = head_only_ = false;
+  keep_ = false;
+  head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
   body_done_ = true;
   answer_status(status, {});
   if (engine_.options.access_log) log_access();
