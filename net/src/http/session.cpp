@@ -9,17 +9,6 @@
 #include "head_error.h"
 
 namespace coir::http {
-namespace {
-
-// A method whose meaning is in its content, without a word on where that ends: content may follow that would be taken
-// for a request.
-bool lacks_length(const Request& request) noexcept {
-  const bool means_content =
-      request.method == Method::post || request.method == Method::put || request.method == Method::patch;
-  return means_content && request.framing == Framing::none;
-}
-
-}  // namespace
 
 // answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
 Session::After Session::answer_arrived() noexcept {
@@ -34,10 +23,6 @@ Session::After Session::answer_arrived() noexcept {
     seen_ = 0;
     if (parsed.state == ParseState::bad) {
       refuse(parsed.status);
-      return After::linger;
-    }
-    if (lacks_length(request_)) {
-      refuse(411);
       return After::linger;
     }
     // Content is read behind the head. A head near the end of the buffer, after earlier requests, moves to the front;
