@@ -137,7 +137,6 @@ void FileTree::serve(Exchange& exchange) noexcept {
     return;
   }
   if (request.method != Method::get && request.method != Method::head) return exchange.respond_status(405, kAllow);
-  if (request.https && !exchange.secure()) return exchange.respond_status(421);
 
   const std::span<char> scratch = exchange.scratch();
   const ResolvedPath resolved = resolve_path(request.path, scratch);

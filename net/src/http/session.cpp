@@ -82,7 +82,11 @@ Session::After Session::answer_parsed() noexcept {
   if (most != 0 && connection_->requests >= most) keep_ = false;
 
   Exchange exchange(*this);
-  engine_.options.handler(exchange);
+  if (request_.https && !connection_->stream.secure()) {
+    exchange.respond_status(421);
+  } else {
+    engine_.options.handler(exchange);
+  }
   return finish();
 }
 
