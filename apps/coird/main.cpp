@@ -77,7 +77,11 @@ bool is_read(Exchange& exchange) noexcept {
 void answer(Exchange& exchange) {
   auto& daemon = exchange.context<Daemon>();
   const std::string_view path = exchange.request().path;
-  if (path == "/healthz") {
+  if (exchange.request().form == coir::http::Form::asterisk) {
+    // The server as a whole, whether it has files or not.
+    exchange.start(204).fixed("Allow: GET, HEAD, OPTIONS\r\n");
+    static_cast<void>(exchange.begin_empty());
+  } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
   } else if (path == "/metrics") {
     if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
