@@ -25,8 +25,8 @@ struct FileOptions {
 //
 // No path leaves the directory, symbolic links that point out of it included: the kernel resolves beneath the root
 // (openat2), or the path is walked component by component without following where the kernel is older than 5.6. Only
-// regular files are served; a directory answers with its index.html, and with a redirection when the target lacks the
-// final slash. GET, HEAD and OPTIONS; ranges and conditions as RFC 9110 has them.
+// regular files are served, and nothing else is opened; a directory answers with its index.html, and with a redirection
+// when the target lacks the final slash. GET, HEAD and OPTIONS; ranges and conditions as RFC 9110 has them.
 //
 // A small file is kept in memory with what its head says, and looked at again once a second at most: until then serving
 // it costs no system call but the socket's. Other files are read by the kernel (sendfile); a disk that is slow holds up
