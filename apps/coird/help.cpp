@@ -12,6 +12,7 @@ constexpr char kHelp[] =
     "  -l, --listen ADDRESS        127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0\n"
     "                              lets the kernel choose; up to 8 times (default: *:8080)\n"
     "  -r, --root DIR              serve the files below DIR (default: no files)\n"
+    "      --dot-files             of these also what has a dot in front of its name, or its folder's\n"
     "\n"
     "TLS:\n"
     "      --tls-listen ADDRESS    as --listen, for https\n"

@@ -179,7 +179,7 @@ int serve(Options& options) noexcept {
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
-    auto files = FileTree::open(options.root);
+    auto files = FileTree::open(options.root, {.dot_files = options.dot_files});
     if (!files) return failed("cannot serve", options.root, files.error());
     daemon.files.emplace(std::move(*files));
   }

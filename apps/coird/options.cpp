@@ -50,6 +50,7 @@ enum Long : int {
   kWriteTimeout,
   kDrainTimeout,
   kAccessLog,
+  kDotFiles,
   kProbe,
   kTrace,
 };
@@ -57,6 +58,7 @@ enum Long : int {
 constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
+    {"dot-files", no_argument, nullptr, kDotFiles},
     {"tls-listen", required_argument, nullptr, kTlsListen},
     {"cert", required_argument, nullptr, kCert},
     {"key", required_argument, nullptr, kKey},
@@ -290,6 +292,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_time(chosen, text, options.drain_timeout);
     case kAccessLog:
       server.access_log = true;
+      return true;
+    case kDotFiles:
+      options.dot_files = true;
       return true;
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, "--trace '%s': this build has no tracing", text);

@@ -26,6 +26,7 @@ struct Options {
   const char* client_authorities = nullptr;
   const char* state = "/var/lib/coird";
   const char* root = nullptr;
+  bool dot_files = false;       // of the root, served too
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;

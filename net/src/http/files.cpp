@@ -116,6 +116,16 @@ void respond(Exchange& exchange, const FileFacts& facts, const char* content, in
   }
 }
 
+// is_hidden tells whether a part of the path, which is resolved, has a dot in front. The root itself is ".".
+bool is_hidden(std::string_view path) noexcept {
+  constexpr std::string_view kWellKnown = ".well-known";
+  if (path == ".") return false;
+  if (path.starts_with(kWellKnown) && (path.size() == kWellKnown.size() || path[kWellKnown.size()] == '/')) {
+    path.remove_prefix(kWellKnown.size());
+  }
+  return path.starts_with('.') || path.find("/.") != path.npos;
+}
+
 // read_whole returns whether the file had exactly `size` bytes to read.
 bool read_whole(int file, char* into, std::size_t size) noexcept {
   std::size_t have = 0;
@@ -142,6 +152,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   const ResolvedPath resolved = resolve_path(request.path, scratch);
   if (resolved.status != 0) return exchange.respond_status(resolved.status);
   const std::string_view path = resolved.relative;
+  if (!dot_files_ && is_hidden(path)) return exchange.respond_status(404);
   const bool cacheable = path.size() <= FileCache::kPathBytes;
   const std::span<char> content = scratch.subspan(kContentAt, kCachedFileBytes);
 
@@ -197,7 +208,7 @@ std::expected<FileTree, Error> FileTree::open(const char* root, const FileOption
     ::close(fd);
     return std::unexpected(Error{ErrorCode::no_memory});
   }
-  return FileTree(fd, cache);
+  return FileTree(fd, cache, options.dot_files);
 }
 
 FileTree::~FileTree() {
