@@ -74,8 +74,16 @@ bool is_read(Exchange& exchange) noexcept {
   return false;
 }
 
+// shows_metrics tells whether /metrics is answered on the listener that the request came by. Where it is not, it is a
+// path like any other.
+bool shows_metrics(const Options& options, std::size_t listener) noexcept {
+  return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
+}
+
 void answer(Exchange& exchange) {
   auto& daemon = exchange.context<Daemon>();
+  const Options& options = *daemon.options;
+  const std::size_t listener = exchange.listener();
   const std::string_view path = exchange.request().path;
   if (exchange.request().form == coir::http::Form::asterisk) {
     // The server as a whole, whether it has files or not.
@@ -83,9 +91,9 @@ void answer(Exchange& exchange) {
     static_cast<void>(exchange.begin_empty());
   } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
-  } else if (path == "/metrics") {
+  } else if (path == "/metrics" && shows_metrics(options, listener)) {
     if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
-  } else if (daemon.files) {
+  } else if (daemon.files && !options.metrics[listener]) {
     daemon.files->serve(exchange);
   } else {
     exchange.respond_status(404);
@@ -148,9 +156,9 @@ int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) 
     coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
     if (auto added = server.add(std::move(*listener), tls); !added)
       return failed("cannot listen on", text, added.error());
-    ready.size +=
-        static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
-                                          "coird: listening on %s%s\n", text, options.tls[i] ? " with TLS" : ""));
+    ready.size += static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
+                                                    "coird: %s on %s%s\n", options.metrics[i] ? "metrics" : "listening",
+                                                    text, options.tls[i] ? " with TLS" : ""));
   }
   return 0;
 }

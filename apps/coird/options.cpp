@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -51,6 +52,8 @@ enum Long : int {
   kDrainTimeout,
   kAccessLog,
   kDotFiles,
+  kMetricsListen,
+  kNoMetrics,
   kProbe,
   kTrace,
 };
@@ -59,6 +62,8 @@ constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
     {"dot-files", no_argument, nullptr, kDotFiles},
+    {"metrics-listen", required_argument, nullptr, kMetricsListen},
+    {"no-metrics", no_argument, nullptr, kNoMetrics},
     {"tls-listen", required_argument, nullptr, kTlsListen},
     {"cert", required_argument, nullptr, kCert},
     {"key", required_argument, nullptr, kKey},
@@ -293,6 +298,13 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kAccessLog:
       server.access_log = true;
       return true;
+    case kMetricsListen:
+      if (!add_listener("metrics-listen", text, options)) return false;
+      options.metrics[options.listen_count - 1] = options.metrics_apart = true;
+      return true;
+    case kNoMetrics:
+      options.no_metrics = true;
+      return true;
     case kDotFiles:
       options.dot_files = true;
       return true;
@@ -333,6 +345,9 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
     if (!apply(chosen, optarg, options)) return false;
   }
   if (optind < count) return complain(kSeeHelp, "'%s': an option is expected here", arguments[optind]);
-  if (options.listen_count == 0 && !add_listener("listen", "*:8080", options)) return false;
+  const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
+  if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
+  if (options.metrics_apart && options.no_metrics)
+    return complain(kSeeHelp, "--metrics-listen and --no-metrics: one of them");
   return check_tls(options);
 }

@@ -16,6 +16,9 @@ struct Options {
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
   bool tls[coir::http::Server::kMaxListeners] = {};  // of each address
+  bool metrics[coir::http::Server::kMaxListeners] = {};  // of each address: it answers /metrics and /healthz, no more
+  bool metrics_apart = false;                            // /metrics is answered there only
+  bool no_metrics = false;
   std::size_t listen_count = 0;
   // Files of certificates and of their keys, in pairs, and of the authorities of clients' certificates.
   static constexpr std::size_t kMaxCertificates = 8;

@@ -41,6 +41,7 @@ struct Connection : Asleep {
   TlsContextSlot* tls = nullptr;  // whose handshake is still before it
   std::int64_t since_ns = 0;      // when it entered its list, on the coarse monotonic clock
   std::uint32_t requests = 0;     // answered so far
+  std::uint8_t listener = 0;      // the number of the one that it came by
   Atomic<Eviction> eviction = Eviction::none;
   bool shakes_hands = false;  // its handshake is under way
   bool taken = false;         // not free; guarded by the engine's lock

@@ -81,7 +81,7 @@ class Engine {
 
   // accepting.cpp
   void accept_all(std::size_t number) noexcept;
-  void admit(TcpStream&& stream, TlsContextSlot* tls) noexcept;
+  void admit(TcpStream&& stream, std::size_t number) noexcept;
   Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
 

@@ -14,6 +14,10 @@ bool Exchange::secure() const noexcept {
   return session_.connection_->stream.secure();
 }
 
+std::size_t Exchange::listener() const noexcept {
+  return session_.connection_->listener;
+}
+
 void* Exchange::context_pointer() const noexcept {
   return session_.engine_.options.context;
 }

@@ -131,6 +131,7 @@ void Engine::accept_from(std::size_t number) noexcept {
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
       connection.requests = 0;
+      connection.listener = static_cast<std::uint8_t>(number);
       static_cast<void>(rest(connection));
       continue;
     }

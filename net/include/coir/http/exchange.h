@@ -43,6 +43,9 @@ class Exchange {
   // secure tells whether the request came over TLS.
   bool secure() const noexcept;
 
+  // listener is the number of the listener that the request came by, in the order in which Server::add took them.
+  std::size_t listener() const noexcept;
+
   // context is what ServerOptions::context held.
   template <class T>
   T& context() const noexcept {
