@@ -292,6 +292,30 @@ TEST(HttpServer, content_shorter_or_longer_than_promised_ends_the_connection) {
   }
 }
 
+TEST(HttpServer, an_answer_cut_short_by_a_file_that_shrinks_takes_none_before_it_along) {
+  // Smaller and larger than the memory in which answers gather.
+  for (std::uint64_t promised : {6'000ull, 200'000ull}) {
+    ServerOptions options;
+    options.context = &promised;
+    options.handler = [](Exchange& exchange) {
+      if (exchange.request().path == "/1") return exchange.respond(200, "text/plain", "first\n");
+      FILE* const file = tmpfile();
+      fputs("short", file);
+      fflush(file);
+      const std::uint64_t promised = exchange.context<std::uint64_t>();
+      exchange.start(200);
+      if (exchange.begin_fixed(promised)) static_cast<void>(exchange.send_file(fileno(file), 0, promised));
+      fclose(file);
+    };
+    with_server(options, [](Visitor& visitor) {
+      visitor.say(
+          "GET /1 HTTP/1.1\r\nHost: t\r\n\r\nGET /2 HTTP/1.1\r\nHost: t\r\n\r\nGET /1 HTTP/1.1\r\nHost: t\r\n\r\n");
+      visitor.hear_the_end();
+      CHECK(visitor.has("\r\n\r\nfirst\nHTTP/1.1 200 OK\r\n") && visitor.heard().ends_with("\r\n\r\nshort"));
+    });
+  }
+}
+
 TEST(HttpServer, a_handler_may_end_the_connection) {
   const auto last = [](Exchange& exchange) {
     exchange.close_after();

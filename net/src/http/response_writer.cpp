@@ -102,9 +102,9 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
   if (broken_) return std::unexpected(Error{ErrorCode::closed});
   if (phase_ != Phase::content) return std::unexpected(Error{fault_ != 0 ? ErrorCode::closed : ErrorCode::invalid});
   if (content.empty()) return {};
-  if (content_kind_ == Content::empty) return broken(Error{ErrorCode::invalid});
+  if (content_kind_ == Content::empty) return cut_short(Error{ErrorCode::invalid});
   if (content_kind_ == Content::fixed) {
-    if (content.size() > content_left_) return broken(Error{ErrorCode::invalid});
+    if (content.size() > content_left_) return cut_short(Error{ErrorCode::invalid});
     content_left_ -= content.size();
   }
   if (head_only_) return {};
@@ -135,7 +135,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     while (count > 0) {
       const ssize_t got = kernel::read_at(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
       if (got <= 0)
-        return broken(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
+        return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
       out_used_ += static_cast<std::uint32_t>(got);
       offset += static_cast<std::uint64_t>(got);
       count -= static_cast<std::uint64_t>(got);
@@ -152,7 +152,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
           file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
     });
     if (!sent) return broken(sent.error());
-    if (*sent == 0) return broken(Error{ErrorCode::end_of_stream});
+    if (*sent == 0) return cut_short(Error{ErrorCode::end_of_stream});
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
     offset += *sent;
     count -= *sent;
@@ -204,6 +204,13 @@ std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follo
 std::unexpected<Error> Session::broken(Error error) noexcept {
   broken_ = true;
   return std::unexpected(error);
+}
+
+// cut_short ends an answer that cannot be completed. The connection is in order: what was answered before still goes
+// out.
+std::unexpected<Error> Session::cut_short(Error error) noexcept {
+  cut_short_ = true;
+  return broken(error);
 }
 
 std::int64_t Session::now() noexcept {

@@ -102,9 +102,16 @@ Session::After Session::finish() noexcept {
     return broken_ ? After::close : After::linger;
   }
   if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
-    static_cast<void>(broken(Error{ErrorCode::invalid}));
+    static_cast<void>(cut_short(Error{ErrorCode::invalid}));
   if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
   if (engine_.options.access_log) log_access();
+  if (broken_ && cut_short_ && flush()) {
+    // The client must not lose the answers before this one, as it would if the connection were closed with anything
+    // unread; by TLS it must not be told that this one is whole.
+    broken_ = content_kind_ == Content::until_close;
+    connection_->stream.tcp().shutdown_write();
+    return After::linger;
+  }
   if (broken_) return After::close;
 
   const bool unread = !body_done_ && (request_.expects_continue && !body_begun_ ? true : !skip_body());
@@ -124,7 +131,7 @@ void Session::serve(Connection& first) noexcept {
     if (++served % kTurn == 0) engine_.give_way();
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
-    broken_ = hurried_ = false;
+    broken_ = cut_short_ = hurried_ = false;
     for (;;) {
       After after = connection->tls == nullptr ? After::go_on : shake_hands();
       if (after == After::go_on) after = run();
@@ -185,7 +192,7 @@ void Session::refuse(int status) noexcept {
 // kernel reset the connection and take the answer back.
 void Session::linger() noexcept {
   constexpr std::size_t kMost = 4 * 1024 * 1024;
-  connection_->stream.shutdown_write();
+  if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_reading(*connection_, deadline);
   for (std::size_t dropped = 0; dropped < kMost;) {

@@ -94,6 +94,7 @@ struct alignas(kSessionAlignment) Session {
   template <class Attempt>
   std::expected<std::size_t, Error> send_patiently(Attempt attempt) noexcept;
   std::unexpected<Error> broken(Error error) noexcept;
+  std::unexpected<Error> cut_short(Error error) noexcept;
   std::int64_t now() noexcept;
 
   // access_log.cpp
@@ -128,6 +129,7 @@ struct alignas(kSessionAlignment) Session {
   Content content_kind_ = Content::fixed;
   bool keep_ = true;      // the connection, after this exchange
   bool broken_ = false;   // the connection cannot carry anything any more
+  bool cut_short_ = false;  // the answer is not whole, which is not the connection's fault
   bool hurried_ = false;  // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
