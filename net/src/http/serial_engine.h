@@ -43,6 +43,9 @@ class Engine {
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
   static void end_handshake(Connection&) noexcept {}
+  // evict_idle closes the connection that may be evicted first. False: there is none.
+  bool evict_idle() noexcept { return make_room(evictable_since()); }
+
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept { return close_handshake(monotonic_ns() - kSilenceNs); }
 
@@ -82,7 +85,8 @@ class Engine {
   bool reserve_one(std::size_t number) noexcept;
   void refuse_one(std::size_t number) noexcept;
   bool close_handshake(std::int64_t not_after_ns) noexcept;
-  bool make_room() noexcept;
+  std::int64_t evictable_since() const noexcept;
+  bool make_room(std::int64_t not_after_ns) noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
 
