@@ -106,16 +106,25 @@ int failed(const char* what, const char* which, coir::Error error) noexcept {
   return 1;
 }
 
-// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the number of connections to what
-// it allows.
+// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the numbers of requests and of
+// connections to what it allows: where files are served each request may need one for its file, up to a quarter of all.
 void fit_descriptors(Options& options) noexcept {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
-  // Standard streams, poller, wakeups, root, and some files being served.
-  const std::size_t others = 15 + options.listen_count;
+  std::size_t files = 0;
+  if (options.root != nullptr) {
+    files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
+    if (options.active_given && options.server.max_active > files) {
+      fprintf(stderr, "coird: --max-active %zu: the limit of open files allows %zu with --root\n",
+              options.server.max_active, files);
+    }
+    options.server.max_active = files;
+  }
+  // Standard streams, poller, wakeups, root, and what is open for a moment.
+  const std::size_t others = 15 + options.listen_count + files;
   const std::size_t most = limit.rlim_cur > others + 1 ? static_cast<std::size_t>(limit.rlim_cur) - others : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {

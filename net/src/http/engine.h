@@ -41,6 +41,9 @@ class Engine {
   // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
   void end_handshake(Connection& connection) noexcept;
 
+  // evict_idle closes the connection that may be evicted first. False: there is none.
+  bool evict_idle() noexcept;
+
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept;
 

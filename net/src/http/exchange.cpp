@@ -63,6 +63,10 @@ std::expected<void, Error> Exchange::flush() noexcept {
   return session_.flush();
 }
 
+bool Exchange::free_descriptor() noexcept {
+  return session_.engine_.evict_idle();
+}
+
 void Exchange::close_after() noexcept {
   session_.keep_ = false;
 }

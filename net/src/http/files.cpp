@@ -55,6 +55,14 @@ int status_of(int negative_errno) noexcept {
   }
 }
 
+// open_with_room is open_beneath; idle connections make room where descriptors are short.
+int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept {
+  for (;;) {
+    const int fd = open_beneath(root, relative, work);
+    if ((fd != -EMFILE && fd != -ENFILE) || !exchange.free_descriptor()) return fd;
+  }
+}
+
 void refuse(Exchange& exchange, int status) noexcept {
   exchange.respond_status(status, status == 503 ? "Retry-After: 1\r\n" : "");
 }
@@ -164,7 +172,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   }
 
   const std::span<char> work = cacheable ? scratch.subspan(kContentAt) : scratch.subspan(path.size() + 1);
-  OpenFile file(open_beneath(root_, path.data(), work));
+  OpenFile file(open_with_room(exchange, root_, path.data(), work));
   struct stat info;
   int outcome = file.fd() < 0 ? file.fd() : kernel::file_status(file.fd(), info);
   std::string_view name = path;
@@ -176,7 +184,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
     *end = '/';
     memcpy(end + 1, kIndex.data(), kIndex.size());
     end[1 + kIndex.size()] = '\0';
-    file.reset(open_beneath(root_, scratch.data(), work.subspan(cacheable ? 0 : 1 + kIndex.size())));
+    file.reset(open_with_room(exchange, root_, scratch.data(), work.subspan(cacheable ? 0 : 1 + kIndex.size())));
     outcome = file.fd() < 0 ? file.fd() : kernel::file_status(file.fd(), info);
     name = kIndex;
   } else if (resolved.directory) {

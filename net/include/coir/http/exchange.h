@@ -90,6 +90,10 @@ class Exchange {
   // flush sends what has been gathered. Errors as write.
   [[nodiscard]] std::expected<void, Error> flush() noexcept;
 
+  // free_descriptor closes the connection that has been idle for longest, and longer than ServerOptions::evict_after,
+  // for a handler that finds no descriptor free. False: there is none.
+  bool free_descriptor() noexcept;
+
   // close_after makes this the connection's last exchange. Before begin_... it is announced to the client.
   void close_after() noexcept;
 
