@@ -47,10 +47,14 @@ class Engine {
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept;
 
-  // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
-  // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
-  void begin_reading(Connection& connection, Deadline deadline) noexcept;
-  bool end_reading(Connection& connection) noexcept;
+  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
+  static void begin_exchange(Connection& connection) noexcept;
+  // Around waiting for a client: for bytes that it owes, or until it takes some. When others want the session, the wait
+  // may be ended early: of a head 100 ms after it began, of content, asked for or sent, after 2 s where no exchange has
+  // progressed less. end_waiting then returns false, and the stream is shut down: its reading side, or both to end a
+  // write.
+  void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
+  bool end_waiting(Connection& connection) noexcept;
 
   // give_way lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
   // to be the last one's.
@@ -101,7 +105,9 @@ class Engine {
   ConnectionList& asleep(const Connection& connection) noexcept {
     return connection.tls != nullptr ? securing_ : idle_;
   }
-  void end_slow_readers() noexcept;
+  void end_slow_heads() noexcept;
+  void end_slowest_exchange() noexcept;
+  static void end_wait(Connection& connection) noexcept;
 
   // handshakes.cpp
   // next_waiting is who is to be served next: of those for whom there is room, the one that has waited for longest.

@@ -100,6 +100,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.sample("coir_http_connections_closed_total", "{reason=\"refused\"}", read(all.refused));
   text.sample("coir_http_connections_closed_total", "{reason=\"evicted\"}", read(all.evicted));
   text.sample("coir_http_connections_closed_total", "{reason=\"expired\"}", read(all.expired));
+  text.sample("coir_http_connections_closed_total", "{reason=\"gave_way\"}", read(all.gave_way));
   text.one(Kind::counter, "coir_http_accept_pauses_total", "Times that the kernel was out of descriptors or memory.",
            read(all.accept_pauses));
   constexpr std::string_view kClasses[] = {"{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}",

@@ -25,7 +25,14 @@ template <class Attempt>
 std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
   const auto half = engine_.options.write_timeout / 2;
   for (int unsent = -1;;) {
-    auto sent = attempt(Deadline::after(half));
+    auto sent = attempt(Deadline::now());
+    if (!sent && sent.error() == ErrorCode::timed_out) {
+      const Deadline deadline = Deadline::after(half);
+      engine_.begin_waiting(*connection_, Direction::writable, Owes::content, deadline);
+      sent = attempt(deadline);
+      if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::closed});
+    }
+    if (sent) connection_->moved += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
     const int now = kernel::unsent(connection_->stream.fd());
     if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;
@@ -40,8 +47,8 @@ ResponseHead& Session::start(int status) noexcept {
     if (request_.expects_continue) {
       // The client may or may not send the content now, so that nobody knows where the next request begins.
       keep_ = false;
-    } else {
-      skip_body();
+    } else if (!skip_body() && unwanted_) {
+      keep_ = false;
     }
   }
   phase_ = Phase::none;

@@ -49,11 +49,13 @@ class Engine {
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept { return close_handshake(monotonic_ns() - kSilenceNs); }
 
-  // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
-  // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading
-  // returns false.
-  void begin_reading(Connection& connection, Deadline deadline) noexcept;
-  bool end_reading(Connection&) const noexcept { return !turned_away_; }
+  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
+  static void begin_exchange(Connection& connection) noexcept;
+  // Around waiting for a client: for bytes that it owes, or until it takes some. begin_waiting waits until it may go on
+  // or `deadline` has passed; when another client wants the session it shuts the stream down, for a head once the turn
+  // is over, for content once it has moved slowly for some seconds, and end_waiting returns false.
+  void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
+  bool end_waiting(Connection&) const noexcept { return !turned_away_; }
 
   // give_way tells whether the connection being served may go on: its turn is not over, or nobody else wants one.
   bool give_way() noexcept;
@@ -71,7 +73,9 @@ class Engine {
 
   // serial_serving.cpp: whom to serve
   void serve_round() noexcept;
-  void watch(int fd) noexcept;
+  void await_head(int fd, Deadline deadline) noexcept;
+  void await_content(Connection& connection, Deadline deadline) noexcept;
+  void watch(int fd, short events = POLLIN) noexcept;
   void collect() noexcept;
   bool others_want() noexcept;
   void serve_ready() noexcept;

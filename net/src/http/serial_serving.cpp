@@ -76,8 +76,8 @@ void Engine::serve_round() noexcept {
 }
 
 // watch fills in what poll is asked: `fd`, or nothing, and whoever else might want to be served.
-void Engine::watch(int fd) noexcept {
-  entries_[1] = {.fd = fd, .events = POLLIN, .revents = 0};
+void Engine::watch(int fd, short events) noexcept {
+  entries_[1] = {.fd = fd, .events = events, .revents = 0};
   std::size_t at = 2;
   const bool accepting = pause_end_.passed();
   for (std::size_t i = 0; i < listener_count_; ++i) {
@@ -135,9 +135,43 @@ void Engine::expire_idle() noexcept {
   }
 }
 
-void Engine::begin_reading(Connection& connection, Deadline deadline) noexcept {
+void Engine::begin_exchange(Connection& connection) noexcept {
+  connection.since_ns = monotonic_ns();
+  connection.moved = 0;
+}
+
+void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept {
   turned_away_ = false;
+  connection.awaits = direction;
+  if (owes == Owes::head) return await_head(connection.stream.fd(), deadline);
+  await_content(connection, deadline);
+}
+
+// await_content lets a client that takes or sends little hold up the others for some seconds. One that goes on is not
+// cut off: there is one exchange at a time, and somebody wants the next nearly always.
+void Engine::await_content(Connection& connection, Deadline deadline) noexcept {
+  constexpr std::int64_t kGraceNs = 2'000'000'000;
+  constexpr std::chrono::milliseconds kLook(500);
+  constexpr std::uint64_t kSlow = 4;  // bytes a millisecond
   const int fd = connection.stream.fd();
+  const bool reads = connection.awaits == Direction::readable;
+  for (;;) {
+    const Deadline look = std::min(deadline, Deadline::after(kLook));
+    const auto there = wait(fd, connection.awaits, look);
+    if (there || there.error() != ErrorCode::timed_out || deadline.passed()) return;
+    const std::int64_t spent = monotonic_ns() - connection.since_ns;
+    if (spent < kGraceNs || progress(connection) / static_cast<std::uint64_t>(spent / 1'000'000) >= kSlow) continue;
+    watch(fd, reads ? POLLIN : POLLOUT);
+    const bool asked = wait_any({entries_, entry_count_}, Deadline::now()).has_value();
+    if (entries_[1].revents != 0 || stopping_) return;
+    if (ready_.front() != nullptr || (asked && others_want())) break;
+  }
+  counters.gave_way.fetch_add(1);
+  ::shutdown(fd, reads ? SHUT_RD : SHUT_RDWR);
+  turned_away_ = true;
+}
+
+void Engine::await_head(int fd, Deadline deadline) noexcept {
   if (const auto there = wait(fd, Direction::readable, std::min(deadline, turn_end()));
       there || there.error() != ErrorCode::timed_out || deadline.passed()) {
     return;

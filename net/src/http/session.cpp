@@ -16,7 +16,10 @@ Session::After Session::answer_arrived() noexcept {
     const ParseResult parsed =
         parse_head({in_ + begin_, end_ - begin_}, seen_, headers_, engine_.options.limits, request_);
     if (parsed.state == ParseState::incomplete) {
-      if (seen_ == 0) head_deadline_ = Deadline::after(engine_.options.header_timeout);
+      if (seen_ == 0) {
+        head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
+      }
       seen_ = end_ - begin_;
       return After::go_on;
     }
@@ -53,6 +56,7 @@ Session::After Session::run() noexcept {
       if (!got && got.error() == ErrorCode::timed_out && connection_->stream.midway()) {
         between_requests = false;
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
         got = read_rest_of_head();
       }
     } else {
@@ -77,6 +81,8 @@ Session::After Session::answer_parsed() noexcept {
   content_sent_ = 0;
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
+  unwanted_ = false;
+  engine_.begin_exchange(*connection_);
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
   if (most != 0 && connection_->requests >= most) keep_ = false;
@@ -168,9 +174,9 @@ void Session::compact() noexcept {
 std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
   if (begin_ > 0) compact();
-  engine_.begin_reading(*connection_, head_deadline_);
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, head_deadline_);
   auto got = read_input(head_deadline_);
-  if (!engine_.end_reading(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
+  if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
 }
 
@@ -194,13 +200,14 @@ void Session::linger() noexcept {
   constexpr std::size_t kMost = 4 * 1024 * 1024;
   if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
-  engine_.begin_reading(*connection_, deadline);
+  engine_.begin_exchange(*connection_);
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, deadline);
   for (std::size_t dropped = 0; dropped < kMost;) {
     const auto got = connection_->stream.read(in_, deadline);
     if (!got) break;
     dropped += *got;
   }
-  static_cast<void>(engine_.end_reading(*connection_));
+  static_cast<void>(engine_.end_waiting(*connection_));
 }
 
 }  // namespace coir::http

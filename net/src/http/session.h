@@ -37,6 +37,9 @@ struct alignas(kSessionAlignment) Session {
   static constexpr std::size_t kScratchBytes = 4608;
   static constexpr std::size_t kOutputBytes = 8192;
   static constexpr std::size_t kMaxHeadBytes = 8192;
+  // As much content that nobody wants is read, so that the connection may be kept. Before more of it is read the answer
+  // is given and the connection closed.
+  static constexpr std::uint64_t kMostUnwanted = 64 * 1024;
   // Behind the longest head there is room to read content.
   static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
 
@@ -122,6 +125,7 @@ struct alignas(kSessionAlignment) Session {
   bool body_begun_ = false;  // the handler has asked for it
   bool body_done_ = true;
   bool chunks_done_ = false;
+  bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
 
   // The response.
