@@ -75,7 +75,7 @@ class Engine {
   void serve_round() noexcept;
   void await_head(int fd, Deadline deadline) noexcept;
   void await_content(Connection& connection, Deadline deadline) noexcept;
-  void watch(int fd, short events = POLLIN) noexcept;
+  void watch(int fd) noexcept;
   void collect() noexcept;
   bool others_want() noexcept;
   void serve_ready() noexcept;

@@ -76,8 +76,8 @@ void Engine::serve_round() noexcept {
 }
 
 // watch fills in what poll is asked: `fd`, or nothing, and whoever else might want to be served.
-void Engine::watch(int fd, short events) noexcept {
-  entries_[1] = {.fd = fd, .events = events, .revents = 0};
+void Engine::watch(int fd) noexcept {
+  entries_[1] = {.fd = fd, .events = POLLIN, .revents = 0};
   std::size_t at = 2;
   const bool accepting = pause_end_.passed();
   for (std::size_t i = 0; i < listener_count_; ++i) {
@@ -156,15 +156,16 @@ void Engine::await_content(Connection& connection, Deadline deadline) noexcept {
   const int fd = connection.stream.fd();
   const bool reads = connection.awaits == Direction::readable;
   for (;;) {
-    const Deadline look = std::min(deadline, Deadline::after(kLook));
-    const auto there = wait(fd, connection.awaits, look);
-    if (there || there.error() != ErrorCode::timed_out || deadline.passed()) return;
+    // Before the wait, which may end at once: a byte now and then renews nothing.
     const std::int64_t spent = monotonic_ns() - connection.since_ns;
-    if (spent < kGraceNs || progress(connection) / static_cast<std::uint64_t>(spent / 1'000'000) >= kSlow) continue;
-    watch(fd, reads ? POLLIN : POLLOUT);
-    const bool asked = wait_any({entries_, entry_count_}, Deadline::now()).has_value();
-    if (entries_[1].revents != 0 || stopping_) return;
-    if (ready_.front() != nullptr || (asked && others_want())) break;
+    if (spent >= kGraceNs && progress(connection) / static_cast<std::uint64_t>(spent / 1'000'000) < kSlow) {
+      watch(-1);
+      const bool asked = wait_any({entries_, entry_count_}, Deadline::now()).has_value();
+      if (stopping_) return;
+      if (ready_.front() != nullptr || (asked && others_want())) break;
+    }
+    const auto there = wait(fd, connection.awaits, std::min(deadline, Deadline::after(kLook)));
+    if (there || there.error() != ErrorCode::timed_out || deadline.passed()) return;
   }
   counters.gave_way.fetch_add(1);
   ::shutdown(fd, reads ? SHUT_RD : SHUT_RDWR);
