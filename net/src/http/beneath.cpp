@@ -63,9 +63,11 @@ class Directories {
 template <class Again>
 int open_found(int found, Again again) noexcept {
   struct stat before, after;
-  if (::fstat(found, &before) != 0 || (!S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode))) {
+  int outcome = ::fstat(found, &before) != 0 ? -errno : 0;
+  if (outcome == 0 && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode)) outcome = -ENOENT;
+  if (outcome != 0) {
     ::close(found);
-    return -ENOENT;
+    return outcome;
   }
   if (S_ISDIR(before.st_mode)) return found;
   constexpr std::string_view kPrefix = "/proc/self/fd/";
@@ -73,7 +75,7 @@ int open_found(int found, Again again) noexcept {
   memcpy(link, kPrefix.data(), kPrefix.size());
   std::to_chars(link + kPrefix.size(), link + sizeof link - 1, found);
   int fd = ::open(link, kOpenFlags);
-  const int outcome = fd < 0 ? -errno : fd;
+  outcome = fd < 0 ? -errno : fd;
   ::close(found);
   if (outcome != -ENOENT && outcome != -ENOTDIR) return outcome;
   fd = again();
@@ -140,6 +142,7 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
       const int fd = ::openat(directories.current(), name, kFindFlags | O_NOFOLLOW);
       if (fd < 0) return -errno;
       struct stat info;
+      // If it cannot be looked at, open_found tells.
       if (::fstat(fd, &info) != 0 || !S_ISLNK(info.st_mode)) {
         return open_found(fd,
                           [&]() noexcept { return ::openat(directories.current(), name, kOpenFlags | O_NOFOLLOW); });
