@@ -6,7 +6,9 @@
 #include <coir/worker_stack.h>
 
 #include "config.h"
+#include "inside.h"
 #include "library.h"
+#include "session.h"
 #include "tally.h"
 #include "trusted_time.h"
 
@@ -55,6 +57,7 @@ class Text {
 // choose_identity is asked during a handshake whose client names the server.
 int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char* host, size_t length) {
   auto& config = *static_cast<Config*>(opaque);
+  static_cast<Session*>(coir_tls_bio(ssl))->ask_for({reinterpret_cast<const char*>(host), length});
   for (std::size_t i = 0; i < config.identity_count; ++i) {
     Identity& identity = config.identities[i];
     if (!names(identity.chain, reinterpret_cast<const char*>(host), length)) continue;

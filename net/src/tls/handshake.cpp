@@ -57,11 +57,23 @@ class Turn {
 
 }  // namespace
 
+// ask_for: FNV-1a, of a name without its case. To resume under another name a client would have to find one of the same
+// digest, and has nothing from it: the policy is the same for all names.
+void Session::ask_for(std::string_view name) noexcept {
+  std::uint32_t digest = 2'166'136'261u;
+  for (const char c : name) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    digest = (digest ^ static_cast<unsigned char>(lower)) * 16'777'619u;
+  }
+  asked_name_ = digest != 0 ? digest : 1;
+}
+
 // handshake_slice takes steps of the handshake until one has to wait or the slice is over.
 Session::Step Session::handshake_slice(int& code) noexcept {
   const std::int64_t end_ns = monotonic_ns() + kSliceNs;
   code = 0;
   while (!coir_tls_done(&ssl_)) {
+    coir_tls_bind_ticket(&ssl_, asked_name_);
     // A client hopes so until the server has answered.
     resumed_ = coir_tls_resumes(&ssl_);
     switch (code = mbedtls_ssl_handshake_step(&ssl_)) {

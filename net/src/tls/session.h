@@ -7,6 +7,7 @@
 #include <mbedtls/error.h>
 #include <mbedtls/ssl.h>
 
+#include <string_view>
 #include <utility>
 
 #include "config.h"
@@ -44,6 +45,8 @@ class Session {
     (direction == Direction::readable ? drained_ : filled_) = false;
   }
 
+  // ask_for notes the name that a client asks a server for.
+  void ask_for(std::string_view name) noexcept;
   bool resumed() const noexcept { return resumed_; }
   const TlsPeer* peer() const noexcept { return peer_; }
   // ticket is what the session may be resumed by. Errors: as TlsStream::ticket.
@@ -117,6 +120,7 @@ class Session {
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
   std::uint16_t credit_ = 0;                    // bytes sent that were not counted yet
+  std::uint32_t asked_name_ = 0;                // a digest of the name that the client asks for; 0 for none
   std::uint16_t taken_ = 0;                     // bytes that this call into mbedTLS has received
   std::uint8_t takes_ = 0;                      // in how many pieces
   std::uint8_t cipher_changes_ = 0;             // ChangeCipherSpec records received
