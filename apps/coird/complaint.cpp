@@ -18,7 +18,7 @@ void complain_without_waiting() noexcept {
 }
 
 bool complain(const char* cure, const char* what, ...) noexcept {
-  constexpr int kMost = 896;
+  constexpr int kMost = 704;
   char line[kMost] = "coird: ";
   int size = 7;
   va_list arguments;

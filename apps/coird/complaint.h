@@ -1,6 +1,6 @@
 #pragma once
 
-// complain writes one line, "coird: WHAT (CURE)", to standard error and returns false. Cut at 900 bytes.
+// complain writes one line, "coird: WHAT (CURE)", to standard error and returns false. Cut at 700 bytes.
 [[gnu::format(printf, 2, 3)]] bool complain(const char* cure, const char* what, ...) noexcept;
 
 // complain_without_waiting is called once, before anything is served: from then on a complaint that nobody reads is
