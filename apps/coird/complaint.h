@@ -1,4 +1,8 @@
 #pragma once
 
-// complain writes one line, "coird: WHAT (CURE)", to standard error and returns false.
+// complain writes one line, "coird: WHAT (CURE)", to standard error and returns false. Cut at 700 bytes.
 [[gnu::format(printf, 2, 3)]] bool complain(const char* cure, const char* what, ...) noexcept;
+
+// complain_without_waiting is called once, before anything is served: from then on a complaint that nobody reads is
+// dropped (coir/net/log_line.h).
+void complain_without_waiting() noexcept;

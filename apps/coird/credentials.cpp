@@ -35,6 +35,25 @@ bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
   return true;
 }
 
+// Secret wipes what it has read, on whatever path it goes.
+struct Secret {
+  ~Secret() {
+    if (bytes.size() != 0) explicit_bzero(const_cast<char*>(bytes.bytes().data()), bytes.size());
+  }
+  coir::FileBytes bytes;
+};
+
+// close_mode sees to it that nobody but its owner can read a key that coird has made, and tells. False: that cannot be
+// mended.
+bool close_mode(const char* path, const char* cure) noexcept {
+  struct stat status;
+  if (::stat(path, &status) != 0 || (status.st_mode & 077) == 0) return true;
+  if (::chmod(path, 0600) != 0) return said(cure, path, "others can read the key, and its mode cannot be changed");
+  said("it may be known; remove the file to have another made", path,
+       "others could read the key: its mode is 0600 now");
+  return true;
+}
+
 // make writes a new key and certificate for this machine into `path`, readable for its owner only.
 [[gnu::noinline]] bool make(const char* path, const char* cure) noexcept {
   char host[64] = "localhost";
@@ -68,13 +87,13 @@ coir::TlsContext use_made(const Options& options, bool at_start, const char* cur
     }
     if (!make(path, cure)) return {};
   }
-  coir::FileBytes pem;
-  if (!read(path, pem, cure)) return {};
+  Secret secret;
+  coir::FileBytes& pem = secret.bytes;
+  if (!close_mode(path, cure) || !read(path, pem, cure)) return {};
   const coir::TlsCertificate certificates[] = {{.chain = pem.text(), .key = pem.text()}};
   auto context = coir::TlsContext::server({.certificates = certificates, .protocols = kProtocols});
   char shown[coir::kFingerprintBytes];
   const bool known = at_start && coir::fingerprint(pem.text(), shown);
-  explicit_bzero(const_cast<char*>(pem.bytes().data()), pem.size());
   if (!context) {
     said(cure, path, context.error().what);
     return {};
@@ -87,19 +106,19 @@ coir::TlsContext use_made(const Options& options, bool at_start, const char* cur
 
 coir::TlsContext load_credentials(const Options& options, bool at_start, const char* cure) noexcept {
   if (options.certificate_count == 0) return use_made(options, at_start, cure);
-  coir::FileBytes chains[Options::kMaxCertificates], keys[Options::kMaxCertificates], authorities;
+  // A certificate and its key may be one file.
+  Secret chains[Options::kMaxCertificates], keys[Options::kMaxCertificates];
+  coir::FileBytes authorities;
   coir::TlsCertificate certificates[Options::kMaxCertificates];
   for (std::size_t i = 0; i < options.certificate_count; ++i) {
-    if (!read(options.certificates[i], chains[i], cure) || !read(options.keys[i], keys[i], cure)) return {};
-    certificates[i] = {.chain = chains[i].text(), .key = keys[i].text()};
+    if (!read(options.certificates[i], chains[i].bytes, cure) || !read(options.keys[i], keys[i].bytes, cure)) return {};
+    certificates[i] = {.chain = chains[i].bytes.text(), .key = keys[i].bytes.text()};
   }
   if (options.client_authorities != nullptr && !read(options.client_authorities, authorities, cure)) return {};
-  auto context = coir::TlsContext::server({.certificates = std::span(certificates, options.certificate_count),
-                                           .client_authorities = authorities.text(),
-                                           .protocols = kProtocols});
-  for (auto& key : keys) {
-    if (key.size() != 0) explicit_bzero(const_cast<char*>(key.bytes().data()), key.size());
-  }
+  coir::TlsContext::Server wishes{.certificates = std::span(certificates, options.certificate_count),
+                                  .protocols = kProtocols};
+  if (options.client_authorities != nullptr) wishes.client_authorities = authorities.text();
+  auto context = coir::TlsContext::server(wishes);
   if (context) return std::move(*context);
   const coir::TlsFault& fault = context.error();
   const char* at_fault = options.certificates[fault.certificate];

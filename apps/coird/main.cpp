@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/net/log_line.h>
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "budget.h"
+#include "complaint.h"
 #include "credentials.h"
 #include "options.h"
 #include "state.h"
@@ -51,7 +53,7 @@ void reload(void* opaque) noexcept {
   if (!fresh) return;
   daemon.tls->replace(std::move(fresh));
   constexpr std::string_view kDone = "coird: certificates read again\n";
-  static_cast<void>(!::write(STDERR_FILENO, kDone.data(), kDone.size()));
+  coir::log_line(kDone);
 }
 
 coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
@@ -72,14 +74,26 @@ bool is_read(Exchange& exchange) noexcept {
   return false;
 }
 
+// shows_metrics tells whether /metrics is answered on the listener that the request came by. Where it is not, it is a
+// path like any other.
+bool shows_metrics(const Options& options, std::size_t listener) noexcept {
+  return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
+}
+
 void answer(Exchange& exchange) {
   auto& daemon = exchange.context<Daemon>();
+  const Options& options = *daemon.options;
+  const std::size_t listener = exchange.listener();
   const std::string_view path = exchange.request().path;
-  if (path == "/healthz") {
+  if (exchange.request().form == coir::http::Form::asterisk) {
+    // The server as a whole, whether it has files or not.
+    exchange.start(204).fixed("Allow: GET, HEAD, OPTIONS\r\n");
+    static_cast<void>(exchange.begin_empty());
+  } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
-  } else if (path == "/metrics") {
+  } else if (path == "/metrics" && shows_metrics(options, listener)) {
     if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
-  } else if (daemon.files) {
+  } else if (daemon.files && !options.metrics[listener]) {
     daemon.files->serve(exchange);
   } else {
     exchange.respond_status(404);
@@ -92,16 +106,25 @@ int failed(const char* what, const char* which, coir::Error error) noexcept {
   return 1;
 }
 
-// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the number of connections to what
-// it allows.
+// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the numbers of requests and of
+// connections to what it allows: where files are served each request may need one for its file, up to a quarter of all.
 void fit_descriptors(Options& options) noexcept {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
-  // Standard streams, poller, wakeups, root, and some files being served.
-  const std::size_t others = 15 + options.listen_count;
+  std::size_t files = 0;
+  if (options.root != nullptr) {
+    files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
+    if (options.active_given && options.server.max_active > files) {
+      fprintf(stderr, "coird: --max-active %zu: the limit of open files allows %zu with --root\n",
+              options.server.max_active, files);
+    }
+    options.server.max_active = files;
+  }
+  // Standard streams, poller, wakeups, root, and what is open for a moment.
+  const std::size_t others = 15 + options.listen_count + files;
   const std::size_t most = limit.rlim_cur > others + 1 ? static_cast<std::size_t>(limit.rlim_cur) - others : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
@@ -142,9 +165,9 @@ int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) 
     coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
     if (auto added = server.add(std::move(*listener), tls); !added)
       return failed("cannot listen on", text, added.error());
-    ready.size +=
-        static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
-                                          "coird: listening on %s%s\n", text, options.tls[i] ? " with TLS" : ""));
+    ready.size += static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
+                                                    "coird: %s on %s%s\n", options.metrics[i] ? "metrics" : "listening",
+                                                    text, options.tls[i] ? " with TLS" : ""));
   }
   return 0;
 }
@@ -173,7 +196,7 @@ int serve(Options& options) noexcept {
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
-    auto files = FileTree::open(options.root);
+    auto files = FileTree::open(options.root, {.dot_files = options.dot_files});
     if (!files) return failed("cannot serve", options.root, files.error());
     daemon.files.emplace(std::move(*files));
   }
@@ -207,6 +230,7 @@ int serve(Options& options) noexcept {
       return 1;
     }
     static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
+    complain_without_waiting();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -50,6 +51,9 @@ enum Long : int {
   kWriteTimeout,
   kDrainTimeout,
   kAccessLog,
+  kDotFiles,
+  kMetricsListen,
+  kNoMetrics,
   kProbe,
   kTrace,
 };
@@ -57,6 +61,9 @@ enum Long : int {
 constexpr option kOptions[] = {
     {"listen", required_argument, nullptr, 'l'},
     {"root", required_argument, nullptr, 'r'},
+    {"dot-files", no_argument, nullptr, kDotFiles},
+    {"metrics-listen", required_argument, nullptr, kMetricsListen},
+    {"no-metrics", no_argument, nullptr, kNoMetrics},
     {"tls-listen", required_argument, nullptr, kTlsListen},
     {"cert", required_argument, nullptr, kCert},
     {"key", required_argument, nullptr, kKey},
@@ -204,7 +211,15 @@ bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   return true;
 }
 
+// names_file tells which options name a file or a folder: an empty name is a variable that was not set, and the option
+// must not be taken for one that was left out.
+bool names_file(int chosen) noexcept {
+  return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
+         chosen == kTrace;
+}
+
 bool apply(int chosen, const char* text, Options& options) noexcept {
+  if (names_file(chosen) && *text == '\0') return complain(kSeeHelp, "--%s '': a name is missing", name_of(chosen));
   coir::http::ServerOptions& server = options.server;
   std::uint64_t value = 0;
   switch (chosen) {
@@ -283,6 +298,16 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kAccessLog:
       server.access_log = true;
       return true;
+    case kMetricsListen:
+      if (!add_listener("metrics-listen", text, options)) return false;
+      options.metrics[options.listen_count - 1] = options.metrics_apart = true;
+      return true;
+    case kNoMetrics:
+      options.no_metrics = true;
+      return true;
+    case kDotFiles:
+      options.dot_files = true;
+      return true;
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, "--trace '%s': this build has no tracing", text);
       options.trace = text;
@@ -320,6 +345,9 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
     if (!apply(chosen, optarg, options)) return false;
   }
   if (optind < count) return complain(kSeeHelp, "'%s': an option is expected here", arguments[optind]);
-  if (options.listen_count == 0 && !add_listener("listen", "*:8080", options)) return false;
+  const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
+  if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
+  if (options.metrics_apart && options.no_metrics)
+    return complain(kSeeHelp, "--metrics-listen and --no-metrics: one of them");
   return check_tls(options);
 }

@@ -16,6 +16,9 @@ struct Options {
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
   bool tls[coir::http::Server::kMaxListeners] = {};  // of each address
+  bool metrics[coir::http::Server::kMaxListeners] = {};  // of each address: it answers /metrics and /healthz, no more
+  bool metrics_apart = false;                            // /metrics is answered there only
+  bool no_metrics = false;
   std::size_t listen_count = 0;
   // Files of certificates and of their keys, in pairs, and of the authorities of clients' certificates.
   static constexpr std::size_t kMaxCertificates = 8;
@@ -26,6 +29,7 @@ struct Options {
   const char* client_authorities = nullptr;
   const char* state = "/var/lib/coird";
   const char* root = nullptr;
+  bool dot_files = false;       // of the root, served too
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;

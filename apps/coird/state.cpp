@@ -72,9 +72,16 @@ bool await_random(coir::Deadline deadline) noexcept {
 bool recall_state(const char* folder) noexcept {
   const SeedPath path(folder);
   struct stat status;
-  if (::stat(path.text, &status) == 0) {
+  const bool there = ::stat(path.text, &status) == 0;
+  const bool open_to_others = there && (status.st_mode & 077) != 0;
+  // A seed that others may know is none, and a date that others may have set tells nothing.
+  if (there && (status.st_mode & 022) == 0) {
     g_seen = status.st_mtim;
     coir::time_was_seen(g_seen.tv_sec);
+  }
+  if (open_to_others) {
+    fprintf(stderr, "coird: %s: others could read it: it is not used\n", path.text);
+    ::unlink(path.text);
   }
   if (random_is_ready()) return true;
   if (auto file = coir::File::open(path.text)) {

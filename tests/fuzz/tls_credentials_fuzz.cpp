@@ -21,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const TlsCertificate certificates[] = {{.chain = what == 0 ? std::string_view(given) : good.chain,
                                           .key = what == 1 ? std::string_view(given) : good.key}};
   if (what < 3) {
-    const auto context = TlsContext::server(
-        {.certificates = certificates, .client_authorities = what == 2 ? std::string_view(given) : std::string_view()});
+    TlsContext::Server wishes{.certificates = certificates};
+    if (what == 2) wishes.client_authorities = given;
+    const auto context = TlsContext::server(wishes);
     require(context.has_value() || context.error().what != nullptr);
   } else {
     char shown[kFingerprintBytes];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,15 +118,33 @@ TEST(HttpBeneath, loops_and_missing_files_are_errors) {
   }
 }
 
-TEST(HttpBeneath, a_directory_opens_and_a_fifo_does_not_wait) {
+TEST(HttpBeneath, what_is_neither_a_file_nor_a_directory_is_not_there_and_never_opened) {
+  make_link("fifo", "root/to_fifo");
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  CHECK(inotify_add_watch(watch, "root/fifo", IN_OPEN) >= 0);
+  char work[1024];
+  for (Open open_it : {open_beneath, walk_beneath}) {
+    LONGS_EQUAL(-ENOENT, open_it(root, "fifo", work));
+    LONGS_EQUAL(-ENOENT, open_it(root, "to_fifo", work));
+    char event[256];
+    LONGS_EQUAL(-1, read(watch, event, sizeof event));
+    // A terminal, a device.
+    const int devices = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    LONGS_EQUAL(-ENOENT, open_it(devices, "null", work));
+    close(devices);
+  }
+  close(watch);
+}
+
+TEST(HttpBeneath, a_directory_opens) {
   for (Open open_it : {open_beneath, walk_beneath}) {
     char work[1024];
-    for (const char* path : {".", "a", "to_a", "fifo"}) {
+    for (const char* path : {".", "a", "to_a"}) {
       const int fd = open_it(root, path, work);
       CHECK_TEXT(fd >= 0, path);
       struct stat info;
       CHECK_EQUAL(0, fstat(fd, &info));
-      CHECK_TEXT(S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode), path);
+      CHECK_TEXT(S_ISDIR(info.st_mode), path);
       close(fd);
     }
   }

@@ -154,6 +154,21 @@ TEST(HttpChunked, extensions_are_dropped) {
   CHECK(decode("5;a=\"b; c\"\r\nhello\r\n0;d\r\n\r\n").text() == "hello");
 }
 
+TEST(HttpChunked, extensions_keep_to_their_grammar) {
+  for (const char* good :
+       {"a", "a=b", "a=b;c", " a", "\ta = b", "a ;b", "a=b ; c", "a=\"\"", "a=\"\\\"\"", "a=\"b\" ;c", "a=\"\xe4\""}) {
+    char body[64];
+    snprintf(body, sizeof body, "1;%s\r\nx\r\n0;%s\r\n\r\n", good, good);
+    CHECK_TRUE(decode(body, {.max_body = 100}).text() == "x");
+  }
+  for (const char* bad : {"",   ";",     ";a",    "a;",       "=;;,\"",   "=b", "a=",  "a=;b", "a==b", "a b",
+                          "a ", "a=b c", "a=\"b", "a=\"b\"c", "a=b\"c\"", ",",  "a,b", "(",    "a=b ", "\xe4"}) {
+    char body[64];
+    snprintf(body, sizeof body, "1;%s\r\nx\r\n0\r\n\r\n", bad);
+    LONGS_EQUAL_TEXT(400, status_of(body), bad);
+  }
+}
+
 TEST(HttpChunked, extensions_over_the_limit_of_all_chunks_are_400) {
   CHECK(decode("1;12345678\r\nx\r\n1;12345678\r\ny\r\n0\r\n\r\n").state == ChunkedState::done);
   LONGS_EQUAL(400, status_of("1;12345678\r\nx\r\n1;123456789\r\ny\r\n0\r\n\r\n"));

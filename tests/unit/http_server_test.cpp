@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
@@ -186,6 +187,39 @@ TEST(HttpServer, hands_over_content_of_known_length_and_in_chunks) {
   });
 }
 
+TEST(HttpServer, content_behind_a_head_at_the_end_of_the_buffer_costs_what_any_other_does) {
+  // The input buffer has 10,240 bytes; the second head leaves one of them.
+  static char first[3'000], second[7'239], content[500'000];
+  static int reads;
+  const auto pad = [](std::span<char> into, std::string_view head) {
+    memset(into.data(), 'x', into.size());
+    memcpy(into.data(), head.data(), head.size());
+    memcpy(into.data() + into.size() - 4, "\r\n\r\n", 4);
+  };
+  pad(first, "GET /1 HTTP/1.1\r\nHost: t\r\nA: ");
+  pad(second, "POST /2 HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nA: ");
+  static char both[sizeof first + sizeof second];
+  memcpy(both, first, sizeof first);
+  memcpy(both + sizeof first, second, sizeof second);
+  reads = 0;
+  ServerOptions options;
+  options.handler = [](Exchange& exchange) {
+    if (exchange.request().path == "/1") return exchange.respond(200, "text/plain", "first\n");
+    char piece[4096];
+    while (exchange.read_body(piece)) ++reads;
+    exchange.respond(200, "text/plain", "second\n");
+  };
+  with_server(options, [](Visitor& visitor) {
+    visitor.say({both, sizeof both});
+    visitor.hear_until("first\n");
+    visitor.say("7a120\r\n");
+    visitor.say({content, sizeof content});
+    visitor.say("\r\n0\r\n\r\n");
+    visitor.hear_until("second\n");
+  });
+  CHECK_TRUE(reads < 5'000);
+}
+
 TEST(HttpServer, broken_content_is_answered_though_the_handler_ignores_it) {
   with_server({.handler = echo}, [](Visitor& visitor) {
     visitor.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX");
@@ -283,6 +317,30 @@ TEST(HttpServer, content_shorter_or_longer_than_promised_ends_the_connection) {
       }
       const std::size_t first = visitor.heard().find("HTTP/1.1");
       CHECK(visitor.heard().find("HTTP/1.1", first + 1) == std::string_view::npos);
+    });
+  }
+}
+
+TEST(HttpServer, an_answer_cut_short_by_a_file_that_shrinks_takes_none_before_it_along) {
+  // Smaller and larger than the memory in which answers gather.
+  for (std::uint64_t promised : {6'000ull, 200'000ull}) {
+    ServerOptions options;
+    options.context = &promised;
+    options.handler = [](Exchange& exchange) {
+      if (exchange.request().path == "/1") return exchange.respond(200, "text/plain", "first\n");
+      FILE* const file = tmpfile();
+      fputs("short", file);
+      fflush(file);
+      const std::uint64_t promised = exchange.context<std::uint64_t>();
+      exchange.start(200);
+      if (exchange.begin_fixed(promised)) static_cast<void>(exchange.send_file(fileno(file), 0, promised));
+      fclose(file);
+    };
+    with_server(options, [](Visitor& visitor) {
+      visitor.say(
+          "GET /1 HTTP/1.1\r\nHost: t\r\n\r\nGET /2 HTTP/1.1\r\nHost: t\r\n\r\nGET /1 HTTP/1.1\r\nHost: t\r\n\r\n");
+      visitor.hear_the_end();
+      CHECK(visitor.has("\r\n\r\nfirst\nHTTP/1.1 200 OK\r\n") && visitor.heard().ends_with("\r\n\r\nshort"));
     });
   }
 }

@@ -131,7 +131,7 @@ TEST(SerialServer, a_slow_head_that_nobody_minds_has_its_time) {
 }
 
 TEST(SerialServer, the_connection_that_was_idle_for_longest_makes_room) {
-  start({.handler = answer, .max_connections = 2});
+  start({.handler = answer, .max_connections = 2, .evict_after = 0ms});
   TcpStream first = connect(), second, third;
   CHECK(first.write(kGet, soon()).has_value());
   LONGS_EQUAL(200, status(first));

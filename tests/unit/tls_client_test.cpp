@@ -216,6 +216,16 @@ TEST(TlsClient, is_known_to_a_server_that_remembers_its_clients) {
   });
 }
 
+TEST(TlsClient, an_empty_list_of_authorities_trusts_nobody_and_is_refused) {
+  const coir::TlsCertificate fine[] = {authority().certificate()};
+  for (const std::string_view nothing : {std::string_view(), std::string_view(""), std::string_view("\n\n")}) {
+    const auto server = TlsContext::server({.certificates = fine, .client_authorities = nothing});
+    CHECK_TRUE(!server && server.error().input == TlsFault::Input::authorities);
+    const auto client = TlsContext::client({.authorities = nothing});
+    CHECK_TRUE(!client && client.error().input == TlsFault::Input::authorities);
+  }
+}
+
 TEST(TlsClient, a_fault_tells_which_input_it_is_of) {
   const coir::TlsCertificate good = authority().certificate();
   const auto at_fault = [](const TlsContext::Server& options) { return TlsContext::server(options).error(); };

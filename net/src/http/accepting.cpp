@@ -18,7 +18,7 @@ void Engine::accept_all(std::size_t number) noexcept {
     if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {
-      admit(std::move(*accepted), tls_[number]);
+      admit(std::move(*accepted), number);
       // A flood of connections must not keep this worker from serving those it has.
       if (burst % kBurst == 0) {
         MemoryWatch::look();
@@ -42,7 +42,8 @@ void Engine::accept_all(std::size_t number) noexcept {
   listener.close();
 }
 
-void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
+void Engine::admit(TcpStream&& stream, std::size_t number) noexcept {
+  TlsContextSlot* const tls = tls_[number];
   counters.accepted.fetch_add(1, std::memory_order_relaxed);
   Connection* connection;
   {
@@ -68,6 +69,7 @@ void Engine::admit(TcpStream&& stream, TlsContextSlot* tls) noexcept {
   connection->engine = this;
   connection->tls = tls;
   connection->requests = 0;
+  connection->listener = static_cast<std::uint8_t>(number);
   // The request may be there already, but asking costs more than being told.
   if (!rest(*connection)) {
     {

@@ -1,5 +1,5 @@
+#include <coir/net/log_line.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ class Line {
 
 }  // namespace
 
-// log_access writes "PEER METHOD TARGET STATUS BYTES" by one write(2), so that lines of several workers do not mix.
+// log_access writes "PEER METHOD TARGET STATUS BYTES". Nobody waits for the reader of the log.
 void Session::log_access() noexcept {
   Line line(std::span(scratch_).first(1024));
   char peer_text[Address::kMaxText];
@@ -53,8 +53,7 @@ void Session::log_access() noexcept {
   line.add(std::uint64_t{status_});
   line.add(" ");
   line.add(content_sent_);
-  const std::string_view text = line.end();
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+  log_line(line.end());
 }
 
 }  // namespace coir::http

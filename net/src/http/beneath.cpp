@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdint>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace coir::http {
 namespace {
 
 constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+// Finds what a name stands for without opening it: to open a FIFO or a device may set something off.
+constexpr int kFindFlags = O_PATH | O_CLOEXEC;
 
 // As in <linux/openat2.h>, which older kernel headers lack.
 struct OpenHow {
@@ -54,15 +57,48 @@ class Directories {
   int open_[kMost];
 };
 
+// open_found opens for reading what `found` is a name of, and closes `found`. Directories are returned as they are, and
+// what is neither a directory nor a regular file is not there. `again` opens it by its path once more, where there is
+// no /proc to open it by: then it has to be the same file still.
+template <class Again>
+int open_found(int found, Again again) noexcept {
+  struct stat before, after;
+  int outcome = ::fstat(found, &before) != 0 ? -errno : 0;
+  if (outcome == 0 && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode)) outcome = -ENOENT;
+  if (outcome != 0) {
+    ::close(found);
+    return outcome;
+  }
+  if (S_ISDIR(before.st_mode)) return found;
+  constexpr std::string_view kPrefix = "/proc/self/fd/";
+  char link[kPrefix.size() + 12] = {};
+  memcpy(link, kPrefix.data(), kPrefix.size());
+  std::to_chars(link + kPrefix.size(), link + sizeof link - 1, found);
+  int fd = ::open(link, kOpenFlags);
+  outcome = fd < 0 ? -errno : fd;
+  ::close(found);
+  if (outcome != -ENOENT && outcome != -ENOTDIR) return outcome;
+  fd = again();
+  if (fd < 0) return -errno;
+  if (::fstat(fd, &after) == 0 && after.st_dev == before.st_dev && after.st_ino == before.st_ino) return fd;
+  ::close(fd);
+  return -ENOENT;
+}
+
 }  // namespace
 
 // Not inlined for the sake of errno, as in net/src/net/kernel.h.
 [[gnu::noinline]] int open_beneath(int root, const char* relative, std::span<char> work) noexcept {
   if (!openat2_missing.load(std::memory_order_relaxed)) {
-    const OpenHow how = {.flags = kOpenFlags, .mode = 0, .resolve = kResolveBeneath | kResolveNoMagicLinks};
+    OpenHow how = {.flags = kFindFlags, .mode = 0, .resolve = kResolveBeneath | kResolveNoMagicLinks};
     for (int tries = 0; tries < 8; ++tries) {
       const long fd = ::syscall(kOpenat2, root, relative, &how, sizeof how);
-      if (fd >= 0) return static_cast<int>(fd);
+      if (fd >= 0) {
+        how.flags = kOpenFlags;
+        return open_found(static_cast<int>(fd), [&]() noexcept {
+          return static_cast<int>(::syscall(kOpenat2, root, relative, &how, sizeof how));
+        });
+      }
       // EAGAIN: something was renamed while ".." of a link was resolved.
       if (errno == EINTR || errno == EAGAIN) continue;
       // Some sandboxes answer EPERM to system calls that they do not know; open(2) itself hardly ever does.
@@ -99,14 +135,20 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
         rest = after;
         continue;
       }
-      const int fd = ::openat(directories.current(), ".", kOpenFlags | O_NOFOLLOW);
+      const int fd = ::openat(directories.current(), ".", kFindFlags | O_DIRECTORY);
       return fd < 0 ? -errno : fd;
     }
     if (after.empty()) {
-      // A link in the last place is refused with ELOOP, and read below.
-      const int fd = ::openat(directories.current(), name, kOpenFlags | O_NOFOLLOW);
-      if (fd >= 0) return fd;
-      if (errno != ELOOP) return -errno;
+      const int fd = ::openat(directories.current(), name, kFindFlags | O_NOFOLLOW);
+      if (fd < 0) return -errno;
+      struct stat info;
+      // If it cannot be looked at, open_found tells.
+      if (::fstat(fd, &info) != 0 || !S_ISLNK(info.st_mode)) {
+        return open_found(fd,
+                          [&]() noexcept { return ::openat(directories.current(), name, kOpenFlags | O_NOFOLLOW); });
+      }
+      // A link in the last place is read below.
+      ::close(fd);
     } else {
       const int fd = ::openat(directories.current(), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
       if (fd >= 0) {

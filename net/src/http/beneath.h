@@ -4,10 +4,10 @@
 
 namespace coir::http {
 
-// open_beneath opens `relative` (NUL-terminated, without a leading slash) for reading, below the directory `root` and
-// nowhere else: symbolic links are followed as long as they are relative and stay beneath it. Neither waits for a
-// FIFO's writer nor becomes a terminal's controlling process. Returns the descriptor or -errno: EXDEV for what leaves
-// the root.
+// open_beneath opens `relative` (NUL-terminated, without a leading slash) below the directory `root` and nowhere else:
+// symbolic links are followed as long as they are relative and stay beneath it. A regular file is opened for reading, a
+// directory by name only (O_PATH). Anything else, a FIFO or a device, is ENOENT and never opened: its type is looked at
+// first. Returns the descriptor or -errno: EXDEV for what leaves the root.
 //
 // By openat2(2) where the kernel has it. `work` is memory for the walk that replaces it; a path with links that does
 // not fit there is ENAMETOOLONG.

@@ -11,6 +11,14 @@ namespace coir::http {
 enum class ChunkedDecoder::At : std::uint8_t {
   size,
   extension,
+  extension_name,
+  extension_name_end,
+  extension_equals,
+  extension_value,
+  extension_quoted,
+  extension_escape,
+  extension_quoted_end,
+  extension_end,
   size_lf,
   content,
   content_cr,
@@ -68,11 +76,16 @@ std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits) 
       }
       return expect('\r', At::size_lf);
     case At::extension:
-      if (c == '\r') {
-        at_ = At::size_lf;
-        return 0;
-      }
-      return is(c, kFieldControl) || ++extension_bytes_ > limits.max_extension_bytes ? 400 : 0;
+    case At::extension_name:
+    case At::extension_name_end:
+    case At::extension_equals:
+    case At::extension_value:
+    case At::extension_quoted:
+    case At::extension_escape:
+    case At::extension_quoted_end:
+    case At::extension_end:
+      if (c != '\r' && ++extension_bytes_ > limits.max_extension_bytes) return 400;
+      return extension_byte(c) ? 0 : 400;
     case At::size_lf:
       return expect('\n', left_ == 0 ? At::trailer : At::content);
     case At::content_cr:
@@ -110,6 +123,49 @@ std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits) 
       return 400;
   }
   return ++trailer_bytes_ > limits.max_trailer_bytes ? 431 : 0;
+}
+
+// extension_byte reads a byte behind the semicolon (RFC 9112, 7.1.1): a name, and maybe a value, which is a token or a
+// quoted string, with "bad" white space around semicolons and equals signs. False: it is outside the grammar.
+bool ChunkedDecoder::extension_byte(char c) noexcept {
+  const auto go = [this](At next) {
+    at_ = next;
+    return true;
+  };
+  const bool space = c == ' ' || c == '\t';
+  switch (at_) {
+    case At::extension:
+      return space || (is(c, kToken) && go(At::extension_name));
+    case At::extension_name:
+      if (is(c, kToken)) return true;
+      if (space) return go(At::extension_name_end);
+      [[fallthrough]];
+    case At::extension_name_end:
+      if (space) return true;
+      if (c == '=') return go(At::extension_equals);
+      if (c == ';') return go(At::extension);
+      return c == '\r' && at_ == At::extension_name && go(At::size_lf);
+    case At::extension_equals:
+      if (space) return true;
+      return c == '"' ? go(At::extension_quoted) : is(c, kToken) && go(At::extension_value);
+    case At::extension_quoted:
+      if (c == '"') return go(At::extension_quoted_end);
+      if (c == '\\') return go(At::extension_escape);
+      return !is(c, kFieldControl);
+    case At::extension_escape:
+      return !is(c, kFieldControl) && go(At::extension_quoted);
+    case At::extension_value:
+      if (is(c, kToken)) return true;
+      [[fallthrough]];
+    case At::extension_quoted_end:
+      if (c == '\r') return go(At::size_lf);
+      [[fallthrough]];
+    case At::extension_end:
+      if (space) return go(At::extension_end);
+      return c == ';' && go(At::extension);
+    default:
+      return false;
+  }
 }
 
 std::string_view write_chunk_size(std::uint64_t size, std::span<char, 18> out) noexcept {

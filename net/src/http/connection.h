@@ -23,6 +23,9 @@ class Engine;
 // with the socket.
 enum class Eviction : std::uint8_t { none, running, ended };
 
+// Owes is what a client that is waited for keeps from being done. Of heads none has progressed.
+enum class Owes : std::uint8_t { head, content };
+
 // Asleep a connection waits on its own; without fibers the engine polls them all.
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 struct Asleep {};
@@ -32,20 +35,27 @@ using Asleep = Dormant;
 
 // Connection is all that is kept of a connection between two requests. It stands in one list at a time: idle (asleep on
 // its socket) or securing (asleep, with its handshake before it or under way), waiting (for a session), reading (a
-// fiber waits for the rest of a head), or free.
+// fiber waits for the rest of a head, for content, or for the client to take some), or free.
 struct Connection : Asleep {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
   Connection* next = nullptr;
   Stream stream;
   TlsContextSlot* tls = nullptr;  // whose handshake is still before it
-  std::int64_t since_ns = 0;      // when it entered its list, on the coarse monotonic clock
+  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
+  std::uint64_t moved = 0;        // bytes of that exchange, either way
   std::uint32_t requests = 0;     // answered so far
+  std::uint8_t listener = 0;      // the number of the one that it came by
   Atomic<Eviction> eviction = Eviction::none;
+  Owes owes = Owes::head;
+  Direction awaits = Direction::readable;  // in which direction its client is waited for
   bool shakes_hands = false;  // its handshake is under way
   bool taken = false;         // not free; guarded by the engine's lock
 };
 static_assert(sizeof(Connection) <= 200);
+
+// progress is how much of its exchange a client has sent and taken, apart from what the kernel holds for it.
+std::uint64_t progress(const Connection& connection) noexcept;
 
 // A client owes one flight of a handshake at a time, for which it computes. Silent for so long it makes way for others.
 inline constexpr std::int64_t kSilenceNs = 1'000'000'000;

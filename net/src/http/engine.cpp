@@ -13,8 +13,9 @@ namespace coir::http {
 namespace {
 
 constexpr std::size_t kLine = 64;
-// Nobody is taken for a slow client before this, however many wait.
-constexpr std::int64_t kGraceNs = 100'000'000;
+// Nobody is taken for a slow client before this, however many wait: of those that owe a head, and of the others.
+constexpr std::int64_t kHeadGraceNs = 100'000'000;
+constexpr std::int64_t kContentGraceNs = 2'000'000'000;
 
 constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -44,7 +45,7 @@ void Engine::begin_serving(Connection& connection) noexcept {
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
-  if (crowded) end_slow_readers();
+  if (crowded) end_slow_heads();
 }
 
 // A standby is a fiber that was spawned and has not run yet. There is one whenever connections wait and a session is
@@ -126,14 +127,20 @@ Connection* Engine::next_or_release(Session& session) noexcept {
   return nullptr;
 }
 
-void Engine::begin_reading(Connection& connection, Deadline) noexcept {
+void Engine::begin_exchange(Connection& connection) noexcept {
   connection.since_ns = coarse_ns();
+  connection.moved = 0;
+}
+
+void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline) noexcept {
   connection.eviction.store(Eviction::none, std::memory_order_relaxed);
+  connection.owes = owes;
+  connection.awaits = direction;
   Locked locked(lock_);
   reading_.push_back(connection);
 }
 
-bool Engine::end_reading(Connection& connection) noexcept {
+bool Engine::end_waiting(Connection& connection) noexcept {
   {
     Locked locked(lock_);
     if (connection.eviction.load(std::memory_order_relaxed) == Eviction::none) {
@@ -141,29 +148,58 @@ bool Engine::end_reading(Connection& connection) noexcept {
       return true;
     }
   }
-  // acquire pairs with the release in end_slow_readers: its shutdown is over, the descriptor is ours again.
+  // acquire pairs with the release in end_wait: its shutdown is over, the descriptor is ours again.
   while (connection.eviction.load(std::memory_order_acquire) != Eviction::ended) yield();
   return false;
 }
 
-// end_slow_readers frees the sessions that serve clients which owe bytes, so that a few slow ones cannot hold every
-// session.
-void Engine::end_slow_readers() noexcept {
-  const std::int64_t since = coarse_ns() - kGraceNs;
+// end_wait wakes the fiber that waits for a client: it finds the end of the stream.
+void Engine::end_wait(Connection& connection) noexcept {
+  ::shutdown(connection.stream.fd(), connection.awaits == Direction::readable ? SHUT_RD : SHUT_RDWR);
+  // release pairs with the acquire in end_waiting.
+  connection.eviction.store(Eviction::ended, std::memory_order_release);
+}
+
+// end_slow_heads frees the sessions that serve clients which owe a head, so that a few slow ones cannot hold every
+// session. A byte now and then renews nothing.
+void Engine::end_slow_heads() noexcept {
+  const std::int64_t since = coarse_ns() - kHeadGraceNs;
   for (;;) {
-    Connection* slowest;
+    Connection* slow;
     {
       Locked locked(lock_);
-      slowest = reading_.front();
-      if (slowest == nullptr || slowest->since_ns > since) return;
-      reading_.remove(*slowest);
-      slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
+      slow = reading_.front();
+      while (slow != nullptr && (slow->owes != Owes::head || slow->since_ns > since)) slow = slow->next;
+      if (slow == nullptr) return;
+      reading_.remove(*slow);
+      slow->eviction.store(Eviction::running, std::memory_order_relaxed);
     }
-    // Its reader wakes up and finds the end of the stream.
-    ::shutdown(slowest->stream.fd(), SHUT_RD);
-    // release pairs with the acquire in end_reading.
-    slowest->eviction.store(Eviction::ended, std::memory_order_release);
+    end_wait(*slow);
   }
+}
+
+// end_slowest_exchange frees the session of the exchange whose client has taken or sent the fewest bytes a second. What
+// the kernel still holds for a client has not been taken.
+void Engine::end_slowest_exchange() noexcept {
+  const std::int64_t now = coarse_ns();
+  Connection* slowest = nullptr;
+  {
+    Locked locked(lock_);
+    std::uint64_t least = UINT64_MAX;
+    for (Connection* each = reading_.front(); each != nullptr; each = each->next) {
+      const std::int64_t spent = now - each->since_ns;
+      if (each->owes != Owes::content || spent < kContentGraceNs) continue;
+      const std::uint64_t rate = progress(*each) / static_cast<std::uint64_t>(spent / 1'000'000);
+      if (rate >= least) continue;
+      least = rate;
+      slowest = each;
+    }
+    if (slowest == nullptr) return;
+    reading_.remove(*slowest);
+    slowest->eviction.store(Eviction::running, std::memory_order_relaxed);
+  }
+  counters.gave_way.fetch_add(1, std::memory_order_relaxed);
+  end_wait(*slowest);
 }
 
 // The next five need the lock.

@@ -41,13 +41,20 @@ class Engine {
   // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
   void end_handshake(Connection& connection) noexcept;
 
+  // evict_idle closes the connection that may be evicted first. False: there is none.
+  bool evict_idle() noexcept;
+
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept;
 
-  // Around waiting for bytes that a client owes: the rest of a head, or the end after an error. When others want the
-  // session, the wait may be ended early; end_reading then returns false, and the stream's reading side is shut down.
-  void begin_reading(Connection& connection, Deadline deadline) noexcept;
-  bool end_reading(Connection& connection) noexcept;
+  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
+  static void begin_exchange(Connection& connection) noexcept;
+  // Around waiting for a client: for bytes that it owes, or until it takes some. When others want the session, the wait
+  // may be ended early: of a head 100 ms after it began, of content, asked for or sent, after 2 s where no exchange has
+  // progressed less. end_waiting then returns false, and the stream is shut down: its reading side, or both to end a
+  // write.
+  void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
+  bool end_waiting(Connection& connection) noexcept;
 
   // give_way lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
   // to be the last one's.
@@ -81,7 +88,7 @@ class Engine {
 
   // accepting.cpp
   void accept_all(std::size_t number) noexcept;
-  void admit(TcpStream&& stream, TlsContextSlot* tls) noexcept;
+  void admit(TcpStream&& stream, std::size_t number) noexcept;
   Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
 
@@ -98,7 +105,9 @@ class Engine {
   ConnectionList& asleep(const Connection& connection) noexcept {
     return connection.tls != nullptr ? securing_ : idle_;
   }
-  void end_slow_readers() noexcept;
+  void end_slow_heads() noexcept;
+  void end_slowest_exchange() noexcept;
+  static void end_wait(Connection& connection) noexcept;
 
   // handshakes.cpp
   // next_waiting is who is to be served next: of those for whom there is room, the one that has waited for longest.

@@ -14,6 +14,10 @@ bool Exchange::secure() const noexcept {
   return session_.connection_->stream.secure();
 }
 
+std::size_t Exchange::listener() const noexcept {
+  return session_.connection_->listener;
+}
+
 void* Exchange::context_pointer() const noexcept {
   return session_.engine_.options.context;
 }
@@ -57,6 +61,10 @@ std::expected<void, Error> Exchange::send_file(int file, std::uint64_t offset, s
 
 std::expected<void, Error> Exchange::flush() noexcept {
   return session_.flush();
+}
+
+bool Exchange::free_descriptor() noexcept {
+  return session_.engine_.evict_idle();
 }
 
 void Exchange::close_after() noexcept {

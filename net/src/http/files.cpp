@@ -55,6 +55,14 @@ int status_of(int negative_errno) noexcept {
   }
 }
 
+// open_with_room is open_beneath; idle connections make room where descriptors are short.
+int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept {
+  for (;;) {
+    const int fd = open_beneath(root, relative, work);
+    if ((fd != -EMFILE && fd != -ENFILE) || !exchange.free_descriptor()) return fd;
+  }
+}
+
 void refuse(Exchange& exchange, int status) noexcept {
   exchange.respond_status(status, status == 503 ? "Retry-After: 1\r\n" : "");
 }
@@ -116,6 +124,16 @@ void respond(Exchange& exchange, const FileFacts& facts, const char* content, in
   }
 }
 
+// is_hidden tells whether a part of the path, which is resolved, has a dot in front. The root itself is ".".
+bool is_hidden(std::string_view path) noexcept {
+  constexpr std::string_view kWellKnown = ".well-known";
+  if (path == ".") return false;
+  if (path.starts_with(kWellKnown) && (path.size() == kWellKnown.size() || path[kWellKnown.size()] == '/')) {
+    path.remove_prefix(kWellKnown.size());
+  }
+  return path.starts_with('.') || path.find("/.") != path.npos;
+}
+
 // read_whole returns whether the file had exactly `size` bytes to read.
 bool read_whole(int file, char* into, std::size_t size) noexcept {
   std::size_t have = 0;
@@ -137,12 +155,12 @@ void FileTree::serve(Exchange& exchange) noexcept {
     return;
   }
   if (request.method != Method::get && request.method != Method::head) return exchange.respond_status(405, kAllow);
-  if (request.https && !exchange.secure()) return exchange.respond_status(421);
 
   const std::span<char> scratch = exchange.scratch();
   const ResolvedPath resolved = resolve_path(request.path, scratch);
   if (resolved.status != 0) return exchange.respond_status(resolved.status);
   const std::string_view path = resolved.relative;
+  if (!dot_files_ && is_hidden(path)) return exchange.respond_status(404);
   const bool cacheable = path.size() <= FileCache::kPathBytes;
   const std::span<char> content = scratch.subspan(kContentAt, kCachedFileBytes);
 
@@ -154,7 +172,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   }
 
   const std::span<char> work = cacheable ? scratch.subspan(kContentAt) : scratch.subspan(path.size() + 1);
-  OpenFile file(open_beneath(root_, path.data(), work));
+  OpenFile file(open_with_room(exchange, root_, path.data(), work));
   struct stat info;
   int outcome = file.fd() < 0 ? file.fd() : kernel::file_status(file.fd(), info);
   std::string_view name = path;
@@ -166,7 +184,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
     *end = '/';
     memcpy(end + 1, kIndex.data(), kIndex.size());
     end[1 + kIndex.size()] = '\0';
-    file.reset(open_beneath(root_, scratch.data(), work.subspan(cacheable ? 0 : 1 + kIndex.size())));
+    file.reset(open_with_room(exchange, root_, scratch.data(), work.subspan(cacheable ? 0 : 1 + kIndex.size())));
     outcome = file.fd() < 0 ? file.fd() : kernel::file_status(file.fd(), info);
     name = kIndex;
   } else if (resolved.directory) {
@@ -198,7 +216,7 @@ std::expected<FileTree, Error> FileTree::open(const char* root, const FileOption
     ::close(fd);
     return std::unexpected(Error{ErrorCode::no_memory});
   }
-  return FileTree(fd, cache);
+  return FileTree(fd, cache, options.dot_files);
 }
 
 FileTree::~FileTree() {

@@ -77,4 +77,9 @@ std::uint16_t head_error(std::string_view head, const Limits& limits, std::size_
   return kEndsInFields;
 }
 
+bool asks_for_head(std::string_view bytes) noexcept {
+  while (bytes.starts_with("\r\n")) bytes.remove_prefix(2);
+  return bytes.starts_with("HEAD ");
+}
+
 }  // namespace coir::http

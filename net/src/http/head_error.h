@@ -14,4 +14,8 @@ namespace coir::http {
 // request line, else 431.
 std::uint16_t head_error(std::string_view head, const Limits& limits, std::size_t max_headers) noexcept;
 
+// asks_for_head tells whether a head, be it whole or not, bad or not, is that of a HEAD request: the answer to it has
+// no content.
+bool asks_for_head(std::string_view bytes) noexcept;
+
 }  // namespace coir::http

@@ -42,6 +42,13 @@ Connection* Engine::take_evictable(bool& hopeful) noexcept {
   }
 }
 
+bool Engine::evict_idle() noexcept {
+  bool hopeful = false;
+  Connection* const connection = take_evictable(hopeful);
+  if (connection != nullptr) close(*connection);
+  return connection != nullptr;
+}
+
 std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
   std::size_t freed = 0;
   bool hopeful = false;

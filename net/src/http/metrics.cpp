@@ -1,6 +1,7 @@
 #include <coir/http/metrics.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/net/log_line.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
 #include <string.h>
@@ -99,6 +100,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.sample("coir_http_connections_closed_total", "{reason=\"refused\"}", read(all.refused));
   text.sample("coir_http_connections_closed_total", "{reason=\"evicted\"}", read(all.evicted));
   text.sample("coir_http_connections_closed_total", "{reason=\"expired\"}", read(all.expired));
+  text.sample("coir_http_connections_closed_total", "{reason=\"gave_way\"}", read(all.gave_way));
   text.one(Kind::counter, "coir_http_accept_pauses_total", "Times that the kernel was out of descriptors or memory.",
            read(all.accept_pauses));
   constexpr std::string_view kClasses[] = {"{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}",
@@ -183,6 +185,8 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());
   }
+  text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
+           log_lines_dropped());
   text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", MemoryWatch::resident());
   text.end();
 }

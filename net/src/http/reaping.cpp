@@ -22,7 +22,8 @@ void Engine::reap() noexcept {
     watch_memory();
     if (!crowded) continue;
     try_waiting();
-    end_slow_readers();
+    end_slow_heads();
+    end_slowest_exchange();
     expire_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
 }

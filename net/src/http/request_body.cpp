@@ -90,8 +90,14 @@ std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t 
 
 std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
-  const auto got = connection_->stream.read(into, body_deadline_);
+  auto got = connection_->stream.read(into, Deadline::now());
+  if (!got && got.error() == ErrorCode::timed_out) {
+    engine_.begin_waiting(*connection_, Direction::readable, Owes::content, body_deadline_);
+    got = connection_->stream.read(into, body_deadline_);
+    if (!engine_.end_waiting(*connection_)) got = std::unexpected(Error{ErrorCode::timed_out});
+  }
   if (!got) return body_failed(got.error());
+  connection_->moved += *got;
   engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
   return got;
 }
@@ -109,13 +115,16 @@ std::unexpected<Error> Session::body_failed(Error error) noexcept {
   return std::unexpected(error);
 }
 
-// skip_body reads the rest of the content and drops it; Limits::max_body and the deadline bound it. False: it did not
-// arrive whole.
+// skip_body reads the rest of the content and drops it, if that is not much; the deadline bounds it. False: there is
+// too much, or it did not arrive whole.
 bool Session::skip_body() noexcept {
-  while (!body_done_) {
-    if (!take_body(nullptr, 0) && !body_done_) return false;
+  if (body_left_ > kMostUnwanted) unwanted_ = true;
+  for (std::uint64_t skipped = 0; !body_done_ && !unwanted_;) {
+    const auto taken = take_body(nullptr, 0);
+    if (!taken && !body_done_) return false;
+    if (taken && (skipped += *taken) > kMostUnwanted) unwanted_ = true;
   }
-  return true;
+  return body_done_;
 }
 
 }  // namespace coir::http

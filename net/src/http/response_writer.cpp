@@ -25,7 +25,14 @@ template <class Attempt>
 std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
   const auto half = engine_.options.write_timeout / 2;
   for (int unsent = -1;;) {
-    auto sent = attempt(Deadline::after(half));
+    auto sent = attempt(Deadline::now());
+    if (!sent && sent.error() == ErrorCode::timed_out) {
+      const Deadline deadline = Deadline::after(half);
+      engine_.begin_waiting(*connection_, Direction::writable, Owes::content, deadline);
+      sent = attempt(deadline);
+      if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::closed});
+    }
+    if (sent) connection_->moved += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
     const int now = kernel::unsent(connection_->stream.fd());
     if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;
@@ -40,8 +47,8 @@ ResponseHead& Session::start(int status) noexcept {
     if (request_.expects_continue) {
       // The client may or may not send the content now, so that nobody knows where the next request begins.
       keep_ = false;
-    } else {
-      skip_body();
+    } else if (!skip_body() && unwanted_) {
+      keep_ = false;
     }
   }
   phase_ = Phase::none;
@@ -102,9 +109,9 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
   if (broken_) return std::unexpected(Error{ErrorCode::closed});
   if (phase_ != Phase::content) return std::unexpected(Error{fault_ != 0 ? ErrorCode::closed : ErrorCode::invalid});
   if (content.empty()) return {};
-  if (content_kind_ == Content::empty) return broken(Error{ErrorCode::invalid});
+  if (content_kind_ == Content::empty) return cut_short(Error{ErrorCode::invalid});
   if (content_kind_ == Content::fixed) {
-    if (content.size() > content_left_) return broken(Error{ErrorCode::invalid});
+    if (content.size() > content_left_) return cut_short(Error{ErrorCode::invalid});
     content_left_ -= content.size();
   }
   if (head_only_) return {};
@@ -135,7 +142,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     while (count > 0) {
       const ssize_t got = kernel::read_at(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
       if (got <= 0)
-        return broken(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
+        return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
       out_used_ += static_cast<std::uint32_t>(got);
       offset += static_cast<std::uint64_t>(got);
       count -= static_cast<std::uint64_t>(got);
@@ -152,7 +159,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
           file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
     });
     if (!sent) return broken(sent.error());
-    if (*sent == 0) return broken(Error{ErrorCode::end_of_stream});
+    if (*sent == 0) return cut_short(Error{ErrorCode::end_of_stream});
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
     offset += *sent;
     count -= *sent;
@@ -204,6 +211,13 @@ std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follo
 std::unexpected<Error> Session::broken(Error error) noexcept {
   broken_ = true;
   return std::unexpected(error);
+}
+
+// cut_short ends an answer that cannot be completed. The connection is in order: what was answered before still goes
+// out.
+std::unexpected<Error> Session::cut_short(Error error) noexcept {
+  cut_short_ = true;
+  return broken(error);
 }
 
 std::int64_t Session::now() noexcept {

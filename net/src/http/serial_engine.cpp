@@ -59,12 +59,17 @@ bool Engine::close_handshake(std::int64_t not_after_ns) noexcept {
   return false;
 }
 
+std::int64_t Engine::evictable_since() const noexcept {
+  return monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count();
+}
+
 // make_room sees to it that a record is free: if need be a handshake that has stalled is closed, or the connection that
-// has been idle for longest. One whose request has arrived meanwhile is none of these and will be served; if all are
-// like it the newcomers stay in the backlog until the next round.
-bool Engine::make_room() noexcept {
-  if (close_handshake(monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count())) return true;
+// has been idle for longest, since `not_after_ns` at least. One whose request has arrived meanwhile is none of these
+// and will be served; if all are like it the newcomers stay in the backlog until the next round.
+bool Engine::make_room(std::int64_t not_after_ns) noexcept {
+  if (close_handshake(evictable_since())) return true;
   while (Connection* connection = idle_.front()) {
+    if (!kernel::has_input(connection->stream.fd()) && connection->since_ns > not_after_ns) return false;
     if (!kernel::has_input(connection->stream.fd())) {
       close_idle(*connection, counters.evicted);
       return true;
@@ -78,7 +83,7 @@ bool Engine::make_room() noexcept {
 // close_longest_idle makes room on the ledger, where a handshake takes more than ten that are established.
 std::size_t Engine::close_longest_idle(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && (close_handshake(INT64_MAX) || make_room())) freed += connection_bytes();
+  while (freed < wanted && (close_handshake(INT64_MAX) || make_room(evictable_since()))) freed += connection_bytes();
   return freed;
 }
 
@@ -88,7 +93,7 @@ bool Engine::reserve_one(std::size_t number) noexcept {
   const bool full = records_.all_taken();
   if (!full && account::connections.charge(connection_bytes())) return true;
   if (!kernel::has_connection(listeners_[number].fd())) return false;
-  if (full ? make_room() && account::connections.charge(connection_bytes())
+  if (full ? make_room(evictable_since()) && account::connections.charge(connection_bytes())
            : Pressure::charge(account::connections, connection_bytes())) {
     return true;
   }
@@ -131,13 +136,14 @@ void Engine::accept_from(std::size_t number) noexcept {
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
       connection.requests = 0;
+      connection.listener = static_cast<std::uint8_t>(number);
       static_cast<void>(rest(connection));
       continue;
     }
     account::connections.refund(connection_bytes());
     if (accepted.error() == ErrorCode::timed_out || accepted.error() == ErrorCode::cancelled) return;
     counters.accept_pauses.fetch_add(1);
-    if (kernel_is_short(accepted.error()) && make_room()) continue;
+    if (kernel_is_short(accepted.error()) && make_room(evictable_since())) continue;
     pause_end_ = Deadline::after(50ms);
     return;
   }

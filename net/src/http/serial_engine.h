@@ -43,14 +43,19 @@ class Engine {
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
   static void end_handshake(Connection&) noexcept {}
+  // evict_idle closes the connection that may be evicted first. False: there is none.
+  bool evict_idle() noexcept { return make_room(evictable_since()); }
+
   // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept { return close_handshake(monotonic_ns() - kSilenceNs); }
 
-  // Around waiting for bytes that a client owes. begin_reading waits until they are there or `deadline` has passed;
-  // once the turn is over and another client wants the session it shuts the stream's reading side down, and end_reading
-  // returns false.
-  void begin_reading(Connection& connection, Deadline deadline) noexcept;
-  bool end_reading(Connection&) const noexcept { return !turned_away_; }
+  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
+  static void begin_exchange(Connection& connection) noexcept;
+  // Around waiting for a client: for bytes that it owes, or until it takes some. begin_waiting waits until it may go on
+  // or `deadline` has passed; when another client wants the session it shuts the stream down, for a head once the turn
+  // is over, for content once it has moved slowly for some seconds, and end_waiting returns false.
+  void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
+  bool end_waiting(Connection&) const noexcept { return !turned_away_; }
 
   // give_way tells whether the connection being served may go on: its turn is not over, or nobody else wants one.
   bool give_way() noexcept;
@@ -68,6 +73,8 @@ class Engine {
 
   // serial_serving.cpp: whom to serve
   void serve_round() noexcept;
+  void await_head(int fd, Deadline deadline) noexcept;
+  void await_content(Connection& connection, Deadline deadline) noexcept;
   void watch(int fd) noexcept;
   void collect() noexcept;
   bool others_want() noexcept;
@@ -82,7 +89,8 @@ class Engine {
   bool reserve_one(std::size_t number) noexcept;
   void refuse_one(std::size_t number) noexcept;
   bool close_handshake(std::int64_t not_after_ns) noexcept;
-  bool make_room() noexcept;
+  std::int64_t evictable_since() const noexcept;
+  bool make_room(std::int64_t not_after_ns) noexcept;
   std::size_t close_longest_idle(std::size_t wanted) noexcept;
   void close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
 

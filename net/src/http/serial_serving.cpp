@@ -135,9 +135,44 @@ void Engine::expire_idle() noexcept {
   }
 }
 
-void Engine::begin_reading(Connection& connection, Deadline deadline) noexcept {
+void Engine::begin_exchange(Connection& connection) noexcept {
+  connection.since_ns = monotonic_ns();
+  connection.moved = 0;
+}
+
+void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept {
   turned_away_ = false;
+  connection.awaits = direction;
+  if (owes == Owes::head) return await_head(connection.stream.fd(), deadline);
+  await_content(connection, deadline);
+}
+
+// await_content lets a client that takes or sends little hold up the others for some seconds. One that goes on is not
+// cut off: there is one exchange at a time, and somebody wants the next nearly always.
+void Engine::await_content(Connection& connection, Deadline deadline) noexcept {
+  constexpr std::int64_t kGraceNs = 2'000'000'000;
+  constexpr std::chrono::milliseconds kLook(500);
+  constexpr std::uint64_t kSlow = 4;  // bytes a millisecond
   const int fd = connection.stream.fd();
+  const bool reads = connection.awaits == Direction::readable;
+  for (;;) {
+    // Before the wait, which may end at once: a byte now and then renews nothing.
+    const std::int64_t spent = monotonic_ns() - connection.since_ns;
+    if (spent >= kGraceNs && progress(connection) / static_cast<std::uint64_t>(spent / 1'000'000) < kSlow) {
+      watch(-1);
+      const bool asked = wait_any({entries_, entry_count_}, Deadline::now()).has_value();
+      if (stopping_) return;
+      if (ready_.front() != nullptr || (asked && others_want())) break;
+    }
+    const auto there = wait(fd, connection.awaits, std::min(deadline, Deadline::after(kLook)));
+    if (there || there.error() != ErrorCode::timed_out || deadline.passed()) return;
+  }
+  counters.gave_way.fetch_add(1);
+  ::shutdown(fd, reads ? SHUT_RD : SHUT_RDWR);
+  turned_away_ = true;
+}
+
+void Engine::await_head(int fd, Deadline deadline) noexcept {
   if (const auto there = wait(fd, Direction::readable, std::min(deadline, turn_end()));
       there || there.error() != ErrorCode::timed_out || deadline.passed()) {
     return;

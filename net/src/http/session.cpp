@@ -6,19 +6,9 @@
 #include "../net/kernel.h"
 #include "connection.h"
 #include "engine.h"
+#include "head_error.h"
 
 namespace coir::http {
-namespace {
-
-// A method whose meaning is in its content, without a word on where that ends: content may follow that would be taken
-// for a request.
-bool lacks_length(const Request& request) noexcept {
-  const bool means_content =
-      request.method == Method::post || request.method == Method::put || request.method == Method::patch;
-  return means_content && request.framing == Framing::none;
-}
-
-}  // namespace
 
 // answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
 Session::After Session::answer_arrived() noexcept {
@@ -26,7 +16,10 @@ Session::After Session::answer_arrived() noexcept {
     const ParseResult parsed =
         parse_head({in_ + begin_, end_ - begin_}, seen_, headers_, engine_.options.limits, request_);
     if (parsed.state == ParseState::incomplete) {
-      if (seen_ == 0) head_deadline_ = Deadline::after(engine_.options.header_timeout);
+      if (seen_ == 0) {
+        head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
+      }
       seen_ = end_ - begin_;
       return After::go_on;
     }
@@ -35,9 +28,11 @@ Session::After Session::answer_arrived() noexcept {
       refuse(parsed.status);
       return After::linger;
     }
-    if (lacks_length(request_)) {
-      refuse(411);
-      return After::linger;
+    // Content is read behind the head. A head near the end of the buffer, after earlier requests, moves to the front;
+    // the views of the request move with it.
+    if (request_.framing != Framing::none && begin_ > 0 && begin_ + parsed.head_bytes > kMaxHeadBytes) {
+      compact();
+      continue;
     }
     begin_body(parsed.head_bytes);
     if (const After after = answer_parsed(); after != After::go_on) return after;
@@ -61,6 +56,7 @@ Session::After Session::run() noexcept {
       if (!got && got.error() == ErrorCode::timed_out && connection_->stream.midway()) {
         between_requests = false;
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
         got = read_rest_of_head();
       }
     } else {
@@ -85,12 +81,18 @@ Session::After Session::answer_parsed() noexcept {
   content_sent_ = 0;
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
+  unwanted_ = false;
+  engine_.begin_exchange(*connection_);
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
   if (most != 0 && connection_->requests >= most) keep_ = false;
 
   Exchange exchange(*this);
-  engine_.options.handler(exchange);
+  if (request_.https && !connection_->stream.secure()) {
+    exchange.respond_status(421);
+  } else {
+    engine_.options.handler(exchange);
+  }
   return finish();
 }
 
@@ -106,9 +108,16 @@ Session::After Session::finish() noexcept {
     return broken_ ? After::close : After::linger;
   }
   if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
-    static_cast<void>(broken(Error{ErrorCode::invalid}));
+    static_cast<void>(cut_short(Error{ErrorCode::invalid}));
   if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
   if (engine_.options.access_log) log_access();
+  if (broken_ && cut_short_ && flush()) {
+    // The client must not lose the answers before this one, as it would if the connection were closed with anything
+    // unread; by TLS it must not be told that this one is whole.
+    broken_ = content_kind_ == Content::until_close;
+    connection_->stream.tcp().shutdown_write();
+    return After::linger;
+  }
   if (broken_) return After::close;
 
   const bool unread = !body_done_ && (request_.expects_continue && !body_begun_ ? true : !skip_body());
@@ -128,7 +137,7 @@ void Session::serve(Connection& first) noexcept {
     if (++served % kTurn == 0) engine_.give_way();
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
-    broken_ = hurried_ = false;
+    broken_ = cut_short_ = hurried_ = false;
     for (;;) {
       After after = connection->tls == nullptr ? After::go_on : shake_hands();
       if (after == After::go_on) after = run();
@@ -155,16 +164,19 @@ std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcep
   return got;
 }
 
+// compact moves what has not been answered to the front of the buffer.
+void Session::compact() noexcept {
+  memmove(in_, in_ + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
 std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
-  if (begin_ > 0) {
-    memmove(in_, in_ + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-  }
-  engine_.begin_reading(*connection_, head_deadline_);
+  if (begin_ > 0) compact();
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, head_deadline_);
   auto got = read_input(head_deadline_);
-  if (!engine_.end_reading(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
+  if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
 }
 
@@ -175,7 +187,8 @@ void Session::refuse(int status) noexcept {
   fault_ = 0;
   now_ = 0;
   content_sent_ = 0;
-  keep_ = head_only_ = false;
+  keep_ = false;
+  head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
   body_done_ = true;
   answer_status(status, {});
   if (engine_.options.access_log) log_access();
@@ -185,15 +198,16 @@ void Session::refuse(int status) noexcept {
 // kernel reset the connection and take the answer back.
 void Session::linger() noexcept {
   constexpr std::size_t kMost = 4 * 1024 * 1024;
-  connection_->stream.shutdown_write();
+  if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
-  engine_.begin_reading(*connection_, deadline);
+  engine_.begin_exchange(*connection_);
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, deadline);
   for (std::size_t dropped = 0; dropped < kMost;) {
     const auto got = connection_->stream.read(in_, deadline);
     if (!got) break;
     dropped += *got;
   }
-  static_cast<void>(engine_.end_reading(*connection_));
+  static_cast<void>(engine_.end_waiting(*connection_));
 }
 
 }  // namespace coir::http

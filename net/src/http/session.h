@@ -37,6 +37,9 @@ struct alignas(kSessionAlignment) Session {
   static constexpr std::size_t kScratchBytes = 4608;
   static constexpr std::size_t kOutputBytes = 8192;
   static constexpr std::size_t kMaxHeadBytes = 8192;
+  // As much content that nobody wants is read, so that the connection may be kept. Before more of it is read the answer
+  // is given and the connection closed.
+  static constexpr std::uint64_t kMostUnwanted = 64 * 1024;
   // Behind the longest head there is room to read content.
   static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
 
@@ -65,6 +68,7 @@ struct alignas(kSessionAlignment) Session {
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;
   std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
+  void compact() noexcept;
   std::expected<std::size_t, Error> read_rest_of_head() noexcept;
   void linger() noexcept;
   void refuse(int status) noexcept;
@@ -93,6 +97,7 @@ struct alignas(kSessionAlignment) Session {
   template <class Attempt>
   std::expected<std::size_t, Error> send_patiently(Attempt attempt) noexcept;
   std::unexpected<Error> broken(Error error) noexcept;
+  std::unexpected<Error> cut_short(Error error) noexcept;
   std::int64_t now() noexcept;
 
   // access_log.cpp
@@ -120,6 +125,7 @@ struct alignas(kSessionAlignment) Session {
   bool body_begun_ = false;  // the handler has asked for it
   bool body_done_ = true;
   bool chunks_done_ = false;
+  bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
 
   // The response.
@@ -127,6 +133,7 @@ struct alignas(kSessionAlignment) Session {
   Content content_kind_ = Content::fixed;
   bool keep_ = true;      // the connection, after this exchange
   bool broken_ = false;   // the connection cannot carry anything any more
+  bool cut_short_ = false;  // the answer is not whole, which is not the connection's fault
   bool hurried_ = false;  // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;

@@ -45,7 +45,7 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
       drained_ = static_cast<std::size_t>(got) < into.size();
       return static_cast<std::size_t>(got);
     }
-    if (got == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
+    if (got == 0) return std::unexpected(Error{into.empty() ? ErrorCode::invalid : ErrorCode::end_of_stream});
     if (got == -EINTR) continue;
     if (got != -EAGAIN) return failed(got);
     drained_ = true;

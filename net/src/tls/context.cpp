@@ -6,7 +6,9 @@
 #include <coir/worker_stack.h>
 
 #include "config.h"
+#include "inside.h"
 #include "library.h"
+#include "session.h"
 #include "tally.h"
 #include "trusted_time.h"
 
@@ -55,6 +57,7 @@ class Text {
 // choose_identity is asked during a handshake whose client names the server.
 int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char* host, size_t length) {
   auto& config = *static_cast<Config*>(opaque);
+  static_cast<Session*>(coir_tls_bio(ssl))->ask_for({reinterpret_cast<const char*>(host), length});
   for (std::size_t i = 0; i < config.identity_count; ++i) {
     Identity& identity = config.identities[i];
     if (!names(identity.chain, reinterpret_cast<const char*>(host), length)) continue;
@@ -152,8 +155,9 @@ TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept
   }
   mbedtls_ssl_conf_sni(&config.ssl, choose_identity, &config);
   mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
-  if (!options.client_authorities.empty()) {
-    if (const TlsFault fault = add_authorities(config, options.client_authorities); fault.what != nullptr) return fault;
+  if (options.client_authorities) {
+    if (const TlsFault fault = add_authorities(config, *options.client_authorities); fault.what != nullptr)
+      return fault;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
   config.remembers_peers = options.remember_clients;

@@ -57,11 +57,23 @@ class Turn {
 
 }  // namespace
 
+// ask_for: FNV-1a, of a name without its case. To resume under another name a client would have to find one of the same
+// digest, and has nothing from it: the policy is the same for all names.
+void Session::ask_for(std::string_view name) noexcept {
+  std::uint32_t digest = 2'166'136'261u;
+  for (const char c : name) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    digest = (digest ^ static_cast<unsigned char>(lower)) * 16'777'619u;
+  }
+  asked_name_ = digest != 0 ? digest : 1;
+}
+
 // handshake_slice takes steps of the handshake until one has to wait or the slice is over.
 Session::Step Session::handshake_slice(int& code) noexcept {
   const std::int64_t end_ns = monotonic_ns() + kSliceNs;
   code = 0;
   while (!coir_tls_done(&ssl_)) {
+    coir_tls_bind_ticket(&ssl_, asked_name_);
     // A client hopes so until the server has answered.
     resumed_ = coir_tls_resumes(&ssl_);
     switch (code = mbedtls_ssl_handshake_step(&ssl_)) {
@@ -69,13 +81,18 @@ Session::Step Session::handshake_slice(int& code) noexcept {
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
         break;
       case MBEDTLS_ERR_SSL_WANT_READ:
-        return Step::want_read;
+        return has_input() ? Step::sliced : Step::want_read;
       case MBEDTLS_ERR_SSL_WANT_WRITE:
         return Step::want_write;
       case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
         return Step::sliced;
       default:
+        // mbedTLS knows nothing of it, and has sent no alert.
+        if (refused_) {
+          static_cast<void>(mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                                           MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE));
+        }
         return Step::failed;
     }
     if (monotonic_ns() >= end_ns) return coir_tls_done(&ssl_) ? Step::over : Step::sliced;
@@ -100,6 +117,8 @@ std::expected<bool, Error> Session::advance() noexcept {
       case Step::over:
         return complete().transform([] { return true; });
       case Step::sliced:
+        // Who never has to wait must not have the processor for longer than anybody else.
+        if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         turn.give_way();
         break;
       case Step::failed:

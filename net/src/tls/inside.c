@@ -17,6 +17,14 @@ int coir_tls_at_rest(const mbedtls_ssl_context* ssl) {
          mbedtls_ssl_check_pending(ssl) == 0;
 }
 
+int coir_tls_begins_record(const mbedtls_ssl_context* ssl) {
+  return ssl->in_left == 0;
+}
+
+void coir_tls_allow_empty(mbedtls_ssl_context* ssl) {
+  ssl->nb_zero = 0;
+}
+
 int coir_tls_unsent(const mbedtls_ssl_context* ssl) {
   return ssl->out_left != 0;
 }
@@ -97,4 +105,31 @@ int coir_tls_resumable(const mbedtls_ssl_context* ssl) {
 
 const char* coir_tls_name(const mbedtls_ssl_context* ssl) {
   return ssl->hostname;
+}
+
+void* coir_tls_bio(const mbedtls_ssl_context* ssl) {
+  return ssl->p_bio;
+}
+
+void coir_tls_bind_ticket(mbedtls_ssl_context* ssl, uint32_t name) {
+#if defined(MBEDTLS_SSL_PROTO_TLS1_2) && defined(MBEDTLS_SSL_SRV_C)
+  mbedtls_ssl_session* const session = ssl->session_negotiate;
+  if (session == NULL || ssl->handshake == NULL || ssl->tls_version != MBEDTLS_SSL_VERSION_TLS1_2 ||
+      mbedtls_ssl_conf_get_endpoint(ssl->conf) != MBEDTLS_SSL_IS_SERVER) {
+    return;
+  }
+  if (ssl->state == MBEDTLS_SSL_SERVER_HELLO && ssl->handshake->resume) {
+    if (session->verify_result != name) {
+      ssl->handshake->resume = 0;
+      ssl->handshake->new_session_ticket = 1;
+    }
+    session->verify_result = 0;
+  } else if (ssl->state == MBEDTLS_SSL_SERVER_CHANGE_CIPHER_SPEC) {
+    // The ticket is written in this state, before what the state is named after.
+    session->verify_result = ssl->handshake->new_session_ticket ? name : 0;
+  }
+#else
+  (void) ssl;
+  (void) name;
+#endif
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 // What coir takes from the inside of mbedTLS, in C because its internal header is. The record buffers above all, which
 // mbedTLS keeps for a session's life and an idle session does not need.
@@ -20,6 +21,12 @@ int coir_tls_done(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_at_rest tells whether nothing lies in the buffers: no record, none half read or half sent, and no handshake.
 int coir_tls_at_rest(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_begins_record tells whether the byte that is received next is the first of a record.
+int coir_tls_begins_record(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_allow_empty lets empty records go on arriving: mbedTLS takes the fourth in a row for a damaged one.
+void coir_tls_allow_empty(struct mbedtls_ssl_context* ssl);
 
 // coir_tls_unsent tells whether a record waits to be sent.
 int coir_tls_unsent(const struct mbedtls_ssl_context* ssl);
@@ -55,6 +62,15 @@ int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_resumable tells whether the established session of a client has been given what it may be resumed by.
 int coir_tls_resumable(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_bio is what mbedtls_ssl_set_bio was given.
+void* coir_tls_bio(const struct mbedtls_ssl_context* ssl);
+
+// coir_tls_bind_ticket binds the tickets that a server gives by TLS 1.2 to the name that the client has asked for, of
+// which `name` is a digest, 0 for none: a session of another name is not resumed (RFC 6066, 3), but made anew. Called
+// before each step of the handshake. The digest lies in the ticket, which is encrypted, in the place of what became of
+// the client's certificate: a session that has come so far has nothing to say there.
+void coir_tls_bind_ticket(struct mbedtls_ssl_context* ssl, uint32_t name);
 
 // coir_tls_name is the server's name that a client's session was made with, and verified for; or null.
 const char* coir_tls_name(const struct mbedtls_ssl_context* ssl);

@@ -6,21 +6,52 @@
 
 #include <algorithm>
 
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#include <coir/fiber.h>
+#endif
+
 #include "../net/kernel.h"
 #include "inside.h"
 #include "library.h"
 
 namespace coir::tls {
 
+namespace {
+
+// What one call into mbedTLS receives: a record of any size, or 32 small ones. mbedTLS goes on inside the call as long
+// as records arrive that yield no data; the caller lets others run and looks at its deadline. Each record is received
+// in two pieces at least.
+constexpr std::uint16_t kMostTaken = 20 * 1024;
+constexpr std::uint8_t kMostTakes = 64;
+
+// A handshake has one ChangeCipherSpec, and by TLS 1.3 maybe another behind a HelloRetryRequest.
+constexpr std::uint8_t kMostCipherChanges = 2;
+
+}  // namespace
+
+// count notes what is handed to mbedTLS, and looks at the type of a record that begins. Inside mbedTLS a
+// ChangeCipherSpec of TLS 1.3 is dropped unseen, however many come and whenever.
+int Session::count(unsigned char* into, std::size_t taken) noexcept {
+  ++takes_;
+  taken_ = static_cast<std::uint16_t>(taken_ + taken);
+  buffers_->note_in(into + taken);
+  if (coir_tls_begins_record(&ssl_) && into[0] == MBEDTLS_SSL_MSG_CHANGE_CIPHER_SPEC &&
+      (established_ || ++cipher_changes_ > kMostCipherChanges)) {
+    refused_ = true;
+    return MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE;
+  }
+  return static_cast<int>(taken);
+}
+
 int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
   auto& self = *static_cast<Session*>(opaque);
   RecordBuffers& buffers = *self.buffers_;
+  if (self.takes_ >= kMostTakes || self.taken_ >= kMostTaken) return MBEDTLS_ERR_SSL_WANT_READ;
   if (self.ahead_at_ < self.ahead_end_) {
     const std::size_t taken = std::min<std::size_t>(size, self.ahead_end_ - self.ahead_at_);
     memcpy(into, buffers.ahead + self.ahead_at_, taken);
     self.ahead_at_ += static_cast<std::uint16_t>(taken);
-    buffers.note_in(into + taken);
-    return static_cast<int>(taken);
+    return self.count(into, taken);
   }
   if (self.drained_) return MBEDTLS_ERR_SSL_WANT_READ;
   const iovec parts[] = {{into, size}, {buffers.ahead, RecordBuffers::kAhead}};
@@ -28,7 +59,10 @@ int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
   do {
     got = kernel::receive_parts(self.fd_, parts, 2);
   } while (got == -EINTR);
-  if (got == 0) return 0;
+  if (got == 0) {
+    self.hung_up_ = true;
+    return 0;
+  }
   if (got == -EAGAIN) {
     self.drained_ = true;
     return MBEDTLS_ERR_SSL_WANT_READ;
@@ -41,9 +75,13 @@ int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
   self.drained_ = count < size + RecordBuffers::kAhead;
   self.ahead_at_ = 0;
   self.ahead_end_ = static_cast<std::uint16_t>(count > size ? count - size : 0);
-  const std::size_t taken = std::min(count, size);
-  buffers.note_in(into + taken);
-  return static_cast<int>(taken);
+  return self.count(into, std::min(count, size));
+}
+
+void Session::give_way() noexcept {
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  coir::give_way();
+#endif
 }
 
 int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
@@ -83,6 +121,7 @@ std::expected<void, Error> Session::await(Direction direction, Deadline deadline
 int Session::last_word() noexcept {
   if (!attach(false)) return -1;
   drained_ = false;
+  taken_ = takes_ = 0;
   const Paying paying(tally_);
   return on_worker_stack([this] { return coir_tls_last_word(&ssl_); });
 }
@@ -127,6 +166,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
   for (;;) {
     const int code = session.call([&]() noexcept -> int {
       if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
+      coir_tls_allow_empty(&session.ssl_);
       const int got = mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size());
       // mbedTLS leaves it at that: of TLS 1.3's messages behind the handshake it lacks KeyUpdate, for one.
       if (got == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
@@ -140,21 +180,28 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
-        // A message that mbedTLS has put by, behind a ticket for one, is there already: the socket need never become
-        // readable for it.
-        if (direction == Direction::readable && !drained(session)) break;
+        // There is more, which this call was not to take; or a message that mbedTLS has put by, behind a ticket for
+        // one: the socket need never become readable for either.
+        if (direction == Direction::readable && !drained(session)) {
+          if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+          Session::give_way();
+          break;
+        }
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
         break;
       }
       case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
         break;
-      case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
-        // However many of them a server sends.
-        if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-        break;
       case 0:
-        return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
+        if (into.empty()) return std::unexpected(Error{ErrorCode::invalid});
+        if (session.hung_up_) return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
+        [[fallthrough]];  // an empty record
+      case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
+        // However many of them a peer sends.
+        if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+        Session::give_way();
+        break;
       default:
         return session.failed(code);
     }
@@ -250,7 +297,7 @@ bool drained(Session& session) noexcept {
 
 bool midway(Session& session) noexcept {
   const Holding held(session.mutex_);
-  return session.drained_ && session.ahead_at_ == session.ahead_end_ && !coir_tls_at_rest(&session.ssl_);
+  return session.has_input() || !coir_tls_at_rest(&session.ssl_);
 }
 
 void mark_ready(Session& session, Direction direction) noexcept {

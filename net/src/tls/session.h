@@ -7,6 +7,7 @@
 #include <mbedtls/error.h>
 #include <mbedtls/ssl.h>
 
+#include <string_view>
 #include <utility>
 
 #include "config.h"
@@ -44,6 +45,8 @@ class Session {
     (direction == Direction::readable ? drained_ : filled_) = false;
   }
 
+  // ask_for notes the name that a client asks a server for.
+  void ask_for(std::string_view name) noexcept;
   bool resumed() const noexcept { return resumed_; }
   const TlsPeer* peer() const noexcept { return peer_; }
   // ticket is what the session may be resumed by. Errors: as TlsStream::ticket.
@@ -84,6 +87,12 @@ class Session {
   Step handshake_slice(int& code) noexcept;
   std::expected<void, Error> complete() noexcept;
   std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
+  // has_input tells whether there is something to go on with: WANT_READ then means that the call has taken its share.
+  // With the mutex held.
+  bool has_input() const noexcept { return ahead_at_ != ahead_end_ || !drained_; }
+  int count(unsigned char* into, std::size_t taken) noexcept;
+  // give_way lets others run after such a share.
+  static void give_way() noexcept;
   std::unexpected<Error> failed(int code) noexcept;
   int last_word() noexcept;
   void say_goodbye() noexcept;
@@ -111,6 +120,12 @@ class Session {
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
   std::uint16_t pending_ = 0;                   // bytes of the record that waits to be sent
   std::uint16_t credit_ = 0;                    // bytes sent that were not counted yet
+  std::uint32_t asked_name_ = 0;                // a digest of the name that the client asks for; 0 for none
+  std::uint16_t taken_ = 0;                     // bytes that this call into mbedTLS has received
+  std::uint8_t takes_ = 0;                      // in how many pieces
+  std::uint8_t cipher_changes_ = 0;             // ChangeCipherSpec records received
+  bool refused_ = false;                        // a record that this side refuses before mbedTLS sees it
+  bool hung_up_ = false;                        // the socket has ended
   bool drained_ = false;                        // the last read took all there was
   bool more_follows_ = false;                   // the record being written is not the last of its batch
   bool filled_ = false;                         // the last write left the socket's buffer full
@@ -130,6 +145,7 @@ int Session::call(F f) noexcept {
   if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
   if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
+  taken_ = takes_ = 0;
   const Paying paying(tally_);
   return on_worker_stack(f);
 }

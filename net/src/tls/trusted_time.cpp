@@ -9,6 +9,22 @@ namespace tls {
 namespace {
 
 constinit Atomic<std::int64_t> g_floor{COIR_BUILD_TIME};
+// When the floor was certain to have passed, on the monotonic clock; 0 before anybody has asked.
+constinit Atomic<std::int64_t> g_floor_at{0};
+
+std::int64_t monotonic_seconds() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + 1;
+}
+
+// since_floor is how long ago that was. What cannot be told by the clock, that a ticket's key has served for a day, is
+// told by this.
+std::int64_t since_floor() noexcept {
+  const std::int64_t now = monotonic_seconds();
+  std::int64_t at = 0;
+  return g_floor_at.compare_exchange_strong(at, now, std::memory_order_relaxed) ? 0 : now - at;
+}
 
 }  // namespace
 
@@ -16,8 +32,9 @@ TrustedTime trusted_time() noexcept {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t floor = g_floor.load(std::memory_order_relaxed);
+  const std::int64_t passed = since_floor();
   if (now.tv_sec >= floor) return {.seconds = now.tv_sec, .valid = true};
-  return {.seconds = floor, .valid = false};
+  return {.seconds = floor + passed, .valid = false};
 }
 
 }  // namespace tls
@@ -28,6 +45,9 @@ bool time_valid() noexcept {
 
 void time_was_seen(std::int64_t seconds) noexcept {
   std::int64_t floor = tls::g_floor.load(std::memory_order_relaxed);
+  if (seconds <= floor) return;
+  // Before the floor, so that in between the time is too early rather than too late.
+  tls::g_floor_at.store(tls::monotonic_seconds(), std::memory_order_relaxed);
   while (seconds > floor && !tls::g_floor.compare_exchange_weak(floor, seconds, std::memory_order_relaxed)) {
   }
 }

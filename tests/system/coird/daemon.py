@@ -133,7 +133,8 @@ class Site:
 class Daemon:
     """A running coird. Its standard error is collected in .lines."""
 
-    def __init__(self, program, *options, listen=("127.0.0.1:0",), tls_listen=(), files=None, nofile=None, wrapper=(), environment=None):
+    def __init__(self, program, *options, listen=("127.0.0.1:0",), tls_listen=(), files=None, nofile=None, wrapper=(), environment=None,
+                 stderr=None):
         command = [*wrapper, program]
         for address in listen:
             command += ["--listen", address]
@@ -151,12 +152,15 @@ class Daemon:
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=stderr[1] if stderr else subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
             env={**os.environ, **(environment or {})},
             preexec_fn=limit if nofile else None,
         )
+        if stderr:  # two ends of something else than a pipe: one to read from, and the daemon's
+            self.process.stderr = stderr[0].makefile()
+            stderr[1].close()
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()

@@ -38,8 +38,8 @@ struct ChunkedResult {
 //   }
 //
 // Strict where laxness lets two parsers disagree about where a request ends: every line ends in CRLF, a size is 1 to 16
-// hexadecimal digits followed by CRLF or ';' at once, and content is followed by CRLF at once. How the bytes are cut
-// does not change the outcome. 32 bytes of state; no allocation.
+// hexadecimal digits followed by CRLF or ';' at once, extensions keep to their grammar, and content is followed by CRLF
+// at once. How the bytes are cut does not change the outcome. 32 bytes of state; no allocation.
 class ChunkedDecoder {
  public:
   // decode works on the next bytes of the body. After `done` or `bad` it must not be called again.
@@ -52,6 +52,7 @@ class ChunkedDecoder {
   enum class At : std::uint8_t;
 
   std::uint16_t framing_byte(char c, const ChunkedLimits& limits) noexcept;
+  bool extension_byte(char c) noexcept;
 
   std::uint64_t left_ = 0;   // of the chunk being read
   std::uint64_t total_ = 0;  // content of all chunks, the announced rest of this one excluded

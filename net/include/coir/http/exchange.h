@@ -43,6 +43,9 @@ class Exchange {
   // secure tells whether the request came over TLS.
   bool secure() const noexcept;
 
+  // listener is the number of the listener that the request came by, in the order in which Server::add took them.
+  std::size_t listener() const noexcept;
+
   // context is what ServerOptions::context held.
   template <class T>
   T& context() const noexcept {
@@ -86,6 +89,10 @@ class Exchange {
 
   // flush sends what has been gathered. Errors as write.
   [[nodiscard]] std::expected<void, Error> flush() noexcept;
+
+  // free_descriptor closes the connection that has been idle for longest, and longer than ServerOptions::evict_after,
+  // for a handler that finds no descriptor free. False: there is none.
+  bool free_descriptor() noexcept;
 
   // close_after makes this the connection's last exchange. Before begin_... it is announced to the client.
   void close_after() noexcept;

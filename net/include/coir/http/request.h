@@ -40,7 +40,7 @@ struct Request {
   std::uint8_t minor = 1;         // 0 or 1: HTTP/1.2 and later are treated as 1.1
   bool keep_alive = true;         // what version and Connection say; the server may still close
   bool expects_continue = false;  // only from an HTTP/1.1 client that has content to send
-  bool https = false;             // an absolute-form target with this scheme: on a plain connection answer 421
+  bool https = false;             // an absolute-form target with this scheme: Server answers 421 over plain
   Framing framing = Framing::none;
   std::uint64_t content_length = 0;  // with Framing::length
 

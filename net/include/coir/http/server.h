@@ -60,7 +60,7 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything
   std::chrono::milliseconds linger_timeout{2'000};      // after an error was answered, for the client to read it
 
-  bool access_log = false;  // one line for each request on standard error
+  bool access_log = false;  // one line for each request on standard error, by log_line: dropped when nobody reads
 };
 
 // ServerCounters may be read from any thread at any time.
@@ -68,6 +68,7 @@ struct ServerCounters {
   Atomic<std::uint64_t> accepted = 0;       // connections
   Atomic<std::uint64_t> refused = 0;        // connections answered 503 for want of room
   Atomic<std::uint64_t> evicted = 0;        // idle connections closed to make room
+  Atomic<std::uint64_t> gave_way = 0;       // exchanges cut off for others, having progressed least
   Atomic<std::uint64_t> expired = 0;        // idle connections closed by the timeout
   Atomic<std::uint64_t> stopped_idle = 0;   // idle connections closed by begin_stop
   Atomic<std::uint64_t> accept_pauses = 0;  // times that the kernel was out of descriptors or memory

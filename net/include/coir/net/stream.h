@@ -146,8 +146,8 @@ class Stream {
     return tcp_.drained();
   }
 
-  // midway tells that a part of a record has arrived, and no more: until the rest is there the buffers cannot be given
-  // back.
+  // midway tells that a part of a record has arrived, or that records without data have, of which the last call was not
+  // to take more: until the rest is read the buffers cannot be given back.
   bool midway() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
     if (session_ != nullptr) [[unlikely]]

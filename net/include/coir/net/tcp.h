@@ -40,8 +40,8 @@ class TcpStream {
                                                                Deadline deadline = Deadline::never()) noexcept;
 
   // read waits until at least one byte is there and returns how many were put into `into`, which must not be empty.
-  // Errors: end_of_stream (the peer has shut down its side), timed_out, cancelled, closed (reset, or closed here),
-  // system.
+  // Errors: invalid (`into` is empty), end_of_stream (the peer has shut down its side), timed_out, cancelled, closed
+  // (reset, or closed here), system.
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
                                                        Deadline deadline = Deadline::never()) noexcept;
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -59,8 +60,9 @@ class TlsContext {
     // The first is shown to clients that ask for none of the names of the others, or name none. Of an ECDSA and an RSA
     // certificate for the same name each client is shown the one it can judge.
     std::span<const TlsCertificate> certificates;
-    // Where given, a client has to show a certificate that one of these signed.
-    std::string_view client_authorities;
+    // Where present, a client has to show a certificate that one of these signed. An empty text is present: it is
+    // refused, as whatever holds no certificate is.
+    std::optional<std::string_view> client_authorities;
     // For ALPN, the best first: static strings. A client that offers others only is refused; one that offers none is
     // not.
     std::span<const char* const> protocols;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace coir {
+
+// log_line writes one line, its end included, to standard error, and never waits: a line that the reader of standard
+// error leaves no room for is dropped and counted. The next line that finds room comes after one that tells how many
+// were dropped. Of up to 4096 bytes a line goes out whole or not at all, and lines of several threads do not mix.
+// False: it was dropped. Any thread; one system call.
+//
+// Standard error keeps its flags, for other programs may share it: a pipe or a terminal is opened a second time, by
+// /proc, for writing without waiting. Where that fails the room is asked for first, which another program that writes
+// to the same pipe can defeat. A regular file is written to as ever.
+bool log_line(std::string_view line) noexcept;
+
+// log_lines_dropped is how many lines were dropped in all.
+std::uint64_t log_lines_dropped() noexcept;
+
+}  // namespace coir

@@ -1,0 +1,90 @@
+#include <coir/net/log_line.h>
+
+#include <coir/atomic.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+
+namespace coir {
+namespace {
+
+// What is known of standard error before it is looked at, and where it cannot be opened a second time.
+constexpr int kUnknown = -1;
+constexpr int kAsks = -2;
+constexpr int kSocket = -3;
+
+constinit Atomic<int> g_target{kUnknown};  // a descriptor, or one of these
+constinit Atomic<std::uint64_t> g_dropped{0};
+constinit Atomic<std::uint64_t> g_untold{0};
+
+// find_target looks at standard error. Two threads may come here at once: the later gives its descriptor up.
+[[gnu::noinline]] int find_target() noexcept {
+  struct stat status;
+  int target = kAsks;
+  if (::fstat(STDERR_FILENO, &status) == 0) {
+    if (S_ISREG(status.st_mode)) target = STDERR_FILENO;
+    if (S_ISSOCK(status.st_mode)) target = kSocket;
+    if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
+      const int fd = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+      if (fd >= 0) target = fd;
+    }
+  }
+  int known = kUnknown;
+  if (g_target.compare_exchange_strong(known, target, std::memory_order_relaxed)) return target;
+  if (target > STDERR_FILENO) ::close(target);
+  return known;
+}
+
+bool has_room() noexcept {
+  pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&entry, 1, 0) == 1 && (entry.revents & POLLOUT) != 0;
+}
+
+bool put(std::string_view line) noexcept {
+  int target = g_target.load(std::memory_order_relaxed);
+  if (target == kUnknown) target = find_target();
+  ssize_t written = -1;
+  if (target == kSocket) {
+    written = ::send(STDERR_FILENO, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  } else if (target != kAsks || has_room()) {
+    written = ::write(target == kAsks ? STDERR_FILENO : target, line.data(), line.size());
+  }
+  return written == static_cast<ssize_t>(line.size());
+}
+
+// tell says how many lines were dropped, before the next.
+bool tell(std::uint64_t dropped) noexcept {
+  constexpr std::string_view kBefore = "coir: ";
+  constexpr std::string_view kAfter = " lines of this log were dropped: nobody read them\n";
+  char text[kBefore.size() + 20 + kAfter.size()];
+  memcpy(text, kBefore.data(), kBefore.size());
+  char* end = std::to_chars(text + kBefore.size(), text + sizeof text, dropped).ptr;
+  memcpy(end, kAfter.data(), kAfter.size());
+  end += kAfter.size();
+  return put({text, end});
+}
+
+}  // namespace
+
+bool log_line(std::string_view line) noexcept {
+  if (g_untold.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    // Whoever takes the number tells it, or puts it back.
+    const std::uint64_t untold = g_untold.exchange(0, std::memory_order_relaxed);
+    if (untold != 0 && !tell(untold)) g_untold.fetch_add(untold, std::memory_order_relaxed);
+  }
+  if (put(line)) return true;
+  g_dropped.fetch_add(1, std::memory_order_relaxed);
+  g_untold.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
+std::uint64_t log_lines_dropped() noexcept {
+  return g_dropped.load(std::memory_order_relaxed);
+}
+
+}  // namespace coir
