@@ -49,12 +49,34 @@ void enter_shield(Scope& scope, Deadline deadline) noexcept {
   ambient() = &scope;
 }
 
+// A scope that is shown has all of those around it shown, for they were before it, or are now.
+void show(Scope& scope) noexcept {
+  for (Scope* at = &scope; !at->shown && at->outer != nullptr && !at->outer->shield; at = at->outer) {
+    Scope& outer = *at->outer;
+    Locked hold(outer.lock);
+    at->elder = nullptr;
+    at->younger = outer.inner;
+    if (outer.inner != nullptr) outer.inner->elder = at;
+    outer.inner = at;
+    at->shown = true;
+  }
+}
+
+void hide(Scope& scope) noexcept {
+  if (!scope.shown) return;
+  Locked hold(scope.outer->lock);
+  (scope.elder != nullptr ? scope.elder->younger : scope.outer->inner) = scope.younger;
+  if (scope.younger != nullptr) scope.younger->elder = scope.elder;
+  scope.shown = false;
+}
+
 void leave(Scope& scope) noexcept {
   Scope*& innermost = ambient();
   if (innermost != &scope) {
     fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
     abort();
   }
+  hide(scope);
   innermost = scope.outer;
   if (scope.shield) lower_shield();
 }
@@ -68,7 +90,7 @@ void mark(Scope& scope, const char* reason) noexcept {
 
 void cancel(Scope& scope, const char* reason) noexcept {
   mark(scope, reason);
-  wake_owner(scope);
+  wake_inside(scope);
 }
 
 bool ended(const Scope& scope, Error& error) noexcept {

@@ -1,6 +1,9 @@
 #include <coir/cancel_scope.h>
 
+#include <coir/channel.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/group.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
@@ -174,6 +177,80 @@ TEST(CancelScope, children_of_nurseries_inside_are_bound_by_it_and_detached_ones
     expect(joined.has_value() || scope.caused(joined.error()));
     Shield shield(Deadline::never());
     expect(detached.join().has_value() && free);
+  });
+}
+
+TEST(CancelScope, cancelled_it_ends_the_waits_of_all_descendants_while_their_owners_are_busy) {
+  everywhere([&] {
+    coir::Channel<int> never, told;
+    CancelScope* scope = nullptr;
+    coir::Event waiting;
+    std::atomic<bool> over{false};
+    const auto wait_in_vain = [&] {
+      const Error ended = never.receive().error();
+      expect(ended == ErrorCode::cancelled);
+      Shield shield(Deadline::never());
+      expect(told.send(0).has_value());
+    };
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope = &mine;
+      CancelScope inner;  // one without a nursery between
+      Nursery nursery;
+      static_cast<void>(nursery.spawn(wait_in_vain));
+      static_cast<void>(nursery.spawn([&] {  // a child that opens more, and is busy as well
+        coir::Group group;
+        expect(group.go(wait_in_vain).has_value());
+        expect(group
+                   .go([&] {
+                     CancelScope deeper;
+                     Nursery deepest;
+                     static_cast<void>(deepest.spawn(wait_in_vain));
+                     while (!over) coir::yield();
+                   })
+                   .has_value());
+        while (!over) coir::yield();
+        static_cast<void>(group.wait());
+      }));
+      for (int i = 0; i < 20; ++i) coir::yield();  // so that the children wait, mostly
+      waiting.set();
+      while (!over) coir::yield();  // not once does an owner wait or look for a mark
+      Shield shield(Deadline::never());
+      static_cast<void>(nursery.join());
+    });
+    expect(waiting.wait().has_value());
+    scope->cancel("from outside");
+    for (int i = 0; i < 3; ++i) expect(told.receive(Deadline::after(20s)).has_value());
+    over = true;
+    expect(owner.join().has_value());
+  });
+}
+
+TEST(CancelScope, cancelled_it_leaves_the_shielded_waits_of_descendants_alone) {
+  everywhere([&] {
+    coir::Event open, shielded, done;
+    CancelScope* scope = nullptr;
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope = &mine;
+      Nursery outer;
+      static_cast<void>(outer.spawn([&] {
+        Shield shield(Deadline::never());
+        Nursery inside;
+        static_cast<void>(inside.spawn([&] {
+          shielded.set();
+          expect(open.wait().has_value());  // a child of a nursery that a shield surrounds
+        }));
+        expect(inside.join().has_value());
+        done.set();
+      }));
+      static_cast<void>(outer.join());
+    });
+    expect(shielded.wait().has_value());
+    scope->cancel();
+    open.set();
+    expect(done.wait(Deadline::after(20s)).has_value());
+    expect(owner.join().has_value());
   });
 }
 

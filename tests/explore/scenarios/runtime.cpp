@@ -107,6 +107,28 @@ void scope_meets_wait() {
   });
 }
 
+// Who cancels walks down to the nursery; its owner opens and closes it, and its child begins to wait, meanwhile.
+void scope_meets_children() {
+  run_on_two([&] {
+    Event never;
+    Atomic<CancelScope*> scope{nullptr};
+    Atomic<bool> left{false};
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope.store(&mine);
+      Nursery nursery;
+      static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
+      while (nursery.running() != 0) yield();  // no wait of its own passes the mark on
+      static_cast<void>(nursery.join());
+      while (!left.load()) yield();
+    });
+    while (scope.load() == nullptr) yield();
+    scope.load()->cancel();
+    left.store(true);
+    require(owner.join().has_value());
+  });
+}
+
 void cancel_against_set() {
   run_on_two([&] {
     Event event;
@@ -242,6 +264,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
     {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
     {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
+    {"runtime_scope_meets_children", scope_meets_children, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
