@@ -26,7 +26,8 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
 }  // namespace detail
 
 std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
-  if (!alive()) return std::unexpected(Error{ErrorCode::stale});
+  const Visit run;
+  if (!run || !alive()) return std::unexpected(Error{ErrorCode::stale});
   const OutsideClaim outside;
   if (FiberControl* const parked = detail::cancel_claim(control_, id_, reason); parked != nullptr) parked->wake();
   return {};

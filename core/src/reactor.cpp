@@ -18,7 +18,7 @@ void count_out_dormant() noexcept {
   if (FiberWorker* const worker = this_worker(); worker != nullptr) {
     bump(worker->counters.fd_waits, std::int64_t{-1});
   } else {
-    Scheduler::current()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
+    Scheduler::of_process()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 

@@ -98,12 +98,18 @@ int report_run(std::expected<void, Error> outcome) noexcept {
 }  // namespace detail
 
 void shutdown() noexcept {
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->cancel_all();
+  const Visit run;
+  if (!run) return;
+  if (kManyWorkers && this_worker() == nullptr) {
+    run->cancel_from_outside();
+  } else {
+    run->cancel_all();
+  }
 }
 
 RuntimeStats stats() noexcept {
-  const Scheduler* const scheduler = Scheduler::current();
-  return scheduler == nullptr ? RuntimeStats{} : scheduler->stats();
+  const Visit run;
+  return run ? run->stats() : RuntimeStats{};
 }
 
 }  // namespace coir

@@ -8,6 +8,7 @@
 
 #include "reactor.h"
 #include "stack_pool.h"
+#include "visit.h"
 #include "worker.h"
 
 namespace coir {
@@ -35,8 +36,9 @@ class Scheduler {
   // isolated tells whether this is the run of one coir::Worker.
   bool isolated() const noexcept { return isolated_; }
 
-  // The scheduler that the calling thread belongs to: an isolated one on its thread, else the process's, or null.
-  static Scheduler* current() noexcept;
+  // The scheduler of the process's run, for who visits it, and the isolated one of the calling thread; or null.
+  static Scheduler* of_process() noexcept;
+  static Scheduler* isolated_here() noexcept;
 
   // start makes this the process's scheduler, or the calling thread's if it is isolated.
   // Errors: busy (there is one), no_memory, system.
@@ -52,12 +54,8 @@ class Scheduler {
   // inject_new also counts the fiber, as one that lives from now on.
   void inject_new(FiberControl* fiber) noexcept;
 
-  // A plain thread that touches what ends with the process's run visits it meanwhile: finish waits for visitors.
-  // begin_visit is false, and there is no visit, when the run is ending or has ended. add_visitor begins a visit on
-  // behalf of a thread that is about to be woken, by who wakes it.
-  static bool begin_visit() noexcept;
-  static void add_visitor() noexcept;
-  static void end_visit() noexcept;
+  // wake_if_idle has an idle worker look again. Any thread.
+  void wake_if_idle() noexcept;
 
   void cancel_all() noexcept;
   // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
@@ -103,6 +101,9 @@ class Scheduler {
   friend class OutsideClaim;
   friend class FiberWorker;
 
+  // Stay keeps the scheduler in place past the wake of a fiber of it, which may be the last one.
+  class Stay;
+
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
   // Idle bits.
@@ -112,7 +113,6 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
-  void wake_if_idle() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
   void withdraw() noexcept;
@@ -125,6 +125,7 @@ class Scheduler {
   SharedAtomic<std::uint64_t> idle_{0};
   SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
   SharedAtomic<std::uint32_t> searching_{0};
+  SharedAtomic<std::uint32_t> stays_{0};  // in an isolated one; the process's has a door for them
   SharedAtomic<bool> polling_{false};
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
@@ -144,9 +145,10 @@ class Scheduler {
   FiberWorker* workers_[kMaxWorkers] = {};
 };
 
-// OutsideClaim surrounds what claims waiters and wakes them, or brings a fiber, where a thread that is no worker may do
-// so. Between claim and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. The
-// run does not end meanwhile, be the fiber its last one: the scheduler is there for the wake.
+// OutsideClaim surrounds what claims waiters and wakes them where a thread that is no worker may do so. Between claim
+// and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. It keeps no run from
+// ending that has no fiber left, and needs none: it may begin before a run does. A fiber that was claimed lives until
+// its wake, and keeps the run for that.
 class OutsideClaim {
  public:
   OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {

@@ -98,6 +98,12 @@ bool Selection::has_ended(const Case& one) noexcept {
   return ends(target->join.load(std::memory_order_acquire));
 }
 
+// leave_ended is leave_joining; a run that is over has ended the fiber, and is done with who waited for that.
+bool Selection::leave_ended(const Case& one) noexcept {
+  const Visit run;
+  return run && fiber(one)->id.load(std::memory_order_acquire) == one.id_ && leave_joining(fiber(one));
+}
+
 auto Selection::wait() noexcept -> std::optional<Outcome> {
   if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
     if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
@@ -174,7 +180,10 @@ Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
       return {};
     }
     if (one.kind_ == Kind::ended) {
-      if (has_ended(one)) {
+      // A thread that is none of the run's shows itself inside a visit: after the run the slot reads as if somebody
+      // could still be joined there.
+      const Visit run;
+      if (!run || has_ended(one)) {
         own = &one;
       } else if (fiber(one)->join.load(std::memory_order_acquire) == FiberControl::kWaiting) {
         own = &one;
@@ -210,7 +219,7 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
       } else if (reason == WakeReason::ready || reason == WakeReason::closed) {
         reactor->restore(one.fd_, one.direction_);
       }
-    } else if (one.shown_ && !leave_joining(fiber(one))) {
+    } else if (one.shown_ && !leave_ended(one)) {
       if (winner == nullptr && own == nullptr && reason == WakeReason::joined) winner = &one;
     }
   }

@@ -44,10 +44,10 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
 }
 
 void close_fd(int fd) noexcept {
-  Scheduler* const scheduler = Scheduler::current();
-  if (scheduler != nullptr) scheduler->reactor.forget(fd);
+  const Visit run;
+  if (run) run->reactor.forget(fd);
   ::close(fd);
-  if (scheduler != nullptr) scheduler->reactor.forgotten(fd);
+  if (run) run->reactor.forgotten(fd);
 }
 
 std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {

@@ -194,6 +194,27 @@ void injection_meets_idle_workers() {
   inject(2);
 }
 
+// The run's last fiber ends while a thread brings another: that runs, or is refused.
+void spawn_meets_the_end() {
+  struct Brought {
+    Atomic<int> started{0}, ran{0};
+  } brought;
+  int bringer = 0;
+  run_on_two([&] {
+    bringer = start(
+        [](void* of) {
+          auto* const one = static_cast<Brought*>(of);
+          Fiber fiber = spawn({.stack = kStack}, [one] { one->ran.fetch_add(1); });
+          if (!fiber.started()) return;
+          one->started.fetch_add(1);
+          fiber.detach();
+        },
+        &brought);
+  });
+  join(bringer);
+  require(brought.ran.load() == brought.started.load());
+}
+
 // One that injects may be taken for a searcher by the other.
 void two_inject() {
   Channel<int> channel({.capacity = 2});
@@ -270,6 +291,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
+    {"runtime_spawn_meets_the_end", spawn_meets_the_end, kWhole},
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
