@@ -191,9 +191,11 @@ void Scheduler::inject(FiberControl* fiber) noexcept {
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
-  const Stay stay(*this);
   inbox.push_counted(fiber, outside_spawned);
+  if (isolated_) return;  // its own thread, before it runs
+  door::brought();
   wake_if_idle();
+  door::leave();
 }
 
 void Scheduler::wake_if_idle() noexcept {

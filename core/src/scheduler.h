@@ -51,7 +51,7 @@ class Scheduler {
 
   // inject makes a fiber runnable from a thread that is no worker of this run.
   void inject(FiberControl* fiber) noexcept;
-  // inject_new also counts the fiber, as one that lives from now on.
+  // inject_new also counts the fiber, as one that lives from now on, and ends the visit that brought it.
   void inject_new(FiberControl* fiber) noexcept;
 
   // wake_if_idle has an idle worker look again. Any thread.

@@ -61,9 +61,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   Scheduler* const scheduler = isolated != nullptr ? isolated : Scheduler::of_process();
   const auto refuse = [=](ErrorCode code) {
     if (isolated == nullptr) {
-      // The end may have counted on the fiber.
-      door::enter_again();
-      door::leave_with_fiber();
+      door::brought();
       scheduler->wake_if_idle();
       door::leave();
     }
@@ -109,14 +107,6 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   return {control, id};
 }
 
-// launch_outside lets go of the run once the fiber counts as one of its own.
-[[gnu::noinline]] void launch_outside(FiberControl* control) noexcept {
-  Scheduler& scheduler = control->worker->scheduler();
-  const bool isolated = scheduler.isolated();
-  scheduler.inject_new(control);
-  if (!isolated) door::leave_with_fiber();
-}
-
 }  // namespace
 
 namespace detail {
@@ -150,7 +140,7 @@ void launch(FiberControl* control) noexcept {
   control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   FiberWorker* const worker = this_worker();
   if (worker == nullptr) [[unlikely]]
-    return launch_outside(control);
+    return control->worker->scheduler().inject_new(control);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
     return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);

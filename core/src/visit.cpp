@@ -42,7 +42,8 @@ std::uint64_t seen() noexcept {
 bool close_unless_brought(std::uint64_t seen) noexcept {
   std::uint64_t word = g_door.load(std::memory_order_seq_cst);
   do {
-    if ((word & kBringers) != 0 || ((word ^ seen) & kBroughts) != 0) return false;
+    // One that was on its way then may have pushed since.
+    if (((word | seen) & kBringers) != 0 || ((word ^ seen) & kBroughts) != 0) return false;
   } while (!g_door.compare_exchange_weak(word, word | kClosed, std::memory_order_seq_cst));
   return true;
 }
@@ -69,8 +70,9 @@ void leave() noexcept {
   g_door.fetch_sub(kVisitor, std::memory_order_release);
 }
 
-void leave_with_fiber() noexcept {
-  g_door.fetch_sub(kVisitor + kBringer, std::memory_order_seq_cst);
+// seq_cst: before the look at who sleeps.
+void brought() noexcept {
+  g_door.fetch_sub(kBringer, std::memory_order_seq_cst);
 }
 
 }  // namespace door

@@ -34,13 +34,15 @@ void close() noexcept;
 
 // enter is false, and there is no visit, when the door is closed. Any context, a signal handler too.
 bool enter() noexcept;
-// enter_with_fiber is enter for who brings one: the run goes on until leave_with_fiber.
+// enter_with_fiber is enter for who brings one: the run goes on until `brought`, which says that it stands in a queue,
+// or will not come. The workers are told after that, before the visit ends: one of them may have been about to end the
+// run, and sleep since.
 bool enter_with_fiber() noexcept;
+void brought() noexcept;
 // enter_again begins a visit while something else keeps the run: a fiber of it that lives, the caller's own included.
 // It may be on behalf of a thread that is about to be woken, by who wakes it.
 void enter_again() noexcept;
 void leave() noexcept;
-void leave_with_fiber() noexcept;
 
 }  // namespace door
 

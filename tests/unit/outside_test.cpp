@@ -304,9 +304,12 @@ TEST(Outside, a_fiber_that_is_brought_keeps_the_run_from_ending) {
   const std::uint64_t before = door::seen();
   CHECK_TRUE(door::enter_with_fiber());
   CHECK_FALSE(door::close_unless_brought(before));
-  CHECK_FALSE(door::close_unless_brought(door::seen()));  // it is on its way
-  door::leave_with_fiber();
+  const std::uint64_t meanwhile = door::seen();
+  CHECK_FALSE(door::close_unless_brought(meanwhile));  // it is on its way
+  door::brought();
+  CHECK_FALSE(door::close_unless_brought(meanwhile));
   CHECK_FALSE(door::close_unless_brought(before));  // it may stand in a queue that was looked at before
   CHECK_TRUE(door::close_unless_brought(door::seen()));
+  door::leave();
   door::close();
 }

@@ -80,7 +80,7 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
 TEST(Overflow, guards_by_protection_report_as_well) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 100);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 100);
       static_cast<void>(spawn_deep(8_KiB).join());
     });
   });
@@ -93,7 +93,7 @@ TEST(Overflow, without_a_guard_the_canary_tells_at_the_next_park) {
     const ChildEnd end = in_child([&] {
       return coir::run({.workers = 1}, [&] {
         const std::size_t stack = coir::nominal_stack_bytes(stack_class);
-        Scheduler::current()->stacks.arena(stack_class).guard_by(GuardMode::protect, 0);
+        Scheduler::of_process()->stacks.arena(stack_class).guard_by(GuardMode::protect, 0);
         // The first of a group has a guard; main has one of class 16.
         Fiber guarded = spawn({.stack = stack}, [] { static_cast<void>(coir::sleep_until(coir::Deadline::never())); });
         static_cast<void>(spawn_scribbler(stack).join());
@@ -107,7 +107,7 @@ TEST(Overflow, without_a_guard_the_canary_tells_at_the_next_park) {
 TEST(Overflow, a_group_still_stops_at_its_guard) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 0);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 0);
       static_cast<void>(spawn_deep(8_KiB).join());
     });
   });
@@ -118,7 +118,7 @@ TEST(Overflow, a_group_still_stops_at_its_guard) {
 TEST(Overflow, the_weakest_guard_in_use_is_told) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 0);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 0);
       Fiber sleepers[4];
       for (Fiber& each : sleepers)
         each = spawn({.stack = 8_KiB}, [] { static_cast<void>(coir::sleep_until(coir::Deadline::never())); });

@@ -199,18 +199,23 @@ void spawn_meets_the_end() {
   struct Brought {
     Atomic<int> started{0}, ran{0};
   } brought;
+  static constexpr SpawnOptions kOther{.stack = kStack / 2};
   int bringer = 0;
-  run_on_two([&] {
-    bringer = start(
-        [](void* of) {
-          auto* const one = static_cast<Brought*>(of);
-          Fiber fiber = spawn({.stack = kStack}, [one] { one->ran.fetch_add(1); });
-          if (!fiber.started()) return;
-          one->started.fetch_add(1);
-          fiber.detach();
-        },
-        &brought);
-  });
+  require(run_until_idle({.workers = 1, .default_stack = kStack, .hot_stacks = 1}, [&] {
+            {
+              // Two stacks, of which one stays hot: the guard of the one that the thread gets is armed in any order.
+              Fiber one = spawn(kOther, [] {}), other = spawn(kOther, [] {});
+              require(one.join().has_value() && other.join().has_value());
+            }
+            bringer = start(
+                [](void* of) {
+                  auto* const bring = static_cast<Brought*>(of);
+                  Fiber fiber = spawn(kOther, [bring] { bring->ran.fetch_add(1); });
+                  if (fiber.started()) bring->started.fetch_add(1);
+                  fiber.detach();
+                },
+                &brought);
+          }).has_value());
   join(bringer);
   require(brought.ran.load() == brought.started.load());
 }
