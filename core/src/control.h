@@ -29,7 +29,6 @@ enum class WaitKind : std::uint8_t {
   signal,
   nursery,
   admission,
-  // What plain threads can bring about, too; `mutex` is the first of them.
   mutex,
   condition,
   semaphore,

@@ -82,6 +82,7 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
     if (deadline.is_never() && ambient() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
     ThreadWaiter thread;
     thread.arm();

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -43,7 +44,7 @@ std::expected<void, Error> poll_end(pid_t pid, Deadline deadline, bool shielded)
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
   if (shielded && !detail::runs_in_place()) return detail::BorrowedCall(poll, deadline).go(deadline, true);
 #endif
-  static_cast<void>(shielded);
+  if (shielded) return poll(BlockingStop(deadline));
   return blocking_borrowed(poll, deadline);
 }
 
@@ -102,7 +103,12 @@ std::expected<Exit, Error> Process::wait(Deadline deadline) noexcept {
 
 std::expected<void, Error> Process::signal(int number) const noexcept {
   if (reaped_) return std::unexpected(Error{ErrorCode::stale});
-  if (kill(-pid_, number) != 0) return std::unexpected(Error::from_errno(errno));
+  const bool reached = kill(-pid_, number) == 0;
+  const int error = errno;
+  // It is not reaped: the id is its own. One that has left its group before the group was signalled is told by itself;
+  // one that leaves later has been told.
+  if (getpgid(pid_) != pid_ && kill(pid_, number) == 0) return {};
+  if (!reached) return std::unexpected(Error::from_errno(error));
   return {};
 }
 

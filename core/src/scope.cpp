@@ -14,6 +14,15 @@ std::uint16_t next_scope_id() noexcept {
   return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
 }
 
+// Of all scopes ever made 65,535 have an id of their own. Those that are in force together must, or the inner one would
+// take an outer one's end for its own.
+bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
+  for (; scope != nullptr; scope = scope->outer) {
+    if (scope->id == id) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 namespace detail {
@@ -21,7 +30,9 @@ namespace detail {
 void adopt(Scope& scope) noexcept {
   Scope* const outer = ambient();
   scope.outer = outer;
-  scope.id = next_scope_id();
+  do {
+    scope.id = next_scope_id();
+  } while (is_around(outer, scope.id));
   if (scope.nursery == nullptr && outer != nullptr) scope.nursery = outer->nursery;
   if (outer != nullptr) {
     scope.deadline = outer->deadline;

@@ -77,15 +77,10 @@ std::int64_t Scheduler::waits_outside() const noexcept {
   return sum;
 }
 
-// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
-// to: one that it has made runnable keeps what it waits for until it runs.
+// waits_for_threads tells whether there is a plain thread in this process. It may wake any of the parked fibers: those
+// that wait for what threads bring, and every other by cancelling it.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || isolated_ || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
-  bool found = false;
-  stacks.for_each([&found](const FiberControl& fiber) {
-    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
-  });
-  return found;
+  return kManyWorkers && !isolated_ && threads_of_process() > worker_count_ + watchdog_threads();
 }
 
 }  // namespace coir

@@ -215,7 +215,6 @@ TEST(CancelScope, cancelled_it_ends_the_waits_of_all_descendants_while_their_own
       for (int i = 0; i < 20; ++i) coir::yield();  // so that the children wait, mostly
       waiting.set();
       while (!over) coir::yield();  // not once does an owner wait or look for a mark
-      Shield shield(Deadline::never());
       static_cast<void>(nursery.join());
     });
     expect(waiting.wait().has_value());
@@ -372,4 +371,17 @@ TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
     expect(is(inner, ErrorCode::timed_out) && inner.error().scope != 0);
     expect(is(outer, ErrorCode::timed_out) && outer.error().scope == 0);
   });
+}
+
+// Ids have 16 bits: of those in force together each has its own all the same.
+TEST(CancelScope, a_nursery_never_takes_an_outer_scopes_end_for_its_own) {
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               CancelScope outer;
+               for (int i = 0; i < 65'534; ++i) const CancelScope other;
+               Nursery nursery;
+               static_cast<void>(nursery.spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
+               outer.cancel("from outside");
+               expect(is(nursery.join(), ErrorCode::cancelled));
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <coir/cancel_scope.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
 #include <coir/error.h>
@@ -21,12 +22,19 @@ class Waiter;
 class BlockingStop {
  public:
   explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
+  // For a function that runs in its caller's place, where nobody asks: it looks at the scopes itself.
+  static BlockingStop in_place(Deadline deadline) noexcept { return BlockingStop(deadline, true); }
 
   // wanted is true once the caller was cancelled, or its deadline or that of a scope around it has passed. A long
   // function asks between two steps.
-  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed(); }
+  bool wanted() const noexcept {
+    return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed() || (in_place_ && !check_cancelled());
+  }
   // why is the error to end with then.
   Error why() const noexcept {
+    if (in_place_ && !deadline_.passed()) {
+      if (const auto going = check_cancelled(); !going) return going.error();
+    }
     const std::uint32_t asked = asked_.load(std::memory_order_relaxed);
     Error error(asked != 0 ? static_cast<ErrorCode>(asked >> 16) : ErrorCode::timed_out);
     error.scope = static_cast<std::uint16_t>(asked);
@@ -40,7 +48,10 @@ class BlockingStop {
 
  private:
   std::atomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
+  BlockingStop(Deadline deadline, bool in_place) noexcept : deadline_(deadline), in_place_(in_place) {}
+
   Deadline deadline_;
+  bool in_place_ = false;
 };
 
 namespace detail {
@@ -244,9 +255,9 @@ auto blocking(F&& f, Deadline deadline = Deadline::never()) {
 template <class F>
 auto blocking_borrowed(F&& f, Deadline deadline = Deadline::never()) {
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-  return detail::run_in_place(f, BlockingStop(deadline));
+  return detail::run_in_place(f, BlockingStop::in_place(deadline));
 #else
-  if (detail::runs_in_place()) return detail::run_in_place(f, BlockingStop(deadline));
+  if (detail::runs_in_place()) return detail::run_in_place(f, BlockingStop::in_place(deadline));
   return detail::BorrowedCall<std::remove_reference_t<F>>(f, deadline).go(deadline, false);
 #endif
 }

@@ -100,7 +100,8 @@ class CancelScope {
   // deadline is the one in force: this scope's, or an enclosing one's that is earlier.
   Deadline deadline() const noexcept { return scope_.deadline; }
 
-  // id is what Error::scope holds of errors that this scope caused. Never 0; of 65,535 scopes two may share one.
+  // id is what Error::scope holds of errors that this scope caused. Never 0, and none of the scopes around has the
+  // same; of 65,535 others one may.
   std::uint16_t id() const noexcept { return scope_.id; }
   bool caused(Error error) const noexcept { return error.scope == scope_.id; }
 

@@ -150,7 +150,8 @@ void yield() noexcept;
 // looked at before the next fiber runs, so that what they wake waits for one slice at most.
 void give_way() noexcept;
 
-// sleep parks for at least `span`. Error: cancelled. On a plain thread it blocks.
+// sleep parks for at least `span`. Errors: cancelled, timed_out (of a scope); unsupported on a worker's own stack. On a
+// plain thread it blocks.
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 
