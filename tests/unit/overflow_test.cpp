@@ -77,6 +77,27 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
   }
 }
 
+// Below the stack lies the guard, and below that another fiber's stack: the write is to the array's own memory.
+[[gnu::noinline]] int take_a_large_frame() {
+  volatile char frame[14'000];
+  frame[0] = 'x';
+  asm volatile("" ::"r"(frame) : "memory");
+  return frame[0];
+}
+
+TEST(Overflow, by_a_frame_larger_than_a_page_is_reported) {
+  const ChildEnd end = in_child([] {
+    return coir::run({.workers = 1}, [] {
+      Fiber below = spawn({.name = "below", .stack = 8_KiB}, [] { coir::yield(); });
+      Fiber above = spawn({.name = "large frame", .stack = 8_KiB}, [] { take_a_large_frame(); });
+      static_cast<void>(above.join());
+      static_cast<void>(below.join());
+    });
+  });
+  CHECK_TRUE(end.signal == SIGSEGV || end.signal == SIGBUS);
+  CHECK_TRUE(end.wrote("coir: fiber large frame (spawned at "));
+}
+
 TEST(Overflow, guards_by_protection_report_as_well) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
