@@ -1,6 +1,8 @@
 #include "ambient.h"
 
 #include <coir/nursery_base.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "claimed_waiters.h"
 #include "owner.h"
@@ -157,7 +159,13 @@ void wake_inside(Scope& scope) noexcept {
 
 void raise_shield() noexcept {
   FiberControl* const self = running_fiber();
-  if (self != nullptr) self->ticket += FiberControl::kShieldStep;
+  if (self == nullptr) return;
+  // One more would not fit into the ticket: claims from outside would reach in.
+  if (self->ticket / FiberControl::kShieldStep == FiberControl::kMostShields) {
+    fputs("coir: more than 15 shields are nested\n", stderr);
+    abort();
+  }
+  self->ticket += FiberControl::kShieldStep;
 }
 
 void lower_shield() noexcept {

@@ -6,6 +6,7 @@
 #include <coir/port/memory.h>
 #include <coir/runtime.h>
 
+#include "blocking_pool.h"
 #include "describe.h"
 #include "line.h"
 #include "paint.h"
@@ -88,7 +89,18 @@ void write_untraced(int fd) noexcept {
   [[maybe_unused]] const ssize_t n = write(fd, kWhy, sizeof kWhy - 1);
 }
 
+// write_blocking tells of calls that wait for a thread, which is why their fibers do.
+void write_blocking(const Scheduler& scheduler, int fd) noexcept {
+  const detail::BlockingPool& pool = scheduler.blocking != nullptr ? *scheduler.blocking : detail::g_blocking_pool;
+  const detail::BlockingPool::Load load = pool.load();
+  if (load.waiting == 0) return;
+  Line line;
+  line.text("coir: ").number(load.waiting).text(" blocking calls wait for a thread: ");
+  line.number(load.running).text(" run\n").send(fd);
+}
+
 void dump(Scheduler& scheduler, int fd, const port::Interrupted* at) noexcept {
+  write_blocking(scheduler, fd);
   visit_fibers(scheduler, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
     write_description(fiber, fd);
     write_details(info_of(fiber, state, stack_class), fd);

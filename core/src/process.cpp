@@ -42,10 +42,14 @@ std::expected<void, Error> poll_end(pid_t pid, const BlockingStop& stop) noexcep
 std::expected<void, Error> poll_end(pid_t pid, Deadline deadline, bool shielded) noexcept {
   const auto poll = [pid](const BlockingStop& stop) { return poll_end(pid, stop); };
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  if (shielded && !detail::runs_in_place()) return detail::BorrowedCall(poll, deadline).go(deadline, true);
+  if (shielded && !detail::runs_in_place()) {
+    detail::BorrowedCall call(poll, deadline);
+    call.kind = detail::BlockingKind::processes;
+    return call.go(deadline, true);
+  }
 #endif
   if (shielded) return poll(BlockingStop(deadline));
-  return blocking_borrowed(poll, deadline);
+  return detail::blocking_for(detail::BlockingKind::processes, poll, deadline);
 }
 
 }  // namespace

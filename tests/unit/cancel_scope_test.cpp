@@ -7,10 +7,12 @@
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
+#include <signal.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 
@@ -384,4 +386,28 @@ TEST(CancelScope, a_nursery_never_takes_an_outer_scopes_end_for_its_own) {
                expect(is(nursery.join(), ErrorCode::cancelled));
              }).has_value());
   LONGS_EQUAL(0, wrong);
+}
+
+namespace {
+
+// nest puts up that many shields and calls the innermost's body.
+template <class Body>
+void nest(int shields, const Body& body) {
+  if (shields == 0) return body();
+  const Shield shield(Deadline::never());
+  nest(shields - 1, body);
+}
+
+}  // namespace
+
+TEST(CancelScope, of_shields_fifteen_may_be_nested_and_one_more_is_told) {
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               expect(coir::current().cancel().has_value());
+               nest(15, [&] { expect(coir::sleep(1us).has_value()); });
+               expect(is(coir::sleep(1us), ErrorCode::cancelled));
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
+  const auto end = coir::test::in_child([] { return coir::run({.workers = 1}, [] { nest(16, [] {}); }); });
+  LONGS_EQUAL(SIGABRT, end.signal);
+  CHECK_TRUE(end.wrote("coir: more than 15 shields are nested"));
 }

@@ -120,7 +120,8 @@ class CancelScope {
 
 // Shield keeps cancellations and deadlines from outside away from what the caller does while it lives: the place for a
 // cleanup that has to wait. The fiber's own cancellation and shutdown() are kept away too, so that a shield should have
-// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep.
+// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep on a
+// fiber, of which a nursery's join takes one while it cleans up; one more ends the process with a line.
 class Shield {
  public:
   explicit Shield(Deadline deadline) noexcept { detail::enter_shield(scope_, deadline); }
