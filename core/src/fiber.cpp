@@ -44,7 +44,8 @@ bool Fiber::done() const noexcept {
 }
 
 FiberStatus Fiber::status() const noexcept {
-  if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return FiberStatus::empty;
+  const Visit run;
+  if (!run || control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return FiberStatus::empty;
   if (alive()) {
     return control_->cancelled_id.load(std::memory_order_relaxed) == id_ ? FiberStatus::cancelling
                                                                          : FiberStatus::running;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -234,6 +235,24 @@ void Scheduler::wake_one() noexcept {
     }
     searching_.fetch_sub(1, std::memory_order_seq_cst);
   } while (idle_.load(std::memory_order_seq_cst) != 0);
+}
+
+// let_go_poller is for who has cleared polling_ and is about to run a fiber, for however long: one that sleeps without
+// a poller is to poll. Where somebody searches already, that one will, or wakes the next when it finds work.
+void Scheduler::let_go_poller() noexcept {
+  if constexpr (!kManyWorkers) return;
+  constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
+  // seq_cst pairs with the look at polling_ in idle.
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
+}
+
+// fire_timers fires what is due of every worker, for one may compute while others switch.
+void Scheduler::fire_timers() noexcept {
+  std::int64_t due = INT64_MAX;
+  for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
+  if (due == INT64_MAX) return;
+  const std::int64_t now = monotonic_ns();
+  for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
 }
 
 void Scheduler::rouse(unsigned index, bool polling) noexcept {

@@ -25,6 +25,12 @@ class BlockingPool;
 // fence between, one of them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_`
 // counts workers that are on their way to look: while there is one, nobody else is woken; the last one to find work
 // wakes the next.
+//
+// The poller. While `polling_` is set somebody polls, or looks at the poller in passing. Who goes idle and finds it set
+// sleeps on its futex, and relies on that: it sets its bit, then looks at polling_ once more. Who clears polling_ and
+// goes on to run a fiber then looks at idle_ (let_go_poller). Both in one order (seq_cst): either the first sees that
+// nobody polls any more and does so itself, or the second sees its bit and wakes it. So no worker sleeps on its futex
+// while the others compute and nobody polls; and as the poller waits for every worker's timers, nobody's are late.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -113,6 +119,8 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
+  void let_go_poller() noexcept;
+  void fire_timers() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
   void withdraw() noexcept;

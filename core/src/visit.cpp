@@ -17,12 +17,13 @@ constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 constinit SharedAtomic<std::uint64_t> g_door{kClosed};
 
 bool enter_as(std::uint64_t more, std::uint64_t brought) noexcept {
-  std::uint64_t word = g_door.load(std::memory_order_relaxed);
+  // acquire: who finds it closed sees all that the run did.
+  std::uint64_t word = g_door.load(std::memory_order_acquire);
   for (;;) {
     if ((word & kClosed) != 0) return false;
     const std::uint64_t next = (word & ~kBroughts) | ((word + brought) & kBroughts);
     // seq_cst: one order with close_unless_brought, and with the sums that settle reads before it.
-    if (g_door.compare_exchange_weak(word, next + more, std::memory_order_seq_cst, std::memory_order_relaxed))
+    if (g_door.compare_exchange_weak(word, next + more, std::memory_order_seq_cst, std::memory_order_acquire))
       return true;
   }
 }

@@ -270,6 +270,25 @@ void descriptor_meets_idle_worker() {
   join(peer);
 }
 
+// A busy worker looks at the poller while the other goes to sleep, and then computes until the reader has run.
+void somebody_polls_while_a_worker_computes() {
+  using port::Poller;
+  Atomic<bool> drained{false};
+  int peer = 0;
+  run_on_two([&] {
+    Fiber reader = spawn([&] {
+      while (!Poller::drain(0)) require(wait(0, Direction::readable).has_value());
+      drained.store(true);
+    });
+    yield();
+    peer = start([](void*) { Poller::get_ready(0); }, nullptr);
+    for (int i = 0; i < 2; ++i) give_way();
+    while (!drained.load()) let_others_go();
+    require(reader.join().has_value());
+  });
+  join(peer);
+}
+
 void every_wakeup_migrates() {
   require(run_until_idle({.workers = 2, .default_stack = kStack, .migrate = true}, [&] {
             Channel<int> channel;
@@ -300,6 +319,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
+    {"runtime_somebody_polls_while_a_worker_computes", somebody_polls_while_a_worker_computes, kWhole},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
 };
 
