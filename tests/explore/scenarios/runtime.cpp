@@ -319,7 +319,9 @@ constexpr Scenario kScenarios[] = {
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
-    {"runtime_somebody_polls_while_a_worker_computes", somebody_polls_while_a_worker_computes, kWhole},
+    {"runtime_somebody_polls_while_a_worker_computes",
+     somebody_polls_while_a_worker_computes,
+     {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 8000}},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
 };
 
