@@ -20,6 +20,17 @@ else()
     $<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>
     $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release>,$<NOT:$<BOOL:${COIR_SANITIZE}>>>:-momit-leaf-frame-pointer>)
 endif()
+if(NOT COIR_NO_ASYNC)
+  # A frame larger than a stack's guard could step over it into another fiber's stack. Where the compiler can, such a
+  # frame touches each of its pages on the way down. Clang 19 cannot for riscv64: there guards are wider, see
+  # StackArena::kGuardBytes, and a frame that comes near to one is warned of.
+  if(COIR_CPU MATCHES "^(x86_64|aarch64)$")
+    target_compile_options(coir_language INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
+  else()
+    target_compile_options(coir_language INTERFACE
+      $<$<COMPILE_LANGUAGE:C,CXX>:-Wframe-larger-than=15360 -Wno-error=frame-larger-than>)
+  endif()
+endif()
 if(COIR_TLS)
   target_compile_definitions(coir_language INTERFACE COIR_TLS=1)
 endif()

@@ -1,5 +1,9 @@
 #include "ambient.h"
 
+#include <coir/nursery_base.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "claimed_waiters.h"
 #include "owner.h"
 #include "park.h"
@@ -117,15 +121,51 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
   if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
 }
 
-void wake_owner(Scope& scope) noexcept {
-  ClaimedWaiters woken;
+// The tree is walked in depth, with the locks of all scopes from `top` to where it is, and no stack of its own.
+//
+// Invariant: a child whose wait is not claimed here sees the mark, which came before the walk. A nursery that is shown
+// after the walk has passed its place, by the lock that both took, has its children later still; so has one that is on
+// the list, of a child that its nursery takes in after claim_children. A child that lives by then is claimed if it
+// waits: the claim meets its word armed, or its wait begins by looking for marks; see begin_scoped_wait.
+void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
+  Scope* at = &top;
+  at->lock.lock();
+  Scope* next = at->inner;
+  for (;;) {
+    if (next != nullptr) {
+      if (next->nursery != nullptr && &next->nursery->scope() == next) next->nursery->claim_children(woken);
+      at = next;
+      at->lock.lock();
+      next = at->inner;
+    } else {
+      at->lock.unlock();
+      if (at == &top) return;
+      next = at->younger;
+      at = at->outer;
+    }
+  }
+}
+
+void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
   claim_owner(scope, woken);
+  claim_below(scope, woken);
+}
+
+void wake_inside(Scope& scope) noexcept {
+  ClaimedWaiters woken;
+  claim_inside(scope, woken);
   woken.wake();
 }
 
 void raise_shield() noexcept {
   FiberControl* const self = running_fiber();
-  if (self != nullptr) self->ticket += FiberControl::kShieldStep;
+  if (self == nullptr) return;
+  // One more would not fit into the ticket: claims from outside would reach in.
+  if (self->ticket / FiberControl::kShieldStep == FiberControl::kMostShields) {
+    fputs("coir: more than 15 shields are nested\n", stderr);
+    abort();
+  }
+  self->ticket += FiberControl::kShieldStep;
 }
 
 void lower_shield() noexcept {

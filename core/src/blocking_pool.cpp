@@ -50,14 +50,14 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
   }
   lock();
   bool charged = false;
-  if (wants_thread(queue_.size() + 1)) {
+  if (wants_thread(queue_.size() + 1, call.kind)) {
     // Making room calls reliefs, ours among them: not under the lock.
     unlock();
     charged = Pressure::charge(account::stacks, kBlockingThreadBytes);
     lock();
   }
   Error refused{ErrorCode::limit};
-  if (charged && wants_thread(queue_.size() + 1)) {
+  if (charged && wants_thread(queue_.size() + 1, call.kind)) {
     charged = false;
     if (!start_thread()) {
       charged = true;
@@ -69,6 +69,10 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
     call.waiter = waiter;
     call.state = BlockingCall::State::queued;
     queue_.push(call);
+    // No thread is left for it but those that run.
+    if (idle_ == 0 && threads_ >= board::kBlockingThreads && next() == nullptr)
+      waited_.fetch_add(1, std::memory_order_relaxed);
+    show_load();
     arrivals_.fetch_add(1, std::memory_order_relaxed);
   }
   unlock();
@@ -81,10 +85,24 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
   return {};
 }
 
+BlockingCall* BlockingPool::next() const noexcept {
+  if (running_ < board::kBlockingThreads) return queue_.front();
+  for (BlockingCall* call = queue_.front(); call != nullptr; call = call->next) {
+    if (running_of_[static_cast<std::size_t>(call->kind)] == 0) return call;
+  }
+  return nullptr;
+}
+
+void BlockingPool::show_load() noexcept {
+  shown_running_.store(static_cast<std::uint32_t>(running_), std::memory_order_relaxed);
+  shown_waiting_.store(static_cast<std::uint32_t>(queue_.size()), std::memory_order_relaxed);
+}
+
 bool BlockingPool::settle(BlockingCall& call) noexcept {
   switch (call.state) {
     case BlockingCall::State::queued:
       queue_.remove(call);
+      show_load();
       return false;
     case BlockingCall::State::running:
       call.seat->call_ = nullptr;
@@ -142,13 +160,20 @@ void BlockingPool::serve() noexcept {
   lock();
   std::int64_t until = monotonic_ns() + kIdleNs;
   for (;;) {
-    if (BlockingCall* const call = queue_.front(); call != nullptr) {
+    if (BlockingCall* const call = next(); call != nullptr) {
+      const auto kind = static_cast<std::size_t>(call->kind);
       queue_.remove(*call);
+      ++running_;
+      ++running_of_[kind];
+      show_load();
       call->state = BlockingCall::State::running;
       call->seat = &seat;
       seat.call_ = call;
       call->run(*call, seat);  // opens the lock
       lock();
+      --running_;
+      --running_of_[kind];
+      show_load();
       until = monotonic_ns() + kIdleNs;
       continue;
     }

@@ -45,7 +45,8 @@ class CallQueue {
 // it.
 //
 // Invariant: a call in the queue finds a thread. Whoever queues it sees an idle thread for each call in the queue, or
-// starts one, or leaves it to threads that look into the queue before they go idle, all under the lock.
+// starts one, or leaves it to threads that look into the queue before they go idle, all under the lock. A thread that
+// ends a call makes room for the next of any kind, and looks for it.
 //
 // A caller is claimed under the lock, which it takes to leave its wait: the claim meets this wait or none, and the run
 // that the caller belongs to cannot end before the thread has woken it.
@@ -65,6 +66,16 @@ class BlockingPool {
     if (self != nullptr) bell_.leave(self);
   }
 
+  // What stats and dumps tell: how many calls run, how many wait for a thread, and how many ever had to.
+  struct Load {
+    std::uint32_t running, waiting;
+    std::uint64_t waited;
+  };
+  Load load() const noexcept {
+    return {shown_running_.load(std::memory_order_relaxed), shown_waiting_.load(std::memory_order_relaxed),
+            waited_.load(std::memory_order_relaxed)};
+  }
+
   // make makes the pool of an isolated run, whose Scheduler::blocking it becomes; null: no memory. retire ends it after
   // the run: it goes when its last thread does, and a call that nobody waits for any more goes on to its end.
   static BlockingPool* make() noexcept;
@@ -75,7 +86,16 @@ class BlockingPool {
   static void answer() noexcept;
   static std::size_t refund_retired(void* pool, std::size_t) noexcept;
   void serve() noexcept;
-  bool wants_thread(std::size_t queued) const noexcept { return queued > idle_ && threads_ < board::kBlockingThreads; }
+  void show_load() noexcept;
+  // next is the call that a thread takes up now: the oldest, or, while as many run as the board has threads, the oldest
+  // of a kind of which none runs. Null: those that wait do so for one that ends.
+  BlockingCall* next() const noexcept;
+  // wants_thread tells whether a call of that kind, which is to be the last of `queued`, needs one more.
+  bool wants_thread(std::size_t queued, BlockingKind kind) const noexcept {
+    if (threads_ < board::kBlockingThreads) return queued > idle_;
+    return queued > idle_ && running_of_[static_cast<std::size_t>(kind)] == 0 &&
+           threads_ < board::kBlockingThreads + kBlockingKinds - 1;
+  }
   bool start_thread() noexcept;
   void destroy() noexcept;
 
@@ -84,7 +104,11 @@ class BlockingPool {
   CallQueue listed_;  // single-worker builds: their callers are to be woken by answer
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
-  bool closing_ = false;                    // no call comes any more
+  std::size_t running_ = 0, running_of_[kBlockingKinds] = {};
+  // For who asks without the lock, from a signal handler too.
+  SharedAtomic<std::uint32_t> shown_running_{0}, shown_waiting_{0};
+  SharedAtomic<std::uint64_t> waited_{0};
+  bool closing_ = false;                     // no call comes any more
   SharedAtomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
 
   // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.

@@ -61,7 +61,7 @@ void CancellationWatch::enlist() noexcept {
 void CancellationWatch::strike(const char* reason, ClaimedWaiters& woken) noexcept {
   if (scope_ != nullptr) {
     detail::mark(*scope_, reason);
-    return detail::claim_owner(*scope_, woken);
+    return detail::claim_inside(*scope_, woken);
   }
   if (task_.control_ == nullptr) return;
   FiberControl* const parked = detail::cancel_claim(task_.control_, task_.id_, reason);

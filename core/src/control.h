@@ -29,7 +29,6 @@ enum class WaitKind : std::uint8_t {
   signal,
   nursery,
   admission,
-  // What plain threads can bring about, too; `mutex` is the first of them.
   mutex,
   condition,
   semaphore,
@@ -99,6 +98,7 @@ struct alignas(64) FiberControl : Waiter {
   // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
   // inside.
   static constexpr std::uint64_t kShieldStep = std::uint64_t{1} << 52;
+  static constexpr std::uint64_t kMostShields = 15;
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field
 

@@ -7,9 +7,10 @@
 
 namespace coir::detail {
 
-// Place is a fiber's place in a line, or, in single-worker builds, in the list of those that the worker is to wake.
+// Place is a place in a line, or, in single-worker builds, a fiber's in the list of those that the worker is to wake.
 struct CrossingLine::Place : WaitNode {
-  FiberControl* fiber = nullptr;
+  Waiter* waiter = nullptr;
+  FiberControl* fiber = nullptr;  // null: a thread
   WaitList* in = nullptr;
 };
 
@@ -23,9 +24,10 @@ constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 constinit WaitList g_called;
 constinit Bell g_bell{&CrossingLine::answer};
 
-bool call(FiberControl& fiber) noexcept {
-  const Waiter::Claim won = fiber.claim(WakeReason::ready);
-  if (won == Waiter::Claim::parked) wake_elsewhere(fiber);
+bool call(Waiter& waiter, FiberControl* fiber) noexcept {
+  if (fiber == nullptr) return waiter.claim_and_wake(WakeReason::ready);
+  const Waiter::Claim won = fiber->claim(WakeReason::ready);
+  if (won == Waiter::Claim::parked) wake_elsewhere(*fiber);
   return won != Waiter::Claim::lost;
 }
 
@@ -49,15 +51,16 @@ std::expected<void, Error> CrossingLine::wait(CrossingLock& lock, WaitKind kind,
     return ready;
   }
   Place place;
+  place.waiter = self;
   place.fiber = self;
-  place.in = &fibers_;
-  fibers_.push(place);
+  place.in = &line_;
+  line_.push(place);
   lock.unlock();
   const WakeReason reason = park(self, kind, 0, deadline, shielded);
   lock.lock();
   if (place.queued) place.in->remove(place);
   // It was called but has not heard it: the call is for the next.
-  if (!kManyWorkers && reason != WakeReason::ready && place.in != &fibers_) wake_fiber();
+  if (!kManyWorkers && reason != WakeReason::ready && place.in != &line_) wake_first();
   g_bell.leave(self);
   if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
   return {};
@@ -67,6 +70,20 @@ std::expected<void, Error> CrossingLine::wait_as_thread(CrossingLock& lock, Dead
                                                         Shielded shielded) noexcept {
   if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   if (deadline.ns() <= 0) return std::unexpected(Error{ErrorCode::timed_out});
+  if constexpr (kManyWorkers) {
+    ThreadWaiter thread;
+    thread.arm();
+    Place place;
+    place.waiter = &thread;
+    place.in = &line_;
+    line_.push(place);
+    lock.unlock();
+    const WakeReason reason = thread.park(deadline, shielded);
+    lock.lock();
+    if (place.queued) line_.remove(place);
+    if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
+    return {};
+  }
   if (shielded == Shielded::no && !begin_scoped_wait(deadline)) {
     return std::unexpected(scoped_error(ErrorCode::cancelled));
   }
@@ -84,13 +101,13 @@ std::expected<void, Error> CrossingLine::wait_as_thread(CrossingLock& lock, Dead
   return {};
 }
 
-// wake_fiber calls the first fiber that still waits; false when there is none.
-bool CrossingLine::wake_fiber() noexcept {
-  while (fibers_.head != nullptr) {
-    auto& place = static_cast<Place&>(*fibers_.head);
-    fibers_.remove(place);
+// wake_first calls the first that still waits; false when there is none.
+bool CrossingLine::wake_first() noexcept {
+  while (line_.head != nullptr) {
+    auto& place = static_cast<Place&>(*line_.head);
+    line_.remove(place);
     if (kManyWorkers || this_worker() != nullptr) {
-      if (call(*place.fiber)) return true;
+      if (call(*place.waiter, place.fiber)) return true;
     } else {
       place.in = &g_called;
       g_called.push(place);
@@ -102,14 +119,14 @@ bool CrossingLine::wake_fiber() noexcept {
 }
 
 void CrossingLine::wake_one() noexcept {
-  wake_fiber();
+  wake_first();
   if (threads_ == 0) return;
   calls_.fetch_add(1, std::memory_order_relaxed);
   port::futex_wake(calls_);
 }
 
 void CrossingLine::wake_all() noexcept {
-  while (wake_fiber()) {
+  while (wake_first()) {
   }
   if (threads_ == 0) return;
   calls_.fetch_add(1, std::memory_order_relaxed);
@@ -122,7 +139,7 @@ void CrossingLine::answer() noexcept {
   while (g_called.head != nullptr) {
     auto& place = static_cast<Place&>(*g_called.head);
     g_called.remove(place);
-    call(*place.fiber);
+    call(*place.waiter, place.fiber);
   }
   lock.unlock();
 }

@@ -28,7 +28,9 @@ class CrossingLock {
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
   static pthread_mutex_t& mutex() noexcept;
 #else
-  pthread_mutex_t& mutex() noexcept { return mutex_; }
+  pthread_mutex_t& mutex() noexcept {
+    return mutex_;
+  }
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 #endif
 };
@@ -58,7 +60,8 @@ class CrossingLine {
   std::expected<void, Error> wait(CrossingLock& lock, WaitKind kind, Deadline deadline,
                                   Shielded shielded = Shielded::no) noexcept;
 
-  // wake_one has the first fiber and one thread look again, wake_all everybody. Under the lock.
+  // wake_one has the first in line look again, and one of the threads that stand in none; wake_all everybody. Under the
+  // lock.
   void wake_one() noexcept;
   void wake_all() noexcept;
 
@@ -68,10 +71,11 @@ class CrossingLine {
  private:
   struct Place;
   std::expected<void, Error> wait_as_thread(CrossingLock& lock, Deadline deadline, Shielded shielded) noexcept;
-  bool wake_fiber() noexcept;
+  bool wake_first() noexcept;
 
-  WaitList fibers_;
-  std::atomic<std::uint32_t> calls_{0};  // what threads sleep on; changed under the lock
+  WaitList line_;  // of fibers; with many workers of threads, too
+  // Where a thread may touch nothing of a fiber, nor of a scope, threads stand in no line.
+  std::atomic<std::uint32_t> calls_{0};  // what they sleep on; changed under the lock
   std::uint32_t threads_ = 0;
 };
 

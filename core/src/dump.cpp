@@ -6,6 +6,7 @@
 #include <coir/port/memory.h>
 #include <coir/runtime.h>
 
+#include "blocking_pool.h"
 #include "describe.h"
 #include "line.h"
 #include "paint.h"
@@ -88,7 +89,18 @@ void write_untraced(int fd) noexcept {
   [[maybe_unused]] const ssize_t n = write(fd, kWhy, sizeof kWhy - 1);
 }
 
+// write_blocking tells of calls that wait for a thread, which is why their fibers do.
+void write_blocking(const Scheduler& scheduler, int fd) noexcept {
+  const detail::BlockingPool& pool = scheduler.blocking != nullptr ? *scheduler.blocking : detail::g_blocking_pool;
+  const detail::BlockingPool::Load load = pool.load();
+  if (load.waiting == 0) return;
+  Line line;
+  line.text("coir: ").number(load.waiting).text(" blocking calls wait for a thread: ");
+  line.number(load.running).text(" run\n").send(fd);
+}
+
 void dump(Scheduler& scheduler, int fd, const port::Interrupted* at) noexcept {
+  write_blocking(scheduler, fd);
   visit_fibers(scheduler, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
     write_description(fiber, fd);
     write_details(info_of(fiber, state, stack_class), fd);
@@ -107,11 +119,11 @@ void on_dump(int, siginfo_t*, void* context) noexcept {
   const int saved = errno;
   const int fd = g_dump_fd.load(std::memory_order_relaxed);
   const port::Interrupted at = port::interrupted_at(context);
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) {
+  if (const Visit run; run) {
     Line line;
-    line.text("coir: ").number(static_cast<std::uint64_t>(scheduler->alive())).text(" fibers, ");
-    line.number(scheduler->worker_count()).text(" workers\n").send(fd);
-    dump(*scheduler, fd, &at);
+    line.text("coir: ").number(static_cast<std::uint64_t>(run->alive())).text(" fibers, ");
+    line.number(run->worker_count()).text(" workers\n").send(fd);
+    dump(*run, fd, &at);
   }
   errno = saved;
 }
@@ -120,8 +132,8 @@ void on_dump(int, siginfo_t*, void* context) noexcept {
 
 std::expected<FiberInfo, Error> inspect(const FiberRef& wanted) noexcept {
   std::expected<FiberInfo, Error> found = std::unexpected(Error{ErrorCode::stale});
-  if (const Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr && wanted.id() != 0) {
-    visit_fibers(*scheduler, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
+  if (const Visit run; run && wanted.id() != 0) {
+    visit_fibers(*run, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
       if (fiber.id.load(std::memory_order_relaxed) == wanted.id()) found = info_of(fiber, state, stack_class);
     });
   }
@@ -130,8 +142,8 @@ std::expected<FiberInfo, Error> inspect(const FiberRef& wanted) noexcept {
 
 std::size_t list_fibers(std::span<FiberInfo> into) noexcept {
   std::size_t count = 0;
-  if (const Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) {
-    visit_fibers(*scheduler, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
+  if (const Visit run; run) {
+    visit_fibers(*run, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
       if (count < into.size()) into[count] = info_of(fiber, state, stack_class);
       ++count;
     });
@@ -140,12 +152,12 @@ std::size_t list_fibers(std::span<FiberInfo> into) noexcept {
 }
 
 void dump_fibers(int fd) noexcept {
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) dump(*scheduler, fd, nullptr);
+  if (const Visit run; run) dump(*run, fd, nullptr);
 }
 
 std::expected<void, Error> dump_fibers_on(int signal, int fd) noexcept {
   g_dump_fd.store(fd, std::memory_order_relaxed);
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = on_dump;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);

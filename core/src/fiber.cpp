@@ -26,7 +26,8 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
 }  // namespace detail
 
 std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
-  if (!alive()) return std::unexpected(Error{ErrorCode::stale});
+  const Visit run;
+  if (!run || !alive()) return std::unexpected(Error{ErrorCode::stale});
   const OutsideClaim outside;
   if (FiberControl* const parked = detail::cancel_claim(control_, id_, reason); parked != nullptr) parked->wake();
   return {};
@@ -43,7 +44,8 @@ bool Fiber::done() const noexcept {
 }
 
 FiberStatus Fiber::status() const noexcept {
-  if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return FiberStatus::empty;
+  const Visit run;
+  if (!run || control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return FiberStatus::empty;
   if (alive()) {
     return control_->cancelled_id.load(std::memory_order_relaxed) == id_ ? FiberStatus::cancelling
                                                                          : FiberStatus::running;
@@ -81,6 +83,7 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
     if (deadline.is_never() && ambient() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
     ThreadWaiter thread;
     thread.arm();

@@ -43,7 +43,8 @@ std::expected<File, Error> File::open(const char* path, const FileOptions& optio
   if (options.exclusive) flags |= O_EXCL;
   if (options.truncate) flags |= O_TRUNC;
   if (options.append) flags |= O_APPEND;
-  return blocking_borrowed(
+  return detail::blocking_for(
+      detail::BlockingKind::files,
       [&](const BlockingStop&) -> std::expected<File, Error> {
         int fd;
         do {
@@ -58,7 +59,8 @@ std::expected<File, Error> File::open(const char* path, const FileOptions& optio
 std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint64_t offset,
                                                 Deadline deadline) const noexcept {
   if (into.empty()) return std::size_t{0};
-  return blocking_borrowed(
+  return detail::blocking_for(
+      detail::BlockingKind::files,
       [&](const BlockingStop& stop) -> std::expected<std::size_t, Error> {
         std::size_t done = 0;
         while (done < into.size()) {
@@ -108,11 +110,13 @@ std::expected<FileBytes, Error> File::read_all(Account& account, std::size_t mos
 }
 
 std::expected<void, Error> File::write_all(std::span<const char> bytes, Deadline deadline) noexcept {
-  return blocking_borrowed([&](const BlockingStop& stop) { return write_pieces(fd_, bytes, stop); }, deadline);
+  return detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop& stop) { return write_pieces(fd_, bytes, stop); }, deadline);
 }
 
 std::expected<void, Error> File::sync(Deadline deadline) noexcept {
-  return blocking_borrowed([&](const BlockingStop&) { return sync_file(fd_); }, deadline);
+  return detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop&) { return sync_file(fd_); }, deadline);
 }
 
 std::expected<std::uint64_t, Error> File::size() const noexcept {

@@ -106,7 +106,8 @@ std::expected<void, Error> Replacement::take_name() noexcept {
 
 std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes, std::optional<unsigned> mode,
                                         Deadline deadline) noexcept {
-  return blocking_borrowed(
+  return detail::blocking_for(
+      detail::BlockingKind::files,
       [&](const BlockingStop& stop) -> std::expected<void, Error> {
         Replacement replacement(path);
         if (auto opened = replacement.open(mode); !opened) return opened;

@@ -46,10 +46,10 @@ class JoiningThread : public ThreadWaiter {
 // end_for_thread tells a joiner that is no fiber of the end.
 [[gnu::noinline]] void end_for_thread(Waiter* joiner) noexcept {
   const bool visits = JoiningThread::is(*joiner);
-  if (visits) Scheduler::add_visitor();
+  if (visits) door::enter_again();
   const Waiter::Claim claim = joiner->claim(WakeReason::joined);
   if (claim == Waiter::Claim::parked) joiner->wake();
-  if (claim == Waiter::Claim::lost && visits) Scheduler::end_visit();
+  if (claim == Waiter::Claim::lost && visits) door::leave();
 }
 
 // take_over takes an ended fiber away from its nursery, for who joins it.
@@ -200,9 +200,9 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
 // is no visitor: the run may end before the fiber does.
 std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
   FiberControl* const fiber = control_;
-  if (!Scheduler::begin_visit()) return std::unexpected(Error{ErrorCode::stale});
+  if (!door::enter()) return std::unexpected(Error{ErrorCode::stale});
   const auto refuse = [](Error error) {
-    Scheduler::end_visit();
+    door::leave();
     return std::unexpected(error);
   };
   if (fiber->id.load(std::memory_order_acquire) != id_) return refuse({ErrorCode::stale});
@@ -211,10 +211,10 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
   JoiningThread thread;
   thread.arm();
   if (join == FiberControl::kOpen && open_to_waiting(fiber, &thread)) {
-    Scheduler::end_visit();
+    door::leave();
     if (const WakeReason reason = thread.park(deadline); reason != WakeReason::joined) {
       const Error error = error_of(reason);
-      if (!Scheduler::begin_visit()) return std::unexpected(error);
+      if (!door::enter()) return std::unexpected(error);
       if (fiber->id.load(std::memory_order_acquire) != id_ || leave_joining(fiber)) return refuse(error);
     }
   }
@@ -235,11 +235,11 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
 void Fiber::abandon() noexcept {
   if (control_ == nullptr) return;
   const bool visits = kManyWorkers && this_worker() == nullptr;
-  if (visits && !Scheduler::begin_visit()) {  // a handle that outlives its run
+  if (visits && !door::enter()) {  // a handle that outlives its run
     control_ = nullptr;
     return;
   }
-  if (!let_go() && visits) Scheduler::end_visit();
+  if (!let_go() && visits) door::leave();
 }
 
 // let_go drops the handle; true when it has released the fiber.
@@ -279,12 +279,11 @@ void Fiber::release() noexcept {
   failure_ = {ErrorCode::stale};
   fiber->id.store(0, std::memory_order_release);
   fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
-  Scheduler* const scheduler = Scheduler::current();
   if (FiberWorker* const worker = this_worker(); worker != nullptr) {
-    worker->stacks().release(scheduler->stacks, fiber);
+    worker->stacks().release(worker->scheduler().stacks, fiber);
   } else {
-    scheduler->stacks.arena(fiber->stack_class).cool(fiber);
-    if constexpr (kManyWorkers) Scheduler::end_visit();
+    fiber->worker->scheduler().stacks.arena(fiber->stack_class).cool(fiber);
+    if constexpr (kManyWorkers) door::leave();
   }
 }
 

@@ -28,8 +28,8 @@ Nursery::~Nursery() {
   const detail::Scope* const around = ambient();
   if (around != nullptr && around->nursery != nullptr) {
     around->nursery->fail(outcome.error());
-  } else if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) {
-    scheduler->fail(outcome.error());
+  } else if (const Visit run; run) {
+    run->fail(outcome.error());
   }
 }
 

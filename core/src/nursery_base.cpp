@@ -8,12 +8,14 @@ namespace coir::detail {
 
 void NurseryBase::enter() noexcept {
   detail::enter(scope_, Deadline::never());
+  show(scope_);
   entered_ = true;
   if (scope_.owner != nullptr) owner_id_ = scope_.owner->id.load(std::memory_order_relaxed);
 }
 
 void NurseryBase::adopt() noexcept {
   detail::adopt(scope_);
+  show(scope_);
 }
 
 void NurseryBase::retreat() noexcept {
@@ -137,15 +139,26 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
   if (woken != nullptr) woken->wake();
 }
 
-// cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
-// begin_scoped_wait; one behind a shield bears another ticket and is let be.
-void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept {
-  if (scope_.cancelled.load(std::memory_order_relaxed)) return;
-  mark(scope_, reason);
+// A wait behind a shield is armed with another ticket, and goes on.
+void NurseryBase::claim_children_locked(ClaimedWaiters& woken) noexcept {
   for (FiberControl* child = children_; child != nullptr; child = child->younger) {
     if (child->claim_ticket(WakeReason::cancelled, child->id.load(std::memory_order_relaxed)) == Waiter::Claim::parked)
       woken.add(child);
   }
+}
+
+void NurseryBase::claim_children(ClaimedWaiters& woken) noexcept {
+  Locked hold(lock_);
+  claim_children_locked(woken);
+}
+
+// cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
+// begin_scoped_wait.
+void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept {
+  if (scope_.cancelled.load(std::memory_order_relaxed)) return;
+  mark(scope_, reason);
+  claim_children_locked(woken);
+  claim_below(scope_, woken);
   // The owner cannot have left the scope: there is a child, or the owner itself calls.
   if (entered_) claim_owner(scope_, woken);
 }
@@ -239,6 +252,7 @@ std::expected<void, Error> NurseryBase::leave() noexcept {
     static_cast<void>(wait_empty());
     detail::leave(shield);
   }
+  hide(scope_);
   Locked hold(lock_);
   if (failed_) {
     failed_ = false;

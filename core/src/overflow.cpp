@@ -37,11 +37,11 @@ void write_overflow(const FiberControl& fiber) noexcept {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) noexcept {
-  const Scheduler* const scheduler = Scheduler::current();
-  for (std::size_t i = 0; scheduler != nullptr && i < kStackClassCount; ++i) {
+  const Visit run;
+  for (std::size_t i = 0; run && i < kStackClassCount; ++i) {
     FiberControl* owner = nullptr;
     bool in_guard = false;
-    if (scheduler->stacks.arena(i).contains(info->si_addr, owner, in_guard) && in_guard) {
+    if (run->stacks.arena(i).contains(info->si_addr, owner, in_guard) && in_guard) {
       write_overflow(*owner);
       // The default action then makes the core file that the fault deserves: the instruction faults again on return.
       ::signal(signal, SIG_DFL);

@@ -15,12 +15,16 @@ namespace detail {
 // mark makes the scope cancelled.
 void mark(Scope& scope, const char* reason) noexcept;
 
-// own notes the caller as the owner, and by which ticket its waits inside can be claimed; wake_owner ends such a wait.
+// own notes the caller as the owner, and by which ticket its waits inside can be claimed.
 void own(Scope& scope) noexcept;
-void wake_owner(Scope& scope) noexcept;
 
-// claim_owner is wake_owner but for the wake.
+// What ends the waits in a scope that is marked: claim_owner its owner's, claim_below those of the children of
+// nurseries further in, claim_inside both; wake_inside wakes them, too. A wait that begins from now on sees the mark.
+// The scope is kept in place by who calls.
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
+void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
+void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;
+void wake_inside(Scope& scope) noexcept;
 
 // cancel_claim cancels the fiber of that id, and returns it if the caller is to wake it, or null.
 FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;

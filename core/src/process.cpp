@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -41,10 +42,14 @@ std::expected<void, Error> poll_end(pid_t pid, const BlockingStop& stop) noexcep
 std::expected<void, Error> poll_end(pid_t pid, Deadline deadline, bool shielded) noexcept {
   const auto poll = [pid](const BlockingStop& stop) { return poll_end(pid, stop); };
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  if (shielded && !detail::runs_in_place()) return detail::BorrowedCall(poll, deadline).go(deadline, true);
+  if (shielded && !detail::runs_in_place()) {
+    detail::BorrowedCall call(poll, deadline);
+    call.kind = detail::BlockingKind::processes;
+    return call.go(deadline, true);
+  }
 #endif
-  static_cast<void>(shielded);
-  return blocking_borrowed(poll, deadline);
+  if (shielded) return poll(BlockingStop(deadline));
+  return detail::blocking_for(detail::BlockingKind::processes, poll, deadline);
 }
 
 }  // namespace
@@ -102,7 +107,12 @@ std::expected<Exit, Error> Process::wait(Deadline deadline) noexcept {
 
 std::expected<void, Error> Process::signal(int number) const noexcept {
   if (reaped_) return std::unexpected(Error{ErrorCode::stale});
-  if (kill(-pid_, number) != 0) return std::unexpected(Error::from_errno(errno));
+  const bool reached = kill(-pid_, number) == 0;
+  const int error = errno;
+  // It is not reaped: the id is its own. One that has left its group before the group was signalled is told by itself;
+  // one that leaves later has been told.
+  if (getpgid(pid_) != pid_ && kill(pid_, number) == 0) return {};
+  if (!reached) return std::unexpected(Error::from_errno(error));
   return {};
 }
 

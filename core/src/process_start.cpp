@@ -194,7 +194,8 @@ std::expected<Started, Error> start_process(const Command& command, Deadline dea
   if (argv.size() < 2 || argv.front() == nullptr || argv.back() != nullptr) {
     return std::unexpected(Error{ErrorCode::invalid, EINVAL});
   }
-  return blocking_borrowed([&](const BlockingStop& stop) { return Start(command).run(stop); }, deadline);
+  return detail::blocking_for(
+      detail::BlockingKind::processes, [&](const BlockingStop& stop) { return Start(command).run(stop); }, deadline);
 }
 
 }  // namespace coir

@@ -18,7 +18,7 @@ void count_out_dormant() noexcept {
   if (FiberWorker* const worker = this_worker(); worker != nullptr) {
     bump(worker->counters.fd_waits, std::int64_t{-1});
   } else {
-    Scheduler::current()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
+    Scheduler::of_process()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
@@ -224,22 +224,24 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
       if (kManyWorkers && fell_back()) poller_.interrupt();
       return {};
     }
-    if (seen == kClosing) {
-      // Registered now, it would be closed under the entry, and the number's next owner would find it registered.
+    if (seen == kClosing || seen == kAdding) {
+      // Registered now, what is closing would be closed under the entry, and the number's next owner would find it
+      // registered.
       sched_yield();
       seen = at.registered.load(std::memory_order_acquire);
-    } else if (at.registered.compare_exchange_weak(seen, kYes, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    } else if (at.registered.compare_exchange_weak(seen, kAdding, std::memory_order_acq_rel,
+                                                   std::memory_order_acquire)) {
       break;
     }
   }
   registered_.fetch_add(1, std::memory_order_relaxed);
-  if (const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire)); error != 0) {
-    std::uint32_t mine = kYes;
-    if (at.registered.compare_exchange_strong(mine, kNo, std::memory_order_acq_rel, std::memory_order_relaxed)) {
-      registered_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    return std::unexpected(error == EBADF ? Error{ErrorCode::closed, error} : Error::from_errno(error));
-  }
+  const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire));
+  std::uint32_t mine = kAdding;
+  // Where it is closing meanwhile, forget has found it not registered, and has woken the waiter.
+  const bool kept = at.registered.compare_exchange_strong(mine, error == 0 ? kYes : kNo, std::memory_order_acq_rel,
+                                                          std::memory_order_relaxed);
+  if (error != 0 || !kept) registered_.fetch_sub(1, std::memory_order_relaxed);
+  if (error != 0) return std::unexpected(error == EBADF ? Error{ErrorCode::closed, error} : Error::from_errno(error));
   int highest = highest_fd_.load(std::memory_order_relaxed);
   while (highest < fd &&
          !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {

@@ -40,6 +40,13 @@ class Reactor {
   // descriptor was forgotten.
   bool detach(int fd, Direction direction, Waiter& waiter) noexcept;
 
+  // knows tells whether the table has room for fd.
+  bool knows(int fd) noexcept { return entry(fd) != nullptr; }
+
+  // tag tells one descriptor of that number from the next: forget changes it before it wakes anybody. The number is one
+  // that was attached to.
+  std::uint32_t tag(int fd) noexcept { return entry(fd)->tag.load(std::memory_order_acquire); }
+
   // take tells whether fd's direction is known to be ready, which the word then forgets. restore makes it known again,
   // for an event whose waiter goes on with something else.
   bool take(int fd, Direction direction) noexcept;
@@ -70,12 +77,14 @@ class Reactor {
   // What a wait that takes the readiness leaves: a hang-up stays known.
   static constexpr Word taken_from(Word word) noexcept { return word == kReadyEnded ? kReady : kEmpty; }
 
-  static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2;
+  // Only who has set kAdding asks the poller; others that come wait for its answer, for what it refuses is not
+  // registered.
+  static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2, kAdding = 3;
 
   struct Entry {
     Atomic<Word> word[2];
     Atomic<std::uint32_t> tag;         // counts the descriptors that had this number; stale events carry an old one
-    Atomic<std::uint32_t> registered;  // kNo, kYes or kClosing
+    Atomic<std::uint32_t> registered;  // kNo, kAdding, kYes or kClosing
   };
   static_assert(sizeof(Entry) == kDescriptorBytes);
 

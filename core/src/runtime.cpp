@@ -78,7 +78,8 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
   if (outcome) {
     trace_begin(scheduler->worker_count(), static_cast<std::size_t>(trace_kb) * 1024);
     watchdog_begin(*scheduler, std::chrono::milliseconds(watchdog_ms));
-    Task<void> main_fiber = spawn({.name = "main"}, [=] { return body(argument); }, where);
+    Task<void> main_fiber = spawn(
+        {.name = "main"}, [=] { return body(argument); }, where);
     outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.await();
     watchdog_end();
     scheduler->finish();
@@ -98,12 +99,13 @@ int report_run(std::expected<void, Error> outcome) noexcept {
 }  // namespace detail
 
 void shutdown() noexcept {
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->cancel_all();
-}
-
-RuntimeStats stats() noexcept {
-  const Scheduler* const scheduler = Scheduler::current();
-  return scheduler == nullptr ? RuntimeStats{} : scheduler->stats();
+  const Visit run;
+  if (!run) return;
+  if (kManyWorkers && this_worker() == nullptr) {
+    run->cancel_from_outside();
+  } else {
+    run->cancel_all();
+  }
 }
 
 }  // namespace coir

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -22,23 +23,11 @@ constinit SharedAtomic<Scheduler*> g_scheduler{nullptr};
 constinit thread_local Scheduler* t_isolated = nullptr;
 constinit StackPool g_stacks;
 constinit SharedAtomic<std::uint64_t> g_next_block{0};
-constinit SharedAtomic<std::int64_t> g_outside_claims{0};     // what settle counts on
-constinit SharedAtomic<std::uint32_t> g_outside_claimers{0};  // what finish waits for: visitors
-constinit SharedAtomic<bool> g_finishing{false};              // from finish to the next start of the process's run
+constinit SharedAtomic<std::int64_t> g_outside_claims{0};
 
 constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
 constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
-
-// Visit is a thread's stay in a scheduler that is not its own. The fiber that it makes runnable may be the last one and
-// end the run meanwhile: finish waits for visitors.
-class Visit {
- public:
-  Visit() noexcept { Scheduler::add_visitor(); }
-  ~Visit() { Scheduler::end_visit(); }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-};
 
 std::size_t fd_table_size() noexcept {
   rlimit limit{};
@@ -54,13 +43,31 @@ extern "C" {
     DebuggerView::of(&g_stacks, &g_scheduler);
 }
 
+class Scheduler::Stay {
+ public:
+  explicit Stay(Scheduler& in) noexcept : in_(in) {
+    in_.isolated_ ? static_cast<void>(in_.stays_.fetch_add(1, std::memory_order_relaxed)) : door::enter_again();
+  }
+  // release pairs with the acquire in finish. Nothing of the scheduler is touched after it.
+  ~Stay() { in_.isolated_ ? static_cast<void>(in_.stays_.fetch_sub(1, std::memory_order_release)) : door::leave(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+ private:
+  Scheduler& in_;
+};
+
 Scheduler::Scheduler() noexcept : stacks(g_stacks), isolated_(false) {}
 Scheduler::Scheduler(StackPool& own) noexcept : stacks(own), isolated_(true) {}
 
+Scheduler* Scheduler::of_process() noexcept {
+  return g_scheduler.load(std::memory_order_acquire);
+}
+
 // Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
 // thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
-[[gnu::noinline]] Scheduler* Scheduler::current() noexcept {
-  return t_isolated != nullptr ? t_isolated : g_scheduler.load(std::memory_order_acquire);
+[[gnu::noinline]] Scheduler* Scheduler::isolated_here() noexcept {
+  return t_isolated;
 }
 
 std::uint64_t Scheduler::id_block() noexcept {
@@ -74,8 +81,6 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     t_isolated = this;
   } else if (!g_scheduler.compare_exchange_strong(none, this)) {
     return std::unexpected(Error{ErrorCode::busy});
-  } else {
-    g_finishing.store(false, std::memory_order_seq_cst);
   }
   migrate_ = options.migrate && workers > 1;
   seed_ = options.seed;
@@ -101,6 +106,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     worker_count_ = i + 1;
   }
   Pressure::add(hot_stacks_);
+  if (!isolated_) door::open();  // from here on visitors find all of it
   return {};
 }
 
@@ -139,43 +145,23 @@ std::expected<void, Error> Scheduler::run() noexcept {
   return {};
 }
 
-// seq_cst: finish says that it finishes and then looks for visitors, a visitor is counted and then looks whether
-// anybody finishes. One of them sees the other (Dekker).
-bool Scheduler::begin_visit() noexcept {
-  g_outside_claimers.fetch_add(1, std::memory_order_seq_cst);
-  if (!g_finishing.load(std::memory_order_seq_cst)) return true;
-  end_visit();
-  return false;
-}
-
-void Scheduler::add_visitor() noexcept {
-  g_outside_claimers.fetch_add(1, std::memory_order_relaxed);
-}
-
-// release pairs with the acquire in finish.
-void Scheduler::end_visit() noexcept {
-  g_outside_claimers.fetch_sub(1, std::memory_order_release);
-}
-
 std::int64_t Scheduler::outside_claims() noexcept {
   return g_outside_claims.load(std::memory_order_seq_cst);
 }
 
 void OutsideClaim::begin() noexcept {
-  Scheduler::add_visitor();
   g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // end has an idle worker look again: what the workers saw may have counted on this claim.
 void OutsideClaim::end() noexcept {
   g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
-  if (Scheduler* const scheduler = Scheduler::current(); scheduler != nullptr) scheduler->wake_if_idle();
-  Scheduler::end_visit();
+  if (const Visit run; run) run->wake_if_idle();
 }
 
 void Scheduler::finish() noexcept {
-  if (!isolated_) g_finishing.store(true, std::memory_order_seq_cst);
-  while (g_outside_claimers.load(std::memory_order_seq_cst) != 0) sched_yield();
+  if (!isolated_) door::close();
+  while (stays_.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
@@ -200,15 +186,17 @@ void Scheduler::notify() noexcept {
 }
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
-  const Visit visit;
+  const Stay stay(*this);
   inbox.push(fiber);
   wake_if_idle();
 }
 
 void Scheduler::inject_new(FiberControl* fiber) noexcept {
-  const Visit visit;
   inbox.push_counted(fiber, outside_spawned);
+  if (isolated_) return;  // its own thread, before it runs
+  door::brought();
   wake_if_idle();
+  door::leave();
 }
 
 void Scheduler::wake_if_idle() noexcept {
@@ -249,6 +237,24 @@ void Scheduler::wake_one() noexcept {
   } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
+// let_go_poller is for who has cleared polling_ and is about to run a fiber, for however long: one that sleeps without
+// a poller is to poll. Where somebody searches already, that one will, or wakes the next when it finds work.
+void Scheduler::let_go_poller() noexcept {
+  if constexpr (!kManyWorkers) return;
+  constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
+  // seq_cst pairs with the look at polling_ in idle.
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
+}
+
+// fire_timers fires what is due of every worker, for one may compute while others switch.
+void Scheduler::fire_timers() noexcept {
+  std::int64_t due = INT64_MAX;
+  for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
+  if (due == INT64_MAX) return;
+  const std::int64_t now = monotonic_ns();
+  for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
+}
+
 void Scheduler::rouse(unsigned index, bool polling) noexcept {
   if (polling) return reactor.interrupt();
   workers_[index]->asleep_.store(0, std::memory_order_release);
@@ -287,7 +293,7 @@ void Scheduler::cancel_all() noexcept {
 }
 
 void Scheduler::cancel_from_outside() noexcept {
-  const Visit visit;
+  const Stay stay(*this);
   // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
   outside_waits.fetch_add(1, std::memory_order_seq_cst);
   cancel_all();

@@ -8,6 +8,7 @@
 
 #include "reactor.h"
 #include "stack_pool.h"
+#include "visit.h"
 #include "worker.h"
 
 namespace coir {
@@ -24,6 +25,12 @@ class BlockingPool;
 // fence between, one of them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_`
 // counts workers that are on their way to look: while there is one, nobody else is woken; the last one to find work
 // wakes the next.
+//
+// The poller. While `polling_` is set somebody polls, or looks at the poller in passing. Who goes idle and finds it set
+// sleeps on its futex, and relies on that: it sets its bit, then looks at polling_ once more. Who clears polling_ and
+// goes on to run a fiber then looks at idle_ (let_go_poller). Both in one order (seq_cst): either the first sees that
+// nobody polls any more and does so itself, or the second sees its bit and wakes it. So no worker sleeps on its futex
+// while the others compute and nobody polls; and as the poller waits for every worker's timers, nobody's are late.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -35,8 +42,9 @@ class Scheduler {
   // isolated tells whether this is the run of one coir::Worker.
   bool isolated() const noexcept { return isolated_; }
 
-  // The scheduler that the calling thread belongs to: an isolated one on its thread, else the process's, or null.
-  static Scheduler* current() noexcept;
+  // The scheduler of the process's run, for who visits it, and the isolated one of the calling thread; or null.
+  static Scheduler* of_process() noexcept;
+  static Scheduler* isolated_here() noexcept;
 
   // start makes this the process's scheduler, or the calling thread's if it is isolated.
   // Errors: busy (there is one), no_memory, system.
@@ -49,15 +57,11 @@ class Scheduler {
 
   // inject makes a fiber runnable from a thread that is no worker of this run.
   void inject(FiberControl* fiber) noexcept;
-  // inject_new also counts the fiber, as one that lives from now on.
+  // inject_new also counts the fiber, as one that lives from now on, and ends the visit that brought it.
   void inject_new(FiberControl* fiber) noexcept;
 
-  // A plain thread that touches what ends with the process's run visits it meanwhile: finish waits for visitors.
-  // begin_visit is false, and there is no visit, when the run is ending or has ended. add_visitor begins a visit on
-  // behalf of a thread that is about to be woken, by who wakes it.
-  static bool begin_visit() noexcept;
-  static void add_visitor() noexcept;
-  static void end_visit() noexcept;
+  // wake_if_idle has an idle worker look again. Any thread.
+  void wake_if_idle() noexcept;
 
   void cancel_all() noexcept;
   // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
@@ -103,6 +107,9 @@ class Scheduler {
   friend class OutsideClaim;
   friend class FiberWorker;
 
+  // Stay keeps the scheduler in place past the wake of a fiber of it, which may be the last one.
+  class Stay;
+
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
   // Idle bits.
@@ -112,7 +119,8 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void wake_one() noexcept;
-  void wake_if_idle() noexcept;
+  void let_go_poller() noexcept;
+  void fire_timers() noexcept;
   void rouse(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
   void withdraw() noexcept;
@@ -125,6 +133,7 @@ class Scheduler {
   SharedAtomic<std::uint64_t> idle_{0};
   SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
   SharedAtomic<std::uint32_t> searching_{0};
+  SharedAtomic<std::uint32_t> stays_{0};  // in an isolated one; the process's has a door for them
   SharedAtomic<bool> polling_{false};
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
@@ -144,9 +153,10 @@ class Scheduler {
   FiberWorker* workers_[kMaxWorkers] = {};
 };
 
-// OutsideClaim surrounds what claims waiters and wakes them, or brings a fiber, where a thread that is no worker may do
-// so. Between claim and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. The
-// run does not end meanwhile, be the fiber its last one: the scheduler is there for the wake.
+// OutsideClaim surrounds what claims waiters and wakes them where a thread that is no worker may do so. Between claim
+// and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. It keeps no run from
+// ending that has no fiber left, and needs none: it may begin before a run does. A fiber that was claimed lives until
+// its wake, and keeps the run for that.
 class OutsideClaim {
  public:
   OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {

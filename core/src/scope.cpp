@@ -14,6 +14,15 @@ std::uint16_t next_scope_id() noexcept {
   return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
 }
 
+// Of all scopes ever made 65,535 have an id of their own. Those that are in force together must, or the inner one would
+// take an outer one's end for its own.
+bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
+  for (; scope != nullptr; scope = scope->outer) {
+    if (scope->id == id) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 namespace detail {
@@ -21,7 +30,9 @@ namespace detail {
 void adopt(Scope& scope) noexcept {
   Scope* const outer = ambient();
   scope.outer = outer;
-  scope.id = next_scope_id();
+  do {
+    scope.id = next_scope_id();
+  } while (is_around(outer, scope.id));
   if (scope.nursery == nullptr && outer != nullptr) scope.nursery = outer->nursery;
   if (outer != nullptr) {
     scope.deadline = outer->deadline;
@@ -49,12 +60,34 @@ void enter_shield(Scope& scope, Deadline deadline) noexcept {
   ambient() = &scope;
 }
 
+// A scope that is shown has all of those around it shown, for they were before it, or are now.
+void show(Scope& scope) noexcept {
+  for (Scope* at = &scope; !at->shown && at->outer != nullptr && !at->outer->shield; at = at->outer) {
+    Scope& outer = *at->outer;
+    Locked hold(outer.lock);
+    at->elder = nullptr;
+    at->younger = outer.inner;
+    if (outer.inner != nullptr) outer.inner->elder = at;
+    outer.inner = at;
+    at->shown = true;
+  }
+}
+
+void hide(Scope& scope) noexcept {
+  if (!scope.shown) return;
+  Locked hold(scope.outer->lock);
+  (scope.elder != nullptr ? scope.elder->younger : scope.outer->inner) = scope.younger;
+  if (scope.younger != nullptr) scope.younger->elder = scope.elder;
+  scope.shown = false;
+}
+
 void leave(Scope& scope) noexcept {
   Scope*& innermost = ambient();
   if (innermost != &scope) {
     fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
     abort();
   }
+  hide(scope);
   innermost = scope.outer;
   if (scope.shield) lower_shield();
 }
@@ -68,7 +101,7 @@ void mark(Scope& scope, const char* reason) noexcept {
 
 void cancel(Scope& scope, const char* reason) noexcept {
   mark(scope, reason);
-  wake_owner(scope);
+  wake_inside(scope);
 }
 
 bool ended(const Scope& scope, Error& error) noexcept {

@@ -98,6 +98,12 @@ bool Selection::has_ended(const Case& one) noexcept {
   return ends(target->join.load(std::memory_order_acquire));
 }
 
+// leave_ended is leave_joining; a run that is over has ended the fiber, and is done with who waited for that.
+bool Selection::leave_ended(const Case& one) noexcept {
+  const Visit run;
+  return run && fiber(one)->id.load(std::memory_order_acquire) == one.id_ && leave_joining(fiber(one));
+}
+
 auto Selection::wait() noexcept -> std::optional<Outcome> {
   if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
     if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
@@ -162,6 +168,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
 Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
   for (Case& one : std::span(cases, count)) {
     if (one.kind_ == Kind::descriptor && reactor != nullptr) {
+      one.tag_ = reactor->knows(one.fd_) ? reactor->tag(one.fd_) : 0;  // before a claim can come
       const auto attached = reactor->attach(one.fd_, one.direction_, waiter);
       if (attached && *attached) {
         one.shown_ = true;
@@ -174,7 +181,10 @@ Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
       return {};
     }
     if (one.kind_ == Kind::ended) {
-      if (has_ended(one)) {
+      // A thread that is none of the run's shows itself inside a visit: after the run the slot reads as if somebody
+      // could still be joined there.
+      const Visit run;
+      if (!run || has_ended(one)) {
         own = &one;
       } else if (fiber(one)->join.load(std::memory_order_acquire) == FiberControl::kWaiting) {
         own = &one;
@@ -196,6 +206,7 @@ Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
 auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error error, Reactor* reactor) noexcept
     -> Outcome {
   const Case* winner = nullptr;
+  const Case* forgotten = nullptr;  // a descriptor that was closed
   if (reason == WakeReason::handed) winner = static_cast<Case*>(round.await_winner());
   for (Case& one : std::span(cases, count)) {
     if (lines_up(one)) {
@@ -204,15 +215,22 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
       if (one.queued) line(one).remove(one);
     } else if (one.shown_ && one.kind_ == Kind::descriptor) {
       if (reactor->detach(one.fd_, one.direction_, *round.waiter)) continue;
-      // An event came here. The first to be found is taken to have won, for it may have; the others stay known.
-      if (winner == nullptr && own == nullptr && (reason == WakeReason::ready || reason == WakeReason::closed)) {
+      // An event came here, or the descriptor was closed. The first that got ready is taken to have won, for it may
+      // have; the others stay known. Where it was a closing that won, an event came too late, and is known.
+      if (reactor->tag(one.fd_) != one.tag_) {
+        if (forgotten == nullptr) forgotten = &one;
+      } else if (winner == nullptr && own == nullptr && reason == WakeReason::ready) {
         winner = &one;
-      } else if (reason == WakeReason::ready || reason == WakeReason::closed) {
+      } else if (reason == WakeReason::ready) {
         reactor->restore(one.fd_, one.direction_);
       }
-    } else if (one.shown_ && !leave_joining(fiber(one))) {
+    } else if (one.shown_ && !leave_ended(one)) {
       if (winner == nullptr && own == nullptr && reason == WakeReason::joined) winner = &one;
     }
+  }
+  const bool nothing_else = winner == nullptr && own == nullptr && reason == WakeReason::ready;
+  if (forgotten != nullptr && (reason == WakeReason::closed || nothing_else)) {
+    return won(*forgotten, true);
   }
   if (winner == nullptr && own != nullptr &&
       (reason == WakeReason::ready || reason == WakeReason::joined || reason == WakeReason::closed)) {

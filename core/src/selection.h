@@ -66,6 +66,7 @@ struct Selection {
   // of them has got ready.
   bool line_up(WaitRound& round, FiberControl* self) noexcept;
   static bool has_ended(const Case& one) noexcept;
+  static bool leave_ended(const Case& one) noexcept;
   static bool may_be_ready(const Case& one) noexcept;
   bool line_is_ready() const noexcept;
   void sort_by_lock() noexcept;

@@ -40,7 +40,7 @@ const char* cancel_reason() noexcept {
 namespace detail {
 
 void own(Scope&) noexcept {}
-void wake_owner(Scope&) noexcept {}
+void wake_inside(Scope&) noexcept {}
 void raise_shield() noexcept {}
 void lower_shield() noexcept {}
 

@@ -2,11 +2,13 @@
 
 #include <coir/serial.h>
 
+#include "ambient.h"
 #include "wait_several.h"
 
 namespace coir {
 
-std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline, Shielded) noexcept {
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
+                                        Shielded shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   pollfd entries[1 + kMostAwaited];
   std::size_t count = 1;
@@ -14,7 +16,10 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
     const short events = one.direction == Direction::readable ? POLLIN : POLLOUT;
     entries[count++] = {.fd = one.fd, .events = events, .revents = 0};
   }
-  if (auto ready = wait_any({entries, count}, deadline); !ready) return std::unexpected(ready.error());
+  if (!begin_scoped_wait(deadline, shielded)) return std::unexpected(scoped_error(ErrorCode::cancelled));
+  if (auto ready = wait_any({entries, count}, deadline); !ready) {
+    return std::unexpected(ready.error() == ErrorCode::timed_out ? scoped_error(ErrorCode::timed_out) : ready.error());
+  }
   return {};
 }
 
@@ -24,6 +29,7 @@ std::expected<void, Error> pause_between(Deadline deadline) noexcept {
   if (auto asked = wait_any(none, Deadline::now()); !asked && asked.error() == ErrorCode::cancelled) {
     return std::unexpected(asked.error());
   }
+  if (auto going = check_cancelled(); !going) return going;
   if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   return {};
 }

@@ -10,7 +10,7 @@ namespace {
 
 // threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
 unsigned threads_of_process() noexcept {
-  struct stat tasks{};
+  struct stat tasks {};
   return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? static_cast<unsigned>(tasks.st_nlink - 2) : 0;
 }
 
@@ -27,10 +27,13 @@ bool Scheduler::settle() noexcept {
   // acquire pairs with the release below: whoever sees kReported finds the cancelled fibers in their queues.
   const DeadlockState state = deadlock_.load(std::memory_order_acquire);
   if (state == DeadlockState::reporting) return true;  // who reports looks again afterwards
+  const std::uint64_t brought = door::seen();
   const std::uint64_t withdrawals = withdrawals_.load(std::memory_order_seq_cst);
   if (kManyWorkers && (!all_idle(idle_.load(std::memory_order_seq_cst)) || any_work())) return true;
   const bool stuck = alive() != 0;
-  // After a shutdown the run ends with its last fiber, whatever records sleep on.
+  // A claim from outside concerns who lives. After a shutdown the run ends with its last fiber, whatever records sleep
+  // on.
+  if (stuck && !isolated_ && outside_claims() != 0) return true;
   if ((stuck || !cancelling()) && waits_outside() != 0) return true;
   // Before the second look, which finds what the last thread brought before it ended.
   const bool hopeful = stuck && state == DeadlockState::none && waits_for_threads();
@@ -48,6 +51,8 @@ bool Scheduler::settle() noexcept {
     deadlock_.store(DeadlockState::reported, std::memory_order_release);
     return false;
   }
+  // Who comes from now on finds no run; one that brought a fiber has counted it, or is about to have us look again.
+  if (!isolated_ && !door::close_unless_brought(brought)) return true;
   stopping_.store(true, std::memory_order_release);
   if (kManyWorkers) wake_all();
   return false;
@@ -65,7 +70,6 @@ std::int64_t Scheduler::alive() const noexcept {
 
 std::int64_t Scheduler::waits_outside() const noexcept {
   std::int64_t sum = outside_waits.load(std::memory_order_acquire);
-  if (!isolated_) sum += outside_claims();
   for (unsigned i = 0; i < worker_count_; ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
@@ -73,15 +77,10 @@ std::int64_t Scheduler::waits_outside() const noexcept {
   return sum;
 }
 
-// waits_for_threads tells whether a plain thread of this process may still wake one of the parked fibers, or is about
-// to: one that it has made runnable keeps what it waits for until it runs.
+// waits_for_threads tells whether there is a plain thread in this process. It may wake any of the parked fibers: those
+// that wait for what threads bring, and every other by cancelling it.
 bool Scheduler::waits_for_threads() const noexcept {
-  if (!kManyWorkers || isolated_ || threads_of_process() <= worker_count_ + watchdog_threads()) return false;
-  bool found = false;
-  stacks.for_each([&found](const FiberControl& fiber) {
-    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
-  });
-  return found;
+  return kManyWorkers && !isolated_ && threads_of_process() > worker_count_ + watchdog_threads();
 }
 
 }  // namespace coir

@@ -52,18 +52,29 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   paint_stack(control);
 }
 
-// prepare_outside serves plain threads, which have no pool of their own.
+// prepare_outside serves plain threads, which have no pool of their own. From its success until launch the run does not
+// end.
 detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions& options, const detail::Code& code,
                                std::source_location where) noexcept {
-  Scheduler* const scheduler = Scheduler::current();
-  if (scheduler == nullptr || !scheduler->takes_outsiders()) return detail::Launch::failed(ErrorCode::unsupported);
+  Scheduler* const isolated = Scheduler::isolated_here();
+  if (isolated == nullptr && !door::enter_with_fiber()) return detail::Launch::failed(ErrorCode::unsupported);
+  Scheduler* const scheduler = isolated != nullptr ? isolated : Scheduler::of_process();
+  const auto refuse = [=](ErrorCode code) {
+    if (isolated == nullptr) {
+      door::brought();
+      scheduler->wake_if_idle();
+      door::leave();
+    }
+    return detail::Launch::failed(code);
+  };
+  if (!scheduler->takes_outsiders()) return refuse(ErrorCode::unsupported);
   const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
   if (stack_class >= kStackClassCount || code.bytes > nominal_stack_bytes(stack_class) / 2) {
-    return detail::Launch::failed(ErrorCode::invalid);
+    return refuse(ErrorCode::invalid);
   }
   Error error{};
   FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
-  if (control == nullptr) return detail::Launch::failed(error.code);
+  if (control == nullptr) return refuse(error.code);
   const std::uint64_t id = Scheduler::id_block();
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
           where);
@@ -128,7 +139,8 @@ Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, st
 void launch(FiberControl* control) noexcept {
   control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   FiberWorker* const worker = this_worker();
-  if (worker == nullptr) return Scheduler::current()->inject_new(control);
+  if (worker == nullptr) [[unlikely]]
+    return control->worker->scheduler().inject_new(control);
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
     return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);

@@ -9,7 +9,7 @@
 
 namespace coir {
 
-static_assert(StackArena::kGuardBytes == port::kPageBytes);
+static_assert(StackArena::kGuardBytes % port::kPageBytes == 0);
 
 void StackArena::prepare(std::size_t stack_class, std::uint32_t capacity, std::size_t guard_mappings) noexcept {
   if (stack_bytes_ != 0) return;

@@ -71,6 +71,10 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
                         static_cast<std::uintptr_t>(Commit::ended);
   SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
+  // Before the sanitizer is told of the switch: from then on an ending fiber's fake stack is gone, on which what is
+  // inlined here may keep its variables.
+  worker.current_ = next;
+  bump(worker.counters.switches);
   if (next != nullptr) [[likely]] {
     next->worker = &worker;
     next->state.store(FiberControl::State::running, std::memory_order_relaxed);
@@ -81,8 +85,6 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
     target = worker.loop_sp_;
     SanitizerContext::before_switch(from, worker.sanitizer_);
   }
-  worker.current_ = next;
-  bump(worker.counters.switches);
   message = port::coir_switch(&self->sp, target, message);
   // From here on `worker` may be another thread's.
   SanitizerContext::after_switch(self->sanitizer);

@@ -17,6 +17,7 @@ bool tracing() noexcept {
 
 #include "describe.h"
 #include "trace_ring.h"
+#include "visit.h"
 
 namespace coir {
 
@@ -191,7 +192,8 @@ class Track {
 }  // namespace
 
 std::expected<std::uint64_t, Error> write_trace(int fd) noexcept {
-  const unsigned rings = trace_rings();
+  const Visit run;  // the rings end with it
+  const unsigned rings = run ? trace_rings() : 0;
   if (rings == 0) return std::unexpected(Error{ErrorCode::unsupported});
   JsonFile file(fd);
   file.label("process_name", kWorkers, 0, "workers", nullptr);

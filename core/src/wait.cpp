@@ -23,7 +23,10 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
 
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
-  if (self == nullptr) return wait_on_thread(fd, direction, deadline);
+  if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+    return wait_on_thread(fd, direction, deadline);
+  }
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self);
@@ -44,10 +47,10 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
 }
 
 void close_fd(int fd) noexcept {
-  Scheduler* const scheduler = Scheduler::current();
-  if (scheduler != nullptr) scheduler->reactor.forget(fd);
+  const Visit run;
+  if (run) run->reactor.forget(fd);
   ::close(fd);
-  if (scheduler != nullptr) scheduler->reactor.forgotten(fd);
+  if (run) run->reactor.forgotten(fd);
 }
 
 std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {

@@ -27,7 +27,10 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
                                         Shielded shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   FiberControl* const self = running_fiber();
-  if (self == nullptr) return wait_on_thread(several, deadline, shielded);
+  if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+    return wait_on_thread(several, deadline, shielded);
+  }
   if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self, shielded);
@@ -56,7 +59,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
 
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {
   yield();
-  if (cancelled()) return std::unexpected(Error{ErrorCode::cancelled});
+  if (auto going = check_cancelled(); !going) return going;
   if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   return {};
 }

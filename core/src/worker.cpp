@@ -138,6 +138,10 @@ void FiberWorker::run() noexcept {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]
         stop_searching();
+      if (kManyWorkers && let_go_) [[unlikely]] {
+        let_go_ = false;
+        scheduler_->let_go_poller();
+      }
       resume(fiber);
     } else {
       const std::int64_t idle_from = trace_idle_from();
@@ -197,12 +201,13 @@ void FiberWorker::cool_down(std::int64_t now_ns) noexcept {
 void FiberWorker::maintain() noexcept {
   tick_ = tick_now();
   trim_if_asked();
-  if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
+  scheduler_->fire_timers();
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
     bump(counters.polls);
     scheduler_->reactor.poll(0);
     scheduler_->reactor.dispatch();
-    scheduler_->polling_.store(false, std::memory_order_release);
+    scheduler_->polling_.store(false, std::memory_order_seq_cst);
+    scheduler_->let_go_poller();
   }
   if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) {
     push(fiber);
@@ -287,7 +292,10 @@ void FiberWorker::idle() noexcept {
   for (int round = 0; round < rounds; ++round) {
     found_ = steal();
     if (found_ != nullptr || !inbox_.empty() || !scheduler.inbox.empty()) {
-      if (polling) scheduler.polling_.store(false, std::memory_order_release);
+      if (polling) {
+        scheduler.polling_.store(false, std::memory_order_seq_cst);
+        let_go_ = true;
+      }
       return;
     }
     for (int i = 0; i < 64; ++i) Spinlock::relax();
@@ -301,6 +309,8 @@ void FiberWorker::idle() noexcept {
   // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
+  // Whoever polled may have let go since, and be about to compute: pairs with let_go_poller.
+  if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {
     sleep = scheduler.settle() && !scheduler.any_work() && !scheduler.stopping();
   }
@@ -342,7 +352,8 @@ void FiberWorker::idle() noexcept {
     scheduler.reactor.dispatch();
     const std::int64_t now = monotonic_ns();
     for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
-    scheduler.polling_.store(false, std::memory_order_release);
+    scheduler.polling_.store(false, std::memory_order_seq_cst);
+    let_go_ = true;
     if (has_work()) scheduler.notify();
   } else if (wheel_.armed() != 0) {
     wheel_.advance(monotonic_ns());

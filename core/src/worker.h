@@ -90,7 +90,7 @@ class FiberWorker {
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
       spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
-  static constexpr std::int64_t kPatienceNs = 10'000'000;
+  static constexpr std::int64_t kPatienceNs = 1'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
   FiberControl* pick() noexcept;
@@ -126,6 +126,7 @@ class FiberWorker {
   std::uint64_t random_;
   std::uint32_t index_;
   bool searching_ = false;
+  bool let_go_ = false;  // it has cleared polling_ since it ran a fiber
   FiberControl* found_ = nullptr;
   SanitizerContext sanitizer_;
   TimerWheel wheel_;

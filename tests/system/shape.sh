@@ -75,6 +75,15 @@ sources port/include core/include net/include | grep -v '/detail/' |
   xargs -r grep -HnE '^ *# *include *<(algorithm|chrono|filesystem|format|functional|iostream|map|memory|ranges|regex|string|vector)>' >"$found" || true
 none "no public header includes one of the C++ library's heavy ones"
 
+# Whatever can wait takes a deadline; errno after it is read as coir/errno.h says.
+find core/include net/include -name '*.h' ! -name deadline.h | sort | while read -r header; do
+  clang++-19 -M --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -nostdinc++ -isystem "$libcxx" \
+    -Iport/include -Icore/include -Inet/include -DCOIR_TLS=1 -x c++ "$header" | tr ' ' '\n' |
+    awk -v header="$header" '/coir\/deadline.h$/ { waits = 1 } /coir\/errno.h$/ { mended = 1 }
+      END { if (waits && !mended) print header }'
+done >"$found"
+none "a header of what can wait brings the errno that survives waits"
+
 for header in $(find port core net apps -name '*.h'); do
   grep -qE '^#(pragma once|ifndef COIR_)' "$header" || echo "$header"
 done >"$found"

@@ -2,15 +2,20 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
+#include <coir/file.h>
 #include <coir/ledger.h>
+#include <coir/process.h>
 #include <coir/runtime.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "board.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/gate.h"
+#include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
 using coir::blocking;
@@ -138,4 +143,70 @@ TEST(BlockingThreads, without_room_for_a_thread_it_is_refused_and_nothing_is_lef
                expect(blocking([] { return 1; }).has_value());
              }).has_value());
   check();
+}
+
+namespace {
+
+// Full keeps every thread that the board allows in a call of no kind, until its end.
+class Full {
+ public:
+  Full() {
+    for (Fiber& fiber : fibers_) {
+      fiber = spawn([this] {
+        static_cast<void>(blocking([this] {
+          ++inside_;
+          gate_.pass();
+        }));
+      });
+    }
+    full_ = reaches(inside_, kThreads);
+  }
+  ~Full() {
+    for (int i = 0; i < kThreads; ++i) gate_.open();
+    for (Fiber& fiber : fibers_) static_cast<void>(fiber.join());
+  }
+  Full(const Full&) = delete;
+  Full& operator=(const Full&) = delete;
+  bool full() const noexcept { return full_; }
+
+  static constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
+
+ private:
+  Gate gate_;
+  std::atomic<int> inside_{0};
+  Fiber fibers_[kThreads];
+  bool full_ = false;
+};
+
+}  // namespace
+
+TEST(BlockingThreads, files_and_processes_go_on_while_other_calls_keep_all_threads) {
+  everywhere([&] {
+    const Full pool;
+    expect(pool.full());
+    auto file = coir::File::open("/dev/null", {}, Deadline::after(60s));
+    expect(file.has_value());
+    const char* const nothing[] = {"true", nullptr};
+    expect(coir::run_process({.argv = nothing}, {}, Deadline::after(60s)).has_value());
+  });
+}
+
+TEST(BlockingThreads, a_call_that_waits_for_a_thread_is_counted_and_dumped) {
+  everywhere([&] {
+    const Full pool;
+    expect(pool.full());
+    const auto before = coir::stats();
+    expect(before.blocking_running == Full::kThreads && before.blocking_waiting == 0);
+    Fiber ninth = spawn([] { static_cast<void>(blocking([] {}, Deadline::after(60s))); });
+    for (const Deadline patience = Deadline::after(60s); coir::stats().blocking_waiting == 0 && !patience.passed();)
+      coir::yield();
+    expect(coir::stats().blocking_waiting == 1 && coir::stats().blocking_waited == before.blocking_waited + 1);
+    coir::test::Pipe pipe;
+    coir::dump_fibers(pipe.writer);
+    char told[128] = {};
+    expect(read(pipe.reader, told, sizeof told - 1) > 0);
+    expect(std::string_view(told).starts_with("coir: 1 blocking calls wait for a thread: "));
+    expect(ninth.cancel().has_value() && ninth.join().has_value());
+    expect(coir::stats().blocking_waiting == 0);
+  });
 }

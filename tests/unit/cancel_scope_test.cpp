@@ -1,14 +1,18 @@
 #include <coir/cancel_scope.h>
 
+#include <coir/channel.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/group.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
+#include <signal.h>
 #include <string.h>
 
 #include <atomic>
 
+#include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
@@ -183,6 +187,79 @@ TEST(CancelScope, children_of_nurseries_inside_are_bound_by_it_and_detached_ones
   });
 }
 
+TEST(CancelScope, cancelled_it_ends_the_waits_of_all_descendants_while_their_owners_are_busy) {
+  everywhere([&] {
+    coir::Channel<int> never, told;
+    CancelScope* scope = nullptr;
+    coir::Event waiting;
+    std::atomic<bool> over{false};
+    const auto wait_in_vain = [&] {
+      const Error ended = never.receive().error();
+      expect(ended == ErrorCode::cancelled);
+      Shield shield(Deadline::never());
+      expect(told.send(0).has_value());
+    };
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope = &mine;
+      CancelScope inner;  // one without a nursery between
+      Nursery nursery;
+      static_cast<void>(nursery.spawn(wait_in_vain));
+      static_cast<void>(nursery.spawn([&] {  // a child that opens more, and is busy as well
+        coir::Group group;
+        expect(group.go(wait_in_vain).has_value());
+        expect(group
+                   .go([&] {
+                     CancelScope deeper;
+                     Nursery deepest;
+                     static_cast<void>(deepest.spawn(wait_in_vain));
+                     while (!over) coir::yield();
+                   })
+                   .has_value());
+        while (!over) coir::yield();
+        static_cast<void>(group.wait());
+      }));
+      for (int i = 0; i < 20; ++i) coir::yield();  // so that the children wait, mostly
+      waiting.set();
+      while (!over) coir::yield();  // not once does an owner wait or look for a mark
+      static_cast<void>(nursery.join());
+    });
+    expect(waiting.wait().has_value());
+    scope->cancel("from outside");
+    for (int i = 0; i < 3; ++i) expect(told.receive(Deadline::after(20s)).has_value());
+    over = true;
+    expect(owner.join().has_value());
+  });
+}
+
+TEST(CancelScope, cancelled_it_leaves_the_shielded_waits_of_descendants_alone) {
+  everywhere([&] {
+    coir::Event open, shielded, done;
+    CancelScope* scope = nullptr;
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope = &mine;
+      Nursery outer;
+      static_cast<void>(outer.spawn([&] {
+        Shield shield(Deadline::never());
+        Nursery inside;
+        static_cast<void>(inside.spawn([&] {
+          shielded.set();
+          expect(open.wait().has_value());  // a child of a nursery that a shield surrounds
+        }));
+        expect(inside.join().has_value());
+        done.set();
+      }));
+      static_cast<void>(outer.join());
+    });
+    expect(shielded.wait().has_value());
+    scope->cancel();
+    open.set();
+    expect(done.wait(Deadline::after(20s)).has_value());
+    expect(owner.join().has_value());
+  });
+}
+
 TEST(CancelScope, check_cancelled_tells_a_computation) {
   everywhere([&] {
     expect(coir::check_cancelled().has_value());
@@ -304,4 +381,41 @@ TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
     expect(is(inner, ErrorCode::timed_out) && inner.error().scope != 0);
     expect(is(outer, ErrorCode::timed_out) && outer.error().scope == 0);
   });
+}
+
+// Ids have 16 bits: of those in force together each has its own all the same.
+TEST(CancelScope, a_nursery_never_takes_an_outer_scopes_end_for_its_own) {
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               CancelScope outer;
+               for (int i = 0; i < 65'534; ++i) const CancelScope other;
+               Nursery nursery;
+               static_cast<void>(nursery.spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
+               outer.cancel("from outside");
+               expect(is(nursery.join(), ErrorCode::cancelled));
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
+}
+
+namespace {
+
+// nest puts up that many shields and calls the innermost's body.
+template <class Body>
+void nest(int shields, const Body& body) {
+  if (shields == 0) return body();
+  const Shield shield(Deadline::never());
+  nest(shields - 1, body);
+}
+
+}  // namespace
+
+TEST(CancelScope, of_shields_fifteen_may_be_nested_and_one_more_is_told) {
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               expect(coir::current().cancel().has_value());
+               nest(15, [&] { expect(coir::sleep(1us).has_value()); });
+               expect(is(coir::sleep(1us), ErrorCode::cancelled));
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
+  const auto end = coir::test::in_child([] { return coir::run({.workers = 1}, [] { nest(16, [] {}); }); });
+  LONGS_EQUAL(SIGABRT, end.signal);
+  CHECK_TRUE(end.wrote("coir: more than 15 shields are nested"));
 }

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
@@ -8,6 +9,7 @@
 
 #include "tests/support/child.h"
 #include "tests/support/pipe.h"
+#include "tests/support/thread.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -124,4 +126,32 @@ TEST(Deadlock, the_next_run_starts_afresh) {
     return !stuck && cancelled && next && slept ? 0 : 1;
   });
   LONGS_EQUAL(0, end.status);
+}
+
+TEST(Deadlock, a_plain_thread_can_still_cancel_so_there_is_none) {
+  if (!coir::kManyWorkers) return;
+  const ChildEnd end = in_child([] {
+    coir::FiberRef sleeper;
+    std::atomic<bool> shown{false};
+    coir::test::Thread canceller([&] {
+      while (!shown) coir::yield();
+      // Until nobody else could wake it: every worker sleeps then.
+      const auto polls = [] { return coir::stats().polls; };
+      for (std::uint64_t before = 0; polls() == 0 || polls() != before;) {
+        before = polls();
+        static_cast<void>(coir::sleep(20ms));
+      }
+      static_cast<void>(sleeper.cancel("outside"));
+    });
+    bool cancelled = false;
+    const auto ended = run_until_idle({.workers = 2}, [&] {
+      sleeper = coir::current();
+      shown = true;
+      cancelled = !coir::sleep_until(Deadline::never());
+    });
+    canceller.join();
+    return ended && cancelled ? 0 : 1;
+  });
+  LONGS_EQUAL(0, end.status);
+  STRCMP_EQUAL("", end.output);
 }

@@ -59,7 +59,7 @@ bool calls(const Backtrace& trace, void (*function)(Channel<int>&), std::size_t&
 
 coir::FiberControl* control_of(std::uint64_t id) {
   coir::FiberControl* found = nullptr;
-  coir::Scheduler::current()->stacks.for_each([&](coir::FiberControl& fiber) {
+  coir::Scheduler::of_process()->stacks.for_each([&](coir::FiberControl& fiber) {
     if (fiber.id.load(std::memory_order_relaxed) == id) found = &fiber;
   });
   return found;

@@ -12,9 +12,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,7 +182,7 @@ TEST(IsolatedWorkerDeny, what_is_open_already_stays_usable) {
     expect(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     const int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     expect(in_worker(Deny::net | Deny::fs | Deny::process, [fd = ends[0], folder] {
-      struct stat status{};
+      struct stat status {};
       return send(fd, "x", 1, 0) == 1 && syscall(SYS_fstat, folder, &status) == 0 &&
              openat(folder, "dev", O_RDONLY | O_CLOEXEC) == -1 && errno == EPERM;
     }));
@@ -215,4 +217,105 @@ TEST(IsolatedWorkerDeny, what_cannot_be_enforced_is_an_error_before_it_runs) {
     char byte;
     expect(read(pipe.reader, &byte, 1) == -1 && errno == EAGAIN);
   });
+}
+
+namespace {
+
+struct Asking {
+  const char* name;
+  int (*ask)() noexcept;
+};
+sockaddr_un path_address() noexcept {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  strcpy(address.sun_path, "/nonexistent");
+  return address;
+}
+
+// Each names a file by its path, in a way that open, stat and their like do not.
+constexpr Asking kByPath[] = {
+    {"file_getattr",
+     []() noexcept {
+       char attributes[64] = {};
+       return errno_of(syscall(468, AT_FDCWD, "/nonexistent", attributes, 24, 0));
+     }},
+    {"file_setattr",
+     []() noexcept {
+       char attributes[64] = {};
+       return errno_of(syscall(469, AT_FDCWD, "/nonexistent", attributes, 24, 0));
+     }},
+    {"bpf",
+     []() noexcept {
+       alignas(8) char attributes[128] = {};
+       return errno_of(syscall(SYS_bpf, 7, attributes, sizeof attributes));  // BPF_OBJ_GET
+     }},
+    {"a socket of AF_UNIX", []() noexcept { return errno_of(closed(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))); }},
+    {"a pair of them",
+     []() noexcept {
+       int ends[2] = {-1, -1};
+       const int error = errno_of(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends));
+       closed(ends[0]);
+       closed(ends[1]);
+       return error;
+     }},
+};
+
+}  // namespace
+
+TEST(IsolatedWorkerDeny, fs_denies_every_other_way_to_name_a_file) {
+  if (skipped("fs denies every other way to name a file")) return;
+  for (const Asking& one : kByPath) {
+    const int answer = in_worker(Deny::fs, one.ask);
+    if (answer != EPERM) printf("%s: %d\n", one.name, answer);
+    LONGS_EQUAL(EPERM, answer);
+  }
+}
+
+TEST(IsolatedWorkerDeny, net_denies_pairs_of_sockets_which_send_to_any_address) {
+  if (skipped("net denies pairs of sockets, which send to any address")) return;
+  LONGS_EQUAL(EPERM, in_worker(Deny::net, kByPath[4].ask));
+}
+
+// What was open before stays open: that is told, not denied.
+TEST(IsolatedWorkerDeny, a_socket_that_was_open_before_stays_usable) {
+  if (skipped("a socket that was open before stays usable")) return;
+  static int s_open = -1;
+  s_open = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  LONGS_EQUAL(ENOENT, in_worker(Deny::fs, [] {
+                const sockaddr_un nowhere = path_address();
+                return errno_of(sendto(s_open, "x", 1, 0, reinterpret_cast<const sockaddr*>(&nowhere), sizeof nowhere));
+              }));
+  close(s_open);
+}
+
+TEST(IsolatedWorkerDeny, a_call_that_nobody_has_judged_is_as_if_the_kernel_had_none) {
+  if (skipped("a call that nobody has judged is as if the kernel had none")) return;
+  for (const Deny deny : {Deny::net, Deny::fs, Deny::process}) {
+    CHECK_TRUE(in_worker(deny, [] {
+      bool none = true;
+      for (int call = coir::port::kLastKnownCall + 1; call < coir::port::kLastKnownCall + 200; ++call)
+        none = syscall(call, -1, -1, -1, -1, -1, -1) == -1 && errno == ENOSYS && none;
+      return none;
+    }));
+  }
+}
+
+// The kernel's table, as its headers on this machine have it: a number that is new there has to be judged.
+TEST(IsolatedWorkerDeny, every_call_of_the_kernels_table_was_judged) {
+  FILE* const table = fopen("/usr/include/asm-generic/unistd.h", "re");
+  if (table == nullptr) {
+    puts("ok - every call of the kernel's table was judged # SKIP no headers of the kernel");
+    return;
+  }
+  char line[256], name[128];
+  int number = 0, seen = 0, highest = 0;
+  while (fgets(line, sizeof line, table) != nullptr) {
+    if (sscanf(line, "#define __NR_%127s %d", name, &number) != 2 || strcmp(name, "syscalls") == 0) continue;
+    ++seen;
+    if (number > highest) highest = number;
+    if (number > coir::port::kLastKnownCall) printf("%s, %d, is in no list of seccomp.cpp\n", name, number);
+  }
+  fclose(table);
+  CHECK_TRUE(seen > 200);
+  CHECK_TRUE(highest <= coir::port::kLastKnownCall);
 }

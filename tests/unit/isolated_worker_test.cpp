@@ -1,6 +1,8 @@
 #include <coir/isolated_worker.h>
 
 #include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/ledger.h>
 #include <coir/runtime.h>
@@ -243,3 +245,18 @@ TEST(IsolatedWorker, fibers_and_plain_threads_share_one) {
   LONGS_EQUAL(6L * kEach * (kEach + 1) / 2, sum.load());
 }
 #endif
+
+TEST(IsolatedWorker, a_plain_threads_wait_for_it_ends_with_its_scope) {
+  if (!coir::kManyWorkers) return;  // there no other thread may cancel it
+  auto worker = Worker::spawn([](WorkerPort& port) { static_cast<void>(port.recv<int>()); });
+  CHECK_TRUE(worker.has_value());
+  coir::CancelScope scope;
+  std::atomic<bool> waits{false};
+  coir::test::Thread canceller([&] {
+    while (!waits) coir::yield();
+    scope.cancel("outside");
+  });
+  waits = true;
+  const auto got = worker->recv<int>(Deadline::after(60s));
+  CHECK_TRUE(!got && got.error() == ErrorCode::cancelled && scope.caused(got.error()));
+}

@@ -6,6 +6,8 @@
 #include <coir/nursery.h>
 #include <coir/once.h>
 #include <coir/runtime.h>
+#include <coir/wait.h>
+#include <coir/worker_stack.h>
 
 #include "tests/support/endless_waits.h"
 #include "tests/support/everywhere.h"
@@ -96,4 +98,21 @@ TEST(NowhereToWait, on_a_plain_thread_a_wait_is_unsupported_in_single_worker_bui
     CHECK_TRUE(is(waited, kManyWorkers ? ErrorCode::timed_out : ErrorCode::unsupported));
   }
   CHECK_TRUE(takes_what_is_there());
+}
+
+// A fiber that leaves its stack for a deep call may wait for nothing there: that would hold up its worker.
+TEST(NowhereToWait, in_a_call_on_a_workers_stack_every_wait_is_unsupported) {
+  everywhere([&] {
+    Pipe pipe;
+    EndlessWaits waits;
+    expect(waits.lock.lock_shared().has_value());
+    coir::on_worker_stack([&] {
+      for (int way = 0; way < EndlessWaits::kWays; ++way) expect(is(waits.wait_in(way), ErrorCode::unsupported));
+      expect(is(coir::sleep(1h), ErrorCode::unsupported));
+      expect(is(coir::sleep_until(Deadline::never()), ErrorCode::unsupported));
+      expect(is(coir::wait(pipe.reader, coir::Direction::readable), ErrorCode::unsupported));
+      const CancelScope scope;
+      expect(is(coir::sleep(1h), ErrorCode::unsupported));
+    });
+  });
 }

@@ -77,10 +77,31 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
   }
 }
 
+// Below the stack lies the guard, and below that another fiber's stack: the write is to the array's own memory.
+[[gnu::noinline]] int take_a_large_frame() {
+  volatile char frame[14'000];
+  frame[0] = 'x';
+  asm volatile("" ::"r"(frame) : "memory");
+  return frame[0];
+}
+
+TEST(Overflow, by_a_frame_larger_than_a_page_is_reported) {
+  const ChildEnd end = in_child([] {
+    return coir::run({.workers = 1}, [] {
+      Fiber below = spawn({.name = "below", .stack = 8_KiB}, [] { coir::yield(); });
+      Fiber above = spawn({.name = "large frame", .stack = 8_KiB}, [] { take_a_large_frame(); });
+      static_cast<void>(above.join());
+      static_cast<void>(below.join());
+    });
+  });
+  CHECK_TRUE(end.signal == SIGSEGV || end.signal == SIGBUS);
+  CHECK_TRUE(end.wrote("coir: fiber large frame (spawned at "));
+}
+
 TEST(Overflow, guards_by_protection_report_as_well) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 100);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 100);
       static_cast<void>(spawn_deep(8_KiB).join());
     });
   });
@@ -93,7 +114,7 @@ TEST(Overflow, without_a_guard_the_canary_tells_at_the_next_park) {
     const ChildEnd end = in_child([&] {
       return coir::run({.workers = 1}, [&] {
         const std::size_t stack = coir::nominal_stack_bytes(stack_class);
-        Scheduler::current()->stacks.arena(stack_class).guard_by(GuardMode::protect, 0);
+        Scheduler::of_process()->stacks.arena(stack_class).guard_by(GuardMode::protect, 0);
         // The first of a group has a guard; main has one of class 16.
         Fiber guarded = spawn({.stack = stack}, [] { static_cast<void>(coir::sleep_until(coir::Deadline::never())); });
         static_cast<void>(spawn_scribbler(stack).join());
@@ -107,7 +128,7 @@ TEST(Overflow, without_a_guard_the_canary_tells_at_the_next_park) {
 TEST(Overflow, a_group_still_stops_at_its_guard) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 0);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 0);
       static_cast<void>(spawn_deep(8_KiB).join());
     });
   });
@@ -118,7 +139,7 @@ TEST(Overflow, a_group_still_stops_at_its_guard) {
 TEST(Overflow, the_weakest_guard_in_use_is_told) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
-      Scheduler::current()->stacks.arena(0).guard_by(GuardMode::protect, 0);
+      Scheduler::of_process()->stacks.arena(0).guard_by(GuardMode::protect, 0);
       Fiber sleepers[4];
       for (Fiber& each : sleepers)
         each = spawn({.stack = 8_KiB}, [] { static_cast<void>(coir::sleep_until(coir::Deadline::never())); });

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/process.h>
 #include <coir/wait.h>
@@ -99,6 +100,29 @@ TEST(ProcessFiber, a_flood_does_not_keep_others_from_their_turn_nor_its_deadline
     }
     expect(turns > 2);
     expect(flood.join().has_value());
+    expect(no_child_is_left());
+  });
+}
+
+// There is always something to read, and somebody else to run: never does it come to wait.
+TEST(ProcessFiber, a_flood_ends_with_the_deadline_of_a_scope) {
+  everywhere([&] {
+    std::atomic<bool> over{false};
+    Fiber busy = spawn([&] {
+      while (!over) {
+        for (const Deadline turn = Deadline::after(1ms); !turn.passed();) {
+        }
+        coir::yield();
+      }
+    });
+    const char* const zeros[] = {"cat", "/dev/zero", nullptr};
+    char out[16];
+    coir::CancelScope scope(Deadline::after(50ms));
+    const auto late = run_process({.argv = zeros}, {.out = out, .grace = 1s}, Deadline::after(60s));
+    expect(!late && late.error() == ErrorCode::timed_out && scope.caused(late.error()));
+    over = true;
+    const coir::Shield shield(Deadline::never());
+    expect(busy.join().has_value());
     expect(no_child_is_left());
   });
 }

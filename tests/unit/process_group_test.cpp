@@ -5,6 +5,8 @@
 #include <coir/wait.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +56,13 @@ class Held {
 // A shell whose child, a shell as well, outlives it and SIGTERM, and says so.
 constexpr const char* kStubborn =
     "trap '' TERM; sh -c 'trap \"\" TERM; echo up >&2; while :; do sleep 100; done' & wait; sleep 100";
+
+// In a copy of this program that is started to be stopped: before anything else runs.
+[[gnu::constructor]] void leave_the_group() {
+  if (getenv("COIR_TEST_LEAVES_ITS_GROUP") == nullptr) return;
+  if (setpgid(0, getpgid(getppid())) != 0 || write(STDOUT_FILENO, "x", 1) != 1) _exit(1);
+  for (;;) pause();
+}
 
 }  // namespace
 
@@ -138,6 +147,35 @@ TEST(ProcessGroup, is_stopped_and_waited_for_inside_a_scope_that_has_ended) {
     // Its own grace counts, not the scope: it is waited for until it has ended in good order.
     const auto ended = process->stop(30s);
     expect(ended && ended->status == 5);
+    expect(no_child_is_left());
+  });
+}
+
+// One that has left its group, as a shell with job control may, ends by stop all the same.
+TEST(ProcessGroup, stop_ends_a_process_that_has_left_its_group) {
+  both_sides([&] {
+    Pipe up;
+    const char* const self[] = {"/proc/self/exe", nullptr};
+    const char* const environment[] = {"COIR_TEST_LEAVES_ITS_GROUP=1", nullptr};
+    auto process = Process::start({.argv = self, .environment = environment, .out = Output::file(up.writer)});
+    if (!process) {
+      puts("# SKIP this program cannot start itself");
+      return;
+    }
+    expect(coir::wait(up.reader, coir::Direction::readable, Deadline::after(60s)).has_value() && up.get());
+    const auto ended = process->stop(0s);
+    expect(ended && ended->signal == SIGKILL);
+    expect(no_child_is_left());
+  });
+}
+
+TEST(ProcessGroup, ends_whole_at_the_deadline_of_a_scope) {
+  both_sides([&] {
+    coir::CancelScope scope(Deadline::after(50ms));
+    char out[16];
+    const Shell sleeps("sleep 100");
+    const auto late = run_process(sleeps.command(), {.out = out});
+    expect(!late && late.error() == ErrorCode::timed_out && scope.caused(late.error()));
     expect(no_child_is_left());
   });
 }

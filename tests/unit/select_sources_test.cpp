@@ -225,3 +225,26 @@ TEST(SelectSources, cases_may_be_used_again) {
     expect(value == 18);
   });
 }
+
+// Of two descriptors one is closed, and then the other gets ready, before the select runs again.
+TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
+  for (const bool ppoll : {false, true}) {
+    CHECK_TRUE(coir::run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] {
+                 Pipe healthy, closed;
+                 Fiber selects = spawn([&] {
+                   const auto won = select({Case::readable(healthy.reader), Case::readable(closed.reader)});
+                   expect(won && won->index == 1 && won->closed);
+                   // What came for the other is not lost.
+                   const auto next = select({Case::readable(healthy.reader)}, Deadline::after(20s));
+                   expect(next && next->index == 0 && !next->closed && healthy.get());
+                 });
+                 coir::yield();
+                 coir::yield();
+                 expect(healthy.put());
+                 closed.close_reader();
+                 coir::give_way();
+                 expect(selects.join().has_value());
+               }).has_value());
+    LONGS_EQUAL(0, wrong);
+  }
+}

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 
@@ -108,4 +109,36 @@ TEST(Sleep, very_many_sleep_at_once_and_all_wake) {
   LONGS_EQUAL(kFibers, woken);
   LONGS_EQUAL(0, early);
   CHECK_TRUE(armed > 0);
+}
+
+// The timer is of the worker that computes until the sleeper has run; the other switches all the time and never polls.
+TEST(Sleep, ends_though_its_worker_computes_and_the_other_is_never_idle) {
+  if (!coir::kManyWorkers) return;
+  std::atomic<bool> over{false};
+  std::atomic<int> missed{0};
+  CHECK_TRUE(coir::run_until_idle({.workers = 2}, [&] {
+               for (int i = 0; i < 2; ++i) {
+                 coir::spawn([&] {
+                   while (!over) coir::yield();
+                 }).detach();
+               }
+               for (int round = 0; round < 10 && missed == 0; ++round) {
+                 std::atomic<bool> slept{false};
+                 coir::Fiber burner;
+                 coir::Fiber sleeper = coir::spawn([&] {
+                   burner = coir::spawn([&] {
+                     const coir::Deadline patience = coir::Deadline::after(std::chrono::seconds(20));
+                     while (!slept && !patience.passed()) {
+                     }
+                     missed += !slept;
+                   });
+                   static_cast<void>(coir::sleep(std::chrono::milliseconds(2)));
+                   slept = true;
+                 });
+                 static_cast<void>(sleeper.join());
+                 static_cast<void>(burner.join());
+               }
+               over = true;
+             }).has_value());
+  LONGS_EQUAL(0, missed);
 }

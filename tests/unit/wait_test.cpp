@@ -4,6 +4,7 @@
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -340,4 +341,33 @@ TEST(Wait, a_plain_thread_is_served_by_poll) {
   const int number = pipe.reader;
   pipe.close_reader();
   CHECK_TRUE(is(coir::wait(number, Direction::readable), ErrorCode::closed));
+}
+
+// epoll takes no ordinary files: of two that ask at once neither is to wait for the other's registration.
+TEST(Wait, what_the_poller_refuses_it_refuses_to_both_who_ask_at_once) {
+  if (!kManyWorkers) return;
+  int others = 0;
+  CHECK_TRUE(run_until_idle({.workers = 2}, [&] {
+               for (int round = 0; round < scaled({3'000, 1'000, 500, 300}); ++round) {
+                 FILE* const file = tmpfile();
+                 if (file == nullptr) break;
+                 const int fd = dup(fileno(file));
+                 fclose(file);
+                 std::atomic<int> here{0}, wrong_here{0};
+                 const auto ask = [&](Direction direction) {
+                   here.fetch_add(1);
+                   while (here.load() < 2) coir::yield();
+                   const auto waited = coir::wait(fd, direction, Deadline::after(20s));
+                   wrong_here += waited.has_value() || waited.error() == ErrorCode::timed_out;
+                 };
+                 Fiber reader = spawn([&] { ask(Direction::readable); });
+                 Fiber writer = spawn([&] { ask(Direction::writable); });
+                 static_cast<void>(reader.join());
+                 static_cast<void>(writer.join());
+                 coir::close_fd(fd);
+                 others += wrong_here;
+                 if (others != 0) break;
+               }
+             }).has_value());
+  LONGS_EQUAL(0, others);
 }

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <coir/cancel_scope.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
 #include <coir/error.h>
@@ -21,12 +22,19 @@ class Waiter;
 class BlockingStop {
  public:
   explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
+  // For a function that runs in its caller's place, where nobody asks: it looks at the scopes itself.
+  static BlockingStop in_place(Deadline deadline) noexcept { return BlockingStop(deadline, true); }
 
   // wanted is true once the caller was cancelled, or its deadline or that of a scope around it has passed. A long
   // function asks between two steps.
-  bool wanted() const noexcept { return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed(); }
+  bool wanted() const noexcept {
+    return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed() || (in_place_ && !check_cancelled());
+  }
   // why is the error to end with then.
   Error why() const noexcept {
+    if (in_place_ && !deadline_.passed()) {
+      if (const auto going = check_cancelled(); !going) return going.error();
+    }
     const std::uint32_t asked = asked_.load(std::memory_order_relaxed);
     Error error(asked != 0 ? static_cast<ErrorCode>(asked >> 16) : ErrorCode::timed_out);
     error.scope = static_cast<std::uint16_t>(asked);
@@ -40,7 +48,10 @@ class BlockingStop {
 
  private:
   std::atomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
+  BlockingStop(Deadline deadline, bool in_place) noexcept : deadline_(deadline), in_place_(in_place) {}
+
   Deadline deadline_;
+  bool in_place_ = false;
 };
 
 namespace detail {
@@ -58,6 +69,11 @@ struct BlockingOutcome<std::expected<T, Error>> {
 class BlockingPool;
 class BlockingSeat;
 
+// BlockingKind is what a call is for. Each kind has a thread even while the calls of others keep all of the board's
+// number: names that a server does not answer keep no file from being read.
+enum class BlockingKind : std::uint8_t { other, names, files, processes };
+inline constexpr std::size_t kBlockingKinds = 4;
+
 // BlockingCall is one call, on the stack of the fiber that waits for it. All of it is guarded by the pool's lock, but
 // for what `run` does between begin and end.
 struct BlockingCall {
@@ -72,6 +88,7 @@ struct BlockingCall {
   BlockingCall* next = nullptr;
   BlockingCall* previous = nullptr;
   State state = State::queued;
+  BlockingKind kind = BlockingKind::other;
 };
 
 // BlockingSeat is a thread's side of the call that it runs. `run` is entered and left as it says here:
@@ -207,13 +224,35 @@ auto run_in_place(F& f, const Arguments&... arguments) ->
 
 }  // namespace detail
 
+namespace detail {
+
+// blocking_for is blocking_borrowed for a call of that kind.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+enum class BlockingKind : std::uint8_t { other, names, files, processes };
+#endif
+template <class F>
+auto blocking_for(BlockingKind kind, F&& f, Deadline deadline) {
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+  static_cast<void>(kind);
+  return run_in_place(f, BlockingStop::in_place(deadline));
+#else
+  if (runs_in_place()) return run_in_place(f, BlockingStop::in_place(deadline));
+  BorrowedCall<std::remove_reference_t<F>> call(f, deadline);
+  call.kind = kind;
+  return call.go(deadline, false);
+#endif
+}
+
+}  // namespace detail
+
 // kBlockingStackBytes is the stack of a thread of the pool, charged to account::stacks while the thread lives.
 // Sanitizers' builds give four times as much under the same name.
 inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 
 // blocking runs f() on a thread of the pool, so that no worker is held up, and parks the calling fiber until f has
-// returned. Threads come when there is work for them, up to the board's number; further calls wait their turn in order.
-// A thread without work for a second goes away.
+// returned. Threads come when there is work for them, up to the board's number; further calls wait their turn in order,
+// which dump_fibers tells and stats counts. Files, processes and names each have a thread beyond that number while none
+// of theirs runs. A thread without work for a second goes away.
 //
 //   auto size = coir::blocking([fd = dup(log)] { return drain_and_close(fd); }, Deadline::after(2s));
 //
@@ -243,12 +282,7 @@ auto blocking(F&& f, Deadline deadline = Deadline::never()) {
 // that f was never begun.
 template <class F>
 auto blocking_borrowed(F&& f, Deadline deadline = Deadline::never()) {
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-  return detail::run_in_place(f, BlockingStop(deadline));
-#else
-  if (detail::runs_in_place()) return detail::run_in_place(f, BlockingStop(deadline));
-  return detail::BorrowedCall<std::remove_reference_t<F>>(f, deadline).go(deadline, false);
-#endif
+  return detail::blocking_for(detail::BlockingKind::other, std::forward<F>(f), deadline);
 }
 
 }  // namespace coir

@@ -9,6 +9,7 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/outcome.h>
+#include <coir/spinlock.h>
 
 namespace coir {
 
@@ -23,6 +24,11 @@ class NurseryBase;
 // cancelled, and the nursery that spawns go to. Each fiber and each plain thread has a chain. A fiber's chain goes on
 // with that of its nursery, whose owner cannot leave before the fiber has ended: every link of a chain outlives the
 // waits in it, and only the owner of a link adds or takes it.
+//
+// Downwards a scope knows the scopes right inside it that lead to a nursery with no shield between, so that who cancels
+// it finds the children of all of them, at any depth. `lock` guards the list and its links; a scope is on the list of
+// its outer one from before a nursery in it has children until after the last has ended. Locks are taken from outside
+// in, a nursery's own lock before that of its scope: whoever holds a scope's lock keeps all that is below it in place.
 struct Scope {
   Scope* outer = nullptr;
   NurseryBase* nursery = nullptr;  // null: the root
@@ -30,6 +36,10 @@ struct Scope {
   std::uint16_t id = 0;
   std::uint16_t deadline_id = 0;  // whose deadline it is
   bool shield = false;            // what lies outside does not reach in
+  bool shown = false;             // on the list of the outer one; owner only
+  Spinlock lock;                  // of the list
+  Scope* inner = nullptr;         // the list
+  Scope *elder = nullptr, *younger = nullptr;
   Atomic<bool> cancelled{false};
   Atomic<const char*> reason{nullptr};
   FiberControl* owner = nullptr;  // null on a plain thread
@@ -46,7 +56,11 @@ void leave(Scope& scope) noexcept;
 // adopt puts `scope` below the caller's innermost without making it the caller's own.
 void adopt(Scope& scope) noexcept;
 
-// cancel marks the scope and wakes its owner.
+// show puts a nursery's scope, and those around it, on the lists of their outer ones, up to a shield; hide takes one off.
+void show(Scope& scope) noexcept;
+void hide(Scope& scope) noexcept;
+
+// cancel marks the scope and wakes its owner, and the children of all nurseries inside.
 void cancel(Scope& scope, const char* reason) noexcept;
 
 // ended tells whether a cancellation or a deadline reaches in; where it does, by which error.
@@ -75,8 +89,9 @@ class CancelScope {
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;
 
-  // cancel ends the waits inside, now and later. `reason` is a literal, or outlives the scope. Any fiber or thread that
-  // knows the scope to live; idempotent.
+  // cancel ends the waits inside, now and later, those of the children of nurseries inside at once, too: whatever their
+  // owner does meanwhile. `reason` is a literal, or outlives the scope. Any fiber or thread that knows the scope to live;
+  // idempotent. Cost: a claim for each child that lives inside.
   void cancel(const char* reason = nullptr) noexcept { detail::cancel(scope_, reason); }
 
   // cancelled tells of this scope and of those around it, up to a shield.
@@ -85,7 +100,8 @@ class CancelScope {
   // deadline is the one in force: this scope's, or an enclosing one's that is earlier.
   Deadline deadline() const noexcept { return scope_.deadline; }
 
-  // id is what Error::scope holds of errors that this scope caused. Never 0; of 65,535 scopes two may share one.
+  // id is what Error::scope holds of errors that this scope caused. Never 0, and none of the scopes around has the
+  // same; of 65,535 others one may.
   std::uint16_t id() const noexcept { return scope_.id; }
   bool caused(Error error) const noexcept { return error.scope == scope_.id; }
 
@@ -104,7 +120,8 @@ class CancelScope {
 
 // Shield keeps cancellations and deadlines from outside away from what the caller does while it lives: the place for a
 // cleanup that has to wait. The fiber's own cancellation and shutdown() are kept away too, so that a shield should have
-// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep.
+// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep on a
+// fiber, of which a nursery's join takes one while it cleans up; one more ends the process with a line.
 class Shield {
  public:
   explicit Shield(Deadline deadline) noexcept { detail::enter_shield(scope_, deadline); }

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <coir/errno.h>
+
 namespace coir {
 
 // ErrorCode is the whole vocabulary of failures that coir's own calls return. The same word means the same thing

@@ -128,6 +128,9 @@ auto start(Home home, const SpawnOptions& options, F&& body, const std::source_l
 // joining it tells why. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery, the
 // innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a fiber, a
 // Dormant's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
+//
+// With several workers a fiber that has waited may go on on another thread: a thread_local variable, errno among them,
+// is then another one. coir/errno.h has errno looked up at each use, and tells what a variable of your own needs.
 template <class F>
 auto spawn(const SpawnOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   return detail::start(detail::CurrentHome{}, options, std::forward<F>(body), where);
@@ -147,7 +150,8 @@ void yield() noexcept;
 // looked at before the next fiber runs, so that what they wake waits for one slice at most.
 void give_way() noexcept;
 
-// sleep parks for at least `span`. Error: cancelled. On a plain thread it blocks.
+// sleep parks for at least `span`. Errors: cancelled, timed_out (of a scope); unsupported on a worker's own stack. On a
+// plain thread it blocks.
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 

@@ -21,13 +21,15 @@ namespace coir {
 
 // Deny is what a worker may not do, nor what it starts: the kernel answers EPERM to the system calls in question.
 //
-//   net      socket, connect, bind, listen, accept: no new socket and no new connection
+//   net      socket, socketpair, connect, bind, listen, accept: no new socket and no new connection
 //   fs       every call that names a file by its path, with AT_EMPTY_PATH too: open, stat, readlink, rename, mkdir,
-//            chdir, mount, extended attributes, inotify_add_watch, mq_open, execve and so on
+//            chdir, mount, extended attributes, inotify_add_watch, mq_open, bpf, execve and so on; and new sockets of
+//            AF_UNIX, pairs too, for their addresses are paths, which no filter can read
 //   process  fork, vfork, clone but for threads, execve; clone3 answers ENOSYS, so that libc takes clone
 //
 // Descriptors that are open already stay usable in each case, for what passes through them as well: a socket carries
-// on, and openat's like are denied even beneath an open folder. Each denies io_uring, ptrace, process_vm_readv and
+// on, a datagram socket to any address, one of AF_UNIX to and from any path; and openat's like are denied even beneath
+// an open folder. System calls that are newer than the list answer ENOSYS. Each denies io_uring, ptrace, process_vm_readv and
 // pidfd_getfd too, which lead around it, and the system calls of other CPUs' programs (32-bit code, x32).
 //
 // A denial holds for what the kernel is asked for. It contains mistakes, and what foreign data makes a parser do

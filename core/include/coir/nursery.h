@@ -78,7 +78,7 @@ class Nursery {
     return try_spawn(SpawnOptions{}, std::forward<F>(body), where);
   }
 
-  // cancel ends the waits of all children and of the owner inside. Children may still be spawned, and find themselves
+  // cancel ends the waits of all children, of those of nurseries inside, and of the owner inside. Children may still be spawned, and find themselves
   // cancelled. It is no failure.
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 

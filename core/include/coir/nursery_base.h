@@ -65,6 +65,8 @@ class NurseryBase {
   // dropped.
   void take(FiberControl* child, bool running) noexcept;
   void drop_failed(FiberControl* child) noexcept;
+  // claim_children ends the children's waits, but for shielded ones, given that a scope around them is marked.
+  void claim_children(ClaimedWaiters& woken) noexcept;
 
  private:
   void unlink(FiberControl* child) noexcept;
@@ -72,6 +74,7 @@ class NurseryBase {
   Waiter* tell_leaver() noexcept;
   void fail_locked(Error error, ClaimedWaiters& woken) noexcept;
   void cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept;
+  void claim_children_locked(ClaimedWaiters& woken) noexcept;
   void collect_failed(bool all, ClaimedWaiters& woken) noexcept;
   std::expected<void, Error> wait_empty() noexcept;
 

@@ -37,6 +37,9 @@ struct RuntimeStats {
   std::uint64_t stacks_guarded;  // of these, with a guard of their own
   std::uint64_t stacks_pooled;   // hot and unused
   std::uint32_t workers, timers_armed, fd_waits;
+  std::uint32_t blocking_running;  // calls of coir/blocking.h that a thread runs
+  std::uint32_t blocking_waiting;  // that wait for one
+  std::uint64_t blocking_waited;   // that ever had to, for all threads were taken
   const char* guard_mode;  // "advice", "protect" or "group": the weakest in use
   const char* poller;      // "epoll" or "ppoll"
 };

@@ -83,6 +83,7 @@ class Case : detail::WaitNode {
   Direction direction_ = Direction::readable;
   bool shown_ = false;  // to the descriptor or the fiber
   int fd_ = -1;
+  std::uint32_t tag_ = 0;   // of the descriptor that had the number when it was shown
   void* object_ = nullptr;  // the channel, event, source or fiber
   union {
     std::uint64_t id_ = 0;

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,9 +47,10 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_RISCV64;
 #endif
 
-// The calls since Linux 6.8 and 6.13 that act on paths; no libc numbers them yet.
+// The calls since Linux 6.8, 6.13 and 6.17 that act on paths; no libc numbers them yet.
 constexpr int kStatmount = 457, kListmount = 458, kSetxattrat = 463, kGetxattrat = 464, kListxattrat = 465,
-              kRemovexattrat = 466, kOpenTreeAttr = 467;
+              kRemovexattrat = 466, kOpenTreeAttr = 467, kFileGetattr = 468, kFileSetattr = 469;
+static_assert(kFileSetattr <= kLastKnownCall);
 
 // Ways around any denial: system calls on behalf of the thread that no filter sees, and other processes' memory and
 // descriptors.
@@ -57,7 +59,8 @@ constexpr int kAround[] = {
     SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,
 };
 
-constexpr int kNet[] = {SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
+// A pair of datagram sockets sends to any address.
+constexpr int kNet[] = {SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
 
 constexpr int kFs[] = {
     SYS_openat,
@@ -138,6 +141,10 @@ constexpr int kFs[] = {
     kGetxattrat,
     kListxattrat,
     kRemovexattrat,
+    kFileGetattr,
+    kFileSetattr,
+    SYS_bpf,         // its objects have paths
+    SYS_socketpair,  // of the family whose addresses are paths; see write_filter for socket
     SYS_inotify_add_watch,
     SYS_fanotify_mark,
     SYS_mq_open,
@@ -173,6 +180,9 @@ class Program {
   void skip_unless_any(std::uint32_t bits, std::uint8_t count) noexcept {
     add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count);
   }
+  void skip_unless_above(std::uint32_t value, std::uint8_t count) noexcept {
+    add(BPF_JMP | BPF_JGT | BPF_K, value, 0, count);
+  }
   void allow() noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0); }
   void refuse(int error) noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error), 0, 0); }
   template <std::size_t N>
@@ -190,7 +200,7 @@ class Program {
     code_[count_++] = {.code = static_cast<std::uint16_t>(code), .jt = if_true, .jf = if_false, .k = k};
   }
 
-  static constexpr std::size_t kFixed = 24;
+  static constexpr std::size_t kFixed = 40;
   static constexpr std::size_t kCalls = sizeof kAround + sizeof kNet + sizeof kFs + sizeof kProcess;
   sock_filter code_[kFixed + 2 * kCalls / sizeof(int)];
   std::uint16_t count_ = 0;
@@ -206,9 +216,19 @@ void write_filter(Program& program, DeniedCalls denied) noexcept {
   program.skip_unless_any(0x40000000, 1);  // so have x32's
   program.refuse(EPERM);
 #endif
+  program.skip_unless_above(kLastKnownCall, 1);
+  program.refuse(ENOSYS);
   program.refuse_each(kAround);
   if (denied.net) program.refuse_each(kNet);
   if (denied.fs) program.refuse_each(kFs);
+  if (denied.fs) {
+    // Addresses lie in memory, where no filter looks: a socket whose addresses may be paths is not had at all.
+    program.skip_unless_equal(SYS_socket, 4);
+    program.load(offsetof(seccomp_data, args[0]));
+    program.skip_unless_equal(AF_UNIX, 1);
+    program.refuse(EPERM);
+    program.allow();
+  }
   if (denied.process) {
     program.refuse_each(kProcess);
     // clone3's flags lie in memory, where no filter looks: it is as if the kernel had none, and libc takes clone.

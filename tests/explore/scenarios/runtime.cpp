@@ -107,6 +107,28 @@ void scope_meets_wait() {
   });
 }
 
+// Who cancels walks down to the nursery; its owner opens and closes it, and its child begins to wait, meanwhile.
+void scope_meets_children() {
+  run_on_two([&] {
+    Event never;
+    Atomic<CancelScope*> scope{nullptr};
+    Atomic<bool> left{false};
+    Fiber owner = spawn([&] {
+      CancelScope mine;
+      scope.store(&mine);
+      Nursery nursery;
+      static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
+      while (nursery.running() != 0) yield();  // no wait of its own passes the mark on
+      static_cast<void>(nursery.join());
+      while (!left.load()) yield();
+    });
+    while (scope.load() == nullptr) yield();
+    scope.load()->cancel();
+    left.store(true);
+    require(owner.join().has_value());
+  });
+}
+
 void cancel_against_set() {
   run_on_two([&] {
     Event event;
@@ -172,6 +194,32 @@ void injection_meets_idle_workers() {
   inject(2);
 }
 
+// The run's last fiber ends while a thread brings another: that runs, or is refused.
+void spawn_meets_the_end() {
+  struct Brought {
+    Atomic<int> started{0}, ran{0};
+  } brought;
+  static constexpr SpawnOptions kOther{.stack = kStack / 2};
+  int bringer = 0;
+  require(run_until_idle({.workers = 1, .default_stack = kStack, .hot_stacks = 1}, [&] {
+            {
+              // Two stacks, of which one stays hot: the guard of the one that the thread gets is armed in any order.
+              Fiber one = spawn(kOther, [] {}), other = spawn(kOther, [] {});
+              require(one.join().has_value() && other.join().has_value());
+            }
+            bringer = start(
+                [](void* of) {
+                  auto* const bring = static_cast<Brought*>(of);
+                  Fiber fiber = spawn(kOther, [bring] { bring->ran.fetch_add(1); });
+                  if (fiber.started()) bring->started.fetch_add(1);
+                  fiber.detach();
+                },
+                &brought);
+          }).has_value());
+  join(bringer);
+  require(brought.ran.load() == brought.started.load());
+}
+
 // One that injects may be taken for a searcher by the other.
 void two_inject() {
   Channel<int> channel({.capacity = 2});
@@ -222,6 +270,25 @@ void descriptor_meets_idle_worker() {
   join(peer);
 }
 
+// A busy worker looks at the poller while the other goes to sleep, and then computes until the reader has run.
+void somebody_polls_while_a_worker_computes() {
+  using port::Poller;
+  Atomic<bool> drained{false};
+  int peer = 0;
+  run_on_two([&] {
+    Fiber reader = spawn([&] {
+      while (!Poller::drain(0)) require(wait(0, Direction::readable).has_value());
+      drained.store(true);
+    });
+    yield();
+    peer = start([](void*) { Poller::get_ready(0); }, nullptr);
+    for (int i = 0; i < 2; ++i) give_way();
+    while (!drained.load()) let_others_go();
+    require(reader.join().has_value());
+  });
+  join(peer);
+}
+
 void every_wakeup_migrates() {
   require(run_until_idle({.workers = 2, .default_stack = kStack, .migrate = true}, [&] {
             Channel<int> channel;
@@ -242,14 +309,19 @@ constexpr Scenario kScenarios[] = {
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
     {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
     {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
+    {"runtime_scope_meets_children", scope_meets_children, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
+    {"runtime_spawn_meets_the_end", spawn_meets_the_end, kWhole},
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
+    {"runtime_somebody_polls_while_a_worker_computes",
+     somebody_polls_while_a_worker_computes,
+     {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 8000}},
     {"runtime_every_wakeup_migrates", every_wakeup_migrates, {.preemptions = 1, .interleavings = 500, .samples = 500}},
 };
 

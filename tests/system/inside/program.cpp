@@ -73,7 +73,7 @@ extern "C" {
 [[gnu::noinline]] void spins_for_long() {
   timespec used{};
   while (used.tv_sec == 0 && used.tv_nsec < 500'000'000) {
-    for (int i = 0; i < 100'000; ++i) depth = i;
+    for (int i = 0; i < 3'000'000; ++i) depth = i;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
   }
 }
