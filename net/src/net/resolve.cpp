@@ -120,7 +120,9 @@ std::expected<Addresses, Error> resolve(std::string_view host, std::uint16_t por
   return lookup();
 #else
   if (!detail::may_run_elsewhere()) return lookup();
-  return detail::OwnedCall<Lookup>(lookup).go(deadline);
+  detail::OwnedCall<Lookup> call(lookup);
+  call.kind = detail::BlockingKind::names;
+  return call.go(deadline);
 #endif
 }
 
