@@ -36,7 +36,7 @@ class Text {
  public:
   explicit Text(std::string_view text) noexcept
       : bytes_(text.size() + 1), copy_(static_cast<unsigned char*>(coir_tls_calloc(1, bytes_))) {
-    if (copy_ != nullptr) memcpy(copy_, text.data(), text.size());
+    if (copy_ != nullptr && !text.empty()) memcpy(copy_, text.data(), text.size());
   }
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
