@@ -10,9 +10,22 @@ namespace {
 
 // threads_of_process is one link of the folder for each thread, beside the usual two; 0 where /proc does not tell.
 unsigned threads_of_process() noexcept {
-  struct stat tasks {};
+  struct stat tasks{};
   return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? static_cast<unsigned>(tasks.st_nlink - 2) : 0;
 }
+
+// An emulator has threads of its own, before the program's first instruction.
+const unsigned g_emulators_threads = kManyWorkers ? threads_of_process() - 1 : 0;
+
+// The thread sanitizer starts threads that nobody can tell from the program's.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COIR_THREADS_ARE_ALL_THE_PROGRAMS 0
+#endif
+#endif
+#if !defined(COIR_THREADS_ARE_ALL_THE_PROGRAMS)
+#define COIR_THREADS_ARE_ALL_THE_PROGRAMS 1
+#endif
 
 }  // namespace
 
@@ -78,9 +91,16 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 }
 
 // waits_for_threads tells whether there is a plain thread in this process. It may wake any of the parked fibers: those
-// that wait for what threads bring, and every other by cancelling it.
+// that wait for what threads bring, and every other by cancelling it. Under the thread sanitizer only the former count.
 bool Scheduler::waits_for_threads() const noexcept {
-  return kManyWorkers && !isolated_ && threads_of_process() > worker_count_ + watchdog_threads();
+  if (!kManyWorkers || isolated_) return false;
+  if (threads_of_process() <= worker_count_ + watchdog_threads() + g_emulators_threads) return false;
+  if constexpr (COIR_THREADS_ARE_ALL_THE_PROGRAMS) return true;
+  bool found = false;
+  stacks.for_each([&found](const FiberControl& fiber) {
+    found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;
+  });
+  return found;
 }
 
 }  // namespace coir
