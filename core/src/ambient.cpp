@@ -121,7 +121,8 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
   if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
 }
 
-// The tree is walked in depth, with the locks of all scopes from `top` to where it is, and no stack of its own.
+// The tree is walked in depth, with the locks of all scopes from `top`, whose the caller holds, to where it is, and no stack
+// of its own.
 //
 // Invariant: a child whose wait is not claimed here sees the mark, which came before the walk. A nursery that is shown
 // after the walk has passed its place, by the lock that both took, has its children later still; so has one that is on
@@ -129,7 +130,6 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
 // waits: the claim meets its word armed, or its wait begins by looking for marks; see begin_scoped_wait.
 void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
   Scope* at = &top;
-  at->lock.lock();
   Scope* next = at->inner;
   for (;;) {
     if (next != nullptr) {
@@ -138,8 +138,8 @@ void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
       at->lock.lock();
       next = at->inner;
     } else {
-      at->lock.unlock();
       if (at == &top) return;
+      at->lock.unlock();
       next = at->younger;
       at = at->outer;
     }
@@ -151,9 +151,14 @@ void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
   claim_below(scope, woken);
 }
 
-void wake_inside(Scope& scope) noexcept {
+void mark_and_wake(Scope& scope, const char* reason) noexcept {
   ClaimedWaiters woken;
-  claim_inside(scope, woken);
+  {
+    // An owner that sees the mark may leave the scope, and end it: `leave` waits for this lock.
+    Locked hold(scope.lock);
+    mark(scope, reason);
+    claim_inside(scope, woken);
+  }
   woken.wake();
 }
 

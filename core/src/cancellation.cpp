@@ -60,6 +60,7 @@ void CancellationWatch::enlist() noexcept {
 
 void CancellationWatch::strike(const char* reason, ClaimedWaiters& woken) noexcept {
   if (scope_ != nullptr) {
+    Locked hold(scope_->lock);
     detail::mark(*scope_, reason);
     return detail::claim_inside(*scope_, woken);
   }

@@ -158,7 +158,10 @@ void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexc
   if (scope_.cancelled.load(std::memory_order_relaxed)) return;
   mark(scope_, reason);
   claim_children_locked(woken);
-  claim_below(scope_, woken);
+  {
+    Locked hold(scope_.lock);
+    claim_below(scope_, woken);
+  }
   // The owner cannot have left the scope: there is a child, or the owner itself calls.
   if (entered_) claim_owner(scope_, woken);
 }

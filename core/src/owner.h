@@ -19,12 +19,13 @@ void mark(Scope& scope, const char* reason) noexcept;
 void own(Scope& scope) noexcept;
 
 // What ends the waits in a scope that is marked: claim_owner its owner's, claim_below those of the children of
-// nurseries further in, claim_inside both; wake_inside wakes them, too. A wait that begins from now on sees the mark.
-// The scope is kept in place by who calls.
+// nurseries further in, claim_inside both. A wait that begins from now on sees the mark. The scope is kept in place by the
+// caller, who for the last two holds its lock. mark_and_wake is all of it, for a scope that its owner may end as soon as
+// it sees the mark.
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;
-void wake_inside(Scope& scope) noexcept;
+void mark_and_wake(Scope& scope, const char* reason) noexcept;
 
 // cancel_claim cancels the fiber of that id, and returns it if the caller is to wake it, or null.
 FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;

@@ -88,6 +88,8 @@ void leave(Scope& scope) noexcept {
     abort();
   }
   hide(scope);
+  // Who cancels a scope holds its lock from before the mark until the last touch of it.
+  if (scope.cancelled.load(std::memory_order_relaxed)) Locked wait_for_them(scope.lock);
   innermost = scope.outer;
   if (scope.shield) lower_shield();
 }
@@ -100,8 +102,7 @@ void mark(Scope& scope, const char* reason) noexcept {
 }
 
 void cancel(Scope& scope, const char* reason) noexcept {
-  mark(scope, reason);
-  wake_inside(scope);
+  mark_and_wake(scope, reason);
 }
 
 bool ended(const Scope& scope, Error& error) noexcept {

@@ -40,7 +40,9 @@ const char* cancel_reason() noexcept {
 namespace detail {
 
 void own(Scope&) noexcept {}
-void wake_inside(Scope&) noexcept {}
+void mark_and_wake(Scope& scope, const char* reason) noexcept {
+  mark(scope, reason);
+}
 void raise_shield() noexcept {}
 void lower_shield() noexcept {}
 
