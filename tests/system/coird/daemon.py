@@ -216,6 +216,11 @@ class Daemon:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def free_descriptor(self):
+        """The number of the next descriptor: it may lie below others, where one was closed."""
+        taken = {int(each) for each in os.listdir(f"/proc/{self.process.pid}/fd")}
+        return next(number for number in range(len(taken) + 1) if number not in taken)
+
     @staticmethod
     def _read(path):
         with open(path) as file:
