@@ -5,7 +5,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/bench
 . "$root/scripts/say.sh"
 . "$root/scripts/packages.sh"
-. "$root/scripts/tree.sh"
 
 programs=$root/build/bench
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-bench.XXXXXX")
@@ -15,13 +14,8 @@ need_packages build bench
 
 # build_coir PRESET TARGET builds one of this tree's programs as the preset says.
 build_coir() {
-  local preset=$1 target=$2 fresh
-  say "building $target for $preset ..."
-  fresh=$(cd "$root" && freshness "build/$preset")
-  if [ -n "$fresh" ] || ! grep -qs '^COIR_BUILD_TESTS:BOOL=ON' "$root/build/$preset/CMakeCache.txt"; then
-    (cd "$root" && quietly "$programs/build.log" cmake ${fresh:+"$fresh"} --preset "$preset" -DCOIR_BUILD_TESTS=ON)
-  fi
-  quietly "$programs/build.log" cmake --build "$root/build/$preset" --target "$target"
+  say "building $2 for $1 ..."
+  quietly "$programs/build.log" "$root/tests/programs" "$1" "$2"
 }
 
 # build_host SOURCE [FLAG ...] compiles one of the programs here for this machine, once per change.
