@@ -23,7 +23,7 @@ bool complain(const char* cure, const char* what, ...) noexcept {
   int size = 7;
   va_list arguments;
   va_start(arguments, what);
-  // What is too long is cut, but for the cure's sake not all of it.
+  // A complaint that is too long is cut: 256 bytes are kept for its cure.
   size = std::min(size + vsnprintf(line + size, kMost - 256 - size, what, arguments), kMost - 257);
   va_end(arguments);
   size = std::min(size + snprintf(line + size, static_cast<std::size_t>(kMost - size), " (%s)\n", cure), kMost - 1);
