@@ -4,10 +4,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <expected>
 
+#include <coir/atomic.h>
 #include <coir/dormant.h>
 #include <coir/error.h>
 
@@ -77,7 +77,7 @@ class Bell {
   }
 
   // fd_ is read by threads that were handed a call after it was set; it stays.
-  std::atomic<int> fd_{-1};
+  SharedAtomic<int> fd_{-1};
   std::size_t inside_ = 0;
   Record record_{};
 };

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstdint>
 #include <expected>
 
@@ -75,7 +74,7 @@ class CrossingLine {
 
   WaitList line_;  // of fibers; with many workers of threads, too
   // Where a thread may touch nothing of a fiber, nor of a scope, threads stand in no line.
-  std::atomic<std::uint32_t> calls_{0};  // what they sleep on; changed under the lock
+  SharedAtomic<std::uint32_t> calls_{0};  // what they sleep on; changed under the lock
   std::uint32_t threads_ = 0;
 };
 

@@ -113,7 +113,7 @@ void dump(Scheduler& scheduler, int fd, const port::Interrupted* at) noexcept {
   });
 }
 
-constinit std::atomic<int> g_dump_fd{2};
+constinit SharedAtomic<int> g_dump_fd{2};
 
 void on_dump(int, siginfo_t*, void* context) noexcept {
   const int saved = errno;

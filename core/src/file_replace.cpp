@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 
+#include <coir/atomic.h>
 #include <coir/file.h>
 
 #include "file_steps.h"
@@ -58,7 +58,7 @@ class Replacement {
 }
 
 std::expected<void, Error> Replacement::create(unsigned mode) noexcept {
-  static constinit std::atomic<std::uint64_t> count{0};
+  static constinit SharedAtomic<std::uint64_t> count{0};
   for (int attempt = 0; attempt < 16; ++attempt) {
     // Unlikely to meet another's; O_EXCL finds out.
     const std::uint64_t number = (static_cast<std::uint64_t>(monotonic_ns()) * 0x9e3779b97f4a7c15u) ^

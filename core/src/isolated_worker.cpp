@@ -62,7 +62,7 @@ class alignas(MessageQueue::kAlignment) WorkerCore {
 
   MessageQueue& from(WorkerSide side) noexcept { return side == WorkerSide::owner ? to_worker : to_owner; }
   MessageQueue& to(WorkerSide side) noexcept { return side == WorkerSide::owner ? to_owner : to_worker; }
-  const std::atomic<bool>* stop(WorkerSide side) const noexcept {
+  const SharedAtomic<bool>* stop(WorkerSide side) const noexcept {
     return side == WorkerSide::worker ? &cancelled_ : nullptr;
   }
 
@@ -83,7 +83,7 @@ class alignas(MessageQueue::kAlignment) WorkerCore {
   Error (*run_)(void* closure, WorkerCore& core);
   std::size_t bytes_;
   pthread_t thread_{};
-  std::atomic<bool> cancelled_{false};  // set under the lock; crosses threads in single-worker builds too
+  SharedAtomic<bool> cancelled_{false};  // set under the lock; crosses threads in single-worker builds too
 
   // Under the lock.
   CrossingLine started_;

@@ -6,7 +6,7 @@ namespace coir::detail {
 
 namespace {
 
-bool stopped(const std::atomic<bool>* stop) noexcept {
+bool stopped(const SharedAtomic<bool>* stop) noexcept {
   return stop != nullptr && stop->load(std::memory_order_relaxed);  // the lock orders it
 }
 
@@ -15,7 +15,7 @@ bool stopped(const std::atomic<bool>* stop) noexcept {
 // Whoever takes a message makes room, and wakes one sender, even if the room is too small for that one: it stands in
 // line again. Before the ring is empty somebody takes the next message, and in an empty ring each has room.
 std::expected<void, Error> MessageQueue::send(const MessageType& type, const void* message, Deadline deadline,
-                                              const std::atomic<bool>* stop) noexcept {
+                                              const SharedAtomic<bool>* stop) noexcept {
   const std::size_t bytes = type.bytes(message);
   if (bytes > ring_.size() || room_for(bytes) > ring_.size()) return std::unexpected(Error{ErrorCode::limit});
   const CrossingHold hold(lock_);
@@ -34,7 +34,7 @@ std::expected<void, Error> MessageQueue::send(const MessageType& type, const voi
 }
 
 std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* into, Deadline deadline,
-                                                 const std::atomic<bool>* stop) noexcept {
+                                                 const SharedAtomic<bool>* stop) noexcept {
   const CrossingHold hold(lock_);
   while (records_ == 0) {
     if (stopped(stop)) return std::unexpected(Error{ErrorCode::cancelled});

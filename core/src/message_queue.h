@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
 
+#include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/message.h>
@@ -36,12 +36,12 @@ class MessageQueue {
   // send waits for room. `stop`, where given, ends the wait once it is set and the queue is roused.
   // Errors: closed, limit (no ring of this size will ever have room), timed_out, cancelled, unsupported.
   std::expected<void, Error> send(const MessageType& type, const void* message, Deadline deadline,
-                                  const std::atomic<bool>* stop = nullptr) noexcept;
+                                  const SharedAtomic<bool>* stop = nullptr) noexcept;
 
   // receive waits for a message and constructs it at `into`. Errors: closed (and drained), invalid (the next message is
   // of another type, and stays), those of reading it (it is gone), timed_out, cancelled, unsupported.
   std::expected<void, Error> receive(const MessageType& type, void* into, Deadline deadline,
-                                     const std::atomic<bool>* stop = nullptr) noexcept;
+                                     const SharedAtomic<bool>* stop = nullptr) noexcept;
 
   // await_close waits until the queue is closed. Errors: timed_out, cancelled (neither if shielded), unsupported.
   std::expected<void, Error> await_close(Deadline deadline, Shielded shielded = Shielded::no) noexcept;

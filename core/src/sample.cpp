@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
@@ -18,11 +19,11 @@ constexpr std::int64_t kPatienceNs = 1'000'000'000;
 // Only a question that was not taken up may be withdrawn, asked -> idle, so that a handler which comes late finds no
 // question, or the next one, for another worker or its own again.
 enum Phase : std::uint32_t { kIdle, kPreparing, kAsked, kAnswering, kAnswered };
-constinit std::atomic<std::uint32_t> g_phase{kIdle};
-constinit std::atomic<const FiberWorker*> g_asked{nullptr};  // written while preparing
+constinit SharedAtomic<std::uint32_t> g_phase{kIdle};
+constinit SharedAtomic<const FiberWorker*> g_asked{nullptr};  // written while preparing
 Sample g_answer;                                             // written while answering
 struct sigaction g_previous;
-constinit std::atomic<bool> g_installed{false};
+constinit SharedAtomic<bool> g_installed{false};
 
 void on_sample(int number, siginfo_t* info, void* context) noexcept {
   const FiberWorker* const worker = this_worker();

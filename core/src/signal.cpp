@@ -5,9 +5,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdint>
 
+#include <coir/atomic.h>
 #include <coir/wait.h>
 
 namespace coir {
@@ -15,9 +15,9 @@ namespace coir {
 namespace {
 
 // Bit n is signal n. A signal handler may interrupt any thread, so that these are atomics in every build.
-constinit std::atomic<std::uint64_t> g_arrived{0};
-constinit std::atomic<std::uint64_t> g_caught{0};
-constinit std::atomic<int> g_wakeup{-1};
+constinit SharedAtomic<std::uint64_t> g_arrived{0};
+constinit SharedAtomic<std::uint64_t> g_caught{0};
+constinit SharedAtomic<int> g_wakeup{-1};
 
 void on_signal(int number) noexcept {
   const int saved = errno;

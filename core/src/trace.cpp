@@ -23,12 +23,12 @@ constinit TraceRing g_rings[kMostRings];
 constinit unsigned g_count = 0;  // 0: no room, or no run
 constinit std::size_t g_ring_bytes = 0;
 constinit Spinlock g_outside_lock;  // of the last ring
-constinit std::atomic<std::uint64_t> g_flows{0};
+constinit SharedAtomic<std::uint64_t> g_flows{0};
 
 // Names are copied, for a trace may be written when their owner is gone. The first stands for those that did not fit.
 constinit Spinlock g_names_lock;
 constinit char g_names[kMostNames][kNameBytes] = {"fiber"};
-constinit std::atomic<std::size_t> g_name_count{1};
+constinit SharedAtomic<std::size_t> g_name_count{1};
 
 std::uint16_t name_of(const char* name) noexcept {
   Locked hold(g_names_lock);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include <coir/atomic.h>
 #include <coir/spinlock.h>
 
 #include "trace.h"
@@ -33,7 +33,7 @@ class TraceRing {
   static constexpr std::size_t kEventBytes = kWords * sizeof(std::uint64_t);
 
   void use(void* memory, std::size_t bytes) noexcept {
-    slots_ = static_cast<std::atomic<std::uint64_t>*>(memory);
+    slots_ = static_cast<SharedAtomic<std::uint64_t>*>(memory);
     capacity_ = bytes / kEventBytes;
     next_.store(0, std::memory_order_relaxed);
   }
@@ -46,7 +46,7 @@ class TraceRing {
     const std::uint64_t what = static_cast<std::uint64_t>(event.kind) | static_cast<std::uint64_t>(event.wait) << 8 |
                                std::uint64_t{event.name} << 16;
     const std::uint64_t words[kWords] = {event.at_ns, event.fiber, what, event.object, event.flow, event.since_ns};
-    std::atomic<std::uint64_t>* const slot = slots_ + n % capacity_ * kWords;
+    SharedAtomic<std::uint64_t>* const slot = slots_ + n % capacity_ * kWords;
     for (std::size_t i = 0; i < kWords; ++i) slot[i].store(words[i], std::memory_order_release);
     next_.store(n + 1, std::memory_order_release);
   }
@@ -61,7 +61,7 @@ class TraceRing {
   // read copies event n, which is below written(). False: it has been overwritten.
   bool read(std::uint64_t n, TraceEvent& into) const noexcept {
     std::uint64_t words[kWords];
-    const std::atomic<std::uint64_t>* const slot = slots_ + n % capacity_ * kWords;
+    const SharedAtomic<std::uint64_t>* const slot = slots_ + n % capacity_ * kWords;
     for (std::size_t i = 0; i < kWords; ++i) words[i] = slot[i].load(std::memory_order_acquire);
     if (next_.load(std::memory_order_relaxed) >= n + capacity_) return false;
     into = {.at_ns = words[0],
@@ -76,9 +76,9 @@ class TraceRing {
   }
 
  private:
-  std::atomic<std::uint64_t>* slots_ = nullptr;
+  SharedAtomic<std::uint64_t>* slots_ = nullptr;
   std::uint64_t capacity_ = 0;
-  std::atomic<std::uint64_t> next_{0};
+  SharedAtomic<std::uint64_t> next_{0};
 };
 
 // What write_trace reads: the rings of the workers, in their order, and last that of all other threads.

@@ -34,7 +34,7 @@ struct Watchdog {
   std::int64_t threshold_ns;
   pthread_t thread;
   bool running;
-  std::atomic<std::uint32_t> stop;
+  SharedAtomic<std::uint32_t> stop;
   Episode episodes[Scheduler::kMaxWorkers];
 };
 constinit Watchdog g_watchdog{};

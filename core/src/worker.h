@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include <coir/atomic.h>
@@ -132,7 +131,7 @@ class FiberWorker {
   TimerWheel wheel_;
   SharedAtomic<std::uint32_t> asleep_{0};
   pthread_t thread_{};
-  std::atomic<int> thread_id_{0};
+  SharedAtomic<int> thread_id_{0};
   void* signal_stack_ = nullptr;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <atomic>
+#include <coir/port/atomic.h>
 
 namespace coir {
 
@@ -9,7 +9,7 @@ namespace coir {
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 inline constexpr bool kManyWorkers = false;
 
-// Atomic has the part of std::atomic's interface that coir uses, without its instructions.
+// Atomic has SharedAtomic's interface without its instructions.
 template <class T>
 class Atomic {
  public:
@@ -66,24 +66,20 @@ class Atomic {
 inline constexpr bool kManyWorkers = true;
 
 template <class T>
-using Atomic = std::atomic<T>;
+using Atomic = SharedAtomic<T>;
 #endif
-
-// SharedAtomic is for what threads that are no workers touch in single-worker builds too.
-template <class T>
-using SharedAtomic = std::atomic<T>;
 
 // full_fence keeps what was stored before it ahead of what is loaded after it. The thread sanitizer knows no fences;
 // there, a locked instruction.
 inline void full_fence() noexcept {
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-  static constinit std::atomic<int> word{0};
+  static constinit SharedAtomic<int> word{0};
   word.fetch_add(0, std::memory_order_seq_cst);
   return;
 #endif
 #endif
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 // spins is how often to look again before doing what costs more. Where interleavings are explored it is once.

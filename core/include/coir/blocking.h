@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <type_traits>
 #include <utility>
 
+#include <coir/atomic.h>
 #include <coir/cancel_scope.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
@@ -47,7 +47,7 @@ class BlockingStop {
   }
 
  private:
-  std::atomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
+  SharedAtomic<std::uint32_t> asked_{0};  // an error's code and scope; crosses threads in single-worker builds too
   BlockingStop(Deadline deadline, bool in_place) noexcept : deadline_(deadline), in_place_(in_place) {}
 
   Deadline deadline_;

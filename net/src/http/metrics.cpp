@@ -1,4 +1,6 @@
+#include <coir/http/files.h>
 #include <coir/http/metrics.h>
+#include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/net/log_line.h>

@@ -40,7 +40,7 @@ class ThreadMutex {
 
  private:
   static constexpr int kSpins = 100;
-  std::atomic<std::uint32_t> word_{0};
+  SharedAtomic<std::uint32_t> word_{0};
 #endif
 };
 

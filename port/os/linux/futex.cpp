@@ -7,13 +7,13 @@
 
 namespace coir::port {
 
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000),
                  .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &limit, nullptr, 0);
 }
 
-void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
+void futex_wake(SharedAtomic<std::uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 

@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <charconv>
+
+#include <coir/port/atomic.h>
 
 namespace coir::port {
 
@@ -45,7 +46,7 @@ std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
 bool guard_by_advice(void* start, std::size_t bytes) noexcept {
   // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open: asked
   // once.
-  static std::atomic<int> honest{-1};
+  static SharedAtomic<int> honest{-1};
   if (honest.load(std::memory_order_relaxed) < 0) {
     honest.store(madvise(start, bytes, kNoAdvice) != 0 ? 1 : 0, std::memory_order_relaxed);
   }

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <coir/http/exchange.h>
-#include <coir/http/files.h>
-#include <coir/http/server.h>
 
 namespace coir::http {
+
+class FileTree;
+class Server;
 
 // write_metrics answers with the state of the process in the text format of Prometheus, version 0.0.4: the runtime's
 // fibers, stacks and waits, the server's connections, responses and bytes, and the resident memory. `files` may be

@@ -4,16 +4,17 @@
 #error "coir/port/futex.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
 #endif
 
-#include <atomic>
 #include <cstdint>
+
+#include <coir/port/atomic.h>
 
 namespace coir::port {
 
 // futex_wait blocks the thread while `word` holds `expected`, for at most `timeout_ns` (negative: no limit). May return
 // early.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
+void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept;
 
 // futex_wake wakes one thread that waits on `word`.
-void futex_wake(std::atomic<std::uint32_t>& word) noexcept;
+void futex_wake(SharedAtomic<std::uint32_t>& word) noexcept;
 
 }  // namespace coir::port
