@@ -206,6 +206,12 @@ void Scheduler::wake_if_idle() noexcept {
   }
 }
 
+bool Scheduler::offer() noexcept {
+  if (idle_.load(std::memory_order_seq_cst) == 0) return false;
+  wake_one();
+  return true;
+}
+
 void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
   workers_[index]->inbox_.push(fiber);
   full_fence();

@@ -54,6 +54,10 @@ class Scheduler {
   // notify wakes an idle worker if there may be work for it. After the push.
   void notify() noexcept;
 
+  // offer wakes an idle worker for a fiber that the caller has woken and may come to late; false if none sleeps. After
+  // the seq_cst store that shows the fiber.
+  bool offer() noexcept;
+
   // inject makes a fiber runnable from a thread that is no worker of this run.
   void inject(FiberControl* fiber) noexcept;
   // inject_new also counts the fiber, as one that lives from now on, and ends the visit that brought it.

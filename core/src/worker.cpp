@@ -89,10 +89,29 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
   if (woken != nullptr) woken->wake();
 }
 
+// Whoever wakes a fiber may go on computing while another worker sleeps, which is to be told. But of two that wake each
+// other in turn, each comes to the other at once, and would pay for a system call: each offer that nobody takes doubles
+// the wakes that go by until the next. What goes by unseen so, a poller that looks every kPatienceNs finds.
 void FiberWorker::push_woken(FiberControl* fiber) noexcept {
-  if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_acq_rel); displaced != nullptr) {
+  // seq_cst pairs with the last look of who goes to sleep: see any_left_waiting.
+  if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_seq_cst); displaced != nullptr) {
     push(displaced);
     scheduler_->notify();
+  } else if (kManyWorkers && scheduler_->worker_count() > 1) {
+    offer_woken();
+  }
+}
+
+inline void FiberWorker::offer_woken() noexcept {
+  if (taken_.load(std::memory_order_relaxed)) {
+    taken_.store(false, std::memory_order_relaxed);
+    offers_spared_ = wakes_to_offer_ = 0;
+  }
+  if (wakes_to_offer_ != 0) {
+    --wakes_to_offer_;
+  } else if (scheduler_->offer()) {
+    offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
+    wakes_to_offer_ = offers_spared_;
   }
 }
 
@@ -268,15 +287,32 @@ FiberControl* FiberWorker::steal() noexcept {
   return nullptr;
 }
 
-// steal_woken takes a fiber that its waker has not come to for a while: a running pair that wakes each other is left
-// alone.
-FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
-  FiberControl* fiber = victim.woken_.load(std::memory_order_relaxed);
+// left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
+// each other is left alone. Any worker.
+FiberControl* FiberWorker::left_waiting() noexcept {
+  FiberControl* const fiber = woken_.load(std::memory_order_seq_cst);
   if (fiber == nullptr) return nullptr;
-  for (int i = 0; i < 256; ++i) Spinlock::relax();
-  if (victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed))
-    return fiber;
-  return nullptr;
+  const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
+  for (int i = 0; i < kGrace; ++i) Spinlock::relax();
+  return counters.switches.load(std::memory_order_relaxed) == switches ? fiber : nullptr;
+}
+
+FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
+  FiberControl* fiber = victim.left_waiting();
+  if (fiber == nullptr || !victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel,
+                                                                 std::memory_order_relaxed)) {
+    return nullptr;
+  }
+  victim.taken_.store(true, std::memory_order_relaxed);
+  return fiber;
+}
+
+// any_left_waiting is the last look, once the idle bit is set: whoever wakes a fiber after it finds the bit.
+bool FiberWorker::any_left_waiting() noexcept {
+  for (unsigned i = 0; i < scheduler_->worker_count(); ++i) {
+    if (i != index_ && scheduler_->worker(i).left_waiting() != nullptr) return true;
+  }
+  return false;
 }
 
 void FiberWorker::idle() noexcept {
@@ -311,6 +347,7 @@ void FiberWorker::idle() noexcept {
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
   // Whoever polled may have let go since, and be about to compute: pairs with let_go_poller.
   if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
+  if (sleep && any_left_waiting()) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {
     sleep = scheduler.settle() && !scheduler.any_work() && !scheduler.stopping();
   }

@@ -89,6 +89,8 @@ class FiberWorker {
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
       spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
+  static constexpr int kGrace = spins(64);          // how long a thief waits for a worker to come to whom it woke
+  static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
   static constexpr std::int64_t kPatienceNs = 1'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
@@ -102,6 +104,9 @@ class FiberWorker {
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(FiberWorker& victim) noexcept;
+  FiberControl* left_waiting() noexcept;
+  bool any_left_waiting() noexcept;
+  void offer_woken() noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
@@ -116,6 +121,8 @@ class FiberWorker {
   bool seeded_ = false;
   Scheduler* scheduler_;
   Atomic<FiberControl*> woken_{nullptr};
+  Atomic<bool> taken_{false};  // a thief has taken what stood in woken_, since the last offer
+  std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
   RunQueue queue_;
   Inbox inbox_;
   StackCache stacks_;

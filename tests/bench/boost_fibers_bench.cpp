@@ -1,6 +1,6 @@
 // The work of fibers_bench.cpp on Boost.Context and Boost.Fiber, with 8 KB stacks.
 //
-//   boost_fibers_bench switch|yield|spawn|rendezvous|buffered|mutex|pthread_mutex|million [COUNT]
+//   boost_fibers_bench switch|yield|spawn|rendezvous|buffered|mutex|pthread_mutex|pthread_mutex_contended|pthread_wake_idle|million [COUNT]
 //   boost_fibers_bench suspended|guarded COUNT
 //
 // `suspended` parks contexts on plain stacks, `guarded` on stacks with a guard page each, as many as the kernel lets it
@@ -8,8 +8,12 @@
 // stack).
 
 #define BOOST_ENABLE_ASSERT_HANDLER
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include <boost/assert.hpp>
 #include <boost/context/detail/fcontext.hpp>
@@ -143,6 +147,55 @@ void measure_pthread_mutex(long count) {
   bench::print("mutex_ns", ns, "ns");
 }
 
+// As fibers_bench's mutex_contended, by two threads.
+void measure_pthread_mutex_contended(long count) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static long each;
+  each = count / 2;
+  const auto body = [](void*) -> void* {
+    volatile int work = 0;
+    for (long i = 0; i < each; ++i) {
+      pthread_mutex_lock(&mutex);
+      for (int step = 0; step < 20; ++step) work = work + 1;
+      pthread_mutex_unlock(&mutex);
+      for (int step = 0; step < 80; ++step) work = work + 1;
+    }
+    return nullptr;
+  };
+  const std::int64_t start = bench::wall_ns();
+  pthread_t other;
+  if (pthread_create(&other, nullptr, +body, nullptr) != 0) std::abort();
+  body(nullptr);
+  pthread_join(other, nullptr);
+  bench::print("mutex_contended_ns", static_cast<double>(bench::wall_ns() - start) / static_cast<double>(count), "ns");
+}
+
+// As fibers_bench's wake_idle: a thread sleeps on a futex, another wakes it and goes on computing.
+void measure_pthread_wake_idle(long count) {
+  static std::atomic<std::uint32_t> word{0};
+  static std::atomic<std::int64_t> sent{0};
+  static bench::Delays delays(count);
+  pthread_t other;
+  const auto receive = [](void* rounds) -> void* {
+    const auto last = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(rounds));
+    for (std::uint32_t round = 0; round < last; ++round) {
+      while (word.load() == round) syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, round, nullptr, nullptr, 0);
+      delays.add(bench::wall_ns() - sent.load());
+    }
+    return nullptr;
+  };
+  if (pthread_create(&other, nullptr, +receive, reinterpret_cast<void*>(count)) != 0) std::abort();
+  for (long i = 0; i < count; ++i) {
+    bench::compute(bench::kSettleNs);
+    sent.store(bench::wall_ns());
+    word.fetch_add(1);
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    bench::compute(bench::kSettleNs);
+  }
+  pthread_join(other, nullptr);
+  bench::print("wake_idle_us", delays.median_us(), "us");
+}
+
 // park starts `count` contexts, each of which goes back to its starter at once and is never taken up again. The objects
 // that own them are counted too: what they point to could not be found without them.
 template <class Stack>
@@ -187,6 +240,10 @@ int main(int argc, char** argv) {
     measure_mutex(count);
   } else if (std::strcmp(what, "pthread_mutex") == 0) {
     measure_pthread_mutex(count);
+  } else if (std::strcmp(what, "pthread_mutex_contended") == 0) {
+    measure_pthread_mutex_contended(count);
+  } else if (std::strcmp(what, "pthread_wake_idle") == 0) {
+    measure_pthread_wake_idle(count);
   } else if (std::strcmp(what, "million") == 0) {
     measure_million(count);
   } else if (std::strcmp(what, "suspended") == 0) {

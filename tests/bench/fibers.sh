@@ -4,8 +4,8 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 trap 'rm -rf "$scratch"' EXIT
 
-rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500
-[ "${1:-}" != --quick ] || rounds=3 readings=200
+rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500 sections=1600000 wakes=500
+[ "${1:-}" != --quick ] || rounds=3 readings=200 wakes=200
 
 "$root/scripts/setup" --for build
 build_coir x86_64-linux-musl-single fibers_bench
@@ -56,6 +56,10 @@ for ((round = 1; round <= rounds; ++round)); do
   done
   measure pthread. '' "$boost" pthread_mutex $messages
   measure musl_pthread. '' "$mn" pthread_mutex $messages
+  COIR_WORKERS=2 measure '' '' "$mn" mutex_contended $sections
+  measure pthread. '' "$boost" pthread_mutex_contended $sections
+  COIR_WORKERS=2 measure '' '' "$mn" wake_idle $wakes
+  measure pthread. '' "$boost" pthread_wake_idle $wakes
   COIR_WORKERS=2 measure '' '' "$mn" rendezvous_2workers $messages
   GOMAXPROCS=2 measure go. '' "$go" rendezvous_2workers $messages
   measure '' '' "$listener" "$ours" feed $readings

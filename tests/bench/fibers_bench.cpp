@@ -1,7 +1,7 @@
 // What fibers cost, through the public interface. tests/bench/README.md defines the figures.
 //
 //   fibers_bench switch|yield|spawn|suspended [COUNT]
-//   fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|pthread_mutex|timer_1k|timer_100k|million [COUNT]
+//   fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|pthread_mutex|mutex_contended|wake_idle|timer_1k|timer_100k|million [COUNT]
 //   feed_listener fibers_bench feed [COUNT]
 
 #include <coir/broadcast.h>
@@ -27,23 +27,19 @@ using namespace coir;
 
 constexpr SpawnOptions kFiber{.name = "bench", .stack = 8_KiB};
 
-// The one place at which both contexts park, as a scheduler has one.
-[[gnu::noinline]] void change_sides(void** here, void* const* there) {
-  port::coir_switch(here, *there, nullptr);
-}
-
-// Two contexts that switch to each other and do nothing else.
+// Two contexts that switch to each other and do nothing else. Nothing stands between them and the switch: the return of
+// a function around it would be predicted wrong after each, on some processors, and cost more than the switch.
 void measure_switch(long count) {
   alignas(port::kStackAlignment) static std::byte stack[16 * 1024];
   static void* contexts[2];
   contexts[1] = port::make_context(
       stack + sizeof stack,
       [](void*, void*) {
-        for (;;) change_sides(&contexts[1], &contexts[0]);
+        for (;;) port::coir_switch(&contexts[1], contexts[0], nullptr);
       },
       nullptr);
   const double ns = bench::ns_per(count * 2, [&] {
-    for (long i = 0; i < count; ++i) change_sides(&contexts[0], &contexts[1]);
+    for (long i = 0; i < count; ++i) port::coir_switch(&contexts[0], contexts[1], nullptr);
   });
   bench::print("switch_ns", ns, "ns");
 }
@@ -200,6 +196,51 @@ void measure_pthread_mutex(long count) {
   bench::print("mutex_ns", ns, "ns");
 }
 
+// contend runs sections of 20 steps under a lock, with 80 steps between two of them.
+template <class Lock, class Unlock>
+void contend(long count, Lock lock, Unlock unlock) {
+  volatile int work = 0;
+  for (long i = 0; i < count; ++i) {
+    lock();
+    for (int step = 0; step < 20; ++step) work = work + 1;
+    unlock();
+    for (int step = 0; step < 80; ++step) work = work + 1;
+  }
+}
+
+// Eight fibers on two workers and one mutex; the wall time of one section.
+void measure_mutex_contended(long count) {
+  constexpr long kFibers = 8;
+  Mutex mutex;
+  const std::int64_t start = monotonic_ns();
+  Nursery all;
+  for (long i = 0; i < kFibers; ++i) {
+    static_cast<void>(all.spawn(kFiber, [&mutex, count] {
+      contend(count / kFibers, [&mutex] { must(mutex.lock()); }, [&mutex] { mutex.unlock(); });
+    }));
+  }
+  must(all.join());
+  bench::print("mutex_contended_ns", static_cast<double>(monotonic_ns() - start) / static_cast<double>(count), "ns");
+}
+
+// A fiber wakes another and goes on computing, while a second worker sleeps: how long the other waits for it. The
+// median.
+void measure_wake_idle(long count) {
+  bench::Delays delays(count);
+  Channel<std::int64_t> channel;
+  Fiber receiver = spawn(kFiber, [&] {
+    while (auto sent = channel.receive()) delays.add(monotonic_ns() - *sent);
+  });
+  for (long i = 0; i < count; ++i) {
+    bench::compute(bench::kSettleNs);
+    must(channel.send(monotonic_ns()));
+    bench::compute(bench::kSettleNs);
+  }
+  channel.close();
+  must(receiver.join());
+  bench::print("wake_idle_us", delays.median_us(), "us");
+}
+
 // One timer is started and stopped while so many others are armed, due at different times within the hour.
 void measure_timer(const char* name, long armed, long count) {
   TimerWheel& wheel = running_fiber()->worker->wheel();
@@ -290,6 +331,8 @@ int main(int argc, char** argv) {
       {"select", measure_select},
       {"mutex", measure_mutex},
       {"pthread_mutex", measure_pthread_mutex},
+      {"mutex_contended", measure_mutex_contended},
+      {"wake_idle", measure_wake_idle},
       {"timer_1k", measure_timer_1k},
       {"timer_100k", measure_timer_100k},
       {"million", measure_million},

@@ -27,6 +27,44 @@ double ns_per(std::int64_t count, Body body) {
   return static_cast<double>(cpu_ns() - start) / static_cast<double>(count);
 }
 
+// wall_ns reads the time.
+inline std::int64_t wall_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+// compute keeps the processor busy for a while. kSettleNs is long enough for another to fall asleep.
+inline constexpr std::int64_t kSettleNs = 300'000;
+inline void compute(std::int64_t ns) {
+  for (const std::int64_t until = wall_ns() + ns; wall_ns() < until;) {
+  }
+}
+
+// Delays gathers times of which the median is wanted.
+class Delays {
+ public:
+  explicit Delays(long most) : ns_(static_cast<std::int64_t*>(std::calloc(static_cast<std::size_t>(most), 8))) {
+    if (ns_ == nullptr) std::abort();
+  }
+  ~Delays() { std::free(ns_); }
+  Delays(const Delays&) = delete;
+  Delays& operator=(const Delays&) = delete;
+  void add(std::int64_t ns) { ns_[count_++] = ns; }
+  double median_us() {
+    const auto less = [](const void* a, const void* b) {
+      const auto left = *static_cast<const std::int64_t*>(a), right = *static_cast<const std::int64_t*>(b);
+      return left < right ? -1 : left > right;
+    };
+    std::qsort(ns_, count_, sizeof *ns_, +less);
+    return count_ == 0 ? 0 : static_cast<double>(ns_[count_ / 2]) / 1e3;
+  }
+
+ private:
+  std::int64_t* ns_;
+  std::size_t count_ = 0;
+};
+
 // proc_kb returns the number behind `key` ("VmPTE:") in a file of /proc/self, in kB; -1 when it is not there.
 inline long proc_kb(const char* path, const char* key) {
   std::FILE* file = std::fopen(path, "r");

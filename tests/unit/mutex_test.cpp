@@ -44,7 +44,7 @@ TEST(Mutex, one_that_is_free_is_had_at_once_and_by_one_only) {
   });
 }
 
-TEST(Mutex, is_handed_over_in_the_order_in_which_they_came) {
+TEST(Mutex, those_who_wait_get_it_in_the_order_in_which_they_came) {
   everywhere([&] {
     Mutex mutex;
     int next = 0;
@@ -60,11 +60,33 @@ TEST(Mutex, is_handed_over_in_the_order_in_which_they_came) {
       until_parked(fibers[i], "mutex");
     }
     mutex.unlock();
-    // Handed over, not released: whoever comes now stands behind them.
-    expect(mutex.lock().has_value());
-    expect(next == 5);
-    mutex.unlock();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
+    expect(next == 5);
+  });
+}
+
+// Without a bound, one worker would never come to who waits: the fiber that locks over and over parks nowhere.
+TEST(Mutex, whoever_waits_is_passed_by_a_bounded_number_of_others) {
+  everywhere([&] {
+    Mutex mutex;
+    bool served = false;
+    unsigned passed = 0;
+    expect(mutex.lock().has_value());
+    Fiber waiter = spawn([&] {
+      expect(mutex.lock().has_value());
+      served = true;
+      mutex.unlock();
+    });
+    until_parked(waiter, "mutex");
+    mutex.unlock();
+    for (;; ++passed) {
+      expect(mutex.lock().has_value());
+      if (served) break;
+      mutex.unlock();
+    }
+    mutex.unlock();
+    expect(passed <= Mutex::kMostPassed);
+    expect(waiter.join().has_value());
   });
 }
 

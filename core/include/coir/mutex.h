@@ -17,13 +17,16 @@
 
 namespace coir {
 
+enum class Shielded : bool;
+
 namespace detail {
 class BroadcastCore;
 class SubscriberCore;
 }  // namespace detail
 
 // Mutex is held by one fiber or thread at a time. A fiber may park while it holds one; whoever waits parks as well, and
-// no worker is blocked. It is handed over in the order in which they came, so that none starves.
+// no worker is blocked. Those who wait get it in the order in which they came; whoever runs when it is given up may take
+// it before them, which spares a switch for each section, but at most kMostPassed times in a row, so that none starves.
 //
 //   coir::Mutex mutex;
 //   auto held = mutex.guard(deadline);      // std::expected<Mutex::Guard, Error>
@@ -37,6 +40,9 @@ class Mutex {
  public:
   class Guard;
 
+  // kMostPassed is how many who came later may be served before the one who has waited longest.
+  static constexpr unsigned kMostPassed = 32;
+
   constexpr Mutex() noexcept = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
@@ -49,7 +55,7 @@ class Mutex {
   // try_lock takes it if it is free.
   [[nodiscard]] bool try_lock() noexcept;
 
-  // unlock gives it up, to the one who has waited longest. By the fiber that locked it, or, if a thread did, by a
+  // unlock gives it up, and calls the one who has waited longest. By the fiber that locked it, or, if a thread did, by a
   // thread: anything else stops the program with a line that says so. Never parks.
   void unlock() noexcept;
 
@@ -57,7 +63,7 @@ class Mutex {
   [[nodiscard]] std::expected<Guard, Error> guard(Deadline deadline = Deadline::never()) noexcept;
 
   // locked tells whether anybody holds it at this moment.
-  bool locked() const noexcept { return word_.load(std::memory_order_relaxed) != kFree; }
+  bool locked() const noexcept { return (word_.load(std::memory_order_relaxed) & ~kContended) != kFree; }
 
  private:
   friend class Condition;
@@ -67,18 +73,22 @@ class Mutex {
   using Word = std::uintptr_t;
   static constexpr Word kFree = 0, kContended = 1, kThread = 2;
 
-  std::expected<void, Error> lock_contended(Word self, Deadline deadline, bool shielded) noexcept;
-  void unlock_contended() noexcept;
+  std::expected<void, Error> lock(Deadline deadline, Shielded shielded) noexcept;
+  std::expected<void, Error> lock_contended(Word self, Deadline deadline, Shielded shielded) noexcept;
+  bool take(Word self, Word& seen, bool called) noexcept;
+  void drop_mark() noexcept;
+  bool leave_to_others(Word self) noexcept;
 
   // What cancellation does not reach, for those who must have it.
   std::expected<void, Error> lock_shielded() noexcept;
   Guard guard_shielded() noexcept;
-  void pass_on() noexcept;
 
-  // Who holds it: a fiber's control block or kThread, or kFree; with kContended while somebody waits. With that bit it
-  // changes only under lock_; without it, by exchange.
+  // Who holds it: a fiber's control block or kThread, or kFree; with kContended while somebody waits. mutex.cpp tells
+  // how all this changes.
   Atomic<Word> word_{kFree};
   Spinlock lock_;
+  bool called_ = false;
+  std::uint8_t passed_ = 0;
   detail::WaitList waiters_;
 };
 

@@ -20,6 +20,7 @@ struct WaitNode {
   bool queued = false;
   bool parked = false;    // how the claim found the waiter
   bool closed = false;    // it was taken out because nothing comes any more
+  bool first = false;     // it is to stand before all others
   bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
 };
 
@@ -36,10 +37,10 @@ struct WaitList {
   bool empty() const noexcept { return head == nullptr; }
 
   void push(WaitNode& node) noexcept {
-    node.next = nullptr;
-    node.before = tail;
-    (tail != nullptr ? tail->next : head) = &node;
-    tail = &node;
+    node.next = node.first ? head : nullptr;
+    node.before = node.first ? nullptr : tail;
+    (node.next != nullptr ? node.next->before : tail) = &node;
+    (node.before != nullptr ? node.before->next : head) = &node;
     node.queued = true;
   }
 
