@@ -271,6 +271,24 @@ void descriptor_meets_idle_worker() {
 }
 
 // A busy worker looks at the poller while the other goes to sleep, and then computes until the reader has run.
+// A fiber that is woken by one which goes on computing runs on the other worker, before any time passes.
+void woken_fiber_finds_an_idle_worker() {
+  Atomic<bool> ran{false};
+  run_on_two([&] {
+    Event go;
+    Fiber woken = spawn([&] {
+      require(go.wait().has_value());
+      ran.store(true);
+    });
+    yield();
+    const std::int64_t start = monotonic_ns();
+    go.set();
+    while (!ran.load()) let_others_go();
+    require(monotonic_ns() == start);
+    require(woken.join().has_value());
+  });
+}
+
 void somebody_polls_while_a_worker_computes() {
   using port::Poller;
   Atomic<bool> drained{false};
@@ -319,6 +337,9 @@ constexpr Scenario kScenarios[] = {
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
+    {"runtime_woken_fiber_finds_an_idle_worker",
+     woken_fiber_finds_an_idle_worker,
+     {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 5000}},
     {"runtime_somebody_polls_while_a_worker_computes",
      somebody_polls_while_a_worker_computes,
      {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 8000}},
