@@ -91,6 +91,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     return std::unexpected(Error::from_errno(error));
   }
   install_overflow_report();
+  const bool stealable = workers == 1 || port::prepare_barrier();
   for (unsigned i = 0; i < workers; ++i) {
     void* place = port::reserve(sizeof(FiberWorker));
     if (place == nullptr) {
@@ -98,6 +99,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
       return std::unexpected(Error{ErrorCode::no_memory});
     }
     workers_[i] = new (place) FiberWorker(*this, i);
+    workers_[i]->keeps_woken_ = stealable;
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
@@ -207,6 +209,7 @@ void Scheduler::wake_if_idle() noexcept {
 }
 
 bool Scheduler::offer() noexcept {
+  full_fence();  // the fiber's place, before the look at who sleeps
   if (idle_.load(std::memory_order_seq_cst) == 0) return false;
   wake_one();
   return true;

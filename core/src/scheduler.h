@@ -54,8 +54,9 @@ class Scheduler {
   // notify wakes an idle worker if there may be work for it. After the push.
   void notify() noexcept;
 
-  // offer wakes an idle worker for a fiber that the caller has woken and may come to late; false if none sleeps. After
-  // the seq_cst store that shows the fiber.
+  bool any_idle() const noexcept { return idle_.load(std::memory_order_relaxed) != 0; }
+
+  // offer wakes an idle worker for a fiber that the caller has woken and may come to late; false if none sleeps.
   bool offer() noexcept;
 
   // inject makes a fiber runnable from a thread that is no worker of this run.

@@ -43,10 +43,8 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
 [[gnu::always_inline]] inline FiberControl* FiberWorker::pick() noexcept {
   if (--turn_ == 0) [[unlikely]]
     return nullptr;
-  if (woken_.load(std::memory_order_relaxed) != nullptr) {
-    // acquire pairs with the release in push_woken, for thieves too; the exchange decides between the owner and a
-    // thief.
-    FiberControl* fiber = woken_.exchange(nullptr, std::memory_order_acq_rel);
+  if (woken_.peek() != nullptr) {
+    FiberControl* const fiber = woken_.exchange(nullptr);
     if (fiber != nullptr) {
       if (jumps_ < kJumpLimit) {
         ++jumps_;

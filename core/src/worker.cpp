@@ -93,26 +93,33 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
 // other in turn, each comes to the other at once, and would pay for a system call: each offer that nobody takes doubles
 // the wakes that go by until the next. What goes by unseen so, a poller that looks every kPatienceNs finds.
 void FiberWorker::push_woken(FiberControl* fiber) noexcept {
-  // seq_cst pairs with the last look of who goes to sleep: see any_left_waiting.
-  if (FiberControl* displaced = woken_.exchange(fiber, std::memory_order_seq_cst); displaced != nullptr) {
+  const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
+  if (!keeps_woken_ || (offers && scheduler_->any_idle())) {
+    push(fiber);  // where others take it without a barrier
+    if (offers) note_offer();
+    return scheduler_->notify();
+  }
+  if (FiberControl* const displaced = woken_.exchange(fiber); displaced != nullptr) {
     push(displaced);
     scheduler_->notify();
-  } else if (kManyWorkers && scheduler_->worker_count() > 1) {
-    offer_woken();
+  } else if (offers && scheduler_->offer()) {
+    note_offer();
   }
 }
 
-inline void FiberWorker::offer_woken() noexcept {
+inline bool FiberWorker::offer_is_due() noexcept {
   if (taken_.load(std::memory_order_relaxed)) {
     taken_.store(false, std::memory_order_relaxed);
     offers_spared_ = wakes_to_offer_ = 0;
   }
-  if (wakes_to_offer_ != 0) {
-    --wakes_to_offer_;
-  } else if (scheduler_->offer()) {
-    offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
-    wakes_to_offer_ = offers_spared_;
-  }
+  if (wakes_to_offer_ == 0) return true;
+  --wakes_to_offer_;
+  return false;
+}
+
+inline void FiberWorker::note_offer() noexcept {
+  offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
+  wakes_to_offer_ = offers_spared_;
 }
 
 void wake_fiber(Waiter& waiter) noexcept {
@@ -279,6 +286,7 @@ FiberControl* FiberWorker::steal() noexcept {
     FiberControl* fiber = victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
+      victim.taken_.store(true, std::memory_order_relaxed);
       trace_stolen(this, fiber);
       bump(counters.steals);
       return fiber;
@@ -290,7 +298,7 @@ FiberControl* FiberWorker::steal() noexcept {
 // left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
 // each other is left alone. Any worker.
 FiberControl* FiberWorker::left_waiting() noexcept {
-  FiberControl* const fiber = woken_.load(std::memory_order_seq_cst);
+  FiberControl* const fiber = woken_.peek();
   if (fiber == nullptr) return nullptr;
   const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
   for (int i = 0; i < kGrace; ++i) Spinlock::relax();
@@ -298,16 +306,12 @@ FiberControl* FiberWorker::left_waiting() noexcept {
 }
 
 FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
-  FiberControl* fiber = victim.left_waiting();
-  if (fiber == nullptr || !victim.woken_.compare_exchange_strong(fiber, nullptr, std::memory_order_acq_rel,
-                                                                 std::memory_order_relaxed)) {
-    return nullptr;
-  }
-  victim.taken_.store(true, std::memory_order_relaxed);
-  return fiber;
+  FiberControl* const fiber = victim.left_waiting();
+  return fiber != nullptr && victim.woken_.raid(fiber) ? fiber : nullptr;
 }
 
-// any_left_waiting is the last look, once the idle bit is set: whoever wakes a fiber after it finds the bit.
+// any_left_waiting is the last look, once the idle bit is set (seq_cst, a full barrier): whoever wakes a fiber after it
+// finds the bit. Pairs with the fence in offer.
 bool FiberWorker::any_left_waiting() noexcept {
   for (unsigned i = 0; i < scheduler_->worker_count(); ++i) {
     if (i != index_ && scheduler_->worker(i).left_waiting() != nullptr) return true;

@@ -11,6 +11,7 @@
 #include "run_queue.h"
 #include "stack_pool.h"
 #include "timer_wheel.h"
+#include "woken_slot.h"
 
 namespace coir {
 
@@ -106,7 +107,8 @@ class FiberWorker {
   FiberControl* steal_woken(FiberWorker& victim) noexcept;
   FiberControl* left_waiting() noexcept;
   bool any_left_waiting() noexcept;
-  void offer_woken() noexcept;
+  bool offer_is_due() noexcept;
+  void note_offer() noexcept;
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
@@ -120,8 +122,9 @@ class FiberWorker {
   std::uint32_t tick_ = 0;
   bool seeded_ = false;
   Scheduler* scheduler_;
-  Atomic<FiberControl*> woken_{nullptr};
-  Atomic<bool> taken_{false};  // a thief has taken what stood in woken_, since the last offer
+  WokenSlot woken_;
+  bool keeps_woken_ = true;    // where woken_ may be used: thieves can raid it, or there are none
+  Atomic<bool> taken_{false};  // a thief has taken something since the last offer
   std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
   RunQueue queue_;
   Inbox inbox_;

@@ -404,6 +404,10 @@ void written(const void* at, std::uint64_t bits) noexcept {
   end_spinning(self, at);
 }
 
+void barrier_everywhere() noexcept {
+  for (int i = 0; i < g_used; ++i) make_all_visible(g_threads[i]);
+}
+
 void forget_buffered() noexcept {
   if (t_self != nullptr) make_all_visible(*t_self);
 }

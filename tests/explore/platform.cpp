@@ -1,4 +1,5 @@
 #include <coir/deadline.h>
+#include <coir/port/barrier.h>
 #include <coir/port/futex.h>
 #include <coir/port/poller.h>
 #include <errno.h>
@@ -42,6 +43,15 @@ void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::
 void futex_wake(SharedAtomic<std::uint32_t>& word, std::source_location where) noexcept {
   explore::before(explore::Step::wake, &word, std::memory_order_seq_cst, where);
   if (!explore::loses_this_wake()) explore::wake_one(&word);
+}
+
+bool prepare_barrier() noexcept {
+  return true;
+}
+
+void barrier_everywhere(std::source_location where) noexcept {
+  explore::before(explore::Step::fence, nullptr, std::memory_order_seq_cst, where);
+  explore::barrier_everywhere();
 }
 
 // The descriptors, numbered from 0, are those of whichever scenario runs.

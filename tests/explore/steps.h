@@ -23,6 +23,9 @@ void see_own_buffered(const void* at, void* value, unsigned bytes) noexcept;
 void loaded(const void* at, std::uint64_t bits) noexcept;
 void written(const void* at, std::uint64_t bits) noexcept;
 
+// barrier_everywhere makes all threads' late stores visible.
+void barrier_everywhere() noexcept;
+
 // forget_buffered empties the thread's buffer.
 void forget_buffered() noexcept;
 

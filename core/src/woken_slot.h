@@ -1,0 +1,79 @@
+#pragma once
+
+#include <sched.h>
+
+#include <coir/atomic.h>
+#include <coir/port/barrier.h>
+#include <coir/spinlock.h>
+
+namespace coir {
+
+struct FiberControl;
+
+// WokenSlot holds the fiber that a worker woke last, to be run next. Its owner puts in and takes out without a locked
+// instruction; a thief, who is rare, pays for both with a barrier on every processor (a biased lock, as in "Quickly
+// Reacquirable Locks" by Dice, Moir and Scherer).
+//
+// Invariant: the owner touches fiber_ only while inside_ is set and raided_ was seen clear after that; a thief only while
+// it has set raided_, has passed the barrier, and has then seen inside_ clear. The barrier falls either after the owner's
+// look at raided_, and the thief sees inside_ set and waits for it, or before, and the owner sees raided_.
+class WokenSlot {
+ public:
+  // exchange puts `fiber`, which may be null, in the place of what is there. Owner only.
+  FiberControl* exchange(FiberControl* fiber) noexcept {
+    if constexpr (kManyWorkers) enter();
+    FiberControl* const before = fiber_.load(std::memory_order_relaxed);
+    // release pairs with the acquire in raid: the fiber is what its waker left.
+    fiber_.store(fiber, std::memory_order_release);
+    if constexpr (kManyWorkers) inside_.store(false, std::memory_order_release);
+    return before;
+  }
+
+  // peek is what is there at this moment; for others than the owner no more than a hint. Any worker.
+  FiberControl* peek() const noexcept { return fiber_.load(std::memory_order_relaxed); }
+
+  // raid takes `fiber` out if it is still there, and nobody is at it; the barrier must be prepared. Other workers.
+  bool raid(FiberControl* fiber) noexcept {
+    bool none = false;
+    if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+    port::barrier_everywhere();
+    bool taken = false;
+    for (int i = 0; i < kPatience && !taken; ++i) {
+      // acquire pairs with the release in exchange.
+      if (inside_.load(std::memory_order_acquire)) {
+        Spinlock::relax();
+        continue;
+      }
+      if (fiber_.load(std::memory_order_acquire) != fiber) break;
+      fiber_.store(nullptr, std::memory_order_relaxed);
+      taken = true;
+    }
+    // release pairs with the acquire in enter.
+    raided_.store(false, std::memory_order_release);
+    return taken;
+  }
+
+ private:
+  static constexpr int kPatience = spins(64);  // the owner may have been preempted in the middle
+
+  void enter() noexcept {
+    for (int spins = 0;; ++spins) {
+      inside_.store(true, std::memory_order_relaxed);
+      port::compiler_barrier();
+      if (!raided_.load(std::memory_order_acquire)) [[likely]]
+        return;
+      inside_.store(false, std::memory_order_release);
+      if (spins < 128) {
+        Spinlock::relax();
+      } else {
+        sched_yield();
+      }
+    }
+  }
+
+  Atomic<FiberControl*> fiber_{nullptr};
+  Atomic<bool> inside_{false};
+  Atomic<bool> raided_{false};
+};
+
+}  // namespace coir

@@ -1,0 +1,22 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error "coir/port/barrier.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
+#endif
+
+namespace coir::port {
+
+// prepare_barrier readies the process for barrier_everywhere; false where the kernel has no such barrier. Any thread.
+bool prepare_barrier() noexcept;
+
+// barrier_everywhere returns once each thread of the process that runs has passed a full memory barrier. One side of a
+// protocol may then do with the order of its own program, if the other side is rare: it costs a system call and an
+// interrupt of each processor that runs one of the threads, some microseconds. After prepare_barrier.
+void barrier_everywhere() noexcept;
+
+// compiler_barrier keeps the compiler from moving loads and stores across it; the processor may.
+inline void compiler_barrier() noexcept {
+  asm volatile("" ::: "memory");
+}
+
+}  // namespace coir::port
