@@ -51,6 +51,8 @@ for ((round = 1; round <= rounds; ++round)); do
     measure mn. '' "$mn" $what $messages
     measure go. '' "$go" $what $messages
   done
+  measure '' '' "$ours" batched $messages
+  measure mn. '' "$mn" batched $messages
   for what in rendezvous buffered mutex million; do
     measure boost. '' "$boost" $what $messages
   done

@@ -1,7 +1,7 @@
 // What fibers cost, through the public interface. tests/bench/README.md defines the figures.
 //
 //   fibers_bench switch|yield|spawn|suspended [COUNT]
-//   fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|pthread_mutex|mutex_contended|wake_idle|timer_1k|timer_100k|million [COUNT]
+//   fibers_bench rendezvous|rendezvous_2workers|buffered|batched|select|mutex|pthread_mutex|mutex_contended|wake_idle|timer_1k|timer_100k|million [COUNT]
 //   feed_listener fibers_bench feed [COUNT]
 
 #include <coir/broadcast.h>
@@ -156,6 +156,27 @@ void measure_buffered(long count) {
     must(sender.join());
   });
   bench::print("buffered_message_ns", ns, "ns");
+}
+
+// The same, 32 at a time.
+void measure_batched(long count) {
+  const double ns = bench::ns_per(count, [&] {
+    Channel<int> channel({.capacity = 128});
+    Fiber sender = spawn(kFiber, [&] {
+      int values[32];
+      for (int i = 0; i < count; i += 32) {
+        for (int j = 0; j < 32; ++j) values[j] = i + j;
+        if (!channel.send_many(values)) std::abort();
+      }
+      channel.close();
+    });
+    long received = 0;
+    int values[32];
+    while (auto some = channel.receive_up_to(values)) received += static_cast<long>(*some);
+    if (received < count) std::abort();
+    must(sender.join());
+  });
+  bench::print("batched_message_ns", ns, "ns");
 }
 
 // Four channels of which one, another each time, has a value; the send that puts it there is counted in.
@@ -328,6 +349,7 @@ int main(int argc, char** argv) {
       {"rendezvous", measure_rendezvous_1},
       {"rendezvous_2workers", measure_rendezvous_2},
       {"buffered", measure_buffered},
+      {"batched", measure_batched},
       {"select", measure_select},
       {"mutex", measure_mutex},
       {"pthread_mutex", measure_pthread_mutex},

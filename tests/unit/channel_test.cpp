@@ -64,6 +64,52 @@ TEST(Channel, an_unbounded_one_never_makes_a_sender_wait_and_keeps_the_order) {
   });
 }
 
+TEST(Channel, many_go_and_come_in_order_through_every_capacity) {
+  everywhere([&] {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{128}, kUnbounded}) {
+      Channel<int> channel({.capacity = capacity});
+      constexpr int kMany = 1'000;
+      Fiber sender = spawn([&] {
+        int values[90];
+        for (int next = 0; next < kMany;) {
+          int count = 0;
+          while (count < 90 && next < kMany) values[count++] = next++;
+          expect(channel.send_many({values, static_cast<std::size_t>(count)}) == static_cast<std::size_t>(count));
+        }
+        channel.close();
+      });
+      int into[50];
+      int next = 0;
+      while (auto count = channel.receive_up_to(into)) {
+        expect(*count >= 1 && *count <= 50);
+        for (std::size_t i = 0; i < *count; ++i) expect(into[i] == next++);
+      }
+      expect(next == kMany);
+      expect(is(channel.receive_up_to(into), ErrorCode::closed));
+      expect(sender.join().has_value());
+    }
+  });
+}
+
+TEST(Channel, of_many_those_that_could_go_are_told_and_the_rest_stays) {
+  everywhere([&] {
+    Channel<Counted> channel({.capacity = 3});
+    Counted values[5] = {Counted(1), Counted(2), Counted(3), Counted(4), Counted(5)};
+    expect(channel.send_many(values, Deadline::now()) == 3u);
+    expect(values[3].number() == 4 && values[4].number() == 5);
+    expect(is(channel.send_many({values + 3, 2}, Deadline::now()), ErrorCode::timed_out));
+    expect(channel.send_many({values, 0}) == 0u);
+    Counted into[5];
+    expect(channel.receive_up_to({into, 0}) == 0u);
+    expect(channel.receive_up_to(into, Deadline::now()) == 3u);
+    for (int i = 0; i < 3; ++i) expect(into[i].number() == i + 1);
+    expect(is(channel.receive_up_to(into, Deadline::now()), ErrorCode::timed_out));
+    channel.close();
+    expect(is(channel.send_many(values), ErrorCode::closed));
+  });
+  LONGS_EQUAL(0, Counted::alive());
+}
+
 TEST(Channel, at_a_rendezvous_send_returns_once_the_value_is_received) {
   everywhere([&] {
     Channel<int> channel;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -61,6 +62,9 @@ class ChannelCore {
   std::expected<void, Error> send(void* value, Deadline deadline) noexcept;
   // receive constructs the value at `into`, and where it is to replace one, destroys that before.
   std::expected<void, Error> receive(void* into, Deadline deadline, bool replaces = false) noexcept;
+  // send_many and receive_up_to are both for `count` values that lie side by side.
+  std::expected<std::size_t, Error> send_many(void* values, std::size_t count, Deadline deadline) noexcept;
+  std::expected<std::size_t, Error> receive_up_to(void* into, std::size_t count, Deadline deadline) noexcept;
   void close() noexcept;
 
   std::size_t size() const noexcept;
@@ -75,6 +79,10 @@ class ChannelCore {
   // What each call tries first. Called with lock_ held; it is given up unless the channel is full or empty.
   Step try_send(void* value) noexcept;
   Step try_receive(void* into, bool replaces) noexcept;
+  // What the calls for many try with the lock taken once: how many of `count` go or come without a wait.
+  std::size_t try_send_many(std::byte* values, std::size_t count) noexcept;
+  std::size_t try_receive_many(std::byte* into, std::size_t count) noexcept;
+  void put(void* value) noexcept;
   // Whether it is worth trying. Under lock_.
   bool may_send() const noexcept;
   bool may_receive() const noexcept;
@@ -166,6 +174,21 @@ class Channel {
   // Errors: timed_out, cancelled, closed (and drained), unsupported.
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     return detail::receive_from<T>(core_, deadline);
+  }
+
+  // send_many sends the values of `from` in order, and waits until the last has gone; for many small ones that costs a
+  // fraction of a send each. Returns how many it has sent, which are moved-from: all, unless the channel was closed, or
+  // the wait for the next ended. Fiber or thread. Errors, if it has sent none: those of send.
+  [[nodiscard]] std::expected<std::size_t, Error> send_many(std::span<T> from,
+                                                            Deadline deadline = Deadline::never()) noexcept {
+    return core_.send_many(from.data(), from.size(), deadline);
+  }
+
+  // receive_up_to waits for a value, and takes with it what else is there, as far as `into` has room. Returns how many
+  // values of `into` were replaced: at least one, unless it is empty. Fiber or thread. Errors: those of receive.
+  [[nodiscard]] std::expected<std::size_t, Error> receive_up_to(std::span<T> into,
+                                                                Deadline deadline = Deadline::never()) noexcept {
+    return core_.receive_up_to(into.data(), into.size(), deadline);
   }
 
   // close ends sending: whoever waits to send, or will, gets `closed`; receivers get it once they have drained the

@@ -114,6 +114,26 @@ void unbounded() {
   require(next == 4);
 }
 
+// Many at a time beside single ones, through a ring that is full at times.
+void many_at_a_time() {
+  Channel<int> channel({.capacity = 2});
+  threads(
+      [&] {
+        int values[] = {1, 2, 3};
+        require(channel.send_many(values) == 3u);
+        require(channel.send(4).has_value());
+        channel.close();
+      },
+      [&] {
+        int into[3];
+        int next = 1;
+        while (auto count = channel.receive_up_to(into)) {
+          for (std::size_t i = 0; i < *count; ++i) require(into[i] == next++);
+        }
+        require(next == 5);
+      });
+}
+
 constexpr Scenario kScenarios[] = {
     {"channel_rendezvous", rendezvous},
     {"channel_bounded_with_two_senders", bounded_with_two_senders},
@@ -122,6 +142,7 @@ constexpr Scenario kScenarios[] = {
     {"channel_timeout_sends_nothing", timeout_sends_nothing, {.timeouts = true}},
     {"channel_cancellation_takes_nothing", cancellation_takes_nothing},
     {"channel_unbounded", unbounded},
+    {"channel_many_at_a_time", many_at_a_time},
 };
 
 }  // namespace
