@@ -3,16 +3,12 @@
 #include <coir/process.h>
 #include <coir/runtime.h>
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/support/child.h"
+#include "tests/support/without_syscall.h"
 
 // A file of its own, for no other thread may run when it forks.
 using coir::Deadline;
@@ -29,22 +25,10 @@ bool no_child_is_left() noexcept {
   return waitpid(-1, nullptr, WNOHANG | __WALL) == -1 && errno == ECHILD;
 }
 
-// A kernel without pidfd_open, for this process from now on.
-bool forget_pidfd() noexcept {
-  sock_filter rules[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{.len = sizeof rules / sizeof *rules, .filter = rules};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 constexpr int kNoFilter = 10;
 
 int without_pidfd() noexcept {
-  if (!forget_pidfd()) return kNoFilter;
+  if (!coir::test::forget_syscall(SYS_pidfd_open)) return kNoFilter;
   int status = 11;
   const auto ended = coir::run_until_idle({.workers = 1}, [&] {
     const char* const exits[] = {"sh", "-c", "echo out; exit 5", nullptr};

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "tests/explore/explore.h"
+#include "woken_slot.h"
 
 // The run queue between its owner and thieves: every fiber is had once, by one of them.
 
@@ -118,12 +119,46 @@ void inbox_of_many() {
   had.check(2);
 }
 
+void raid(WokenSlot& slot, Had& had) noexcept {
+  if (FiberControl* const seen = slot.peek(); seen != nullptr && slot.raid(seen)) had.add(seen);
+}
+
+void woken_slot_owner_and_thief() {
+  WokenSlot slot;
+  Had had;
+  threads(
+      [&] {
+        had.add(slot.exchange(fiber(0)));
+        had.add(slot.exchange(fiber(1)));
+        had.add(slot.exchange(nullptr));
+        had.add(slot.exchange(fiber(2)));
+      },
+      [&] { raid(slot, had); });
+  had.add(slot.exchange(nullptr));
+  had.check(3);
+}
+
+void woken_slot_owner_and_two_thieves() {
+  WokenSlot slot;
+  Had had;
+  threads(
+      [&] {
+        had.add(slot.exchange(fiber(0)));
+        had.add(slot.exchange(fiber(1)));
+      },
+      [&] { raid(slot, had); }, [&] { raid(slot, had); });
+  had.add(slot.exchange(nullptr));
+  had.check(2);
+}
+
 constexpr Scenario kScenarios[] = {
     {"run_queue_owner_and_thief", owner_and_thief, {.preemptions = 3, .delays = 2}},
     {"run_queue_owner_and_two_thieves", owner_and_two_thieves},
     {"run_queue_overflow_and_thief", overflow_and_thief, {.preemptions = 1, .delays = 0, .samples = 200}},
     {"run_queue_slots_are_used_again", slots_are_used_again, {.preemptions = 2, .samples = 200}},
     {"run_queue_inbox_of_many", inbox_of_many},
+    {"woken_slot_owner_and_thief", woken_slot_owner_and_thief, {.preemptions = 3, .delays = 2}},
+    {"woken_slot_owner_and_two_thieves", woken_slot_owner_and_two_thieves},
 };
 
 }  // namespace
