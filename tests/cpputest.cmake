@@ -21,7 +21,7 @@ target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core c
 # How unit tests are compiled: nothing of them is measured and no debugger reads them, so without much optimisation and
 # without debug information. What they test is compiled as it is shipped. Sanitizers name lines: they keep the tables.
 add_library(coir_test_build INTERFACE)
-target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src")
 target_link_libraries(coir_test_build INTERFACE coir_test_support coir_build)
 if(NOT COIR_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O1;-g0>)
@@ -41,7 +41,7 @@ add_custom_target(cpu_tests)
 # coir_test(NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
 #
 # One executable and one CTest entry from NAME_test.cpp of the calling folder, linked with coir_core unless LIBS says
-# otherwise. CPU marks a test that can differ by CPU. Private headers are reached from the root of the tree: #include "core/src/timer_wheel.h".
+# otherwise. CPU marks a test that can differ by CPU. Private headers are reached from the root of the tree: #include "core/src/schedule/timer_wheel.h".
 function(coir_test name)
   cmake_parse_arguments(arg "CPU" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_LIBS)

@@ -18,7 +18,7 @@
 
 #include <cstddef>
 
-#include "core/src/park.h"
+#include "core/src/wait/park.h"
 #include "measure.h"
 
 namespace {

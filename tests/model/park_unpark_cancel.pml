@@ -1,5 +1,5 @@
 /*
- * One wait of a fiber (core/src/waiter.h, park.h, worker.cpp): it arms, shows itself to a source, is saved and commits;
+ * One wait of a fiber (core/src/fiber/waiter.h, park.h, worker.cpp): it arms, shows itself to a source, is saved and commits;
  * meanwhile a source wakes it, its deadline passes and somebody cancels it. Whoever comes first claims the wait, the
  * others meet nobody; the fiber goes on exactly once for each wait, and a claim never reaches a later one.
  *

@@ -1,5 +1,5 @@
 /*
- * The run queue (core/src/run_queue.h): a bounded ring whose owner pushes at the tail and takes from the head, thieves
+ * The run queue (core/src/schedule/run_queue.h): a bounded ring whose owner pushes at the tail and takes from the head, thieves
  * that take half from the head, and an inbox for what does not fit. Each fiber is taken out once, by one of them.
  *
  * The ring has SLOTS places instead of 256. head and tail run freely there, modulo 2^32; here they stay small enough.

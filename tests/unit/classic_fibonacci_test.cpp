@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "board.h"
-#include "core/src/worker.h"
+#include "core/src/schedule/worker.h"
 #include "tests/support/scale.h"
 
 using coir::kManyWorkers;

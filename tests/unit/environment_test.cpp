@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/src/park.h"
+#include "core/src/wait/park.h"
 #include "tests/support/child.h"
 
 using coir::kManyWorkers;

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <memory>
 
-#include "core/src/park.h"
+#include "core/src/wait/park.h"
 #include "tests/support/counted.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"

@@ -10,8 +10,8 @@
 
 #include <atomic>
 
-#include "core/src/backtrace.h"
-#include "core/src/scheduler.h"
+#include "core/src/inspect/backtrace.h"
+#include "core/src/schedule/scheduler.h"
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/scale.h"

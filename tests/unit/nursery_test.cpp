@@ -8,7 +8,7 @@
 #include <atomic>
 #include <optional>
 
-#include "core/src/park.h"
+#include "core/src/wait/park.h"
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"

@@ -30,7 +30,7 @@
 #include <atomic>
 #include <memory>
 
-#include "core/src/visit.h"
+#include "core/src/schedule/visit.h"
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 #include "tests/support/watchdog.h"

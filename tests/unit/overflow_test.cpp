@@ -6,7 +6,7 @@
 
 #include <initializer_list>
 
-#include "core/src/park.h"
+#include "core/src/wait/park.h"
 #include "tests/support/child.h"
 #include "tests/support/scale.h"
 

@@ -1,4 +1,4 @@
-#include "core/src/run_queue.h"
+#include "core/src/schedule/run_queue.h"
 
 #include <CppUTest/TestHarness.h>
 #include <pthread.h>

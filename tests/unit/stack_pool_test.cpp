@@ -1,4 +1,4 @@
-#include "core/src/stack_pool.h"
+#include "core/src/fiber/stack_pool.h"
 
 #include <CppUTest/TestHarness.h>
 #include <coir/ledger.h>

@@ -1,4 +1,4 @@
-#include "core/src/timer_wheel.h"
+#include "core/src/schedule/timer_wheel.h"
 
 #include <CppUTest/TestHarness.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "core/src/trace_ring.h"
+#include "core/src/schedule/trace_ring.h"
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 

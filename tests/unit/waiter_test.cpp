@@ -1,4 +1,4 @@
-#include "core/src/waiter.h"
+#include "core/src/fiber/waiter.h"
 
 #include <CppUTest/TestHarness.h>
 #include <pthread.h>

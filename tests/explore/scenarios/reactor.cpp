@@ -1,8 +1,8 @@
-#include "reactor.h"
+#include "schedule/reactor.h"
 
 #include <coir/port/poller.h>
 
-#include "park.h"
+#include "wait/park.h"
 #include "tests/explore/explore.h"
 
 // The word per descriptor: an event that comes is found by the wait after it, or wakes the wait that is under way.

@@ -1,9 +1,9 @@
-#include "run_queue.h"
+#include "schedule/run_queue.h"
 
 #include <cstddef>
 
 #include "tests/explore/explore.h"
-#include "woken_slot.h"
+#include "schedule/woken_slot.h"
 
 // The run queue between its owner and thieves: every fiber is had once, by one of them.
 

@@ -2,9 +2,9 @@
 #include <coir/event.h>
 #include <coir/wait_line.h>
 
-#include "park.h"
+#include "wait/park.h"
 #include "tests/explore/explore.h"
-#include "wait_round.h"
+#include "wait/wait_round.h"
 
 // The protocol of one wait, by what stands on it: a thread parks exactly as a fiber does, but for what saves a fiber's
 // context, which runtime.cpp explores.

@@ -1,0 +1,25 @@
+#include "base/thread.h"
+
+namespace coir {
+
+int start_thread(pthread_t& thread, std::size_t stack_bytes, const sigset_t& blocked, void* (*body)(void*),
+                 void* argument) noexcept {
+  // A thread begins with the mask of the one that starts it.
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  const int error = pthread_create(&thread, &attributes, body, argument);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+sigset_t all_signals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  return all;
+}
+
+}  // namespace coir

@@ -1,0 +1,76 @@
+#include <coir/blocking.h>
+
+#include <coir/port/seccomp.h>
+
+#include "blocking/blocking_pool.h"
+#include "wait/park.h"
+
+namespace coir::detail {
+
+namespace {
+
+BlockingPool& pool_of(const FiberControl* fiber) noexcept {
+  BlockingPool* const own = fiber == nullptr ? nullptr : fiber->worker->scheduler().blocking;
+  return own == nullptr ? g_blocking_pool : *own;
+}
+
+}  // namespace
+
+bool runs_in_place() noexcept {
+  return this_worker() == nullptr;
+}
+
+bool may_run_elsewhere() noexcept {
+  return this_worker() != nullptr || (kManyWorkers && !port::system_calls_denied());
+}
+
+std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept {
+  Caller caller;
+  if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
+  if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
+  FiberControl* const self = running_fiber();
+  BlockingPool& pool = pool_of(self);
+  if (auto entered = pool.enter(call, caller.arm(), self); !entered) {
+    if (self != nullptr) disarm(self);
+    return entered;
+  }
+  const WakeReason reason = caller.park(WaitKind::blocking, 0, deadline);
+  pool.lock();
+  const bool done = pool.settle(call);
+  pool.unlock();
+  pool.leave(self);
+  if (!done) return std::unexpected(error_of(reason));
+  return {};
+}
+
+std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, Deadline deadline,
+                                        bool shielded) noexcept {
+  const Shielded whole = shielded ? Shielded::yes : Shielded::no;
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  BlockingPool& pool = pool_of(self);
+  if (!shielded && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  arm(self, whole);
+  if (auto entered = pool.enter(call, self, self); !entered) {
+    disarm(self);
+    return entered;
+  }
+  const WakeReason reason = park(self, WaitKind::blocking, 0, shielded ? Deadline::never() : deadline, whole);
+  const Error error = error_of(reason);
+  pool.lock();
+  if (call.state == BlockingCall::State::running) {
+    // f touches what is the caller's: nothing ends this wait but f's end.
+    stop.ask(error);
+    arm(self, Shielded::yes);
+    pool.unlock();
+    park(self, WaitKind::blocking, 0, Deadline::never(), Shielded::yes);
+    pool.lock();  // the thread that woke it is through with the call
+  }
+  const bool done = pool.settle(call);
+  pool.unlock();
+  pool.leave(self);
+  if (!done) return std::unexpected(error);
+  return {};
+}
+
+}  // namespace coir::detail

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <coir/blocking.h>
+
+#include <coir/pressure.h>
+#include <coir/stack_size.h>
+#include <pthread.h>
+
+#include "wait/bell.h"
+#include "board.h"
+
+namespace coir::detail {
+
+inline constexpr std::size_t kBlockingThreadBytes = kBlockingStackBytes * kStackInflation;
+
+// CallQueue is a FIFO of calls, out of whose middle one may leave.
+class CallQueue {
+ public:
+  BlockingCall* front() const noexcept { return head_; }
+  std::size_t size() const noexcept { return size_; }
+
+  void push(BlockingCall& call) noexcept {
+    call.next = nullptr;
+    call.previous = tail_;
+    (tail_ != nullptr ? tail_->next : head_) = &call;
+    tail_ = &call;
+    ++size_;
+  }
+
+  void remove(BlockingCall& call) noexcept {
+    (call.previous != nullptr ? call.previous->next : head_) = call.next;
+    (call.next != nullptr ? call.next->previous : tail_) = call.previous;
+    --size_;
+  }
+
+ private:
+  BlockingCall* head_ = nullptr;
+  BlockingCall* tail_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// BlockingPool is the threads for blocking calls of the process's run and its plain threads, or of one isolated run,
+// whose own thread starts them, so that they are denied what it is. One lock guards all of it and every call's fields;
+// it is held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under
+// it.
+//
+// Invariant: a call in the queue finds a thread. Whoever queues it sees an idle thread for each call in the queue, or
+// starts one, or leaves it to threads that look into the queue before they go idle, all under the lock. A thread that
+// ends a call makes room for the next of any kind, and looks for it.
+//
+// A caller is claimed under the lock, which it takes to leave its wait: the claim meets this wait or none, and the run
+// that the caller belongs to cannot end before the thread has woken it.
+class BlockingPool {
+ public:
+  void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+
+  // enter queues a call for `waiter`, which is armed: the fiber `self`, or, where that is null, a plain thread.
+  std::expected<void, Error> enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept;
+  void finish(BlockingSeat& seat) noexcept;
+
+  // settle ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
+  bool settle(BlockingCall& call) noexcept;
+  // leave follows each enter that succeeded, once the caller waits no more. Not under the lock.
+  void leave(FiberControl* self) noexcept {
+    if (self != nullptr) bell_.leave(self);
+  }
+
+  // What stats and dumps tell: how many calls run, how many wait for a thread, and how many ever had to.
+  struct Load {
+    std::uint32_t running, waiting;
+    std::uint64_t waited;
+  };
+  Load load() const noexcept {
+    return {shown_running_.load(std::memory_order_relaxed), shown_waiting_.load(std::memory_order_relaxed),
+            waited_.load(std::memory_order_relaxed)};
+  }
+
+  // make makes the pool of an isolated run, whose Scheduler::blocking it becomes; null: no memory. retire ends it after
+  // the run: it goes when its last thread does, and a call that nobody waits for any more goes on to its end.
+  static BlockingPool* make() noexcept;
+  void retire() noexcept;
+
+ private:
+  static void* thread_main(void* pool) noexcept;
+  static void answer() noexcept;
+  static std::size_t refund_retired(void* pool, std::size_t) noexcept;
+  void serve() noexcept;
+  void show_load() noexcept;
+  // next is the call that a thread takes up now: the oldest, or, while as many run as the board has threads, the oldest
+  // of a kind of which none runs. Null: those that wait do so for one that ends.
+  BlockingCall* next() const noexcept;
+  // wants_thread tells whether a call of that kind, which is to be the last of `queued`, needs one more.
+  bool wants_thread(std::size_t queued, BlockingKind kind) const noexcept {
+    if (threads_ < board::kBlockingThreads) return queued > idle_;
+    return queued > idle_ && running_of_[static_cast<std::size_t>(kind)] == 0 &&
+           threads_ < board::kBlockingThreads + kBlockingKinds - 1;
+  }
+  bool start_thread() noexcept;
+  void destroy() noexcept;
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  CallQueue queue_;
+  CallQueue listed_;  // single-worker builds: their callers are to be woken by answer
+  std::size_t threads_ = 0;
+  std::size_t idle_ = 0;
+  std::size_t running_ = 0, running_of_[kBlockingKinds] = {};
+  // For who asks without the lock, from a signal handler too.
+  SharedAtomic<std::uint32_t> shown_running_{0}, shown_waiting_{0};
+  SharedAtomic<std::uint64_t> waited_{0};
+  bool closing_ = false;                     // no call comes any more
+  SharedAtomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
+
+  // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.
+  std::size_t retired_ = 0;
+  bool relief_added_ = false;
+  Relief relief_{PressureStep::trim, &refund_retired, this};
+  Bell bell_{&answer};
+};
+
+extern constinit BlockingPool g_blocking_pool;
+
+}  // namespace coir::detail

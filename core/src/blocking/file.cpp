@@ -1,0 +1,175 @@
+#include <coir/file.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <coir/blocking.h>
+#include <coir/pressure.h>
+
+#include "blocking/file_steps.h"
+
+namespace coir {
+
+std::expected<void, Error> FileBytes::make_room(std::size_t bytes) noexcept {
+  if (bytes <= room_) return {};
+  if (!Pressure::charge(*account_, bytes - room_)) return std::unexpected(Error{ErrorCode::limit});
+  auto* const grown = static_cast<char*>(realloc(data_, bytes));
+  if (grown == nullptr) {
+    account_->refund(bytes - room_);
+    return std::unexpected(Error{ErrorCode::no_memory, ENOMEM});
+  }
+  data_ = grown;
+  room_ = bytes;
+  return {};
+}
+
+FileBytes::~FileBytes() {
+  free(data_);
+  if (room_ != 0) account_->refund(room_);
+}
+
+std::expected<File, Error> File::open(const char* path, const FileOptions& options, Deadline deadline) noexcept {
+  // O_NONBLOCK: a pipe without a writer does not hold the thread for ever. On files it has no meaning.
+  int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  const bool write = options.write || options.append;
+  flags |= write ? options.read ? O_RDWR : O_WRONLY : O_RDONLY;
+  if (options.create) flags |= O_CREAT;
+  if (options.exclusive) flags |= O_EXCL;
+  if (options.truncate) flags |= O_TRUNC;
+  if (options.append) flags |= O_APPEND;
+  return detail::blocking_for(
+      detail::BlockingKind::files,
+      [&](const BlockingStop&) -> std::expected<File, Error> {
+        int fd;
+        do {
+          fd = ::open(path, flags, options.mode);
+        } while (fd < 0 && errno == EINTR);
+        if (fd < 0) return std::unexpected(Error::from_errno(errno));
+        return File(fd);
+      },
+      deadline);
+}
+
+std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint64_t offset,
+                                                Deadline deadline) const noexcept {
+  if (into.empty()) return std::size_t{0};
+  return detail::blocking_for(
+      detail::BlockingKind::files,
+      [&](const BlockingStop& stop) -> std::expected<std::size_t, Error> {
+        std::size_t done = 0;
+        while (done < into.size()) {
+          if (stop.wanted()) return std::unexpected(stop.why());
+          const std::size_t piece = std::min(into.size() - done, kFilePiece);
+          const ssize_t n = ::pread(fd_, into.data() + done, piece, static_cast<off_t>(offset + done));
+          if (n == 0) break;
+          if (n > 0) {
+            done += static_cast<std::size_t>(n);
+          } else if (errno != EINTR) {
+            return std::unexpected(Error::from_errno(errno));
+          }
+        }
+        return done;
+      },
+      deadline);
+}
+
+std::expected<std::size_t, Error> File::read_all(std::span<char> into, Deadline deadline) const noexcept {
+  auto done = read_at(into, 0, deadline);
+  if (!done || *done < into.size()) return done;
+  char more;
+  const auto beyond = read_at({&more, 1}, *done, deadline);
+  if (!beyond) return beyond;
+  if (*beyond != 0) return std::unexpected(Error{ErrorCode::limit, EFBIG});
+  return done;
+}
+
+std::expected<FileBytes, Error> File::read_all(Account& account, std::size_t most, Deadline deadline) const noexcept {
+  // The size is a hint: files of /proc have none, and others grow meanwhile. One byte more finds the end.
+  const auto hint = size();
+  if (!hint) return std::unexpected(hint.error());
+  if (*hint > most) return std::unexpected(Error{ErrorCode::limit, EFBIG});
+  FileBytes out(account);
+  std::size_t room = std::max<std::size_t>(static_cast<std::size_t>(*hint) + 1, 512);
+  for (;;) {
+    // At most one byte beyond `most` is asked for: that it comes tells that the file is too long.
+    room = std::min(room, most < SIZE_MAX ? most + 1 : most);
+    if (auto made = out.make_room(room); !made) return std::unexpected(made.error());
+    const auto n = read_at({out.data_ + out.size_, out.room_ - out.size_}, out.size_, deadline);
+    if (!n) return std::unexpected(n.error());
+    out.size_ += *n;
+    if (out.size_ > most) return std::unexpected(Error{ErrorCode::limit, EFBIG});
+    if (out.size_ < out.room_) return out;
+    room = out.room_ * 2;
+  }
+}
+
+std::expected<void, Error> File::write_all(std::span<const char> bytes, Deadline deadline) noexcept {
+  return detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop& stop) { return write_pieces(fd_, bytes, stop); }, deadline);
+}
+
+std::expected<void, Error> File::sync(Deadline deadline) noexcept {
+  return detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop&) { return sync_file(fd_); }, deadline);
+}
+
+std::expected<std::uint64_t, Error> File::size() const noexcept {
+  struct stat status;
+  if (fstat(fd_, &status) != 0) return std::unexpected(Error::from_errno(errno));
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::expected<void, Error> File::close() noexcept {
+  // On Linux the descriptor is gone whatever close says, EINTR included.
+  if (const int fd = std::exchange(fd_, -1); fd >= 0 && ::close(fd) != 0 && errno != EINTR) {
+    return std::unexpected(Error::from_errno(errno));
+  }
+  return {};
+}
+
+std::expected<void, Error> append_to(const char* path, std::span<const char> bytes, Deadline deadline) noexcept {
+  auto file = File::open(path, {.read = false, .create = true, .append = true}, deadline);
+  if (!file) return std::unexpected(file.error());
+  if (auto written = file->write_all(bytes, deadline); !written) return written;
+  return file->close();
+}
+
+std::expected<std::string_view, Error> FileLines::next(Deadline deadline) noexcept {
+  if (buffer_.empty()) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+  for (;;) {
+    const std::string_view have(buffer_.data() + begin_, end_ - begin_);
+    if (const std::size_t at = have.find('\n'); at != std::string_view::npos) {
+      begin_ += at + 1;
+      if (!std::exchange(skipping_, false)) return have.substr(0, at);
+      continue;
+    }
+    if (ended_) {
+      begin_ = end_;
+      if (have.empty() || std::exchange(skipping_, false)) return std::unexpected(Error{ErrorCode::end_of_stream});
+      return have;
+    }
+    if (skipping_) begin_ = end_ = 0;
+    if (have.size() == buffer_.size() && !skipping_) {
+      skipping_ = true;
+      return std::unexpected(Error{ErrorCode::limit});
+    }
+    if (begin_ != 0) {
+      memmove(buffer_.data(), have.data(), have.size());
+      begin_ = 0;
+      end_ = have.size();
+    }
+    const auto n = file_.read_at(buffer_.subspan(end_), offset_, deadline);
+    if (!n) return std::unexpected(n.error());
+    offset_ += *n;
+    end_ += *n;
+    ended_ = end_ < buffer_.size();
+  }
+}
+
+}  // namespace coir

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include <coir/atomic.h>
+#include <coir/error.h>
+
+#include "fiber/sanitizer.h"
+#include "fiber/trace_mark.h"
+#include "fiber/waiter.h"
+
+namespace coir {
+
+class FiberWorker;
+namespace detail {
+class NurseryBase;
+struct Scope;
+}  // namespace detail
+
+// WaitKind says what a parked fiber waits for; reports print it.
+enum class WaitKind : std::uint8_t {
+  nothing,
+  readable,
+  writable,
+  sleep,
+  join,
+  signal,
+  nursery,
+  admission,
+  mutex,
+  condition,
+  semaphore,
+  event,
+  wait_group,
+  once,
+  shared_lock,
+  exclusive_lock,
+  receive,
+  send,
+  select,
+  job,
+  backlog,
+  blocking,
+};
+
+// FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked
+// fiber holds one resident page:
+//
+//   slot   | guard page | stack, grows down ...... | closure, result | FiberControl |
+//          ^ low                                                                  high ^
+//
+// A slot that nobody uses reads as zero or as its last owner left it; `id` is unique for the life of the runtime, so
+// that a handle {control, id} is stale exactly when the ids differ.
+struct alignas(64) FiberControl : Waiter {
+  enum class State : std::uint8_t { free = 0, runnable, running, parked, ended };
+  enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached, kFailed };
+
+  // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
+
+  // What every switch touches.
+  void* sp;             // the saved context, while parked
+  FiberWorker* worker;  // who runs it, or ran it last
+  FiberControl* next;   // link of the run queue, inbox or pool that holds it
+  Atomic<std::uint64_t> id;
+  Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
+  Atomic<State> state;
+  Atomic<WaitKind> wait_kind;
+  std::uint8_t stack_class;
+  bool guarded : 1;  // its guard page is armed
+  bool fails : 1;    // once it has ended: failure is not just what a cancellation asked for
+  Atomic<std::uint32_t> join;
+  Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
+  std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
+  Atomic<std::uint32_t> since;  // the tick at which it parked last; see tick.h
+  std::uint16_t mutexes_held;   // owner only
+  std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only
+
+  // What spawn and exit touch.
+  Waiter* joiner;                      // valid while join is kWaiting or kLocked
+  const Error* (*run)(void* storage);  // calls the closure, leaves the result
+  void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
+  void* storage;                       // closure and result, built in place
+  Atomic<std::uint64_t> parent_id;
+  Atomic<const char*> name;
+  Atomic<std::source_location> where;  // of the spawn
+
+  // What nurseries and cancel scopes need.
+  detail::NurseryBase* nursery;       // whose child it is; null: the root's
+  detail::Scope* ambient;             // its innermost scope; null: none. Owner only
+  const Error* failure;               // once it has ended: the error in its result, or null
+  FiberControl *elder, *younger;      // in the nursery's list, under its lock
+  Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled
+  [[no_unique_address]] SanitizerContext sanitizer;
+  [[no_unique_address]] TraceMark trace;
+
+  // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
+  // inside.
+  static constexpr std::uint64_t kShieldStep = std::uint64_t{1} << 52;
+  static constexpr std::uint64_t kMostShields = 15;
+
+  FiberControl() = delete;  // slots are never constructed: spawn sets every field
+
+  // cancelled tells of the fiber's own mark, unless a shield is up; Scheduler::cancelling of everybody's. Owner only.
+  bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
+  bool shielded() const noexcept { return ticket >= kShieldStep; }
+};
+#if !defined(COIR_ASAN) && !defined(COIR_TSAN)
+static_assert(kTracing || sizeof(FiberControl) == 192);
+#endif
+
+}  // namespace coir

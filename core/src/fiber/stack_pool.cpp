@@ -1,0 +1,176 @@
+#include "fiber/stack_pool.h"
+
+#include <coir/ledger.h>
+#include <coir/port/memory.h>
+
+#include <utility>
+
+#include "board.h"
+
+namespace coir {
+
+static_assert(StackArena::kGuardBytes % port::kPageBytes == 0);
+
+void StackArena::prepare(std::size_t stack_class, std::uint32_t capacity, std::size_t guard_mappings) noexcept {
+  if (stack_bytes_ != 0) return;
+  stack_class_ = static_cast<std::uint8_t>(stack_class);
+  stack_bytes_ = nominal_stack_bytes(stack_class) * kStackInflation;
+  stride_ = kGuardBytes + stack_bytes_;
+  capacity_ = capacity;
+  guard_mappings_ = guard_mappings;
+}
+
+// reserve asks for the whole capacity and, where limits on address space refuse it, for half as much again and again.
+bool StackArena::reserve() noexcept {
+  for (; capacity_ > 0; capacity_ /= 2) {
+    const std::size_t slots = std::size_t{capacity_} * stride_;
+    const std::size_t bitmap = (std::size_t{capacity_} + 63) / 64 * sizeof(std::uint64_t);
+    base_ = static_cast<char*>(port::reserve(slots + bitmap));
+    if (base_ != nullptr) {
+      reserved_bytes_ = slots + bitmap;
+      cold_ = reinterpret_cast<Atomic<std::uint64_t>*>(base_ + slots);
+      return true;
+    }
+  }
+  return false;
+}
+
+void StackArena::empty() noexcept {
+  const std::uint32_t used = used_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < used; ++i) port::give_back(slot(i) + kGuardBytes, stack_bytes_);
+  account::stacks.refund(std::size_t{used - cold_count_} * stack_bytes_);
+  for (std::uint32_t i = 0; i < used; i += 64) cold_[i / 64].store(0, std::memory_order_relaxed);
+  used_.store(0, std::memory_order_relaxed);
+  cold_count_ = cold_hint_ = 0;
+}
+
+void StackArena::release() noexcept {
+  if (base_ != nullptr) port::release(base_, reserved_bytes_);
+  base_ = nullptr;
+}
+
+FiberControl* StackArena::acquire(Error& error) noexcept {
+  Locked hold(lock_);
+  if (base_ == nullptr && !reserve()) {
+    error = {ErrorCode::no_memory};
+    return nullptr;
+  }
+  const std::uint32_t used = used_.load(std::memory_order_relaxed);
+  if ((cold_count_ == 0 && used == capacity_) || !account::stacks.charge(stack_bytes_)) {
+    error = {ErrorCode::limit};
+    return nullptr;
+  }
+  const bool fresh = cold_count_ == 0;
+  const std::uint32_t index = fresh ? used : take_cold();
+  FiberControl* control = control_of(index);
+  control->stack_class = stack_class_;
+  control->guarded = index < armed_ ? is_guarded(index) : arm_guard(index);
+  // release pairs with the acquire in for_each: the slot's first fields are there before it is visited.
+  if (fresh) used_.store(index + 1, std::memory_order_release);
+  return control;
+}
+
+// take_cold is the lowest cold slot; there is one.
+std::uint32_t StackArena::take_cold() noexcept {
+  while (cold_[cold_hint_].load(std::memory_order_relaxed) == 0) ++cold_hint_;
+  const std::uint64_t word = cold_[cold_hint_].load(std::memory_order_relaxed);
+  cold_[cold_hint_].store(word & (word - 1), std::memory_order_relaxed);
+  --cold_count_;
+  return cold_hint_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
+}
+
+// arm_guard protects a slot when it is used for the first time; its guard stays for good.
+bool StackArena::arm_guard(std::uint32_t index) noexcept {
+  char* const page = slot(index);
+  armed_ = index + 1;
+  if (guard_mode() == GuardMode::advice) {
+    if (port::guard_by_advice(page, kGuardBytes)) {
+      bump(guarded_);
+      return true;
+    }
+    mode_.store(GuardMode::protect, std::memory_order_relaxed);
+  }
+  if (guard_mode() == GuardMode::protect) {
+    if (guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes)) {
+      --guard_mappings_;
+      bump(guarded_);
+      return true;
+    }
+    mode_.store(GuardMode::group, std::memory_order_relaxed);
+    first_unguarded_ = index;
+    // What groups may spend: their guards, too, split the mapping.
+    guard_mappings_ = capacity_ / kGroup + 1;
+  }
+  if (index % kGroup != 0 || !group_guards_) return false;
+  group_guards_ = guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes);
+  if (!group_guards_) return false;
+  --guard_mappings_;
+  bump(guarded_);
+  return true;
+}
+
+void StackArena::cool(FiberControl* control) noexcept {
+  const auto index =
+      static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
+  Locked hold(lock_);
+  port::give_back(slot(index) + kGuardBytes, stack_bytes_);
+  account::stacks.refund(stack_bytes_);
+  cold_[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_relaxed);
+  if (cold_count_ == 0 || index / 64 < cold_hint_) cold_hint_ = index / 64;
+  ++cold_count_;
+}
+
+bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_guard) const noexcept {
+  const auto* at = static_cast<const char*>(address);
+  if (base_ == nullptr || at < base_ || at >= base_ + std::size_t{used()} * stride_) return false;
+  const auto offset = static_cast<std::size_t>(at - base_);
+  owner = control_of(static_cast<std::uint32_t>(offset / stride_));
+  in_guard = offset % stride_ < kGuardBytes;
+  return true;
+}
+
+std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+  FiberControl** link = &hot_[stack_class];
+  for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
+  StackArena& arena = pool.arena(stack_class);
+  std::size_t bytes = 0;
+  for (FiberControl* control = std::exchange(*link, nullptr); control != nullptr;) {
+    FiberControl* const next = control->next;
+    arena.cool(control);
+    bytes += arena.stack_bytes();
+    control = next;
+  }
+  count_[stack_class].store(kept, std::memory_order_relaxed);
+  return bytes;
+}
+
+std::size_t StackCache::trim(StackPool& pool) noexcept {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) bytes += keep(pool, i, 0);
+  return bytes;
+}
+
+void StackCache::halve(StackPool& pool) noexcept {
+  for (std::size_t i = 0; i < kStackClassCount; ++i) {
+    const std::uint32_t count = count_[i].load(std::memory_order_relaxed);
+    if (count > 1) keep(pool, i, count - count / 2);
+  }
+}
+
+void StackPool::prepare(std::uint32_t share) noexcept {
+  constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
+                                                        board::kStackCapacity32, board::kStackCapacity64};
+  // An mprotect guard in the middle of a mapping adds two mappings. The share is split evenly between the classes.
+  const std::size_t guards = port::max_map_count() * board::kGuardVmaPercent / 100 / 2 / kStackClassCount;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, capacity[i] / share, guards / share);
+}
+
+void StackPool::release() noexcept {
+  for (StackArena& arena : arenas_) arena.release();
+}
+
+void StackPool::empty() noexcept {
+  for (StackArena& arena : arenas_) arena.empty();
+}
+
+}  // namespace coir

@@ -1,0 +1,132 @@
+#include <coir/process.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <coir/blocking.h>
+#include <coir/wait.h>
+
+#include "process/process_start.h"
+#include "wait/wait_several.h"
+
+namespace coir {
+
+namespace {
+
+// has_ended tells whether the child has ended, and leaves it to be reaped.
+std::expected<bool, Error> has_ended(pid_t pid) noexcept {
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+    if (errno != EINTR) return std::unexpected(Error::from_errno(errno));
+  }
+  return info.si_pid != 0;
+}
+
+// poll_end is for kernels without pidfd_open. Blocks.
+std::expected<void, Error> poll_end(pid_t pid, const BlockingStop& stop) noexcept {
+  for (long ms = 1;; ms = std::min(ms * 2, 8L)) {
+    const auto ended = has_ended(pid);
+    if (!ended) return std::unexpected(ended.error());
+    if (*ended) return {};
+    if (stop.wanted()) return std::unexpected(stop.why());
+    const timespec pause{.tv_sec = 0, .tv_nsec = ms * 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+std::expected<void, Error> poll_end(pid_t pid, Deadline deadline, bool shielded) noexcept {
+  const auto poll = [pid](const BlockingStop& stop) { return poll_end(pid, stop); };
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  if (shielded && !detail::runs_in_place()) {
+    detail::BorrowedCall call(poll, deadline);
+    call.kind = detail::BlockingKind::processes;
+    return call.go(deadline, true);
+  }
+#endif
+  if (shielded) return poll(BlockingStop(deadline));
+  return detail::blocking_for(detail::BlockingKind::processes, poll, deadline);
+}
+
+}  // namespace
+
+std::expected<Process, Error> Process::start(const Command& command, Deadline deadline) noexcept {
+  const auto started = start_process(command, deadline);
+  if (!started) return std::unexpected(started.error());
+  Process process;
+  process.pid_ = started->pid;
+  process.pidfd_ = started->pidfd;
+  process.out_ = started->out;
+  process.err_ = started->err;
+  process.reaped_ = false;
+  return process;
+}
+
+Process::~Process() {
+  if (!reaped_) static_cast<void>(stop(std::chrono::nanoseconds(0)));
+  for (const int fd : {pidfd_, out_, err_}) {
+    if (fd >= 0) close_fd(fd);
+  }
+}
+
+// await_end returns when the process has ended and is still to be reaped: its id is its own until then, and its
+// group's.
+std::expected<void, Error> Process::await_end(Deadline deadline, bool shielded) noexcept {
+  for (;;) {
+    const auto ended = has_ended(pid_);
+    if (!ended) return std::unexpected(ended.error());
+    if (*ended) return {};
+    if (pidfd_ < 0) return poll_end(pid_, deadline, shielded);
+    const Awaited end[] = {{.fd = pidfd_}};
+    if (auto waited = wait_several(end, deadline, shielded ? Shielded::yes : Shielded::no); !waited) return waited;
+  }
+}
+
+std::expected<Exit, Error> Process::reap() noexcept {
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0) {
+    if (errno == EINTR) continue;
+    reaped_ = true;  // somebody else did
+    return std::unexpected(Error::from_errno(errno));
+  }
+  reaped_ = true;
+  exit_ = info.si_code == CLD_EXITED ? Exit{.status = info.si_status} : Exit{.signal = info.si_status};
+  return exit_;
+}
+
+std::expected<Exit, Error> Process::wait(Deadline deadline) noexcept {
+  if (pid_ < 0) return std::unexpected(Error{ErrorCode::stale});
+  if (reaped_) return exit_;
+  if (auto ended = await_end(deadline, false); !ended) return std::unexpected(ended.error());
+  return reap();
+}
+
+std::expected<void, Error> Process::signal(int number) const noexcept {
+  if (reaped_) return std::unexpected(Error{ErrorCode::stale});
+  const bool reached = kill(-pid_, number) == 0;
+  const int error = errno;
+  // It is not reaped: the id is its own. One that has left its group before the group was signalled is told by itself;
+  // one that leaves later has been told.
+  if (getpgid(pid_) != pid_ && kill(pid_, number) == 0) return {};
+  if (!reached) return std::unexpected(Error::from_errno(error));
+  return {};
+}
+
+std::expected<Exit, Error> Process::stop(std::chrono::nanoseconds grace) noexcept {
+  if (pid_ < 0) return std::unexpected(Error{ErrorCode::stale});
+  if (reaped_) return exit_;
+  if (grace.count() > 0) {
+    static_cast<void>(signal(SIGTERM));
+    static_cast<void>(await_end(Deadline::after(grace), true));
+  }
+  // The process is not reaped yet: the group is still its own, and what is left of it ends too.
+  static_cast<void>(signal(SIGKILL));
+  static_cast<void>(await_end(Deadline::never(), true));
+  return reap();
+}
+
+}  // namespace coir

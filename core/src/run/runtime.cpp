@@ -1,0 +1,111 @@
+#include <coir/runtime.h>
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+
+#include <coir/fiber.h>
+#include <coir/port/memory.h>
+
+#include "board.h"
+#include "schedule/scheduler.h"
+#include "schedule/trace.h"
+#include "inspect/watchdog.h"
+
+namespace coir {
+
+namespace {
+
+// read_environment reads a whole number. Unset leaves `value` alone; anything else but `from`..`to` is reported in one
+// line.
+bool read_environment(const char* name, std::uint64_t from, std::uint64_t to, std::uint64_t& value) noexcept {
+  const char* text = getenv(name);
+  if (text == nullptr) return true;
+  const char* const end = text + strlen(text);
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text, end, number);
+  if (text == end || parsed.ec != std::errc{} || parsed.ptr != end || number < from || number > to) {
+    fprintf(stderr, "coir: %s=%s: not a whole number from %llu to %llu\n", name, text,
+            static_cast<unsigned long long>(from), static_cast<unsigned long long>(to));
+    return false;
+  }
+  value = number;
+  return true;
+}
+
+unsigned usable_cpus() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+}  // namespace
+
+namespace detail {
+
+std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<void, Error> (*body)(void*),
+                                      void* argument, const std::source_location& where) noexcept {
+  RunOptions options = asked;
+  constexpr unsigned most = kManyWorkers ? Scheduler::kMaxWorkers : 1;
+  std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, std::min(board::kMaxWorkers, 16u)) : 1;
+  std::uint64_t stack_kb = board::kDefaultStackKb;
+  std::uint64_t seed = 0;
+  std::uint64_t trace_kb = 256;
+  std::uint64_t watchdog_ms = 100;
+  if (!read_environment("COIR_WORKERS", 1, most, workers) || !read_environment("COIR_STACK_KB", 8, 64, stack_kb) ||
+      !read_environment("COIR_SEED", 0, UINT64_MAX, seed) ||
+      (kTracing && !read_environment("COIR_TRACE_KB", 4, 1 << 20, trace_kb)) ||
+      (kWatchdog && !read_environment("COIR_WATCHDOG_MS", 0, 1'000'000, watchdog_ms))) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  if (options.workers != 0) workers = std::min(options.workers, most);
+  if (options.seed == 0) options.seed = seed;
+  if (options.seed != 0) workers = 1;
+  const std::size_t stack =
+      options.default_stack != 0 ? options.default_stack : static_cast<std::size_t>(stack_kb) * 1024;
+
+  if (port::shadow_stack_active()) return std::unexpected(Error{ErrorCode::unsupported});
+  void* const place = port::reserve(sizeof(Scheduler));
+  if (place == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  auto* const scheduler = new (place) Scheduler;
+  std::expected<void, Error> outcome = scheduler->start(options, static_cast<unsigned>(workers), stack);
+  if (outcome) {
+    trace_begin(scheduler->worker_count(), static_cast<std::size_t>(trace_kb) * 1024);
+    watchdog_begin(*scheduler, std::chrono::milliseconds(watchdog_ms));
+    Task<void> main_fiber = spawn(
+        {.name = "main"}, [=] { return body(argument); }, where);
+    outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.await();
+    watchdog_end();
+    scheduler->finish();
+    trace_end();
+  }
+  port::release(place, sizeof(Scheduler));
+  return outcome;
+}
+
+int report_run(std::expected<void, Error> outcome) noexcept {
+  if (outcome) return 0;
+  if (outcome.error() == ErrorCode::invalid) return 2;  // the environment's fault; it has been named
+  fprintf(stderr, "coir: the run ended with an error: %s\n", describe(outcome.error()));
+  return 1;
+}
+
+}  // namespace detail
+
+void shutdown() noexcept {
+  const Visit run;
+  if (!run) return;
+  if (kManyWorkers && this_worker() == nullptr) {
+    run->cancel_from_outside();
+  } else {
+    run->cancel_all();
+  }
+}
+
+}  // namespace coir

@@ -1,0 +1,272 @@
+#include "schedule/reactor.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <coir/port/memory.h>
+#include <coir/spinlock.h>
+
+#include "schedule/scheduler.h"
+
+namespace coir {
+
+namespace {
+
+// A record that sleeps counts as a wait on the outside world, like a parked fiber.
+void count_out_dormant() noexcept {
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) {
+    bump(worker->counters.fd_waits, std::int64_t{-1});
+  } else {
+    Scheduler::of_process()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+int Reactor::open(std::size_t max_fds, bool want_ppoll) noexcept {
+  entries_ = static_cast<Entry*>(port::reserve(max_fds * sizeof(Entry)));
+  if (entries_ == nullptr) return ENOMEM;
+  max_fds_ = max_fds;
+  const int error = poller_.open(want_ppoll, max_fds);
+  if (error != 0) close();
+  return error;
+}
+
+void Reactor::close() noexcept {
+  poller_.close();
+  if (entries_ != nullptr) port::release(entries_, max_fds_ * sizeof(Entry));
+  entries_ = nullptr;
+}
+
+void Reactor::dispatch() noexcept {
+  for (std::size_t i = 0; i < pending_; ++i) {
+    const port::PollEvent& event = events_[i];
+    Entry* const at = entry(event.fd);
+    if (at == nullptr || (!fell_back() && at->tag.load(std::memory_order_acquire) != event.tag)) continue;
+    if (event.readable) signal(at->word[0], event.hung_up);
+    if (event.writable) signal(at->word[1], event.hung_up);
+  }
+  pending_ = 0;
+}
+
+// signal delivers an edge. A hang-up leaves the word ready even when it woke somebody: its edge does not come again,
+// and the one that was woken may be content with the bytes that came with it.
+void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
+  const Word leave = hung_up ? kReady : kEmpty;
+  Word seen = word.load(std::memory_order_acquire);
+  for (;;) {
+    if (holds_nobody(seen)) {
+      if (fell_back() && !hung_up) return;  // level-triggered: asked again when somebody waits
+      const Word known = hung_up || seen == kReadyEnded ? kReadyEnded : kReady;
+      if (word.compare_exchange_weak(seen, known, std::memory_order_acq_rel, std::memory_order_acquire)) return;
+    } else if ((seen & kLock) != 0) {
+      Spinlock::relax();
+      seen = word.load(std::memory_order_acquire);
+    } else if ((seen & kSleep) != 0) {
+      if (word.compare_exchange_weak(seen, leave, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        count_out_dormant();
+        auto* dormant = reinterpret_cast<Dormant*>(seen & ~kSleep);
+        return dormant->wake(*dormant);
+      }
+    } else if (take_waiter(word, seen, WakeReason::ready, leave)) {
+      return;
+    } else {
+      seen = word.load(std::memory_order_acquire);
+    }
+  }
+}
+
+// take_waiter claims the waiter that was seen in the word and leaves `leave` there. The owner cannot get past detach
+// while kLock is set, so that the claim meets this wait or none. A waiter that something else woke has lost interest;
+// the edge then stays in the word. False: the word has changed.
+bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept {
+  Word expected = seen;
+  if (!word.compare_exchange_strong(expected, seen | kLock, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return false;
+  auto* waiter = reinterpret_cast<Waiter*>(seen);
+  const Waiter::Claim won = waiter->claim(reason);
+  // release pairs with the acquire in detach and attach.
+  word.store(won == Waiter::Claim::lost ? (leave == kReady ? kReadyEnded : kReady) : leave, std::memory_order_release);
+  if (won == Waiter::Claim::parked) waiter->wake();
+  return true;
+}
+
+std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& waiter) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr)
+    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
+  Atomic<Word>& word = at->word[static_cast<int>(direction)];
+  Word seen = word.load(std::memory_order_acquire);
+  for (;;) {
+    if (holds_readiness(seen)) {
+      if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
+        return false;
+    } else if (seen == kEmpty) {
+      // release pairs with the acquire in signal: the event finds an armed waiter.
+      if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+        break;
+    } else if ((seen & kLock) != 0) {
+      Spinlock::relax();
+      seen = word.load(std::memory_order_acquire);
+    } else {
+      return std::unexpected(Error{ErrorCode::busy});
+    }
+  }
+  // Registered after the waiter is in place: the first event, which reports what is so already, finds it.
+  if (auto enrolled = enroll(fd, *at); !enrolled) {
+    detach(fd, direction, waiter);
+    return std::unexpected(enrolled.error());
+  }
+  return true;
+}
+
+bool Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
+  Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
+  const Word mine = reinterpret_cast<Word>(&waiter);
+  for (;;) {
+    Word seen = mine;
+    if (word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+    if (seen != (mine | kLock)) return false;
+    Spinlock::relax();
+  }
+}
+
+bool Reactor::take(int fd, Direction direction) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr) return false;
+  Atomic<Word>& word = at->word[static_cast<int>(direction)];
+  Word seen = word.load(std::memory_order_acquire);
+  while (holds_readiness(seen)) {
+    if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
+      return true;
+  }
+  return false;
+}
+
+void Reactor::restore(int fd, Direction direction) noexcept {
+  Word seen = kEmpty;
+  entry(fd)->word[static_cast<int>(direction)].compare_exchange_strong(seen, kReady, std::memory_order_acq_rel,
+                                                                       std::memory_order_relaxed);
+}
+
+std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr)
+    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
+  dormant.fd = fd;
+  Atomic<Word>& word = at->word[static_cast<int>(Direction::readable)];
+  Word seen = kEmpty;
+  if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&dormant) | kSleep, std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+    if (holds_readiness(seen))
+      word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
+    return std::unexpected(Error{ErrorCode::busy});
+  }
+  // From here on the record may be awake already: only the table is touched.
+  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, dormant)) return enrolled;
+  return {};
+}
+
+bool Reactor::detach(int fd, Dormant& dormant) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr) return false;
+  Word seen = reinterpret_cast<Word>(&dormant) | kSleep;
+  return at->word[static_cast<int>(Direction::readable)].compare_exchange_strong(
+      seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+void Reactor::forget(int fd) noexcept {
+  Entry* const at = entry(fd);
+  if (at == nullptr) return;
+  // A new tag first: an event of the old descriptor that is under way no longer counts.
+  at->tag.fetch_add(1, std::memory_order_acq_rel);
+  if (at->registered.exchange(kClosing, std::memory_order_acq_rel) == kYes) {
+    registered_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  for (Atomic<Word>& word : at->word) {
+    Word seen = word.load(std::memory_order_acquire);
+    for (;;) {
+      if ((seen & kLock) != 0) {
+        Spinlock::relax();
+        seen = word.load(std::memory_order_acquire);
+      } else if (holds_nobody(seen) || (seen & kSleep) != 0) {
+        if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) {
+          if ((seen & kSleep) != 0) count_out_dormant();
+          break;
+        }
+      } else {
+        take_waiter(word, seen, WakeReason::closed, kEmpty);
+        seen = word.load(std::memory_order_acquire);
+      }
+    }
+  }
+}
+
+void Reactor::forgotten(int fd) noexcept {
+  if (Entry* const at = entry(fd); at != nullptr) at->registered.store(kNo, std::memory_order_release);
+}
+
+void Reactor::poll(std::int64_t timeout_ns) noexcept {
+  pending_ = poller_.wait(events_, timeout_ns, collect, this);
+}
+
+Reactor::Entry* Reactor::entry(int fd) noexcept {
+  return fd >= 0 && static_cast<std::size_t>(fd) < max_fds_ ? &entries_[fd] : nullptr;
+}
+
+std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
+  std::uint32_t seen = at.registered.load(std::memory_order_acquire);
+  for (;;) {
+    if (seen == kYes) {
+      // ppoll watches what somebody waits for: a poll under way has to be asked anew.
+      if (kManyWorkers && fell_back()) poller_.interrupt();
+      return {};
+    }
+    if (seen == kClosing || seen == kAdding) {
+      // Registered now, what is closing would be closed under the entry, and the number's next owner would find it
+      // registered.
+      sched_yield();
+      seen = at.registered.load(std::memory_order_acquire);
+    } else if (at.registered.compare_exchange_weak(seen, kAdding, std::memory_order_acq_rel,
+                                                   std::memory_order_acquire)) {
+      break;
+    }
+  }
+  registered_.fetch_add(1, std::memory_order_relaxed);
+  const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire));
+  std::uint32_t mine = kAdding;
+  // Where it is closing meanwhile, forget has found it not registered, and has woken the waiter.
+  const bool kept = at.registered.compare_exchange_strong(mine, error == 0 ? kYes : kNo, std::memory_order_acq_rel,
+                                                          std::memory_order_relaxed);
+  if (error != 0 || !kept) registered_.fetch_sub(1, std::memory_order_relaxed);
+  if (error != 0) return std::unexpected(error == EBADF ? Error{ErrorCode::closed, error} : Error::from_errno(error));
+  int highest = highest_fd_.load(std::memory_order_relaxed);
+  while (highest < fd &&
+         !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  if (kManyWorkers && fell_back()) poller_.interrupt();
+  return {};
+}
+
+std::size_t Reactor::collect(void* self, std::span<pollfd> into) noexcept {
+  auto& reactor = *static_cast<Reactor*>(self);
+  const int count = reactor.highest_fd_.load(std::memory_order_acquire) + 1;
+  if (count <= 0) return 0;
+  reactor.rotate_ = (reactor.rotate_ + 1) % count;
+  std::size_t written = 0;
+  for (int i = 0; i < count; ++i) {
+    const int fd = (reactor.rotate_ + i) % count;
+    const Entry& at = reactor.entries_[fd];
+    short wanted = 0;
+    const Word readable = at.word[0].load(std::memory_order_acquire);
+    const Word writable = at.word[1].load(std::memory_order_acquire);
+    if (!holds_nobody(readable)) wanted |= POLLIN;
+    if (!holds_nobody(writable)) wanted |= POLLOUT;
+    if (wanted != 0) into[written++] = {.fd = fd, .events = wanted, .revents = 0};
+  }
+  return written;
+}
+
+}  // namespace coir

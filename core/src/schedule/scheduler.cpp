@@ -1,0 +1,353 @@
+#include "schedule/scheduler.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include <coir/port/futex.h>
+#include <coir/port/memory.h>
+
+#include "board.h"
+#include "schedule/debugger_view.h"
+#include "fiber/paint.h"
+
+namespace coir {
+
+namespace {
+
+constinit SharedAtomic<Scheduler*> g_scheduler{nullptr};
+constinit thread_local Scheduler* t_isolated = nullptr;
+constinit StackPool g_stacks;
+constinit SharedAtomic<std::uint64_t> g_next_block{0};
+constinit SharedAtomic<std::int64_t> g_outside_claims{0};
+
+constexpr std::size_t kWorkerStackBytes = 256 * 1024;
+constexpr std::size_t kMostFds = std::size_t{1} << 20;
+constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
+
+std::size_t fd_table_size() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 65536;
+  return limit.rlim_max > kMostFds ? kMostFds : static_cast<std::size_t>(limit.rlim_max);
+}
+
+}  // namespace
+
+// Kept though nothing here reads it.
+extern "C" {
+[[gnu::used, gnu::retain]] extern constinit const DebuggerView coir_debugger_view =
+    DebuggerView::of(&g_stacks, &g_scheduler);
+}
+
+class Scheduler::Stay {
+ public:
+  explicit Stay(Scheduler& in) noexcept : in_(in) {
+    in_.isolated_ ? static_cast<void>(in_.stays_.fetch_add(1, std::memory_order_relaxed)) : door::enter_again();
+  }
+  // release pairs with the acquire in finish. Nothing of the scheduler is touched after it.
+  ~Stay() { in_.isolated_ ? static_cast<void>(in_.stays_.fetch_sub(1, std::memory_order_release)) : door::leave(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+ private:
+  Scheduler& in_;
+};
+
+Scheduler::Scheduler() noexcept : stacks(g_stacks), isolated_(false) {}
+Scheduler::Scheduler(StackPool& own) noexcept : stacks(own), isolated_(true) {}
+
+Scheduler* Scheduler::of_process() noexcept {
+  return g_scheduler.load(std::memory_order_acquire);
+}
+
+// Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
+// thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
+[[gnu::noinline]] Scheduler* Scheduler::isolated_here() noexcept {
+  return t_isolated;
+}
+
+std::uint64_t Scheduler::id_block() noexcept {
+  return g_next_block.fetch_add(1, std::memory_order_relaxed) * kIdBlock + 1;
+}
+
+std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned workers,
+                                            std::size_t default_stack) noexcept {
+  Scheduler* none = nullptr;
+  if (isolated_) {
+    t_isolated = this;
+  } else if (!g_scheduler.compare_exchange_strong(none, this)) {
+    return std::unexpected(Error{ErrorCode::busy});
+  }
+  migrate_ = options.migrate && workers > 1;
+  seed_ = options.seed;
+  default_stack_ = default_stack;
+  stacks.prepare(isolated_ ? kIsolatedShare : 1);
+  if (const int error = reactor.open(fd_table_size(), options.force_ppoll); error != 0) {
+    withdraw();
+    return std::unexpected(Error::from_errno(error));
+  }
+  install_overflow_report();
+  const bool stealable = workers == 1 || port::prepare_barrier();
+  for (unsigned i = 0; i < workers; ++i) {
+    void* place = port::reserve(sizeof(FiberWorker));
+    if (place == nullptr) {
+      finish();
+      return std::unexpected(Error{ErrorCode::no_memory});
+    }
+    workers_[i] = new (place) FiberWorker(*this, i);
+    workers_[i]->keeps_woken_ = stealable;
+    workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
+    if (seed_ != 0) {
+      workers_[i]->random_ = seed_;
+      workers_[i]->seeded_ = true;
+    }
+    worker_count_ = i + 1;
+  }
+  Pressure::add(hot_stacks_);
+  if (!isolated_) door::open();  // from here on visitors find all of it
+  return {};
+}
+
+void* Scheduler::thread_main(void* worker) noexcept {
+  static_cast<FiberWorker*>(worker)->run();
+  return nullptr;
+}
+
+std::expected<void, Error> Scheduler::run() noexcept {
+  running_ = true;
+  if constexpr (kManyWorkers) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kWorkerStackBytes * kStackInflation);
+    int error = 0;
+    unsigned started = 1;
+    for (; started < worker_count_ && error == 0; ++started) {
+      error = pthread_create(&workers_[started]->thread_, &attributes, thread_main, workers_[started]);
+    }
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+      --started;
+      stopping_.store(true, std::memory_order_release);
+      wake_all();
+    } else {
+      workers_[0]->run();
+    }
+    for (unsigned i = 1; i < started; ++i) pthread_join(workers_[i]->thread_, nullptr);
+    if (error != 0) return std::unexpected(Error::from_errno(error));
+  } else {
+    workers_[0]->run();
+  }
+  if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
+    return std::unexpected(Error{ErrorCode::deadlock});
+  if (failed_.load(std::memory_order_relaxed)) return std::unexpected(failure_);
+  return {};
+}
+
+std::int64_t Scheduler::outside_claims() noexcept {
+  return g_outside_claims.load(std::memory_order_seq_cst);
+}
+
+void OutsideClaim::begin() noexcept {
+  g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// end has an idle worker look again: what the workers saw may have counted on this claim.
+void OutsideClaim::end() noexcept {
+  g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
+  if (const Visit run; run) run->wake_if_idle();
+}
+
+void Scheduler::finish() noexcept {
+  if (!isolated_) door::close();
+  while (stays_.load(std::memory_order_acquire) != 0) sched_yield();
+  Pressure::remove(hot_stacks_);
+  remove_overflow_report();
+  write_stack_use();
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(FiberWorker));
+  worker_count_ = 0;
+  reactor.close();
+  stacks.empty();
+  withdraw();
+}
+
+void Scheduler::withdraw() noexcept {
+  if (isolated_) {
+    t_isolated = nullptr;
+  } else {
+    g_scheduler.store(nullptr, std::memory_order_release);
+  }
+}
+
+void Scheduler::notify() noexcept {
+  // Only a thread from outside can find the one worker idle; it comes through inject.
+  if (kManyWorkers && worker_count_ > 1) wake_if_idle();
+}
+
+void Scheduler::inject(FiberControl* fiber) noexcept {
+  const Stay stay(*this);
+  inbox.push(fiber);
+  wake_if_idle();
+}
+
+void Scheduler::inject_new(FiberControl* fiber) noexcept {
+  inbox.push_counted(fiber, outside_spawned);
+  if (isolated_) return;  // its own thread, before it runs
+  door::brought();
+  wake_if_idle();
+  door::leave();
+}
+
+void Scheduler::wake_if_idle() noexcept {
+  if constexpr (kManyWorkers) {
+    full_fence();  // the push, before the look at who sleeps
+    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
+  }
+}
+
+bool Scheduler::offer() noexcept {
+  full_fence();  // the fiber's place, before the look at who sleeps
+  if (idle_.load(std::memory_order_seq_cst) == 0) return false;
+  wake_one();
+  return true;
+}
+
+void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
+  workers_[index]->inbox_.push(fiber);
+  full_fence();
+  const std::uint64_t both = bit(index, false) | bit(index, true);
+  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+  while ((idle & both) != 0) {
+    if (idle_.compare_exchange_weak(idle, idle & ~both, std::memory_order_seq_cst)) {
+      searching_.fetch_add(1, std::memory_order_seq_cst);
+      rouse(index, (idle & bit(index, true)) != 0);
+      return;
+    }
+  }
+}
+
+// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
+// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
+// nobody either: it looks again once it no longer counts as one.
+void Scheduler::wake_one() noexcept {
+  do {
+    std::uint32_t none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+    while (idle != 0) {
+      const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+      if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+        return rouse(lowest % 32, lowest >= 32);
+    }
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+  } while (idle_.load(std::memory_order_seq_cst) != 0);
+}
+
+// let_go_poller is for who has cleared polling_ and is about to run a fiber, for however long: one that sleeps without
+// a poller is to poll. Where somebody searches already, that one will, or wakes the next when it finds work.
+void Scheduler::let_go_poller() noexcept {
+  if constexpr (!kManyWorkers) return;
+  constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
+  // seq_cst pairs with the look at polling_ in idle.
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
+}
+
+// fire_timers fires what is due of every worker, for one may compute while others switch.
+void Scheduler::fire_timers() noexcept {
+  std::int64_t due = INT64_MAX;
+  for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
+  if (due == INT64_MAX) return;
+  const std::int64_t now = monotonic_ns();
+  for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
+}
+
+void Scheduler::rouse(unsigned index, bool polling) noexcept {
+  if (polling) return reactor.interrupt();
+  workers_[index]->asleep_.store(0, std::memory_order_release);
+  port::futex_wake(workers_[index]->asleep_);
+}
+
+void Scheduler::wake_all() noexcept {
+  for (unsigned i = 0; i < worker_count_; ++i) rouse(i, false);
+  reactor.interrupt();
+}
+
+bool Scheduler::all_idle(std::uint64_t idle) const noexcept {
+  return static_cast<unsigned>(std::popcount(idle)) == worker_count_;
+}
+
+bool Scheduler::any_work() const noexcept {
+  if (!inbox.empty()) return true;
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    if (workers_[i]->has_work()) return true;
+  }
+  return false;
+}
+
+void Scheduler::fail(Error error) noexcept {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  failure_ = error;
+  cancel_all();
+}
+
+void Scheduler::cancel_all() noexcept {
+  cancelling_.store(true, std::memory_order_seq_cst);
+  stacks.for_each([](FiberControl& fiber) {
+    const std::uint64_t id = fiber.id.load(std::memory_order_acquire);
+    if (id != 0 && fiber.claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) wake_elsewhere(fiber);
+  });
+}
+
+void Scheduler::cancel_from_outside() noexcept {
+  const Stay stay(*this);
+  // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
+  outside_waits.fetch_add(1, std::memory_order_seq_cst);
+  cancel_all();
+  outside_waits.fetch_sub(1, std::memory_order_seq_cst);
+  wake_if_idle();
+}
+
+std::size_t Scheduler::trim_stacks() noexcept {
+  FiberWorker* own = this_worker();
+  if (own != nullptr && &own->scheduler() != this) own = nullptr;
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
+  }
+  if (kManyWorkers && worker_count_ > 1) wake_all();
+  return own != nullptr ? own->stacks_.trim(stacks) : 0;
+}
+
+RuntimeStats Scheduler::stats() const noexcept {
+  RuntimeStats out{};
+  out.workers = worker_count_;
+  out.fibers_alive = static_cast<std::uint64_t>(alive());
+  out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
+  std::int64_t fd_waits = 0;
+  for (unsigned i = 0; i < worker_count_; ++i) {
+    const FiberWorker& worker = *workers_[i];
+    out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
+    out.switches += worker.counters.switches.load(std::memory_order_relaxed);
+    out.steals += worker.counters.steals.load(std::memory_order_relaxed);
+    out.polls += worker.counters.polls.load(std::memory_order_relaxed);
+    out.stacks_pooled += worker.stacks_.pooled();
+    out.timers_armed += worker.wheel_.armed();
+    fd_waits += worker.counters.fd_waits.load(std::memory_order_relaxed);
+  }
+  out.fd_waits = fd_waits < 0 ? 0 : static_cast<std::uint32_t>(fd_waits);
+  GuardMode weakest = GuardMode::advice;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) {
+    const StackArena& arena = stacks.arena(i);
+    out.stacks_used += arena.used();
+    out.stacks_guarded += arena.guarded();
+    if (arena.used() != 0 && arena.guard_mode() > weakest) weakest = arena.guard_mode();
+  }
+  constexpr const char* kModes[] = {"advice", "protect", "group"};
+  out.guard_mode = kModes[static_cast<int>(weakest)];
+  out.poller = reactor.fell_back() ? "ppoll" : "epoll";
+  return out;
+}
+
+}  // namespace coir

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fiber/control.h"
+
+namespace coir {
+
+class FiberWorker;
+
+// TraceKind is a change of a fiber's state, or of a worker's.
+enum class TraceKind : std::uint8_t { spawned, run, parked, yielded, ended, woken, stolen, idle };
+
+#if defined(COIR_TRACE) && COIR_TRACE
+// trace_begin makes the rings of a run, `ring_bytes` each; where the ledger or the machine has no room for them there
+// are none. trace_end gives them back, when no fiber runs any more.
+void trace_begin(unsigned workers, std::size_t ring_bytes) noexcept;
+void trace_end() noexcept;
+
+// Each of these is called by who makes the change. `worker` is the caller's, null for other threads.
+void trace_spawned(FiberWorker* worker, FiberControl* fiber) noexcept;
+void trace_run(FiberWorker* worker, FiberControl* fiber) noexcept;
+void trace_left(FiberWorker* worker, FiberControl* fiber) noexcept;  // parked, yielded or ended, by its state
+void trace_woken(FiberWorker* worker, FiberControl* fiber) noexcept;
+void trace_stolen(FiberWorker* worker, const FiberControl* fiber) noexcept;
+std::int64_t trace_idle_from() noexcept;
+void trace_idle(FiberWorker* worker, std::int64_t from_ns) noexcept;
+#else
+inline void trace_begin(unsigned, std::size_t) noexcept {}
+inline void trace_end() noexcept {}
+inline void trace_spawned(FiberWorker*, FiberControl*) noexcept {}
+inline void trace_run(FiberWorker*, FiberControl*) noexcept {}
+inline void trace_left(FiberWorker*, FiberControl*) noexcept {}
+inline void trace_woken(FiberWorker*, FiberControl*) noexcept {}
+inline void trace_stolen(FiberWorker*, const FiberControl*) noexcept {}
+inline std::int64_t trace_idle_from() noexcept {
+  return 0;
+}
+inline void trace_idle(FiberWorker*, std::int64_t) noexcept {}
+#endif
+
+}  // namespace coir

@@ -1,0 +1,412 @@
+#include "schedule/worker.h"
+
+#include <unistd.h>
+
+#include <coir/deadline.h>
+#include <coir/nursery_base.h>
+#include <coir/port/futex.h>
+
+#include "fiber/paint.h"
+#include "schedule/switching.h"
+#include "schedule/tick.h"
+
+namespace coir {
+
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+constinit thread_local FiberWorker* t_worker = nullptr;
+#else
+static constinit thread_local FiberWorker* t_worker = nullptr;
+
+[[gnu::noinline]] FiberWorker* this_worker() noexcept {
+  asm volatile("");  // keeps the compiler from taking two calls for one
+  return t_worker;
+}
+#endif
+
+FiberWorker::FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept
+    : counters{}, scheduler_(&scheduler), random_(0x9e3779b97f4a7c15u * (index + 1)), index_(index) {}
+
+void FiberWorker::carry_out(void* message) noexcept {
+  const auto bits = reinterpret_cast<std::uintptr_t>(message);
+  auto* fiber = reinterpret_cast<FiberControl*>(bits & ~static_cast<std::uintptr_t>(Commit::mask));
+  switch (static_cast<Commit>(bits & static_cast<std::uintptr_t>(Commit::mask))) {
+    case Commit::parked: {
+      const std::uint64_t id = fiber->id.load(std::memory_order_relaxed);
+      if (!fiber->commit()) {
+        fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+        push(fiber);
+      } else if (fiber->cancelled_id.load(std::memory_order_seq_cst) == id || scheduler_->cancelling()) {
+        // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by
+        // now: the ticket keeps this claim from any other fiber.
+        if (fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber->wake();
+      }
+      break;
+    }
+    case Commit::yielded:
+      // Behind what has overflowed, for all of that has waited longer.
+      if (scheduler_->inbox.empty()) [[likely]] {
+        push(fiber);
+      } else {
+        scheduler_->inbox.push(fiber);
+      }
+      scheduler_->notify();
+      break;
+    case Commit::handed_off:  // in commit
+    case Commit::ended:
+      bump(counters.ended);
+      note_stack_use(fiber);
+      fiber->sanitizer.ended();
+      fiber->id.store(0, std::memory_order_relaxed);
+      fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
+      stacks_.release(scheduler_->stacks, fiber);
+      break;
+    case Commit::owned:
+      end_owned(fiber);
+      break;
+    case Commit::mask:
+      break;
+  }
+}
+
+// end_owned finishes a fiber that its nursery, or a failure, makes more than a stack to recycle.
+void FiberWorker::end_owned(FiberControl* fiber) noexcept {
+  bump(counters.ended);
+  note_stack_use(fiber);
+  fiber->sanitizer.ended();
+  detail::NurseryBase* const nursery = fiber->nursery;
+  Waiter* woken = nullptr;
+  if (fiber->join.load(std::memory_order_relaxed) == FiberControl::kDetached) {
+    fiber->id.store(0, std::memory_order_relaxed);
+    fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
+    if (nursery != nullptr) woken = nursery->unlink_ended(fiber);
+    stacks_.release(scheduler_->stacks, fiber);
+  } else if (nursery != nullptr) {
+    woken = nursery->settle_held(fiber);
+  } else {
+    // release pairs with the acquire of the handle's holder.
+    fiber->join.store(fiber->fails ? FiberControl::kFailed : FiberControl::kDone, std::memory_order_release);
+  }
+  if (woken != nullptr) woken->wake();
+}
+
+// Whoever wakes a fiber may go on computing while another worker sleeps, which is to be told. But of two that wake each
+// other in turn, each comes to the other at once, and would pay for a system call: each offer that nobody takes doubles
+// the wakes that go by until the next. What goes by unseen so, a poller that looks every kPatienceNs finds.
+void FiberWorker::push_woken(FiberControl* fiber) noexcept {
+  const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
+  if (!keeps_woken_ || (offers && scheduler_->any_idle())) {
+    push(fiber);  // where others take it without a barrier
+    if (offers) note_offer();
+    return scheduler_->notify();
+  }
+  if (FiberControl* const displaced = woken_.exchange(fiber); displaced != nullptr) {
+    push(displaced);
+    scheduler_->notify();
+  } else if (offers && scheduler_->offer()) {
+    note_offer();
+  }
+}
+
+inline bool FiberWorker::offer_is_due() noexcept {
+  if (taken_.load(std::memory_order_relaxed)) {
+    taken_.store(false, std::memory_order_relaxed);
+    offers_spared_ = wakes_to_offer_ = 0;
+  }
+  if (wakes_to_offer_ == 0) return true;
+  --wakes_to_offer_;
+  return false;
+}
+
+inline void FiberWorker::note_offer() noexcept {
+  offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
+  wakes_to_offer_ = offers_spared_;
+}
+
+void wake_fiber(Waiter& waiter) noexcept {
+  auto* fiber = static_cast<FiberControl*>(&waiter);
+  fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  FiberWorker* const worker = this_worker();
+  trace_woken(worker, fiber);
+  if (worker == nullptr) return fiber->worker->scheduler().inject(fiber);
+  Scheduler& scheduler = worker->scheduler();
+  if (scheduler.migrate()) [[unlikely]] {
+    // Test mode: never the worker that it parked on.
+    const unsigned next = (fiber->worker->index() + 1) % scheduler.worker_count();
+    return scheduler.hand_to(next, fiber);
+  }
+  if (worker->current() != nullptr && !scheduler.seeded()) return worker->push_woken(fiber);
+  worker->push(fiber);
+  scheduler.notify();
+}
+
+void wake_elsewhere(FiberControl& fiber) noexcept {
+  Scheduler& home = fiber.worker->scheduler();
+  if (const FiberWorker* const worker = this_worker(); worker != nullptr && &worker->scheduler() == &home)
+    return fiber.wake();
+  fiber.state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  home.inject(&fiber);
+}
+
+std::uint32_t FiberWorker::random() noexcept {  // xorshift64* (Vigna)
+  random_ ^= random_ >> 12;
+  random_ ^= random_ << 25;
+  random_ ^= random_ >> 27;
+  return static_cast<std::uint32_t>(random_ * 0x2545f4914f6cdd1du >> 32);
+}
+
+void FiberWorker::run() noexcept {
+  t_worker = this;
+  sanitizer_.thread_stack();
+  signal_stack_ = add_signal_stack();
+  thread_id_.store(gettid(), std::memory_order_release);
+  tick_ = tick_now();
+  while (!scheduler_->stopping()) {
+    if (FiberControl* fiber = find_work(); fiber != nullptr) {
+      if (kManyWorkers && searching_) [[unlikely]]
+        stop_searching();
+      if (kManyWorkers && let_go_) [[unlikely]] {
+        let_go_ = false;
+        scheduler_->let_go_poller();
+      }
+      resume(fiber);
+    } else {
+      const std::int64_t idle_from = trace_idle_from();
+      idle();
+      trace_idle(this, idle_from);
+      tick_ = tick_now();
+    }
+  }
+  thread_id_.store(0, std::memory_order_relaxed);
+  remove_signal_stack(signal_stack_);
+  t_worker = nullptr;
+}
+
+// find_work looks at everything but the other workers' queues.
+FiberControl* FiberWorker::find_work() noexcept {
+  if (turn_ <= 1) {  // at 1, pick would send back here
+    maintain();
+    turn_ = kTurn;
+  }
+  if (FiberControl* fiber = found_; fiber != nullptr) {
+    found_ = nullptr;
+    return fiber;
+  }
+  if (FiberControl* fiber = inbox_.pop(); fiber != nullptr) return fiber;
+  if (FiberControl* fiber = pick(); fiber != nullptr) return fiber;
+  FiberControl* const fiber = scheduler_->inbox.pop();
+  if (fiber == nullptr) return nullptr;
+  bool moved = false;
+  for (int i = 0; i < 32; ++i) {  // what overflowed comes back in bunches
+    FiberControl* more = scheduler_->inbox.pop();
+    if (more == nullptr) break;
+    push(more);
+    moved = true;
+  }
+  // Between the two queues a fiber is seen by nobody who looks for work before it sleeps.
+  if (moved) scheduler_->notify();
+  return fiber;
+}
+
+void FiberWorker::trim_if_asked() noexcept {
+  if (!trim_.load(std::memory_order_relaxed)) [[likely]]
+    return;
+  trim_.store(false, std::memory_order_relaxed);
+  stacks_.trim(scheduler_->stacks);
+}
+
+// cool_down lets the hot stacks that a crowd has left behind dwindle, at idle and once a second at most. Under load it
+// costs some microseconds a second to have them back.
+void FiberWorker::cool_down(std::int64_t now_ns) noexcept {
+  constexpr std::int64_t kEveryNs = 1'000'000'000;
+  if (now_ns - cooled_at_ns_ < kEveryNs) return;
+  cooled_at_ns_ = now_ns;
+  stacks_.halve(scheduler_->stacks);
+}
+
+// maintain is the look around that a busy worker takes every kTurn switches.
+void FiberWorker::maintain() noexcept {
+  tick_ = tick_now();
+  trim_if_asked();
+  scheduler_->fire_timers();
+  if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
+    bump(counters.polls);
+    scheduler_->reactor.poll(0);
+    scheduler_->reactor.dispatch();
+    scheduler_->polling_.store(false, std::memory_order_seq_cst);
+    scheduler_->let_go_poller();
+  }
+  if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) {
+    push(fiber);
+    scheduler_->notify();  // as in find_work
+  }
+}
+
+void FiberWorker::resume(FiberControl* fiber) noexcept {
+  fiber->worker = this;
+  fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
+  current_ = fiber;
+  trace_run(this, fiber);
+  bump(counters.switches);
+  SanitizerContext::before_switch(&sanitizer_, fiber->sanitizer);
+  void* const message = port::coir_switch(&loop_sp_, fiber->sp, nullptr);
+  SanitizerContext::after_switch(sanitizer_);
+  current_ = nullptr;
+  commit(message);
+}
+
+bool FiberWorker::has_work() const noexcept {
+  return !inbox_.empty() || !queue_.empty();
+}
+
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+// idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
+void FiberWorker::idle() noexcept {
+  static_cast<void>(scheduler_->settle());
+  if (has_work() || scheduler_->stopping()) return;
+  const std::int64_t due = wheel_.next_due_ns();
+  std::int64_t left = -1;
+  if (due != INT64_MAX) {
+    const std::int64_t now = monotonic_ns();
+    cool_down(now);
+    left = due - now;
+  }
+  bump(counters.polls);
+  scheduler_->reactor.poll(due == INT64_MAX || left > 0 ? left : 0);
+  scheduler_->reactor.dispatch();
+  if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
+}
+#else
+FiberControl* FiberWorker::steal() noexcept {
+  if (scheduler_->migrate()) return nullptr;  // there, work goes where the test wants it
+  const unsigned count = scheduler_->worker_count();
+  const unsigned start = random() % count;
+  for (unsigned i = 0; i < count; ++i) {
+    FiberWorker& victim = scheduler_->worker((start + i) % count);
+    if (&victim == this) continue;
+    FiberControl* fiber = victim.queue_.steal_into(queue_);
+    if (fiber == nullptr) fiber = steal_woken(victim);
+    if (fiber != nullptr) {
+      victim.taken_.store(true, std::memory_order_relaxed);
+      trace_stolen(this, fiber);
+      bump(counters.steals);
+      return fiber;
+    }
+  }
+  return nullptr;
+}
+
+// left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
+// each other is left alone. Any worker.
+FiberControl* FiberWorker::left_waiting() noexcept {
+  FiberControl* const fiber = woken_.peek();
+  if (fiber == nullptr) return nullptr;
+  const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
+  for (int i = 0; i < kGrace; ++i) Spinlock::relax();
+  return counters.switches.load(std::memory_order_relaxed) == switches ? fiber : nullptr;
+}
+
+FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
+  FiberControl* const fiber = victim.left_waiting();
+  return fiber != nullptr && victim.woken_.raid(fiber) ? fiber : nullptr;
+}
+
+// any_left_waiting is the last look, once the idle bit is set (seq_cst, a full barrier): whoever wakes a fiber after it
+// finds the bit. Pairs with the fence in offer.
+bool FiberWorker::any_left_waiting() noexcept {
+  for (unsigned i = 0; i < scheduler_->worker_count(); ++i) {
+    if (i != index_ && scheduler_->worker(i).left_waiting() != nullptr) return true;
+  }
+  return false;
+}
+
+void FiberWorker::idle() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  if (!searching_) {
+    scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
+    searching_ = true;
+  }
+  const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
+  // Descriptors are not to wait for a poller that searches; otherwise some microseconds of search spare the others a
+  // system call to wake this worker.
+  const int rounds = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
+  for (int round = 0; round < rounds; ++round) {
+    found_ = steal();
+    if (found_ != nullptr || !inbox_.empty() || !scheduler.inbox.empty()) {
+      if (polling) {
+        scheduler.polling_.store(false, std::memory_order_seq_cst);
+        let_go_ = true;
+      }
+      return;
+    }
+    for (int i = 0; i < 64; ++i) Spinlock::relax();
+  }
+  // It stops searching before it looks for the last time, below: who pushed in between and woke nobody is seen there.
+  searching_ = false;
+  scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst);
+
+  const std::uint64_t mine = Scheduler::bit(index_, polling);
+  asleep_.store(1, std::memory_order_relaxed);
+  // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
+  const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
+  bool sleep = !scheduler.any_work() && !scheduler.stopping();
+  // Whoever polled may have let go since, and be about to compute: pairs with let_go_poller.
+  if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
+  if (sleep && any_left_waiting()) sleep = false;
+  if (sleep && scheduler.all_idle(idle)) {
+    sleep = scheduler.settle() && !scheduler.any_work() && !scheduler.stopping();
+  }
+  if (sleep) {
+    std::int64_t due = wheel_.next_due_ns();
+    if (polling) {
+      for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
+        const std::int64_t other = scheduler.worker(i).wheel_.next_due_ns();
+        due = other < due ? other : due;
+      }
+    }
+    std::int64_t timeout = -1;
+    if (due != INT64_MAX) {
+      const std::int64_t now = monotonic_ns();
+      cool_down(now);
+      timeout = due > now ? due - now : 0;
+    }
+    if (scheduler.hopeful_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) timeout = kHopeNs;
+    if (polling) {
+      // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
+      if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
+          (timeout < 0 || timeout > kPatienceNs)) {
+        timeout = kPatienceNs;
+      }
+      bump(counters.polls);
+      scheduler.reactor.poll(timeout);
+    } else if (timeout != 0) {
+      port::futex_wait(asleep_, 1, timeout);
+    }
+  }
+  const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
+  // After the bit and before any work: see settle.
+  scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
+  trim_if_asked();
+  // Whoever cleared the bit counts this worker as searching.
+  searching_ = (before & mine) == 0;
+  if (polling) {
+    // Only after the bit is gone: a fiber that is woken here must not be overlooked by settle.
+    scheduler.reactor.dispatch();
+    const std::int64_t now = monotonic_ns();
+    for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
+    scheduler.polling_.store(false, std::memory_order_seq_cst);
+    let_go_ = true;
+    if (has_work()) scheduler.notify();
+  } else if (wheel_.armed() != 0) {
+    wheel_.advance(monotonic_ns());
+  }
+}
+
+// stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can
+// do.
+void FiberWorker::stop_searching() noexcept {
+  searching_ = false;
+  if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();
+}
+#endif
+
+}  // namespace coir

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+
+#include <coir/atomic.h>
+#include <coir/port/context.h>
+
+#include "fiber/control.h"
+#include "schedule/run_queue.h"
+#include "fiber/stack_pool.h"
+#include "schedule/timer_wheel.h"
+#include "schedule/woken_slot.h"
+
+namespace coir {
+
+class Scheduler;
+
+// A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that
+// fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
+enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
+
+// FiberWorker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
+// fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every
+// kTurn switches.
+class FiberWorker {
+ public:
+  FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept;
+
+  // run is the loop; it returns when the scheduler stops.
+  void run() noexcept;
+
+  // suspend saves the running fiber and goes on with the next. It returns when the fiber runs again, on whatever
+  // worker.
+  static void suspend(FiberControl* self, Commit deed) noexcept;
+
+  // yield is suspend, but returns at once when nobody else wants to run.
+  static void yield(FiberControl* self) noexcept;
+
+  // leave ends the running fiber: `heir`, where given, is its joiner, claimed and parked, which goes on in its place.
+  [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept;
+
+  // call_on_own_stack calls fn(argument), which must not park, on this worker's stack. By the fiber that runs.
+  void call_on_own_stack(void (*fn)(void*), void* argument) noexcept;
+
+  // look_around_next makes the next yield go to the loop, which looks at timers and the poller. By the fiber that runs.
+  void look_around_next() noexcept { turn_ = 1; }
+
+  // commit does what the message of a switch asks for. On the new context's side.
+  void commit(void* message) noexcept;
+
+  // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line,
+  // a bounded number of times in a row. Owner only.
+  void push(FiberControl* fiber) noexcept;
+  void push_woken(FiberControl* fiber) noexcept;
+
+  FiberControl* current() const noexcept { return current_; }
+  // peek is current for other threads: what it was a moment ago.
+  [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
+    return __atomic_load_n(&current_, __ATOMIC_RELAXED);
+  }
+  Scheduler& scheduler() const noexcept { return *scheduler_; }
+  TimerWheel& wheel() noexcept { return wheel_; }
+  StackCache& stacks() noexcept { return stacks_; }
+  std::uint32_t index() const noexcept { return index_; }
+  // tick is the time of this worker's latest look around: at most kTurn switches ago.
+  std::uint32_t tick() const noexcept { return tick_; }
+
+  // thread_id is the kernel's name of the thread that runs it, 0 while none does. Any thread.
+  int thread_id() const noexcept { return thread_id_.load(std::memory_order_acquire); }
+
+  std::uint64_t next_id() noexcept;
+  std::uint32_t random() noexcept;  // the seed's, in a seeded run
+
+  // Counters have one writer, this worker; their sum over all workers means something.
+  struct Counters {
+    Atomic<std::uint64_t> spawned, ended, switches, steals, polls;
+    Atomic<std::int64_t> fd_waits;  // started here minus ended here
+  };
+  Counters counters;
+
+ private:
+  friend class Scheduler;
+  friend struct DebuggerView;
+
+  struct OnOwnStack;
+
+  static constexpr std::uint32_t kTurn = 64;      // switches between two looks at timers, inbox and poller
+  static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
+  static constexpr int kSearchRounds =
+      spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
+  static constexpr int kGrace = spins(64);          // how long a thief waits for a worker to come to whom it woke
+  static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
+  static constexpr std::int64_t kPatienceNs = 1'000'000;
+  static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
+
+  FiberControl* pick() noexcept;
+  FiberControl* find_work() noexcept;
+  void maintain() noexcept;
+  void trim_if_asked() noexcept;
+  void cool_down(std::int64_t now_ns) noexcept;
+  void resume(FiberControl* fiber) noexcept;
+  void idle() noexcept;
+  void stop_searching() noexcept;
+  FiberControl* steal() noexcept;
+  FiberControl* steal_woken(FiberWorker& victim) noexcept;
+  FiberControl* left_waiting() noexcept;
+  bool any_left_waiting() noexcept;
+  bool offer_is_due() noexcept;
+  void note_offer() noexcept;
+  bool has_work() const noexcept;
+  void carry_out(void* message) noexcept;
+  void end_owned(FiberControl* fiber) noexcept;
+  static void switch_from(FiberControl* self, FiberWorker& worker, FiberControl* next, void* message) noexcept;
+
+  // What every switch touches comes first.
+  FiberControl* current_ = nullptr;
+  void* loop_sp_ = nullptr;
+  std::uint32_t turn_ = kTurn;
+  std::uint32_t jumps_ = 0;
+  std::uint32_t tick_ = 0;
+  bool seeded_ = false;
+  Scheduler* scheduler_;
+  WokenSlot woken_;
+  bool keeps_woken_ = true;    // where woken_ may be used: thieves can raid it, or there are none
+  Atomic<bool> taken_{false};  // a thief has taken something since the last offer
+  std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
+  RunQueue queue_;
+  Inbox inbox_;
+  StackCache stacks_;
+  Atomic<bool> trim_{false};  // somebody wants the hot stacks given back
+  std::int64_t cooled_at_ns_ = 0;
+  std::uint64_t next_id_ = 0, last_id_ = 0;
+  std::uint64_t random_;
+  std::uint32_t index_;
+  bool searching_ = false;
+  bool let_go_ = false;  // it has cleared polling_ since it ran a fiber
+  FiberControl* found_ = nullptr;
+  SanitizerContext sanitizer_;
+  TimerWheel wheel_;
+  SharedAtomic<std::uint32_t> asleep_{0};
+  pthread_t thread_{};
+  SharedAtomic<int> thread_id_{0};
+  void* signal_stack_ = nullptr;
+};
+
+// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
+// was taken before a switch is another thread's after it.
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+extern constinit thread_local FiberWorker* t_worker;  // constinit spares each use a look for a constructor
+inline FiberWorker* this_worker() noexcept {
+  return t_worker;
+}
+#else
+FiberWorker* this_worker() noexcept;
+#endif
+
+// wake_fiber is every fiber's Waiter::Wake.
+void wake_fiber(Waiter& waiter) noexcept;
+
+// wake_elsewhere is wake() for a fiber that may be of another run than the caller: messages between runs go by it.
+void wake_elsewhere(FiberControl& fiber) noexcept;
+
+}  // namespace coir

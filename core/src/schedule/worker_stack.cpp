@@ -1,0 +1,44 @@
+#include <coir/worker_stack.h>
+
+#include "schedule/switching.h"
+
+namespace coir {
+
+// While a fiber runs, the worker's loop is parked: what lies below its stack pointer is free. No fiber is current
+// during the call, so that whatever asks takes it for the worker's own code, which never parks.
+//
+//   worker's stack   | loop ... | parked frame | call, nested calls ...
+//                                loop_sp_ ^
+struct FiberWorker::OnOwnStack {
+  void (*fn)(void*);
+  void* argument;
+  FiberWorker* worker;
+  FiberControl* fiber;
+
+  // A sanitizer's view changes in the middle of it, so that it must not be instrumented itself.
+  __attribute__((disable_sanitizer_instrumentation, noinline)) static void* enter(void* opaque) noexcept {
+    auto* const call = static_cast<OnOwnStack*>(opaque);
+    SanitizerContext::after_switch(call->worker->sanitizer_);
+    call->fn(call->argument);
+    SanitizerContext::before_switch(&call->worker->sanitizer_, call->fiber->sanitizer);
+    return nullptr;
+  }
+};
+
+void FiberWorker::call_on_own_stack(void (*fn)(void*), void* argument) noexcept {
+  OnOwnStack call{fn, argument, this, current_};
+  current_ = nullptr;
+  SanitizerContext::before_switch(&call.fiber->sanitizer, sanitizer_);
+  port::coir_call_on(loop_sp_, OnOwnStack::enter, &call);
+  SanitizerContext::after_switch(call.fiber->sanitizer);
+  current_ = call.fiber;
+}
+
+void detail::call_on_worker_stack(void (*fn)(void*), void* argument) noexcept {
+  FiberWorker* const worker = this_worker();
+  if (worker == nullptr || worker->current() == nullptr) return fn(argument);
+  check_canary(worker->current());
+  worker->call_on_own_stack(fn, argument);
+}
+
+}  // namespace coir

@@ -1,0 +1,72 @@
+#include <coir/cancellation.h>
+
+#include "wait/claimed_waiters.h"
+#include "wait/owner.h"
+#include "wait/wait_round.h"
+
+namespace coir {
+
+// Invariant: what a watch names is struck under the source's lock, which the watch's end takes: a scope that is struck
+// has not ended. Who is to be woken is woken after it.
+void CancellationSource::cancel(const char* reason) noexcept {
+  ClaimedWaiters woken;
+  detail::WakeList selects;
+  {
+    Locked hold(lock_);
+    if (cancelled_.load(std::memory_order_relaxed)) return;
+    reason_.store(reason, std::memory_order_release);
+    cancelled_.store(true, std::memory_order_release);
+    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->strike(reason, woken);
+    selects.add_all(waiters_);
+  }
+  selects.settle();
+  woken.wake();
+}
+
+CancellationWatch::CancellationWatch(CancellationToken token, CancelScope& scope) noexcept
+    : source_(token.source_), scope_(&scope.scope_) {
+  enlist();
+}
+
+CancellationWatch::CancellationWatch(CancellationToken token, FiberRef task) noexcept
+    : source_(token.source_), task_(task) {
+  enlist();
+}
+
+CancellationWatch::~CancellationWatch() {
+  if (source_ == nullptr) return;
+  Locked hold(source_->lock_);
+  if (link_ == nullptr) return;
+  *link_ = next_;
+  if (next_ != nullptr) next_->link_ = link_;
+}
+
+void CancellationWatch::enlist() noexcept {
+  if (source_ == nullptr) return;
+  ClaimedWaiters woken;
+  {
+    Locked hold(source_->lock_);
+    if (source_->cancelled_.load(std::memory_order_relaxed)) {
+      strike(source_->reason_.load(std::memory_order_relaxed), woken);
+    } else {
+      next_ = source_->first_;
+      link_ = &source_->first_;
+      if (next_ != nullptr) next_->link_ = &next_;
+      source_->first_ = this;
+    }
+  }
+  woken.wake();
+}
+
+void CancellationWatch::strike(const char* reason, ClaimedWaiters& woken) noexcept {
+  if (scope_ != nullptr) {
+    Locked hold(scope_->lock);
+    detail::mark(*scope_, reason);
+    return detail::claim_inside(*scope_, woken);
+  }
+  if (task_.control_ == nullptr) return;
+  FiberControl* const parked = detail::cancel_claim(task_.control_, task_.id_, reason);
+  if (parked != nullptr) woken.add(parked);
+}
+
+}  // namespace coir

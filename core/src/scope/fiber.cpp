@@ -1,0 +1,101 @@
+#include <coir/fiber.h>
+
+#include <sched.h>
+
+#include "scope/join.h"
+#include "wait/owner.h"
+#include "wait/park.h"
+
+namespace coir {
+
+namespace detail {
+
+FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept {
+  std::uint64_t seen = fiber->cancelled_id.load(std::memory_order_seq_cst);
+  // Before the mark, so that whoever sees that finds a reason of this life. Of two that cancel at a time, either's.
+  if (seen != id && fiber->id.load(std::memory_order_acquire) == id)
+    fiber->cancel_reason.store(reason, std::memory_order_release);
+  do {
+    if (fiber->id.load(std::memory_order_acquire) != id) return nullptr;
+    // seq_cst pairs with Waiter::commit. A mark that meets another fiber, for this one has just ended, bears the wrong
+    // id and means nothing there.
+  } while (seen != id && !fiber->cancelled_id.compare_exchange_weak(seen, id, std::memory_order_seq_cst));
+  return fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked ? fiber : nullptr;
+}
+
+}  // namespace detail
+
+std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
+  const Visit run;
+  if (!run || !alive()) return std::unexpected(Error{ErrorCode::stale});
+  const OutsideClaim outside;
+  if (FiberControl* const parked = detail::cancel_claim(control_, id_, reason); parked != nullptr) parked->wake();
+  return {};
+}
+
+bool FiberRef::alive() const noexcept {
+  if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return false;
+  const std::uint32_t join = control_->join.load(std::memory_order_acquire);
+  return join != FiberControl::kLocked && join != FiberControl::kDone && join != FiberControl::kFailed;
+}
+
+bool Fiber::done() const noexcept {
+  return control_ != nullptr && !alive();
+}
+
+FiberStatus Fiber::status() const noexcept {
+  const Visit run;
+  if (!run || control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return FiberStatus::empty;
+  if (alive()) {
+    return control_->cancelled_id.load(std::memory_order_relaxed) == id_ ? FiberStatus::cancelling
+                                                                         : FiberStatus::running;
+  }
+  // alive acquired the join word, before which end_owned wrote this.
+  return control_->failure != nullptr ? FiberStatus::failed : FiberStatus::succeeded;
+}
+
+FiberRef current() noexcept {
+  FiberControl* const self = running_fiber();
+  return self == nullptr ? FiberRef() : FiberRef(self, self->id.load(std::memory_order_relaxed));
+}
+
+void yield() noexcept {
+  if (FiberControl* const self = running_fiber(); self != nullptr) {
+    FiberWorker::yield(self);
+  } else {
+    sched_yield();
+  }
+}
+
+void give_way() noexcept {
+  if (FiberControl* const self = running_fiber(); self != nullptr) {
+    self->worker->look_around_next();
+    FiberWorker::yield(self);
+  } else {
+    sched_yield();
+  }
+}
+
+std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
+  return sleep_until(Deadline::after(span));
+}
+
+std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+    if (deadline.is_never() && ambient() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+    ThreadWaiter thread;
+    thread.arm();
+    const Error error = error_of(thread.park(deadline));
+    if (error == ErrorCode::timed_out && error.scope == 0) return {};
+    return std::unexpected(error);
+  }
+  if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  arm(self);
+  const WakeReason reason = park(self, WaitKind::sleep, deadline.ns(), deadline);
+  if (reason != WakeReason::timed_out || late_scope(self) != 0) return std::unexpected(error_of(reason));
+  return {};
+}
+
+}  // namespace coir

@@ -1,0 +1,269 @@
+#include <coir/nursery_base.h>
+
+#include "wait/claimed_waiters.h"
+#include "wait/owner.h"
+#include "wait/park.h"
+
+namespace coir::detail {
+
+void NurseryBase::enter() noexcept {
+  detail::enter(scope_, Deadline::never());
+  show(scope_);
+  entered_ = true;
+  if (scope_.owner != nullptr) owner_id_ = scope_.owner->id.load(std::memory_order_relaxed);
+}
+
+void NurseryBase::adopt() noexcept {
+  detail::adopt(scope_);
+  show(scope_);
+}
+
+void NurseryBase::retreat() noexcept {
+  if (entered_) detail::leave(scope_);
+  entered_ = false;
+}
+
+std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
+  Caller caller;
+  WaitPlace place;
+  {
+    Locked hold(lock_);
+    if (closed_) return std::unexpected(Error{ErrorCode::closed});
+    const std::uint32_t running = running_.load(std::memory_order_relaxed);
+    if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
+      running_.store(running + 1, std::memory_order_relaxed);
+      return {};
+    }
+    if (!wait) return std::unexpected(Error{ErrorCode::limit});
+    if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
+    if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
+    place.waiter = caller.arm();
+    spawners_.add(place);
+  }
+  const WakeReason reason = caller.park(WaitKind::admission, limit_, Deadline::never());
+  if (reason == WakeReason::ready) return {};
+  Locked hold(lock_);
+  spawners_.remove(place);
+  return std::unexpected(error_of(reason));
+}
+
+// free_place hands a child's place to the next spawner, and returns whom to wake for it.
+Waiter* NurseryBase::free_place() noexcept {
+  Waiter* woken = nullptr;
+  if (spawners_.claim_first(woken) != nullptr) return woken;
+  running_.store(running_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+// tell_leaver claims who waits for the last child, if that has ended.
+Waiter* NurseryBase::tell_leaver() noexcept {
+  if (leaver_ == nullptr || running_.load(std::memory_order_relaxed) != 0) return nullptr;
+  return leaver_->claim(WakeReason::joined) == Waiter::Claim::parked ? leaver_ : nullptr;
+}
+
+void NurseryBase::dismiss() noexcept {
+  const OutsideClaim outside;
+  Waiter* woken;
+  {
+    Locked hold(lock_);
+    woken = free_place();
+    if (woken == nullptr) woken = tell_leaver();
+  }
+  if (woken != nullptr) woken->wake();
+}
+
+void NurseryBase::link(FiberControl* child) noexcept {
+  Locked hold(lock_);
+  child->elder = nullptr;
+  child->younger = children_;
+  if (children_ != nullptr) children_->elder = child;
+  children_ = child;
+}
+
+void NurseryBase::unlink(FiberControl* child) noexcept {
+  (child->elder != nullptr ? child->elder->younger : children_) = child->younger;
+  if (child->younger != nullptr) child->younger->elder = child->elder;
+  child->nursery = nullptr;
+}
+
+Waiter* NurseryBase::unlink_ended(FiberControl* child) noexcept {
+  Locked hold(lock_);
+  unlink(child);
+  Waiter* const woken = free_place();
+  return woken != nullptr ? woken : tell_leaver();
+}
+
+Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
+  ClaimedWaiters cancelled;
+  Waiter* woken;
+  {
+    Locked hold(lock_);
+    std::uint32_t join = FiberControl::kDone;
+    if (child->fails && !(leaving_ && child->parent_id.load(std::memory_order_relaxed) == owner_id_)) {
+      join = FiberControl::kFailed;
+    } else {
+      if (child->fails) fail_locked(*child->failure, cancelled);
+      unlink(child);
+    }
+    woken = free_place();
+    // release pairs with the acquire of the handle's holder, to whom the child belongs from here on.
+    child->join.store(join, std::memory_order_release);
+    if (woken == nullptr) woken = tell_leaver();
+  }
+  cancelled.wake();
+  return woken;
+}
+
+void NurseryBase::take(FiberControl* child, bool running) noexcept {
+  const OutsideClaim outside;
+  Waiter* woken = nullptr;
+  {
+    Locked hold(lock_);
+    unlink(child);
+    if (running) woken = free_place();
+    if (woken == nullptr) woken = tell_leaver();
+  }
+  if (woken != nullptr) woken->wake();
+}
+
+void NurseryBase::drop_failed(FiberControl* child) noexcept {
+  ClaimedWaiters cancelled;
+  Waiter* woken;
+  {
+    Locked hold(lock_);
+    fail_locked(*child->failure, cancelled);
+    unlink(child);
+    woken = tell_leaver();
+  }
+  cancelled.wake();
+  if (woken != nullptr) woken->wake();
+}
+
+// A wait behind a shield is armed with another ticket, and goes on.
+void NurseryBase::claim_children_locked(ClaimedWaiters& woken) noexcept {
+  for (FiberControl* child = children_; child != nullptr; child = child->younger) {
+    if (child->claim_ticket(WakeReason::cancelled, child->id.load(std::memory_order_relaxed)) == Waiter::Claim::parked)
+      woken.add(child);
+  }
+}
+
+void NurseryBase::claim_children(ClaimedWaiters& woken) noexcept {
+  Locked hold(lock_);
+  claim_children_locked(woken);
+}
+
+// cancel_locked marks the scope and adds whom to wake. A wait that begins from now on sees the mark, see
+// begin_scoped_wait.
+void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept {
+  if (scope_.cancelled.load(std::memory_order_relaxed)) return;
+  mark(scope_, reason);
+  claim_children_locked(woken);
+  {
+    Locked hold(scope_.lock);
+    claim_below(scope_, woken);
+  }
+  // The owner cannot have left the scope: there is a child, or the owner itself calls.
+  if (entered_) claim_owner(scope_, woken);
+}
+
+void NurseryBase::fail_locked(Error error, ClaimedWaiters& woken) noexcept {
+  if (!failed_) {
+    failed_ = true;
+    failure_ = error;
+  }
+  cancel_locked("a sibling failed", woken);
+}
+
+void NurseryBase::cancel(const char* reason) noexcept {
+  ClaimedWaiters woken;
+  {
+    Locked hold(lock_);
+    cancel_locked(reason, woken);
+  }
+  woken.wake();
+}
+
+void NurseryBase::fail(Error error) noexcept {
+  ClaimedWaiters woken;
+  {
+    Locked hold(lock_);
+    fail_locked(error, woken);
+  }
+  woken.wake();
+}
+
+// collect_failed takes over the failures of children that ended while their handles are held: of those that the owner
+// has spawned, who holds the handles and awaits them no more, or of all.
+void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
+  for (FiberControl *child = children_, *next; child != nullptr; child = next) {
+    next = child->younger;
+    if (!all && child->parent_id.load(std::memory_order_relaxed) != owner_id_) continue;
+    std::uint32_t failed = FiberControl::kFailed;
+    // kLocked keeps the handle away. Where it is first, the child leaves the list when it gets the lock.
+    if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
+                                             std::memory_order_relaxed))
+      continue;
+    fail_locked(*child->failure, woken);
+    unlink(child);
+    child->join.store(FiberControl::kDone, std::memory_order_release);
+  }
+}
+
+std::expected<void, Error> NurseryBase::wait_empty() noexcept {
+  for (;;) {
+    Caller caller;
+    std::uint32_t running;
+    {
+      Locked hold(lock_);
+      running = running_.load(std::memory_order_relaxed);
+      // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
+      ClaimedWaiters nobody;
+      if (running == 0) collect_failed(true, nobody);
+      if (running == 0 && children_ == nullptr) {
+        closed_ = true;
+        return {};
+      }
+      if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
+      if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
+      if (leaver_ != nullptr) return std::unexpected(Error{ErrorCode::busy});
+      leaver_ = caller.arm();
+    }
+    const WakeReason reason = caller.park(WaitKind::nursery, running, Deadline::never());
+    {
+      Locked hold(lock_);
+      leaver_ = nullptr;
+    }
+    if (reason != WakeReason::joined) return std::unexpected(error_of(reason));
+  }
+}
+
+std::expected<void, Error> NurseryBase::leave() noexcept {
+  ClaimedWaiters woken;
+  {
+    Locked hold(lock_);
+    leaving_ = true;
+    collect_failed(false, woken);
+  }
+  woken.wake();
+  std::expected<void, Error> waited = wait_empty();
+  if (!waited) {
+    // A deadline that the children are under as well ends their waits by itself, and tells them so.
+    const Error by = waited.error();
+    if (by != ErrorCode::timed_out || by.scope != scope_.deadline_id) cancel("the nursery is left");
+    Scope shield;
+    enter_shield(shield, Deadline::never());
+    static_cast<void>(wait_empty());
+    detail::leave(shield);
+  }
+  hide(scope_);
+  Locked hold(lock_);
+  if (failed_) {
+    failed_ = false;
+    return std::unexpected(failure_);
+  }
+  // Its own cancellation has done what it was asked to; one from outside is told.
+  if (!waited && waited.error().scope == scope_.id) return {};
+  return waited;
+}
+
+}  // namespace coir::detail

@@ -1,0 +1,153 @@
+#include <bit>
+#include <new>
+
+#include <coir/fiber.h>
+#include <coir/nursery_base.h>
+
+#include "scope/join.h"
+#include "wait/owner.h"
+#include "fiber/paint.h"
+#include "wait/park.h"
+
+namespace coir {
+
+namespace {
+
+// class_for is the smallest class of at least `bytes`, or kStackClassCount and above for what none can hold.
+std::size_t class_for(std::size_t bytes) noexcept {
+  return static_cast<std::size_t>(std::bit_width((bytes - 1) >> 13));
+}
+static_assert(nominal_stack_bytes(0) == std::size_t{1} << 13);
+
+struct Identity {
+  std::uint64_t id;
+  std::uint64_t parent_id;
+  FiberWorker* worker;
+  detail::NurseryBase* nursery;
+};
+
+// lay_out sets every field of a slot and its first frame.
+inline void lay_out(FiberControl* control, const Identity& identity, const SpawnOptions& options,
+                    const detail::Code& code, std::source_location where) noexcept {
+  control->reset(&wake_fiber, identity.id);
+  control->worker = identity.worker;
+  control->id.store(identity.id, std::memory_order_relaxed);
+  control->cancelled_id.store(0, std::memory_order_relaxed);
+  control->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
+  control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
+  control->run = code.run;
+  control->drop = code.drop;
+  control->parent_id.store(identity.parent_id, std::memory_order_relaxed);
+  control->mutexes_held = 0;
+  control->name.store(options.name, std::memory_order_relaxed);
+  control->where.store(where, std::memory_order_relaxed);
+  control->nursery = identity.nursery;
+  control->ambient = identity.nursery != nullptr ? &identity.nursery->scope() : nullptr;
+  control->ticket = identity.id;
+  control->failure = nullptr;
+  const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;
+  control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
+  control->storage = detail::storage_of(control, code.bytes);
+  control->sp = port::make_context(control->storage, &fiber_main, control);
+  paint_stack(control);
+}
+
+// prepare_outside serves plain threads, which have no pool of their own. From its success until launch the run does not
+// end.
+detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions& options, const detail::Code& code,
+                               std::source_location where) noexcept {
+  Scheduler* const isolated = Scheduler::isolated_here();
+  if (isolated == nullptr && !door::enter_with_fiber()) return detail::Launch::failed(ErrorCode::unsupported);
+  Scheduler* const scheduler = isolated != nullptr ? isolated : Scheduler::of_process();
+  const auto refuse = [=](ErrorCode code) {
+    if (isolated == nullptr) {
+      door::brought();
+      scheduler->wake_if_idle();
+      door::leave();
+    }
+    return detail::Launch::failed(code);
+  };
+  if (!scheduler->takes_outsiders()) return refuse(ErrorCode::unsupported);
+  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
+  if (stack_class >= kStackClassCount || code.bytes > nominal_stack_bytes(stack_class) / 2) {
+    return refuse(ErrorCode::invalid);
+  }
+  Error error{};
+  FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
+  if (control == nullptr) return refuse(error.code);
+  const std::uint64_t id = Scheduler::id_block();
+  lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
+          where);
+  trace_spawned(nullptr, control);
+  return {control, id};
+}
+
+[[gnu::always_inline]] inline detail::Launch prepare_on(FiberWorker* worker, detail::NurseryBase* nursery,
+                                                        const SpawnOptions& options, const detail::Code& code,
+                                                        std::source_location where) noexcept {
+  Scheduler& scheduler = worker->scheduler();
+  const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler.default_stack());
+  if (stack_class >= kStackClassCount || code.bytes > nominal_stack_bytes(stack_class) / 2) [[unlikely]] {
+    return detail::Launch::failed(ErrorCode::invalid);
+  }
+  Error error{};
+  FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
+  if (control == nullptr) [[unlikely]]
+    return detail::Launch::failed(error.code);
+  const FiberControl* const parent = worker->current();
+  const std::uint64_t id = worker->next_id();
+  bump(worker->counters.spawned);
+  lay_out(control,
+          {.id = id,
+           .parent_id = parent != nullptr ? parent->id.load(std::memory_order_relaxed) : 0,
+           .worker = worker,
+           .nursery = nursery},
+          options, code, where);
+  trace_spawned(worker, control);
+  return {control, id};
+}
+
+}  // namespace
+
+namespace detail {
+
+Launch prepare(CurrentHome, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
+  FiberWorker* const worker = this_worker();
+  const Scope* const scope = worker != nullptr && worker->current() != nullptr ? worker->current()->ambient : ambient();
+  if (scope != nullptr && scope->nursery != nullptr && !options.detached) [[unlikely]]
+    return prepare(NamedHome{scope->nursery, true}, options, code, where);
+  if (worker == nullptr) [[unlikely]]
+    return prepare_outside(nullptr, options, code, where);
+  return prepare_on(worker, nullptr, options, code, where);
+}
+
+Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
+  if (options.detached) return prepare(CurrentHome{}, options, code, where);
+  if (auto admitted = home.nursery->admit(home.wait); !admitted) return Launch::failed(admitted.error().code);
+  // The wait may have moved the caller to another worker.
+  FiberWorker* const worker = this_worker();
+  const Launch made = worker != nullptr ? prepare_on(worker, home.nursery, options, code, where)
+                                        : prepare_outside(home.nursery, options, code, where);
+  if (made.control != nullptr) {
+    home.nursery->link(made.control);
+  } else {
+    home.nursery->dismiss();
+  }
+  return made;
+}
+
+void launch(FiberControl* control) noexcept {
+  control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
+  FiberWorker* const worker = this_worker();
+  if (worker == nullptr) [[unlikely]]
+    return control->worker->scheduler().inject_new(control);
+  Scheduler& scheduler = worker->scheduler();
+  if (scheduler.migrate()) [[unlikely]]
+    return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
+  worker->push(control);
+  scheduler.notify();
+}
+
+}  // namespace detail
+
+}  // namespace coir

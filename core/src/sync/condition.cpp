@@ -1,0 +1,43 @@
+#include <coir/condition.h>
+
+#include "wait/wait_round.h"
+
+namespace coir {
+
+std::expected<void, Error> Condition::wait(Mutex& mutex, Deadline deadline) noexcept {
+  struct Held {
+    Mutex& mutex;
+    bool released = false;
+  } held{mutex};
+  detail::WaitNode node;
+  lock_.lock();
+  // The mutex is given up by one who stands in line: a notification that comes once it is free finds the waiter there.
+  const auto waited = detail::wait_in(
+      lock_, waiters_, node, {.kind = WaitKind::condition}, deadline, Shielded::no,
+      [](void* of) noexcept {
+        static_cast<Held*>(of)->released = true;
+        static_cast<Held*>(of)->mutex.unlock();
+      },
+      &held);
+  if (held.released) {
+    if (auto again = mutex.lock_shielded(); !again) return again;
+  }
+  return waited;
+}
+
+void Condition::notify_one() noexcept {
+  lock_.lock();
+  detail::WaitNode* const first = detail::take_first(waiters_);
+  lock_.unlock();
+  if (first != nullptr) detail::settle(*first);
+}
+
+void Condition::notify_all() noexcept {
+  detail::WakeList woken;
+  lock_.lock();
+  woken.add_all(waiters_);
+  lock_.unlock();
+  woken.settle();
+}
+
+}  // namespace coir

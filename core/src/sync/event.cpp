@@ -1,0 +1,28 @@
+#include <coir/event.h>
+
+#include "wait/wait_round.h"
+
+namespace coir {
+
+void Event::set() noexcept {
+  detail::WakeList woken;
+  lock_.lock();
+  // release pairs with the acquire in is_set.
+  set_.store(true, std::memory_order_release);
+  woken.add_all(waiters_);
+  lock_.unlock();
+  woken.settle();
+}
+
+std::expected<void, Error> Event::wait(Deadline deadline) noexcept {
+  // The lock is taken even if the gate is open: once it is had, set() is done with this event.
+  lock_.lock();
+  if (set_.load(std::memory_order_acquire)) {
+    lock_.unlock();
+    return {};
+  }
+  detail::WaitNode node;
+  return detail::wait_in(lock_, waiters_, node, {.kind = WaitKind::event}, deadline);
+}
+
+}  // namespace coir

@@ -1,0 +1,94 @@
+#include <coir/rw_lock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wait/wait_round.h"
+
+namespace coir {
+
+namespace {
+
+// What waits to write points here, what waits to read to nothing.
+constinit char g_writes = 0;
+
+[[noreturn]] void stop_for_no_lock() noexcept {
+  fputs("coir: an RwLock was unlocked that was not locked so\n", stderr);
+  abort();
+}
+
+}  // namespace
+
+// enter takes the lock if it is to be had, and nobody came before. Under lock_.
+bool RwLock::enter(bool writes) noexcept {
+  if (!waiters_.empty() || holders_ == kWriter || (writes && holders_ != 0)) return false;
+  holders_ = writes ? kWriter : holders_ + 1;
+  return true;
+}
+
+bool RwLock::try_lock_shared() noexcept {
+  Locked hold(lock_);
+  return enter(false);
+}
+
+bool RwLock::try_lock() noexcept {
+  Locked hold(lock_);
+  return enter(true);
+}
+
+std::expected<void, Error> RwLock::lock_shared(Deadline deadline) noexcept {
+  return wait_for_turn(false, deadline);
+}
+
+std::expected<void, Error> RwLock::lock(Deadline deadline) noexcept {
+  return wait_for_turn(true, deadline);
+}
+
+std::expected<void, Error> RwLock::wait_for_turn(bool writes, Deadline deadline) noexcept {
+  lock_.lock();
+  if (enter(writes)) {
+    lock_.unlock();
+    return {};
+  }
+  detail::WaitNode node;
+  node.slot = writes ? &g_writes : nullptr;
+  auto waited = detail::wait_in(lock_, waiters_, node,
+                                {.kind = writes ? WaitKind::exclusive_lock : WaitKind::shared_lock}, deadline);
+  if (!waited) {
+    lock_.lock();
+    leave(0);  // readers behind a writer that gave up have waited long enough
+  }
+  return waited;
+}
+
+void RwLock::unlock_shared() noexcept {
+  lock_.lock();
+  if (holders_ == 0 || holders_ == kWriter) stop_for_no_lock();
+  leave(1);
+}
+
+void RwLock::unlock() noexcept {
+  lock_.lock();
+  if (holders_ != kWriter) stop_for_no_lock();
+  leave(kWriter);
+}
+
+// leave takes `left` from the holders and lets in the first in line, and with a reader all readers right behind it.
+// Called with lock_ held, which it gives up.
+void RwLock::leave(std::uint32_t left) noexcept {
+  detail::WakeList woken;
+  holders_ -= left;
+  while (!waiters_.empty() && holders_ != kWriter) {
+    detail::WaitNode& first = *waiters_.head;
+    const bool writes = first.slot != nullptr;
+    if (writes && holders_ != 0) break;
+    if (detail::claim(waiters_, first)) {
+      holders_ = writes ? kWriter : holders_ + 1;
+      woken.add(first);
+    }
+  }
+  lock_.unlock();
+  woken.settle();
+}
+
+}  // namespace coir

@@ -1,0 +1,251 @@
+#include <coir/select.h>
+
+#include "scope/join.h"
+#include "wait/polling_thread.h"
+#include "sync/selection.h"
+
+namespace coir::detail {
+
+namespace {
+
+constexpr std::size_t kThreadFds = 15;
+
+// rotation is where a select starts to look, so that no case is always the first.
+std::uint32_t rotation() noexcept {
+  if (FiberWorker* const worker = this_worker(); worker != nullptr) return worker->random();
+  static constinit thread_local std::uint32_t turn = 0;
+  return turn++;
+}
+
+}  // namespace
+
+auto Selection::run() noexcept -> Outcome {
+  prepare();
+  for (;;) {
+    const std::uint32_t start = count != 0 ? rotation() % static_cast<std::uint32_t>(count) : 0;
+    // What costs a system call to ask is asked when nothing is waited for, and where the look starts, lest what is
+    // always ready leaves it no turn. Else its news are waited for.
+    const bool impatient = otherwise != nullptr || deadline.ns() <= 0;
+    bool thoroughly = impatient || (count != 0 && !lines_up(cases[start]) && line_is_ready());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = start + i;
+      if (auto outcome = look(cases[at < count ? at : at - count], thoroughly)) return *outcome;
+      thoroughly = impatient;
+    }
+    if (otherwise != nullptr) return won(*otherwise);
+    if (deadline.ns() <= 0) return failed({ErrorCode::timed_out});
+    if (auto outcome = wait()) return *outcome;
+  }
+}
+
+// prepare finds what concerns all cases.
+void Selection::prepare() noexcept {
+  for (Case& one : std::span(cases, count)) {
+    one.shown_ = false;
+    if (one.kind_ == Kind::timer) {
+      if (one.deadline_ <= (timer != nullptr ? timer->deadline_ : deadline)) timer = &one;
+    } else if (one.kind_ == Kind::otherwise) {
+      otherwise = &one;
+    } else if (one.kind_ == Kind::descriptor) {
+      ++descriptors;
+    }
+  }
+}
+
+auto Selection::look(Case& one, bool thoroughly) noexcept -> std::optional<Outcome> {
+  switch (one.kind_) {
+    case Kind::send:
+    case Kind::receive: {
+      const auto done = one.kind_ == Kind::send ? channel(one).send(one.slot, Deadline::now())
+                                                : channel(one).receive(one.slot, Deadline::now(), true);
+      if (done) return won(one);
+      if (done.error() == ErrorCode::timed_out) return {};
+      if (done.error() == ErrorCode::closed) return won(one, true);
+      return failed(done.error());
+    }
+    case Kind::event: {
+      Locked hold(event(one).lock_);  // as Event::wait
+      if (event(one).is_set()) return won(one);
+      return {};
+    }
+    case Kind::cancellation:
+      if (source(one).cancelled()) return won(one);
+      return {};
+    case Kind::descriptor:
+      if (running_fiber() != nullptr && running_fiber()->worker->scheduler().reactor.take(one.fd_, one.direction_)) {
+        return won(one);
+      }
+      if (thoroughly) {
+        pollfd entry{.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
+        if (poll(&entry, 1, 0) > 0) return won(one, (entry.revents & POLLNVAL) != 0);
+      }
+      return {};
+    case Kind::ended:
+      if (has_ended(one)) return won(one);
+      return {};
+    case Kind::timer:
+      if (thoroughly && one.deadline_.passed()) return won(one);
+      return {};
+    case Kind::otherwise:
+      return {};
+  }
+  return {};
+}
+
+bool Selection::has_ended(const Case& one) noexcept {
+  FiberControl* const target = fiber(one);
+  if (target == nullptr || target->id.load(std::memory_order_acquire) != one.id_) return true;
+  return ends(target->join.load(std::memory_order_acquire));
+}
+
+// leave_ended is leave_joining; a run that is over has ended the fiber, and is done with who waited for that.
+bool Selection::leave_ended(const Case& one) noexcept {
+  const Visit run;
+  return run && fiber(one)->id.load(std::memory_order_acquire) == one.id_ && leave_joining(fiber(one));
+}
+
+auto Selection::wait() noexcept -> std::optional<Outcome> {
+  if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
+    if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
+    WaitRound round(*self);
+    if (!line_up(round, self)) return {};
+    // Counted before it can be woken: settle must not find a fiber that waits for nothing.
+    const auto counted = static_cast<std::int64_t>(descriptors);
+    bump(self->worker->counters.fd_waits, counted);
+    Case* own = nullptr;
+    const Error error = show(*self, &self->worker->scheduler().reactor, own);
+    WakeReason reason;
+    if (own != nullptr) {
+      reason = self->reason();
+    } else {
+      reason = park(self, WaitKind::select, static_cast<std::int64_t>(count), patience());
+    }
+    Outcome outcome = withdraw(round, reason, own, error, &self->worker->scheduler().reactor);
+    bump(self->worker->counters.fd_waits, -counted);
+    return outcome;
+  }
+  if (this_worker() != nullptr || !kManyWorkers) return failed({ErrorCode::unsupported});
+  return descriptors == 0 ? wait_on_thread() : poll_on_thread();
+}
+
+[[gnu::noinline]] auto Selection::wait_on_thread() noexcept -> std::optional<Outcome> {
+  ThreadWaiter thread;
+  WaitRound round(thread);
+  if (!line_up(round, nullptr)) return {};
+  Case* own = nullptr;
+  const Error error = show(thread, nullptr, own);
+  const WakeReason reason = own != nullptr ? thread.reason() : thread.park(patience());
+  return withdraw(round, reason, own, error, nullptr);
+}
+
+[[gnu::noinline]] auto Selection::poll_on_thread() noexcept -> std::optional<Outcome> {
+  if (descriptors > kThreadFds) return failed({ErrorCode::limit});
+  PollingThread thread;
+  if (!thread.usable()) return failed({ErrorCode::limit});
+  pollfd entries[kThreadFds + 1];
+  std::size_t used = 0;
+  for (const Case& one : std::span(cases, count)) {
+    if (one.kind_ == Kind::descriptor)
+      entries[used++] = {.fd = one.fd_, .events = poll_events(one.direction_), .revents = 0};
+  }
+  WaitRound round(thread);
+  if (!line_up(round, nullptr)) return {};
+  Case* own = nullptr;
+  const Error error = show(thread, nullptr, own);
+  WakeReason reason = own != nullptr ? thread.reason() : thread.park({entries, used + 1}, patience());
+  if (own == nullptr && reason == WakeReason::ready) {
+    used = 0;
+    for (Case& one : std::span(cases, count)) {
+      if (one.kind_ == Kind::descriptor && entries[used++].revents != 0 && own == nullptr) {
+        own = &one;
+        if ((entries[used - 1].revents & POLLNVAL) != 0) reason = WakeReason::closed;
+      }
+    }
+  }
+  return withdraw(round, reason, own, error, nullptr);
+}
+
+Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
+  for (Case& one : std::span(cases, count)) {
+    if (one.kind_ == Kind::descriptor && reactor != nullptr) {
+      one.tag_ = reactor->knows(one.fd_) ? reactor->tag(one.fd_) : 0;  // before a claim can come
+      const auto attached = reactor->attach(one.fd_, one.direction_, waiter);
+      if (attached && *attached) {
+        one.shown_ = true;
+        continue;
+      }
+      own = &one;
+      const bool mine = waiter.claim(WakeReason::ready) != Waiter::Claim::lost;
+      if (!attached) return attached.error();
+      if (!mine) reactor->restore(one.fd_, one.direction_);
+      return {};
+    }
+    if (one.kind_ == Kind::ended) {
+      // A thread that is none of the run's shows itself inside a visit: after the run the slot reads as if somebody
+      // could still be joined there.
+      const Visit run;
+      if (!run || has_ended(one)) {
+        own = &one;
+      } else if (fiber(one)->join.load(std::memory_order_acquire) == FiberControl::kWaiting) {
+        own = &one;
+        static_cast<void>(waiter.claim(WakeReason::joined));
+        return {ErrorCode::busy};
+      } else if (open_to_waiting(fiber(one), &waiter)) {
+        one.shown_ = true;
+        continue;
+      } else {
+        own = &one;
+      }
+      static_cast<void>(waiter.claim(WakeReason::joined));
+      return {};
+    }
+  }
+  return {};
+}
+
+auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error error, Reactor* reactor) noexcept
+    -> Outcome {
+  const Case* winner = nullptr;
+  const Case* forgotten = nullptr;  // a descriptor that was closed
+  if (reason == WakeReason::handed) winner = static_cast<Case*>(round.await_winner());
+  for (Case& one : std::span(cases, count)) {
+    if (lines_up(one)) {
+      if (&one == winner) continue;
+      Locked hold(lock(one));
+      if (one.queued) line(one).remove(one);
+    } else if (one.shown_ && one.kind_ == Kind::descriptor) {
+      if (reactor->detach(one.fd_, one.direction_, *round.waiter)) continue;
+      // An event came here, or the descriptor was closed. The first that got ready is taken to have won, for it may
+      // have; the others stay known. Where it was a closing that won, an event came too late, and is known.
+      if (reactor->tag(one.fd_) != one.tag_) {
+        if (forgotten == nullptr) forgotten = &one;
+      } else if (winner == nullptr && own == nullptr && reason == WakeReason::ready) {
+        winner = &one;
+      } else if (reason == WakeReason::ready) {
+        reactor->restore(one.fd_, one.direction_);
+      }
+    } else if (one.shown_ && !leave_ended(one)) {
+      if (winner == nullptr && own == nullptr && reason == WakeReason::joined) winner = &one;
+    }
+  }
+  const bool nothing_else = winner == nullptr && own == nullptr && reason == WakeReason::ready;
+  if (forgotten != nullptr && (reason == WakeReason::closed || nothing_else)) {
+    return won(*forgotten, true);
+  }
+  if (winner == nullptr && own != nullptr &&
+      (reason == WakeReason::ready || reason == WakeReason::joined || reason == WakeReason::closed)) {
+    if (error == ErrorCode::closed) return won(*own, true);
+    if (error.code != ErrorCode{}) return failed(error);
+    winner = own;
+  }
+  if (winner != nullptr) return won(*winner, winner->closed || reason == WakeReason::closed);
+  if (reason == WakeReason::timed_out && timer != nullptr && timer->deadline_.passed()) return won(*timer);
+  return failed(error_of(reason));
+}
+
+std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Deadline deadline) noexcept {
+  if (count == 0 && deadline.is_never()) return std::unexpected(Error{ErrorCode::invalid});
+  return Selection{.cases = cases, .count = count, .deadline = deadline}.run();
+}
+
+}  // namespace coir::detail

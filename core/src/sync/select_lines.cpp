@@ -1,0 +1,66 @@
+#include <functional>
+
+#include "sync/selection.h"
+
+namespace coir::detail {
+
+bool Selection::line_up(WaitRound& round, FiberControl* self) noexcept {
+  sort_by_lock();
+  const Spinlock* last = nullptr;
+  for (Case* one = first_locked; one != nullptr; one = one->next_locked_) {
+    if (&lock(*one) != last) lock(*one).lock();
+    last = &lock(*one);
+  }
+  bool ready = false;
+  for (Case* one = first_locked; one != nullptr && !ready; one = one->next_locked_) ready = may_be_ready(*one);
+  if (!ready) {
+    if (self != nullptr) {
+      arm(self);
+    } else {
+      round.waiter->arm(0);
+    }
+    for (Case& one : std::span(cases, count)) {
+      if (!lines_up(one)) continue;
+      one.round = &round;
+      one.closed = false;
+      one.replaces = one.kind_ == Kind::receive;
+      line(one).push(one);
+    }
+  }
+  last = nullptr;
+  for (Case* one = first_locked; one != nullptr; one = one->next_locked_) {
+    if (&lock(*one) != last) lock(*one).unlock();
+    last = &lock(*one);
+  }
+  return !ready;
+}
+
+// may_be_ready tells whether it is worth a look. Under its lock.
+bool Selection::may_be_ready(const Case& one) noexcept {
+  if (one.kind_ == Kind::event) return event(one).is_set();
+  if (one.kind_ == Kind::cancellation) return source(one).cancelled();
+  return one.kind_ == Kind::send ? channel(one).may_send() : channel(one).may_receive();
+}
+
+bool Selection::line_is_ready() const noexcept {
+  for (const Case& one : std::span(cases, count)) {
+    if (!lines_up(one)) continue;
+    Locked hold(lock(one));
+    if (may_be_ready(one)) return true;
+  }
+  return false;
+}
+
+// sort_by_lock links the cases that line up in the order of their locks' addresses.
+void Selection::sort_by_lock() noexcept {
+  first_locked = nullptr;
+  for (Case& one : std::span(cases, count)) {
+    if (!lines_up(one)) continue;
+    Case** at = &first_locked;
+    while (*at != nullptr && std::less<>()(&lock(**at), &lock(one))) at = &(*at)->next_locked_;
+    one.next_locked_ = *at;
+    *at = &one;
+  }
+}
+
+}  // namespace coir::detail

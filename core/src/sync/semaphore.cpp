@@ -1,0 +1,53 @@
+#include <coir/semaphore.h>
+
+#include "wait/wait_round.h"
+
+namespace coir {
+
+// take takes the permits if they are to be had, and nobody came before. Under lock_.
+bool Semaphore::take(std::uint64_t count) noexcept {
+  const std::uint64_t there = permits_.load(std::memory_order_relaxed);
+  if (there < count || !waiters_.empty()) return false;
+  permits_.store(there - count, std::memory_order_relaxed);
+  return true;
+}
+
+bool Semaphore::try_acquire(std::uint64_t count) noexcept {
+  Locked hold(lock_);
+  return take(count);
+}
+
+std::expected<void, Error> Semaphore::acquire(std::uint64_t count, Deadline deadline) noexcept {
+  lock_.lock();
+  if (take(count)) [[likely]] {
+    lock_.unlock();
+    return {};
+  }
+  detail::WaitNode node;
+  node.slot = &count;
+  auto waited = detail::wait_in(lock_, waiters_, node,
+                                {.kind = WaitKind::semaphore, .object = static_cast<std::int64_t>(count)}, deadline);
+  if (!waited) release(0);  // what was too little for this one may do for those behind it
+  return waited;
+}
+
+void Semaphore::release(std::uint64_t count) noexcept {
+  detail::WakeList woken;
+  lock_.lock();
+  permits_.store(permits_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+  // The line is served from its head as far as the permits go.
+  while (!waiters_.empty()) {
+    const std::uint64_t wanted = *static_cast<const std::uint64_t*>(waiters_.head->slot);
+    const std::uint64_t there = permits_.load(std::memory_order_relaxed);
+    if (there < wanted) break;
+    detail::WaitNode& first = *waiters_.head;
+    if (detail::claim(waiters_, first)) {
+      permits_.store(there - wanted, std::memory_order_relaxed);
+      woken.add(first);
+    }
+  }
+  lock_.unlock();
+  woken.settle();
+}
+
+}  // namespace coir

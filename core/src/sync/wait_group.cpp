@@ -1,0 +1,39 @@
+#include <coir/wait_group.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wait/wait_round.h"
+
+namespace coir {
+
+void WaitGroup::add(std::uint64_t count) noexcept {
+  Locked hold(lock_);
+  count_.store(count_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+}
+
+void WaitGroup::done() noexcept {
+  detail::WakeList woken;
+  lock_.lock();
+  const std::uint64_t before = count_.load(std::memory_order_relaxed);
+  if (before == 0) {
+    fputs("coir: WaitGroup::done was called more often than work was added\n", stderr);
+    abort();
+  }
+  count_.store(before - 1, std::memory_order_relaxed);
+  if (before == 1) woken.add_all(waiters_);
+  lock_.unlock();  // the last use of the group: who has waited may destroy it
+  woken.settle();
+}
+
+std::expected<void, Error> WaitGroup::wait(Deadline deadline) noexcept {
+  lock_.lock();
+  if (count_.load(std::memory_order_relaxed) == 0) {
+    lock_.unlock();
+    return {};
+  }
+  detail::WaitNode node;
+  return detail::wait_in(lock_, waiters_, node, {.kind = WaitKind::wait_group}, deadline);
+}
+
+}  // namespace coir

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <expected>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+
+#include "wait/ambient.h"
+#include "schedule/scheduler.h"
+#include "schedule/switching.h"
+#include "fiber/waiter.h"
+#include "schedule/worker.h"
+
+namespace coir {
+
+// running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
+inline FiberControl* running_fiber() noexcept {
+  FiberWorker* const worker = this_worker();
+  return worker == nullptr ? nullptr : worker->current();
+}
+
+// is_cancelled tells whether `fiber`, which is the caller, is to give up its waits.
+inline bool is_cancelled(const FiberControl* fiber) noexcept {
+  if (fiber->cancelled() || (fiber->worker->scheduler().cancelling() && !fiber->shielded())) return true;
+  return fiber->ambient != nullptr && cancelled_scope(fiber->ambient) != nullptr;
+}
+
+// arm starts a wait, which park ends; both are told the same of its being shielded. A shielded one is armed with ticket
+// 0: cancelling claims by ticket, and no fiber's id is 0.
+inline void arm(FiberControl* fiber, Shielded shielded = Shielded::no) noexcept {
+  fiber->arm(shielded == Shielded::yes ? 0 : fiber->ticket);
+}
+
+inline void disarm(FiberControl* fiber) noexcept {
+  fiber->disarm(fiber->ticket);
+}
+
+// begin_scoped_wait is what park does first for a fiber inside scopes: it lowers `deadline` to the one in force. False:
+// a scope has ended the wait already, which is claimed, and there is nothing to park for.
+bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept;
+
+// late_scope is whose deadline the caller's latest wait ended by, given that it timed out; 0 for the call's own.
+inline std::uint16_t late_scope(const FiberControl* self) noexcept {
+  return self->ambient == nullptr ? 0 : self->late;
+}
+
+// DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it
+// meets this wait or none.
+struct DeadlineTimer : Timer {
+  explicit DeadlineTimer(FiberControl* owner) noexcept : Timer(&fired), fiber(owner) {}
+  static void fired(Timer& timer) noexcept {
+    static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out);
+  }
+
+  FiberControl* fiber;
+};
+
+// park suspends the calling fiber, armed and shown to its sources, until one of them, the deadline, a scope or a
+// cancellation wakes it; a shielded wait ends by its sources and its own deadline only. The caller then takes itself
+// out of the sources that did not win.
+[[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline,
+                                              Shielded shielded = Shielded::no) noexcept {
+  if (self->ambient != nullptr) {
+    if (shielded == Shielded::yes) {
+      self->late = 0;
+    } else if (!begin_scoped_wait(self, deadline)) {
+      return self->reason();
+    }
+  }
+  self->wait_kind.store(kind, std::memory_order_relaxed);
+  self->wait_object.store(object, std::memory_order_relaxed);
+  self->since.store(self->worker->tick(), std::memory_order_relaxed);
+  self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
+  DeadlineTimer timer(self);
+  if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
+  FiberWorker::suspend(self, Commit::parked);
+  if (!deadline.is_never()) timer.wheel->stop(timer);
+  self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
+  return self->reason();
+}
+
+// ThreadWaiter is the Waiter of an OS thread that is no worker.
+class ThreadWaiter : public Waiter {
+ public:
+  ThreadWaiter() noexcept;
+  void arm() noexcept { Waiter::arm(0); }
+  WakeReason park(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
+
+ protected:
+  explicit ThreadWaiter(Wake wake) noexcept : Waiter(wake, 0) {}
+  static void wake_thread(Waiter& waiter) noexcept;
+
+ private:
+  static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
+  static constexpr int kSpins = spins(64);  // what is handed over at once comes within about a microsecond
+  bool spin() noexcept;
+  SharedAtomic<std::uint32_t> state_{kWaits};
+};
+
+// error_of maps the reasons that are failures, and tells which scope ended the caller's latest wait.
+Error error_of(WakeReason reason) noexcept;
+
+// Caller is whoever calls, as a Waiter for one wait: the running fiber, or a plain thread.
+class Caller {
+ public:
+  Caller() noexcept : fiber_(running_fiber()) {}
+
+  // may_wait is false where a wait could never end: on a worker's own stack, and on a plain thread while the only
+  // worker runs on it.
+  bool may_wait() const noexcept { return fiber_ != nullptr || (kManyWorkers && this_worker() == nullptr); }
+  bool is_cancelled() const noexcept {
+    return fiber_ != nullptr ? coir::is_cancelled(fiber_) : cancelled_scope(ambient()) != nullptr;
+  }
+  Waiter* arm() noexcept {
+    if (fiber_ == nullptr) {
+      thread_.arm();
+      return &thread_;
+    }
+    coir::arm(fiber_);
+    return fiber_;
+  }
+  WakeReason park(WaitKind kind, std::int64_t object, Deadline deadline) noexcept {
+    return fiber_ != nullptr ? coir::park(fiber_, kind, object, deadline) : thread_.park(deadline);
+  }
+
+ private:
+  FiberControl* fiber_;
+  ThreadWaiter thread_;
+};
+
+}  // namespace coir

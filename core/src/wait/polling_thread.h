@@ -1,0 +1,75 @@
+#pragma once
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/wait.h>
+
+#include "wait/ambient.h"
+#include "fiber/waiter.h"
+
+namespace coir {
+
+inline short poll_events(Direction direction) noexcept {
+  return direction == Direction::readable ? POLLIN : POLLOUT;
+}
+
+// PollingThread is a plain thread that waits for descriptors and to be claimed at once: in poll(2), for the descriptors
+// and for an eventfd of its own.
+class PollingThread : public Waiter {
+ public:
+  PollingThread() noexcept : Waiter(&wake_thread, 0), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~PollingThread() {
+    if (bell_ >= 0) ::close(bell_);
+  }
+  PollingThread(const PollingThread&) = delete;
+  PollingThread& operator=(const PollingThread&) = delete;
+
+  bool usable() const noexcept { return bell_ >= 0; }
+
+  // park fills in what is ready of `entries`; the last of them is kept for the eventfd. Armed before.
+  WakeReason park(std::span<pollfd> entries, Deadline deadline) noexcept {
+    const ShownWait shown(*this);
+    if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
+    entries.back() = {.fd = bell_, .events = POLLIN, .revents = 0};
+    if (commit()) {
+      while (awake_.load(std::memory_order_acquire) == 0) {
+        const int ready = poll(entries.data(), entries.size(), deadline.remaining_ms());
+        if (ready > 0 && entries.back().revents == 0) {
+          if (claim(WakeReason::ready) != Claim::lost) break;
+        } else if (ready <= 0 && deadline.passed()) {
+          if (claim(WakeReason::timed_out) != Claim::lost) break;
+        }
+        // Otherwise somebody else has won, and is at the bell or about to be.
+      }
+    }
+    return reason();
+  }
+
+ private:
+  // The thread leaves only once awake_ is set: the bell is not closed before it has rung.
+  static void wake_thread(Waiter& waiter) noexcept {
+    auto& self = static_cast<PollingThread&>(waiter);
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(self.bell_, &one, sizeof one));
+    self.awake_.store(1, std::memory_order_release);
+  }
+
+  int bell_;
+  SharedAtomic<std::uint32_t> awake_{0};
+};
+
+// poll_on_thread waits until one of `entries` is ready, which it fills in; the last of them is its own. A cancellation
+// of a scope around the wait ends it at once; where no eventfd is to be had, or no other thread may touch a scope, the
+// next wait sees it. Errors: timed_out, cancelled, system.
+std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline,
+                                          Shielded shielded = Shielded::no) noexcept;
+
+}  // namespace coir

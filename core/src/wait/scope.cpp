@@ -1,0 +1,124 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wait/ambient.h"
+#include "wait/owner.h"
+
+namespace coir {
+
+namespace {
+
+constinit Atomic<std::uint32_t> g_scopes{0};
+
+std::uint16_t next_scope_id() noexcept {
+  return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
+}
+
+// Of all scopes ever made 65,535 have an id of their own. Those that are in force together must, or the inner one would
+// take an outer one's end for its own.
+bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
+  for (; scope != nullptr; scope = scope->outer) {
+    if (scope->id == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+namespace detail {
+
+void adopt(Scope& scope) noexcept {
+  Scope* const outer = ambient();
+  scope.outer = outer;
+  do {
+    scope.id = next_scope_id();
+  } while (is_around(outer, scope.id));
+  if (scope.nursery == nullptr && outer != nullptr) scope.nursery = outer->nursery;
+  if (outer != nullptr) {
+    scope.deadline = outer->deadline;
+    scope.deadline_id = outer->deadline_id;
+  }
+}
+
+void enter(Scope& scope, Deadline deadline) noexcept {
+  adopt(scope);
+  if (deadline < scope.deadline) {
+    scope.deadline = deadline;
+    scope.deadline_id = scope.id;
+  }
+  own(scope);
+  ambient() = &scope;
+}
+
+void enter_shield(Scope& scope, Deadline deadline) noexcept {
+  adopt(scope);
+  scope.shield = true;
+  scope.deadline = deadline;
+  scope.deadline_id = scope.id;
+  raise_shield();
+  own(scope);
+  ambient() = &scope;
+}
+
+// A scope that is shown has all of those around it shown, for they were before it, or are now.
+void show(Scope& scope) noexcept {
+  for (Scope* at = &scope; !at->shown && at->outer != nullptr && !at->outer->shield; at = at->outer) {
+    Scope& outer = *at->outer;
+    Locked hold(outer.lock);
+    at->elder = nullptr;
+    at->younger = outer.inner;
+    if (outer.inner != nullptr) outer.inner->elder = at;
+    outer.inner = at;
+    at->shown = true;
+  }
+}
+
+void hide(Scope& scope) noexcept {
+  if (!scope.shown) return;
+  Locked hold(scope.outer->lock);
+  (scope.elder != nullptr ? scope.elder->younger : scope.outer->inner) = scope.younger;
+  if (scope.younger != nullptr) scope.younger->elder = scope.elder;
+  scope.shown = false;
+}
+
+void leave(Scope& scope) noexcept {
+  Scope*& innermost = ambient();
+  if (innermost != &scope) {
+    fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
+    abort();
+  }
+  hide(scope);
+  // Who cancels a scope holds its lock from before the mark until the last touch of it.
+  if (scope.cancelled.load(std::memory_order_relaxed)) Locked wait_for_them(scope.lock);
+  innermost = scope.outer;
+  if (scope.shield) lower_shield();
+}
+
+void mark(Scope& scope, const char* reason) noexcept {
+  const char* none = nullptr;
+  scope.reason.compare_exchange_strong(none, reason, std::memory_order_release, std::memory_order_relaxed);
+  // seq_cst: either the owner sees the mark where its wait begins to park, or the claim finds the wait armed.
+  scope.cancelled.store(true, std::memory_order_seq_cst);
+}
+
+void cancel(Scope& scope, const char* reason) noexcept {
+  mark_and_wake(scope, reason);
+}
+
+bool ended(const Scope& scope, Error& error) noexcept {
+  if (const Scope* const by = cancelled_scope(&scope); by != nullptr) {
+    error = error_by(ErrorCode::cancelled, by->id);
+    return true;
+  }
+  if (!scope.deadline.passed()) return false;
+  error = error_by(ErrorCode::timed_out, scope.deadline_id);
+  return true;
+}
+
+}  // namespace detail
+
+bool CancelScope::cancelled() const noexcept {
+  return cancelled_scope(&scope_) != nullptr;
+}
+
+}  // namespace coir

@@ -1,0 +1,72 @@
+#include <coir/wait.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <coir/dormant.h>
+
+#include "wait/park.h"
+#include "wait/polling_thread.h"
+
+namespace coir {
+
+namespace {
+
+std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline deadline) noexcept {
+  pollfd entries[2] = {{.fd = fd, .events = poll_events(direction), .revents = 0}};
+  if (auto polled = poll_on_thread(entries, deadline); !polled) return polled;
+  if ((entries[0].revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+  return {};
+}
+
+}  // namespace
+
+std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+    return wait_on_thread(fd, direction, deadline);
+  }
+  if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  Reactor& reactor = self->worker->scheduler().reactor;
+  arm(self);
+  // Counted before it can be woken: settle must not find a fiber that waits for nothing.
+  bump(self->worker->counters.fd_waits);
+  auto attached = reactor.attach(fd, direction, *self);
+  WakeReason reason = WakeReason::ready;
+  if (attached && *attached) {
+    reason = park(self, direction == Direction::readable ? WaitKind::readable : WaitKind::writable, fd, deadline);
+    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, *self);
+  } else {
+    disarm(self);
+  }
+  bump(self->worker->counters.fd_waits, std::int64_t{-1});
+  if (!attached) return std::unexpected(attached.error());
+  if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
+  return {};
+}
+
+void close_fd(int fd) noexcept {
+  const Visit run;
+  if (run) run->reactor.forget(fd);
+  ::close(fd);
+  if (run) run->reactor.forgotten(fd);
+}
+
+std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
+  FiberWorker* const worker = this_worker();
+  if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  bump(worker->counters.fd_waits);
+  auto armed = worker->scheduler().reactor.attach(fd, record);
+  if (!armed) bump(worker->counters.fd_waits, std::int64_t{-1});
+  return armed;
+}
+
+bool dormant_disarm(Dormant& record) noexcept {
+  FiberWorker* const worker = this_worker();
+  if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
+  bump(worker->counters.fd_waits, std::int64_t{-1});
+  return true;
+}
+
+}  // namespace coir

@@ -1,0 +1,52 @@
+#include "wait/wait_round.h"
+
+#include <sched.h>
+
+namespace coir::detail {
+
+WaitNode* WaitRound::spin_for_winner() noexcept {
+  for (int spins = 0;; ++spins) {
+    if (WaitNode* const node = winner.load(std::memory_order_acquire); node != nullptr) return node;
+    if (spins < 128) {
+      Spinlock::relax();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept {
+  lock.lock();
+  if (node.queued) list.remove(node);
+  lock.unlock();
+  return std::unexpected(error_of(reason));
+}
+
+std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
+                                   Shielded shielded, ReleaseInLine release, void* of) noexcept {
+  return wait_in_here(lock, list, node, what, deadline, shielded, release, of);
+}
+
+std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
+                                             Shielded shielded, ReleaseInLine release, void* of) noexcept {
+  const bool impatient = deadline.ns() <= 0;
+  if (impatient || this_worker() != nullptr || !kManyWorkers) {
+    lock.unlock();
+    return std::unexpected(Error{impatient ? ErrorCode::timed_out : ErrorCode::unsupported});
+  }
+  ThreadWaiter thread;
+  WaitRound round(thread);
+  node.round = &round;
+  thread.arm();
+  list.push(node);
+  lock.unlock();
+  if (release != nullptr) release(of);
+  const WakeReason reason = thread.park(deadline, shielded);
+  if (reason == WakeReason::handed) {
+    round.await_winner();
+    return {};
+  }
+  return withdraw(lock, list, node, reason);
+}
+
+}  // namespace coir::detail

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+#include <coir/wait_list.h>
+
+#include "wait/park.h"
+
+namespace coir::detail {
+
+// WaitRound is one wait of a fiber or a thread for whatever comes first of one or more things; each has a WaitNode of
+// it in its WaitList. Everything that fibers and threads wait for, but descriptors, timers and ends of fibers, is
+// written on these two.
+//
+// Whoever brings what is waited for, under the list's lock,
+//   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
+// and then, without the lock,
+//   2. moves the value, or whatever is handed over,
+//   3. settles the round: names the node that won, and wakes the waiter if the claim found it parked.
+// The waiter's claimed state keeps it in place until 3: parked, it is not runnable; armed, it spins in await_winner. So
+// nothing of the round is touched after 3, and nothing that is handed over can be lost. A waiter that another source
+// ends takes its nodes out under their lists' locks; a node that was found in vain is out already.
+struct WaitRound {
+  explicit WaitRound(Waiter& who) noexcept : waiter(&who) {}
+
+  Waiter* waiter;
+  Atomic<WaitNode*> winner{nullptr};
+
+  // await_winner waits out the few instructions between a claim of the armed waiter and settle.
+  WaitNode* await_winner() noexcept {
+    if constexpr (!kManyWorkers) return winner.load(std::memory_order_relaxed);
+    // acquire pairs with the release in settle: what was handed over is complete.
+    WaitNode* node = winner.load(std::memory_order_acquire);
+    return node != nullptr ? node : spin_for_winner();
+  }
+
+ private:
+  WaitNode* spin_for_winner() noexcept;
+};
+
+// settle tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone afterwards,
+// and whatever the waiter then destroys.
+inline void settle(WaitNode& node) noexcept {
+  WaitRound& round = *node.round;
+  if (!node.parked) {
+    // release pairs with await_winner.
+    return round.winner.store(&node, std::memory_order_release);
+  }
+  round.winner.store(&node, std::memory_order_relaxed);  // what makes it run publishes this
+  round.waiter->wake();
+}
+
+// claim takes a node that stands in `list` out of it and claims its waiter; false when that has been woken by something
+// else. Under the list's lock.
+inline bool claim(WaitList& list, WaitNode& node) noexcept {
+  list.remove(node);
+  const Waiter::Claim won = node.round->waiter->claim(WakeReason::handed);
+  node.parked = won == Waiter::Claim::parked;
+  return won != Waiter::Claim::lost;
+}
+
+// take_first claims the oldest that still waits, or returns null. Under the list's lock.
+inline WaitNode* take_first(WaitList& list) noexcept {
+  while (list.head != nullptr) {
+    WaitNode& node = *list.head;
+    if (claim(list, node)) return &node;
+  }
+  return nullptr;
+}
+
+// WakeList collects waiters that are claimed under a lock and settled once it is given up.
+class WakeList {
+ public:
+  void add(WaitNode& taken) noexcept {
+    taken.next = nullptr;
+    *last_ = &taken;
+    last_ = &taken.next;
+  }
+
+  // add_all claims everybody who waits, in order.
+  void add_all(WaitList& list) noexcept {
+    while (WaitNode* const taken = take_first(list)) add(*taken);
+  }
+
+  void settle() noexcept {
+    for (WaitNode* node = first_; node != nullptr;) {
+      WaitNode* const next = node->next;
+      detail::settle(*node);
+      node = next;
+    }
+    first_ = nullptr;
+    last_ = &first_;
+  }
+
+ private:
+  WaitNode* first_ = nullptr;
+  WaitNode** last_ = &first_;
+};
+
+// WaitFor is what a report says of a wait.
+struct WaitFor {
+  WaitKind kind;
+  std::int64_t object = 0;
+};
+
+// ReleaseInLine gives something up once its holder stands in line for something else.
+using ReleaseInLine = void (*)(void* of) noexcept;
+
+// withdraw takes a waiter that something else than the line has woken out of it, and tells why it was woken.
+std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept;
+
+// wait_in_on_thread is wait_in for those who are no fiber.
+std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
+                                             Shielded shielded, ReleaseInLine release, void* of) noexcept;
+
+// wait_in stands in line until somebody takes `node`. Called with `lock` held, which guards `list`; returns without it,
+// and with the node out of the list. Between standing in line and waiting, without the lock, it calls release(of).
+// Errors: timed_out, cancelled, unsupported (the caller can wait for nothing: on a worker's own stack; a plain thread
+// in a single-worker build).
+std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
+                                   Shielded shielded = Shielded::no, ReleaseInLine release = nullptr,
+                                   void* of = nullptr) noexcept;
+
+// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
+// FiberWorker::switch_from.
+[[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
+                                                                      WaitFor what, Deadline deadline,
+                                                                      Shielded shielded = Shielded::no,
+                                                                      ReleaseInLine release = nullptr,
+                                                                      void* of = nullptr) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) [[unlikely]]
+    return wait_in_on_thread(lock, list, node, deadline, shielded, release, of);
+  const bool impatient = deadline.ns() <= 0;
+  if (impatient || (shielded == Shielded::no && is_cancelled(self))) [[unlikely]] {
+    lock.unlock();
+    return std::unexpected(impatient ? Error{ErrorCode::timed_out} : error_of(WakeReason::cancelled));
+  }
+  WaitRound round(*self);
+  node.round = &round;
+  arm(self, shielded);
+  list.push(node);
+  lock.unlock();
+  if (release != nullptr) release(of);
+  const WakeReason reason = park(self, what.kind, what.object, deadline, shielded);
+  if (reason == WakeReason::handed) [[likely]] {
+    round.await_winner();
+    return {};
+  }
+  return withdraw(lock, list, node, reason);
+}
+
+}  // namespace coir::detail

@@ -1,0 +1,67 @@
+#include "wait/wait_several.h"
+
+#include <coir/fiber.h>
+
+#include "wait/park.h"
+#include "wait/polling_thread.h"
+
+namespace coir {
+
+namespace {
+
+std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Deadline deadline,
+                                          Shielded shielded) noexcept {
+  pollfd entries[kMostAwaited + 1];
+  std::size_t count = 0;
+  for (const Awaited& one : several) {
+    if (one.fd >= 0) entries[count++] = {.fd = one.fd, .events = poll_events(one.direction), .revents = 0};
+  }
+  return poll_on_thread({entries, count + 1}, deadline, shielded);
+}
+
+}  // namespace
+
+// The fiber is shown to each source; whichever claims it first wakes it, and it takes itself out of the others before
+// it goes on. An edge that meets it claimed already stays in its word for the next wait.
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
+                                        Shielded shielded) noexcept {
+  if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) {
+    if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+    return wait_on_thread(several, deadline, shielded);
+  }
+  if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  Reactor& reactor = self->worker->scheduler().reactor;
+  arm(self, shielded);
+  bump(self->worker->counters.fd_waits);  // before it can be woken, as in wait
+  std::expected<bool, Error> waits = true;
+  std::size_t shown = 0;
+  for (; shown < several.size() && waits && *waits; ++shown) {
+    if (several[shown].fd >= 0) waits = reactor.attach(several[shown].fd, several[shown].direction, *self);
+  }
+  WakeReason reason = WakeReason::ready;
+  const bool parks = waits && *waits;
+  if (parks) {
+    reason = park(self, WaitKind::readable, several[0].fd, deadline, shielded);
+  } else {
+    --shown;  // the last did not take it
+  }
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (several[i].fd >= 0) reactor.detach(several[i].fd, several[i].direction, *self);
+  }
+  if (!parks) disarm(self);
+  bump(self->worker->counters.fd_waits, std::int64_t{-1});
+  if (!waits) return std::unexpected(waits.error());
+  if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
+  return {};
+}
+
+std::expected<void, Error> pause_between(Deadline deadline) noexcept {
+  yield();
+  if (auto going = check_cancelled(); !going) return going;
+  if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+  return {};
+}
+
+}  // namespace coir
