@@ -17,9 +17,14 @@ target_include_directories(coir_mbedtls SYSTEM PUBLIC
   $<BUILD_INTERFACE:${coir_mbedtls_dir}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/toolchains/mbedtls>)
 target_include_directories(coir_mbedtls SYSTEM PRIVATE "${coir_mbedtls_dir}/library")
 target_compile_definitions(coir_mbedtls PUBLIC MBEDTLS_CONFIG_FILE="config.h")
-set_source_files_properties("${coir_mbedtls_dir}/library/ssl_tls12_client.c" PROPERTIES
-  COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/toolchains/mbedtls/tls12_client_pss.h"
-  OBJECT_DEPENDS "${PROJECT_SOURCE_DIR}/toolchains/mbedtls/tls12_client_pss.h")
+# What is mended in a file of mbedTLS's: the header before it says what for.
+function(coir_mend file header)
+  set_source_files_properties("${coir_mbedtls_dir}/library/${file}.c" PROPERTIES
+    COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/toolchains/mbedtls/${header}.h"
+    OBJECT_DEPENDS "${PROJECT_SOURCE_DIR}/toolchains/mbedtls/${header}.h")
+endfunction()
+coir_mend(ssl_tls12_client tls12_client_pss)
+coir_mend(ssl_tls13_generic tls13_certificate_required)
 if(COIR_TLS_SMALL)
   target_compile_definitions(coir_mbedtls PUBLIC COIR_TLS_SMALL)
 endif()

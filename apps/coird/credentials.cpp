@@ -3,22 +3,17 @@
 #if defined(COIR_TLS) && COIR_TLS
 
 #include <coir/file.h>
-#include <coir/net/self_signed.h>
 #include <coir/worker_stack.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <string_view>
 
 #include "complaint.h"
+#include "own_certificate.h"
 
 namespace {
 
 constexpr std::size_t kMostBytes = 256 * 1024;
-constexpr const char* kMadeName = "/self-signed.pem";
 constexpr const char* kProtocols[] = {"http/1.1"};
 
 // said is complain from a fiber too, whose stack printf may not have.
@@ -43,69 +38,10 @@ struct Secret {
   coir::FileBytes bytes;
 };
 
-// close_mode sees to it that nobody but its owner can read a key that coird has made, and tells. False: that cannot be
-// mended.
-bool close_mode(const char* path, const char* cure) noexcept {
-  struct stat status;
-  if (::stat(path, &status) != 0 || (status.st_mode & 077) == 0) return true;
-  if (::chmod(path, 0600) != 0) return said(cure, path, "others can read the key, and its mode cannot be changed");
-  said("it may be known; remove the file to have another made", path,
-       "others could read the key: its mode is 0600 now");
-  return true;
-}
-
-// make writes a new key and certificate for this machine into `path`, readable for its owner only.
-[[gnu::noinline]] bool make(const char* path, const char* cure) noexcept {
-  char host[64] = "localhost";
-  if (::gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') strcpy(host, "localhost");
-  const std::string_view names[] = {host, "localhost", "127.0.0.1", "::1"};
-  coir::SelfSigned made;
-  if (auto done = coir::make_self_signed(names, made); !done)
-    return complain(cure, "%s: cannot make a certificate: %s", path, describe(done.error()));
-  char text[sizeof made];
-  const int size = snprintf(text, sizeof text, "%s%s", made.certificate, made.key);
-  const mode_t before = ::umask(077);
-  const auto written = coir::replace_file(path, std::span<const char>(text, static_cast<std::size_t>(size)));
-  ::umask(before);
-  explicit_bzero(text, sizeof text);
-  explicit_bzero(&made, sizeof made);
-  if (!written) return complain(cure, "%s: cannot store the certificate: %s", path, describe(written.error()));
-  fprintf(stderr, "coird: made a certificate for %s: %s\n", host, path);
-  return true;
-}
-
-coir::TlsContext use_made(const Options& options, bool at_start, const char* cure) noexcept {
-  char path[256];
-  if (snprintf(path, sizeof path, "%s%s", options.state, kMadeName) >= static_cast<int>(sizeof path)) {
-    complain(cure, "--state '%s': too long", options.state);
-    return {};
-  }
-  if (at_start && ::access(path, F_OK) != 0 && errno == ENOENT) {
-    if (::mkdir(options.state, 0755) != 0 && errno != EEXIST) {
-      complain(cure, "--state %s: %s", options.state, strerror(errno));
-      return {};
-    }
-    if (!make(path, cure)) return {};
-  }
-  Secret secret;
-  coir::FileBytes& pem = secret.bytes;
-  if (!close_mode(path, cure) || !read(path, pem, cure)) return {};
-  const coir::TlsCertificate certificates[] = {{.chain = pem.text(), .key = pem.text()}};
-  auto context = coir::TlsContext::server({.certificates = certificates, .protocols = kProtocols});
-  char shown[coir::kFingerprintBytes];
-  const bool known = at_start && coir::fingerprint(pem.text(), shown);
-  if (!context) {
-    said(cure, path, context.error().what);
-    return {};
-  }
-  if (known) fprintf(stderr, "coird: certificate SHA-256 %s\n", shown);
-  return std::move(*context);
-}
-
 }  // namespace
 
 coir::TlsContext load_credentials(const Options& options, bool at_start, const char* cure) noexcept {
-  if (options.certificate_count == 0) return use_made(options, at_start, cure);
+  if (options.certificate_count == 0) return use_own_certificate(options, at_start, cure);
   // A certificate and its key may be one file.
   Secret chains[Options::kMaxCertificates], keys[Options::kMaxCertificates];
   coir::FileBytes authorities;

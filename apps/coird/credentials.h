@@ -5,9 +5,8 @@
 #if defined(COIR_TLS) && COIR_TLS
 #include <coir/net/tls.h>
 
-// load_credentials makes the server's context of the files that the options name. Where they name none, of the key and
-// certificate that lie in --state since the first start; `at_start`, they are made if they are not there, and their
-// fingerprint goes to standard error. Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said
+// load_credentials makes the server's context of the files that the options name; where they name none, of coird's own
+// (own_certificate.h). Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said
 // why. From a fiber or before the run.
 coir::TlsContext load_credentials(const Options& options, bool at_start, const char* cure) noexcept;
 #endif

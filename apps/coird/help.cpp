@@ -24,7 +24,10 @@ constexpr char kHelp[] =
     "                              for other names, which clients ask for by SNI (default: one that\n"
     "                              is made at the first start and kept in --state)\n"
     "      --client-ca FILE        clients must show a certificate that one of these signed\n"
-    "      --state DIR             what coird makes for itself (default: /var/lib/coird)\n"
+    "      --state DIR             what coird makes for itself (default: /var/lib/coird): its key and\n"
+    "                              certificate in self-signed.pem, the certificate for clients in\n"
+    "                              self-signed.crt. The fingerprint that each start prints is that of\n"
+    "                              the key, the SHA-256 of SubjectPublicKeyInfo\n"
     "\n"
     "Limits (K, M and G are 1024, 1024K and 1024M):\n"
     "      --memory SIZE           all memory that grows with load, what the kernel holds for\n"
@@ -68,7 +71,8 @@ constexpr char kHelp[] =
     "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
     "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
     "the work goes on (in a build with fibers). SIGHUP reads the files of certificates again; if they\n"
-    "are not in order the old ones stay. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "are not in order the old ones stay. coird's own certificate is then issued again, by the same\n"
+    "key, if the machine has got other addresses. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 }  // namespace
 

@@ -183,6 +183,8 @@ int open_trace(const Options& options, int& fd) noexcept {
 int serve(Options& options) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow is an error of its write.
+  signal(SIGXFSZ, SIG_IGN);
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());

@@ -28,6 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   } else {
     char shown[kFingerprintBytes];
     static_cast<void>(fingerprint(given, shown));
+    static_cast<void>(key_fingerprint(given, shown));
+    const std::string_view names[] = {"board.test", "127.0.0.1"};
+    static_cast<void>(is_issued_for(given, names));
+    SelfSigned again;
+    static_cast<void>(reissue_self_signed(given, names, again));
   }
   require(account::tls.used() == before);
   return 0;

@@ -320,6 +320,61 @@ TEST(TlsEndings, server_is_told_why_its_certificate_was_refused) {
   }
 }
 
+// By TLS 1.3 the client has all keys by then, and the server not: it must say so by those that the client reads with.
+TEST(TlsEndings, client_is_told_why_the_certificate_that_it_shows_or_does_not_show_is_refused) {
+  static const Authority mine("mine.test"), stranger("stranger.test");
+  const coir::TlsCertificate own[] = {authority().certificate()};
+  server = *TlsContext::server({.certificates = own, .client_authorities = mine.made.certificate});
+  struct Case {
+    const Authority* shown;
+    int by_tls12, by_tls13;
+  };
+  for (const bool tls12 : {false, true}) {
+    if (tls12 && !coir::test::kTls12) continue;
+    for (const Case& each : {Case{nullptr, MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE, MBEDTLS_SSL_ALERT_MSG_CERT_REQUIRED},
+                             Case{&stranger, MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA, MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA}}) {
+      const coir::TlsCertificate shown = (each.shown != nullptr ? *each.shown : mine).certificate();
+      const TlsContext by_client =
+          *TlsContext::client({.authorities = authority().made.certificate,
+                               .certificate = each.shown != nullptr ? &shown : nullptr});
+      client = tls12 ? coir::test::without_tls13(by_client) : by_client;
+      everywhere([&] {
+        SocketPair pair;
+        auto serving = spawn([&] {
+          const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+          expect(!stream && stream.error() != ErrorCode::alert);
+        });
+        auto stream = TlsStream::connect(std::move(pair.client), client, "board.test", patience());
+        char byte[1];
+        const auto got = stream ? stream->read(byte, patience()) : std::unexpected(stream.error());
+        expect(!got && got.error() == ErrorCode::alert);
+        expect(!got && got.error().sys == (tls12 ? each.by_tls12 : each.by_tls13));
+        if (stream) stream->close();
+        expect(serving.join().has_value());
+      });
+    }
+  }
+}
+
+// To close at once would have the kernel reset the connection, and the alert may go with it.
+TEST(TlsEndings, server_that_refuses_takes_what_comes_until_its_client_ends) {
+  everywhere([&] {
+    SocketPair pair;
+    auto serving = spawn([&] {
+      const auto stream = TlsStream::accept(std::move(pair.server), server, patience());
+      expect(!stream && stream.error() == ErrorCode::protocol);
+    });
+    expect(pair.client.write("GET / HTTP/1.1\r\n\r\n", patience()).has_value());
+    char alert[16];
+    const auto got = pair.client.read(alert, patience());
+    expect(got && *got == 7 && alert[0] == MBEDTLS_SSL_MSG_ALERT && alert[6] == MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE);
+    expect(pair.client.read(alert, patience()).error() == ErrorCode::end_of_stream);
+    expect(pair.client.write("more", patience()).has_value());
+    pair.client.close();
+    expect(serving.join().has_value());
+  });
+}
+
 TEST(TlsEndings, handshake_that_is_over_is_on_its_account_no_more) {
   everywhere([&] {
     std::atomic<bool> over = false;

@@ -50,6 +50,7 @@ struct Connection : Asleep {
   Owes owes = Owes::head;
   Direction awaits = Direction::readable;  // in which direction its client is waited for
   bool shakes_hands = false;  // its handshake is under way
+  bool lingers = false;       // its handshake has failed, and the client is told why; guarded by the engine's lock
   bool taken = false;         // not free; guarded by the engine's lock
 };
 static_assert(sizeof(Connection) <= 200);

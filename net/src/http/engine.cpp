@@ -35,6 +35,7 @@ void Engine::begin_serving(Connection& connection) noexcept {
   const std::int64_t now = coarse_ns();
   bool crowded;
   bool wanted;
+  bool held_up;
   {
     Locked locked(lock_);
     asleep(connection).remove(connection);
@@ -43,9 +44,11 @@ void Engine::begin_serving(Connection& connection) noexcept {
     (connection.tls != nullptr && !connection.shakes_hands ? hellos_ : waiting_).push_back(connection);
     crowded = !has_session();
     wanted = want_standby();
+    held_up = lingering_ != 0 && handshakes_full();
   }
   if (wanted) spawn_standby();
   if (crowded) end_slow_heads();
+  if (held_up) end_silent_handshake();
 }
 
 // A standby is a fiber that was spawned and has not run yet. There is one whenever connections wait and a session is

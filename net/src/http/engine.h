@@ -41,10 +41,14 @@ class Engine {
   // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
   void end_handshake(Connection& connection) noexcept;
 
+  // may_linger tells whether a connection whose handshake has failed may go on waiting for its client to read why: no
+  // other waits for its place among the handshakes.
+  bool may_linger(Connection& connection) noexcept;
+
   // evict_idle closes the connection that may be evicted first. False: there is none.
   bool evict_idle() noexcept;
 
-  // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
+  // end_silent_handshake closes one that lingers, or whose client has owed a flight for kSilenceNs. False: there is none.
   bool end_silent_handshake() noexcept;
 
   // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
@@ -116,6 +120,10 @@ class Engine {
   void take_out(Connection& connection) noexcept;
   void close_late_handshakes() noexcept;
   bool hellos_wait() noexcept;
+  // handshakes_full tells whether one waits for the end of another. With the lock.
+  bool handshakes_full() const noexcept {
+    return hellos_.front() != nullptr && handshakes_ >= options.max_handshakes;
+  }
   // take_handshake takes out of those asleep before the end of their handshake one that `is_meant`. With the lock.
   template <class Meant>
   Connection* take_handshake(Meant is_meant) noexcept {
@@ -166,6 +174,7 @@ class Engine {
   bool standby_ = false;
   std::size_t active_ = 0;
   std::size_t handshakes_ = 0;  // under way
+  std::size_t lingering_ = 0;   // of these, failed
 
   Atomic<std::int64_t> full_at_ns_ = 0;  // when there was last no connection to evict, or 0
   Atomic<bool> stopping_ = false;

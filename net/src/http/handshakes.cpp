@@ -28,9 +28,18 @@ void Engine::end_handshake(Connection& connection) noexcept {
     Locked locked(lock_);
     connection.shakes_hands = false;
     --handshakes_;
+    if (connection.lingers) --lingering_;
+    connection.lingers = false;
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
+}
+
+bool Engine::may_linger(Connection& connection) noexcept {
+  Locked locked(lock_);
+  if (!connection.lingers) ++lingering_;
+  connection.lingers = true;
+  return !handshakes_full();
 }
 
 bool Engine::end_silent_handshake() noexcept {
@@ -38,7 +47,9 @@ bool Engine::end_silent_handshake() noexcept {
   Connection* connection;
   {
     Locked locked(lock_);
-    connection = take_handshake([&](const Connection& each) { return each.shakes_hands && each.since_ns <= since; });
+    connection = take_handshake([&](const Connection& each) {
+      return each.shakes_hands && (each.lingers || each.since_ns <= since);
+    });
   }
   if (connection == nullptr) return false;
   counters.evicted.fetch_add(1, std::memory_order_relaxed);
@@ -62,7 +73,7 @@ void Engine::close_late_handshakes() noexcept {
 
 bool Engine::hellos_wait() noexcept {
   Locked locked(lock_);
-  return hellos_.front() != nullptr && handshakes_ >= options.max_handshakes;
+  return handshakes_full();
 }
 
 }  // namespace coir::http

@@ -26,7 +26,8 @@ bool Session::begin_handshake() noexcept {
 
 // shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
 // as one between two requests is, and holds no session: clients that stall have the handshakes' memory only, which has
-// a ceiling of its own, and are closed when the handshake has taken too long.
+// a ceiling of its own, and are closed when the handshake has taken too long. So it is while a client is told why its
+// handshake has failed.
 Session::After Session::shake_hands() noexcept {
 #if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
@@ -39,6 +40,7 @@ Session::After Session::shake_hands() noexcept {
     const auto over = stream.advance_handshake();
     if (!over) return After::close;
     if (*over) break;
+    if (stream.has_told_fault() && !engine_.may_linger(*connection_)) return After::close;
     if (stream.awaited() == Direction::readable) return After::rest;
     // A flight is smaller than a socket's buffer, so that this is rare.
     if (!wait(stream.fd(), Direction::writable, stream.handshake_deadline())) return After::close;

@@ -43,6 +43,9 @@ class Engine {
   static Connection* next_or_release(Session&) noexcept { return nullptr; }
 
   static void end_handshake(Connection&) noexcept {}
+  // may_linger: one that lingers holds its record and no memory of handshakes.
+  static bool may_linger(Connection&) noexcept { return true; }
+
   // evict_idle closes the connection that may be evicted first. False: there is none.
   bool evict_idle() noexcept { return make_room(evictable_since()); }
 

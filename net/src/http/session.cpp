@@ -3,7 +3,7 @@
 #include <coir/http/exchange.h>
 #include <string.h>
 
-#include "../net/kernel.h"
+#include "../net/linger.h"
 #include "connection.h"
 #include "engine.h"
 #include "head_error.h"
@@ -63,7 +63,8 @@ Session::After Session::run() noexcept {
       got = read_rest_of_head();
     }
     if (!got) {
-      if (got.error() != ErrorCode::timed_out) return After::close;
+      if (got.error() != ErrorCode::timed_out)
+        return connection_->stream.has_told_fault() ? After::linger : After::close;
       if (between_requests) return After::rest;
       refuse(408);
       return After::linger;
@@ -194,18 +195,19 @@ void Session::refuse(int status) noexcept {
   if (engine_.options.access_log) log_access();
 }
 
-// linger lets the client read the last answer: to close while bytes from it are unread or under way would make the
-// kernel reset the connection and take the answer back.
+// linger lets the client read the last answer, or the alert that there is instead of one.
 void Session::linger() noexcept {
-  constexpr std::size_t kMost = 4 * 1024 * 1024;
   if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_exchange(*connection_);
   engine_.begin_waiting(*connection_, Direction::readable, Owes::head, deadline);
-  for (std::size_t dropped = 0; dropped < kMost;) {
-    const auto got = connection_->stream.read(in_, deadline);
-    if (!got) break;
-    dropped += *got;
+  Linger linger;
+  const int fd = connection_->stream.fd();
+  for (;;) {
+    const Linger::Step step = linger.drop(fd);
+    if (step == Linger::Step::over || deadline.passed()) break;
+    if (step == Linger::Step::waits && !wait(fd, Direction::readable, deadline)) break;
+    if (step == Linger::Step::more) engine_.give_way();
   }
   static_cast<void>(engine_.end_waiting(*connection_));
 }

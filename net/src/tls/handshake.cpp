@@ -68,15 +68,21 @@ void Session::ask_for(std::string_view name) noexcept {
   asked_name_ = digest != 0 ? digest : 1;
 }
 
+int Session::handshake_step() noexcept {
+  coir_tls_bind_ticket(&ssl_, asked_name_);
+  // A client hopes so until the server has answered.
+  resumed_ = coir_tls_resumes(&ssl_);
+  if (const int code = coir_tls_begin_step(&ssl_); code != 0) return code;
+  alerted_ = false;
+  return mbedtls_ssl_handshake_step(&ssl_);
+}
+
 // handshake_slice takes steps of the handshake until one has to wait or the slice is over.
 Session::Step Session::handshake_slice(int& code) noexcept {
   const std::int64_t end_ns = monotonic_ns() + kSliceNs;
   code = 0;
   while (!coir_tls_done(&ssl_)) {
-    coir_tls_bind_ticket(&ssl_, asked_name_);
-    // A client hopes so until the server has answered.
-    resumed_ = coir_tls_resumes(&ssl_);
-    switch (code = mbedtls_ssl_handshake_step(&ssl_)) {
+    switch (code = handshake_step()) {
       case 0:
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
         break;
@@ -88,11 +94,7 @@ Session::Step Session::handshake_slice(int& code) noexcept {
       case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
         return Step::sliced;
       default:
-        // mbedTLS knows nothing of it, and has sent no alert.
-        if (refused_) {
-          static_cast<void>(mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
-                                                           MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE));
-        }
+        tell_fault(code);
         return Step::failed;
     }
     if (monotonic_ns() >= end_ns) return coir_tls_done(&ssl_) ? Step::over : Step::sliced;
@@ -102,6 +104,7 @@ Session::Step Session::handshake_slice(int& code) noexcept {
 
 std::expected<bool, Error> Session::advance() noexcept {
   const User user(*this);
+  if (lingering_) return linger();
   if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   Turn turn;
   for (;;) {
@@ -121,8 +124,12 @@ std::expected<bool, Error> Session::advance() noexcept {
         if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
         turn.give_way();
         break;
-      case Step::failed:
-        return failed(code);
+      case Step::failed: {
+        const auto fault = failed(code);
+        if (!alerted_) return fault;
+        begin_linger();
+        return linger();
+      }
       case Step::want_read:
       case Step::want_write:
         awaited_ = step == Step::want_read ? Direction::readable : Direction::writable;
@@ -137,7 +144,8 @@ std::expected<void, Error> Session::handshake() noexcept {
     const auto over = advance();
     if (!over) return std::unexpected(over.error());
     if (*over) return {};
-    if (auto ready = await(awaited_, handshake_deadline_); !ready) return ready;
+    if (auto ready = await(awaited_, handshake_deadline_); !ready)
+      return lingering_ ? std::unexpected(failure_) : ready;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "inside.h"
 
+#include <mbedtls/net_sockets.h>
 #include <mbedtls/platform.h>
 #include <string.h>
 
@@ -86,6 +87,78 @@ int coir_tls_plain_alert(const mbedtls_ssl_context* ssl) {
   const int is_fatal_alert = record[0] == MBEDTLS_SSL_MSG_ALERT && record[3] == 0 && record[4] == 2 &&
                              record[5] == MBEDTLS_SSL_ALERT_LEVEL_FATAL;
   return is_fatal_alert ? record[6] : -1;
+}
+
+int coir_tls_begin_step(mbedtls_ssl_context* ssl) {
+  static const unsigned char none[sizeof ssl->cur_out_ctr];
+  const int flushed = mbedtls_ssl_flush_output(ssl);
+  if (flushed != 0) return flushed;
+  // transform_application is of TLS 1.3, and there from the server's Finished on.
+  if (mbedtls_ssl_conf_get_endpoint(ssl->conf) != MBEDTLS_SSL_IS_SERVER || ssl->transform_application == NULL) return 0;
+  if (ssl->handshake != NULL && ssl->transform_out == ssl->handshake->transform_handshake) {
+    mbedtls_ssl_set_outbound_transform(ssl, ssl->transform_application);
+  }
+  if (ssl->state != MBEDTLS_SSL_HANDSHAKE_WRAPUP || memcmp(ssl->cur_out_ctr, none, sizeof none) == 0) return 0;
+  return MBEDTLS_ERR_SSL_INTERNAL_ERROR;
+}
+
+int coir_tls_is_alert(const unsigned char* record, size_t size) {
+  // Encrypted by TLS 1.3: level, number and type, padded, and the authentication tag.
+  const size_t hidden = 5 + (3 + MBEDTLS_SSL_CID_TLS1_3_PADDING_GRANULARITY - 1) /
+                                MBEDTLS_SSL_CID_TLS1_3_PADDING_GRANULARITY *
+                                MBEDTLS_SSL_CID_TLS1_3_PADDING_GRANULARITY +
+                        16;
+  return size > 5 && (record[0] == MBEDTLS_SSL_MSG_ALERT ||
+                      (record[0] == MBEDTLS_SSL_MSG_APPLICATION_DATA && size == hidden));
+}
+
+// bad_record is what a record's header says is wrong with it.
+static int bad_record(const mbedtls_ssl_context* ssl) {
+  const unsigned char* const header = ssl->in_hdr;
+  const size_t most = MBEDTLS_SSL_IN_CONTENT_LEN + (ssl->transform_in != NULL ? 256 : 0);
+  if (header[0] < MBEDTLS_SSL_MSG_CHANGE_CIPHER_SPEC || header[0] > MBEDTLS_SSL_MSG_APPLICATION_DATA) {
+    return MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE;
+  }
+  if (header[1] != MBEDTLS_SSL_MAJOR_VERSION_3) return MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION;
+  return MBEDTLS_GET_UINT16_BE(header, 3) > most ? MBEDTLS_SSL_ALERT_MSG_RECORD_OVERFLOW
+                                                 : MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR;
+}
+
+int coir_tls_alert_for(const mbedtls_ssl_context* ssl, int code) {
+  switch (code) {
+    case MBEDTLS_ERR_SSL_WANT_READ:
+    case MBEDTLS_ERR_SSL_WANT_WRITE:
+    case MBEDTLS_ERR_SSL_ASYNC_IN_PROGRESS:
+    case MBEDTLS_ERR_SSL_CRYPTO_IN_PROGRESS:
+    case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
+    case MBEDTLS_ERR_SSL_CONN_EOF:
+    case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY:
+    case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
+    case MBEDTLS_ERR_NET_RECV_FAILED:
+    case MBEDTLS_ERR_NET_SEND_FAILED:
+      return -1;
+    case MBEDTLS_ERR_SSL_INVALID_RECORD:
+    case MBEDTLS_ERR_SSL_BAD_INPUT_DATA:
+      return bad_record(ssl);
+    case MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE:
+      return MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE;
+    case MBEDTLS_ERR_SSL_INVALID_MAC:
+      return MBEDTLS_SSL_ALERT_MSG_BAD_RECORD_MAC;
+    case MBEDTLS_ERR_SSL_DECODE_ERROR:
+      return MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR;
+    case MBEDTLS_ERR_SSL_ILLEGAL_PARAMETER:
+      return MBEDTLS_SSL_ALERT_MSG_ILLEGAL_PARAMETER;
+    case MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION:
+      return MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION;
+    case MBEDTLS_ERR_SSL_BAD_CERTIFICATE:
+    case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
+      return MBEDTLS_SSL_ALERT_MSG_BAD_CERT;
+    case MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE:
+    case MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE:
+      return MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE;
+    default:
+      return code < 0 ? MBEDTLS_SSL_ALERT_MSG_INTERNAL_ERROR : -1;
+  }
 }
 
 int coir_tls_resumes(const mbedtls_ssl_context* ssl) {

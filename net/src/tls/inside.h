@@ -57,6 +57,19 @@ int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
 // it in the clear.
 int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
 
+// coir_tls_begin_step sends what the last step of the handshake has left to send, so that the next sends nothing but an
+// alert by TLS 1.3. It has a server's alerts encrypted by the keys that its client reads with: by TLS 1.3 they change behind the server's Finished (RFC 8446, A.2), and mbedTLS changes its own only
+// behind the client's. Nothing but an alert that ends the session is sent in between: the record counter begins again
+// with the handshake's end. If anything else was, this fails, for no number may serve twice under one key.
+int coir_tls_begin_step(struct mbedtls_ssl_context* ssl);
+
+// coir_tls_is_alert tells whether what is sent is an alert, given that it is no part of a handshake or its last step's.
+int coir_tls_is_alert(const unsigned char* record, size_t size);
+
+// coir_tls_alert_for is the number of the alert for the peer that made a call into mbedTLS fail with `code`; -1 where
+// the peer is not to be told: it has gone or has ended the session itself, or nothing has failed.
+int coir_tls_alert_for(const struct mbedtls_ssl_context* ssl, int code);
+
 // coir_tls_resumes tells whether the handshake, not over yet, resumes an earlier session.
 int coir_tls_resumes(const struct mbedtls_ssl_context* ssl);
 

@@ -8,13 +8,14 @@
 #include <mbedtls/sha256.h>
 #include <mbedtls/x509_crt.h>
 #include <string.h>
+#include <strings.h>
 
 #include "library.h"
 
 namespace coir {
 namespace {
 
-constexpr std::size_t kMaxNames = 8;
+constexpr std::size_t kMaxNames = SelfSigned::kMaxNames;
 constexpr std::size_t kMaxNameBytes = 64;
 
 // AlternativeNames is the list of names as mbedTLS wants it, with the addresses among them in binary.
@@ -75,27 +76,38 @@ int write_certificate(mbedtls_pk_context& key, const AlternativeNames& names, Se
   return code;
 }
 
-int make(const AlternativeNames& names, SelfSigned& into) noexcept {
+int make_key(mbedtls_pk_context& key) noexcept {
+  if (const int code = mbedtls_pk_setup(&key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY)); code != 0) return code;
+  return mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(key), tls::random, nullptr);
+}
+
+int read_key(std::string_view pem, mbedtls_pk_context& key) noexcept {
+  // The NUL behind it counts with PEM.
+  return mbedtls_pk_parse_key(&key, reinterpret_cast<const unsigned char*>(pem.data()), pem.size() + 1, nullptr, 0,
+                              tls::random, nullptr);
+}
+
+// issue writes the key that `get` gives, and a certificate for it.
+template <class Get>
+int issue(Get get, const AlternativeNames& names, SelfSigned& into) noexcept {
   mbedtls_pk_context key;
   mbedtls_pk_init(&key);
-  int code = mbedtls_pk_setup(&key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
-  if (code == 0) code = mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(key), tls::random, nullptr);
+  int code = get(key);
   if (code == 0) code = mbedtls_pk_write_key_pem(&key, reinterpret_cast<unsigned char*>(into.key), sizeof into.key);
   if (code == 0) code = write_certificate(key, names, into);
   mbedtls_pk_free(&key);
   return code;
 }
 
-}  // namespace
-
-std::expected<void, Error> make_self_signed(std::span<const std::string_view> names, SelfSigned& into) noexcept {
+template <class Get>
+std::expected<void, Error> issue_for(Get get, std::span<const std::string_view> names, SelfSigned& into) noexcept {
   if (auto started = tls::start_library(); !started) return started;
   const int code = on_worker_stack([&]() noexcept -> int {
     AlternativeNames alternatives;
     for (const std::string_view name : names) {
       if (!alternatives.add(name)) return MBEDTLS_ERR_X509_BAD_INPUT_DATA;
     }
-    return names.empty() ? MBEDTLS_ERR_X509_BAD_INPUT_DATA : make(alternatives, into);
+    return names.empty() ? MBEDTLS_ERR_X509_BAD_INPUT_DATA : issue(get, alternatives, into);
   });
   if (code == 0) return {};
   mbedtls_platform_zeroize(&into, sizeof into);
@@ -103,27 +115,91 @@ std::expected<void, Error> make_self_signed(std::span<const std::string_view> na
   return std::unexpected(error == ErrorCode::no_memory ? error : Error{ErrorCode::invalid});
 }
 
-std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept {
-  if (auto started = tls::start_library(); !started) return started;
-  unsigned char digest[32];
-  const int code = on_worker_stack([&]() noexcept -> int {
+// examine has `look` look at the first certificate of `pem`, on the worker's stack, and returns what mbedTLS or that
+// answers.
+template <class Look>
+int examine(std::string_view pem, Look look) noexcept {
+  return on_worker_stack([&]() noexcept -> int {
     mbedtls_x509_crt certificate;
     mbedtls_x509_crt_init(&certificate);
-    // The NUL behind it counts with PEM.
     int outcome =
         mbedtls_x509_crt_parse(&certificate, reinterpret_cast<const unsigned char*>(pem.data()), pem.size() + 1);
-    if (certificate.raw.len != 0) outcome = mbedtls_sha256(certificate.raw.p, certificate.raw.len, digest, 0);
+    if (certificate.raw.len != 0) outcome = look(certificate);
     mbedtls_x509_crt_free(&certificate);
     return outcome;
   });
+}
+
+// has_name tells whether a certificate has an entry among its names. Those of a host are alike whatever their case.
+bool has_name(const mbedtls_x509_crt& certificate, const mbedtls_x509_subject_alternative_name& wanted) noexcept {
+  const auto& bytes = wanted.san.unstructured_name;
+  for (const mbedtls_x509_sequence* each = &certificate.subject_alt_names; each != nullptr; each = each->next) {
+    if ((each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK) != wanted.type || each->buf.len != bytes.len) continue;
+    if (wanted.type == MBEDTLS_X509_SAN_DNS_NAME
+            ? strncasecmp(reinterpret_cast<const char*>(each->buf.p), reinterpret_cast<const char*>(bytes.p),
+                          bytes.len) == 0
+            : memcmp(each->buf.p, bytes.p, bytes.len) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool has_names(const mbedtls_x509_crt& certificate, std::span<const std::string_view> names) noexcept {
+  for (const std::string_view name : names) {
+    AlternativeNames one;
+    if (!one.add(name) || !has_name(certificate, one.list()->node)) return false;
+  }
+  return true;
+}
+
+template <class Pick>
+std::expected<void, Error> digest(std::string_view pem, char (&into)[kFingerprintBytes], Pick pick) noexcept {
+  if (auto started = tls::start_library(); !started) return started;
+  unsigned char bytes[32];
+  const int code = examine(pem, [&](const mbedtls_x509_crt& certificate) noexcept -> int {
+    const mbedtls_x509_buf& part = pick(certificate);
+    return mbedtls_sha256(part.p, part.len, bytes, 0);
+  });
   if (code != 0) return std::unexpected(Error{ErrorCode::invalid});
   constexpr char kDigits[] = "0123456789ABCDEF";
-  for (std::size_t i = 0; i < sizeof digest; ++i) {
-    into[3 * i] = kDigits[digest[i] >> 4];
-    into[3 * i + 1] = kDigits[digest[i] & 15];
-    into[3 * i + 2] = i + 1 < sizeof digest ? ':' : '\0';
+  for (std::size_t i = 0; i < sizeof bytes; ++i) {
+    into[3 * i] = kDigits[bytes[i] >> 4];
+    into[3 * i + 1] = kDigits[bytes[i] & 15];
+    into[3 * i + 2] = i + 1 < sizeof bytes ? ':' : '\0';
   }
   return {};
+}
+
+}  // namespace
+
+std::expected<void, Error> make_self_signed(std::span<const std::string_view> names, SelfSigned& into) noexcept {
+  return issue_for(make_key, names, into);
+}
+
+std::expected<void, Error> reissue_self_signed(std::string_view pem, std::span<const std::string_view> names,
+                                               SelfSigned& into) noexcept {
+  return issue_for([pem](mbedtls_pk_context& key) noexcept { return read_key(pem, key); }, names, into);
+}
+
+std::expected<bool, Error> is_issued_for(std::string_view pem, std::span<const std::string_view> names) noexcept {
+  if (auto started = tls::start_library(); !started) return std::unexpected(started.error());
+  bool all = false;
+  const int code = examine(pem, [&](const mbedtls_x509_crt& certificate) noexcept -> int {
+    all = has_names(certificate, names);
+    return 0;
+  });
+  if (code == 0) return all;
+  const Error error = tls::error_of(code);
+  return std::unexpected(error == ErrorCode::no_memory ? error : Error{ErrorCode::invalid});
+}
+
+std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept {
+  return digest(pem, into, [](const mbedtls_x509_crt& certificate) -> auto& { return certificate.raw; });
+}
+
+std::expected<void, Error> key_fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept {
+  return digest(pem, into, [](const mbedtls_x509_crt& certificate) -> auto& { return certificate.pk_raw; });
 }
 
 }  // namespace coir

@@ -37,7 +37,6 @@ int Session::count(unsigned char* into, std::size_t taken) noexcept {
   buffers_->note_in(into + taken);
   if (coir_tls_begins_record(&ssl_) && into[0] == MBEDTLS_SSL_MSG_CHANGE_CIPHER_SPEC &&
       (established_ || ++cipher_changes_ > kMostCipherChanges)) {
-    refused_ = true;
     return MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE;
   }
   return static_cast<int>(taken);
@@ -94,6 +93,7 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
   } while (sent == -EINTR);
   if (sent >= 0) {
     self.filled_ = static_cast<std::size_t>(sent) < size;
+    self.alerted_ |= coir_tls_is_alert(from, size) != 0;
     return static_cast<int>(sent);
   }
   if (sent == -EAGAIN) {
@@ -168,11 +168,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
       if (session.heard_goodbye_) return MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
       coir_tls_allow_empty(&session.ssl_);
       const int got = mbedtls_ssl_read(&session.ssl_, reinterpret_cast<unsigned char*>(into.data()), into.size());
-      // mbedTLS leaves it at that: of TLS 1.3's messages behind the handshake it lacks KeyUpdate, for one.
-      if (got == MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE) {
-        static_cast<void>(mbedtls_ssl_send_alert_message(&session.ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
-                                                         MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE));
-      }
+      if (got < 0) session.tell_fault(got);
       return got;
     });
     if (code > 0) return static_cast<std::size_t>(code);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../net/linger.h"
 #include "config.h"
 #include "record_buffers.h"
 #include "tally.h"
@@ -59,6 +60,7 @@ class Session {
   friend std::expected<std::size_t, Error> send_file(Session&, int, std::uint64_t, std::size_t, Deadline) noexcept;
   friend bool drained(Session&) noexcept;
   friend bool midway(Session&) noexcept;
+  friend bool has_told_fault(Session&) noexcept;
   friend void rest(Session&) noexcept;
   friend void shutdown_write(Session&) noexcept;
   friend void end(Session*, bool) noexcept;
@@ -84,6 +86,7 @@ class Session {
   int set_up(const char* name, const Ticket* ticket) noexcept;
   template <class F>
   int call(F f) noexcept;
+  int handshake_step() noexcept;
   Step handshake_slice(int& code) noexcept;
   std::expected<void, Error> complete() noexcept;
   std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
@@ -93,7 +96,12 @@ class Session {
   int count(unsigned char* into, std::size_t taken) noexcept;
   // give_way lets others run after such a share.
   static void give_way() noexcept;
+  void tell_fault(int code) noexcept;
   std::unexpected<Error> failed(int code) noexcept;
+  // linger follows a handshake that has failed. Its result is as that of advance: the error once the peer has had time
+  // to read why.
+  std::expected<bool, Error> linger() noexcept;
+  void begin_linger() noexcept;
   int last_word() noexcept;
   void say_goodbye() noexcept;
   template <class Fill>
@@ -107,7 +115,7 @@ class Session {
 
   mbedtls_ssl_context ssl_;
   Config& config_;
-  const Deadline handshake_deadline_;
+  Deadline handshake_deadline_;
   Tally tally_;
   RecordBuffers* buffers_ = nullptr;
   TlsPeer* peer_ = nullptr;
@@ -115,6 +123,7 @@ class Session {
   int io_error_ = 0;  // errno of the socket call that failed
   Error failure_{};   // what ended the session, for every later call; guarded by mutex_, as mbedTLS is
   ThreadMutex mutex_;
+  Linger linger_;
   Atomic<std::uint32_t> users_{1};  // the stream is one
   Atomic<bool> ended_{false};
   std::uint16_t ahead_at_ = 0, ahead_end_ = 0;  // what was read ahead
@@ -124,7 +133,8 @@ class Session {
   std::uint16_t taken_ = 0;                     // bytes that this call into mbedTLS has received
   std::uint8_t takes_ = 0;                      // in how many pieces
   std::uint8_t cipher_changes_ = 0;             // ChangeCipherSpec records received
-  bool refused_ = false;                        // a record that this side refuses before mbedTLS sees it
+  bool alerted_ = false;                        // the last call into mbedTLS has sent the peer an alert
+  bool lingering_ = false;                      // the handshake has failed, and the peer is told why
   bool hung_up_ = false;                        // the socket has ended
   bool drained_ = false;                        // the last read took all there was
   bool more_follows_ = false;                   // the record being written is not the last of its batch
@@ -146,6 +156,7 @@ int Session::call(F f) noexcept {
   if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
   taken_ = takes_ = 0;
+  alerted_ = false;
   const Paying paying(tally_);
   return on_worker_stack(f);
 }

@@ -11,20 +11,36 @@ namespace coir {
 // SelfSigned is a key and a certificate that it signed itself, both as PEM.
 struct SelfSigned {
   static constexpr std::size_t kMaxBytes = 1536;
+  static constexpr std::size_t kMaxNames = 16;
   char certificate[kMaxBytes];
   char key[kMaxBytes];
 };
 
-// make_self_signed makes a key on P-256 and a certificate for `names`, host names or addresses, of which the first is
-// its subject too; it holds from 2020 to 2050, so that it serves a board whose clock is not set. Whoever copies `into`
+// make_self_signed makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or addresses, of which
+// the first is its subject too; it holds from 2020 to 2050, so that it serves a board whose clock is not set. Whoever copies `into`
 // wipes it. Costs a fraction of a second on a slow board. Fiber or thread. Errors: no_memory, invalid (a name is too
-// long).
+// long, or there are too many).
 [[nodiscard]] std::expected<void, Error> make_self_signed(std::span<const std::string_view> names,
                                                           SelfSigned& into) noexcept;
 
-// fingerprint writes the SHA-256 of a certificate in PEM, of the first if there are several, as browsers show it, given
-// with a NUL behind it: "AB:CD:...". Error: invalid.
+// reissue_self_signed makes another certificate, for `names`, of the key in `pem`, which may hold more than that. All
+// else is as with make_self_signed. Errors: also invalid, where there is no key.
+[[nodiscard]] std::expected<void, Error> reissue_self_signed(std::string_view pem,
+                                                             std::span<const std::string_view> names,
+                                                             SelfSigned& into) noexcept;
+
+// is_issued_for tells whether a certificate is for every one of `names`, each as it was given to make_self_signed; it
+// may be for others too. Fiber or thread. Errors: no_memory, invalid (no certificate).
+[[nodiscard]] std::expected<bool, Error> is_issued_for(std::string_view pem,
+                                                       std::span<const std::string_view> names) noexcept;
+
+// Each text `pem` here has a NUL behind it, and of several certificates the first one counts.
+//
+// fingerprint writes the SHA-256 of a certificate as browsers show it: "AB:CD:...". key_fingerprint writes that of its
+// key, of SubjectPublicKeyInfo in DER: all certificates that are issued for one key share it. Error: invalid.
 inline constexpr std::size_t kFingerprintBytes = 32 * 3;
 [[nodiscard]] std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept;
+[[nodiscard]] std::expected<void, Error> key_fingerprint(std::string_view pem,
+                                                         char (&into)[kFingerprintBytes]) noexcept;
 
 }  // namespace coir

@@ -19,6 +19,7 @@ std::expected<std::size_t, Error> send_file(Session& session, int file, std::uin
                                             Deadline deadline) noexcept;
 bool drained(Session& session) noexcept;
 bool midway(Session& session) noexcept;
+bool has_told_fault(Session& session) noexcept;
 void mark_ready(Session& session, Direction direction) noexcept;
 void rest(Session& session) noexcept;
 void shutdown_write(Session& session) noexcept;
@@ -152,6 +153,16 @@ class Stream {
 #if defined(COIR_TLS) && COIR_TLS
     if (session_ != nullptr) [[unlikely]]
       return tls::midway(*session_);
+#endif
+    return false;
+  }
+
+  // has_told_fault tells that this side has ended the session by an alert, for the peer to read before the connection
+  // is closed.
+  bool has_told_fault() noexcept {
+#if defined(COIR_TLS) && COIR_TLS
+    if (session_ != nullptr) [[unlikely]]
+      return tls::has_told_fault(*session_);
 #endif
     return false;
   }
