@@ -1,9 +1,9 @@
 // Records that yield no data: they are allowed, or refused, and nobody has a worker for himself by them.
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 
-#include <atomic>
 #include <string_view>
 
 #include "tests/support/tls_inside.h"
@@ -45,20 +45,24 @@ static int nothing(mbedtls_ssl_context& ssl) noexcept {
   return mbedtls_ssl_write(&ssl, reinterpret_cast<const unsigned char*>(""), 0);
 }
 
-// A reader whose peer sends nothing but records without data gives up at its deadline, and lets others run until then.
+// A reader whose peer sends nothing but records without data gives up at its deadline, lets others run until then, and
+// notices that they cancel it.
 template <class One>
 void ends_at_its_deadline(One one) {
   everywhere([&] {
     between(
         [&](TlsStream& stream) {
-          std::atomic<int> turns{0};
-          auto other = spawn([&] {
-            while (coir::sleep(1ms)) ++turns;
-          });
           char byte[1];
           expect(stream.read(byte, Deadline::after(100ms)).error() == ErrorCode::timed_out);
-          expect(turns > 3);
-          static_cast<void>(other.cancel());
+          coir::Fiber other;
+          {
+            coir::CancelScope reading;
+            other = spawn({.detached = true}, [&] {
+              for (int turn = 0; turn < 4; ++turn) expect(coir::sleep(1ms).has_value());
+              reading.cancel();
+            });
+            expect(stream.read(byte, patience()).error() == ErrorCode::cancelled);
+          }
           expect(other.join().has_value());
           stream.abandon();
         },

@@ -1,3 +1,4 @@
+#include <coir/cancel_scope.h>
 #include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
@@ -122,6 +123,7 @@ std::expected<bool, Error> Session::advance() noexcept {
       case Step::sliced:
         // Who never has to wait must not have the processor for longer than anybody else.
         if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+        if (auto going = check_cancelled(); !going) return std::unexpected(going.error());
         turn.give_way();
         break;
       case Step::failed: {

@@ -49,10 +49,10 @@ std::expected<bool, Error> Session::linger() noexcept {
       if (ended_.load(std::memory_order_relaxed)) return std::unexpected(Error{ErrorCode::closed});
       step = linger_.drop(fd_);
     }
-    if (step == Linger::Step::over || !waits || handshake_deadline_.passed()) return std::unexpected(failure_);
+    if (step == Linger::Step::over || !waits) return std::unexpected(failure_);
     awaited_ = Direction::readable;
     if (step == Linger::Step::waits) return false;
-    give_way();
+    if (!give_way(handshake_deadline_)) return std::unexpected(failure_);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <coir/cancel_scope.h>
 #include <errno.h>
 #include <mbedtls/net_sockets.h>
 #include <string.h>
@@ -77,10 +78,13 @@ int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
   return self.count(into, std::min(count, size));
 }
 
-void Session::give_way() noexcept {
+std::expected<void, Error> Session::give_way(Deadline deadline) noexcept {
+  if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+  if (auto going = check_cancelled(); !going) return going;
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
   coir::give_way();
 #endif
+  return {};
 }
 
 int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
@@ -179,8 +183,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         // There is more, which this call was not to take; or a message that mbedTLS has put by, behind a ticket for
         // one: the socket need never become readable for either.
         if (direction == Direction::readable && !drained(session)) {
-          if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-          Session::give_way();
+          if (auto going = Session::give_way(deadline); !going) return std::unexpected(going.error());
           break;
         }
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
@@ -195,8 +198,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         [[fallthrough]];  // an empty record
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
         // However many of them a peer sends.
-        if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-        Session::give_way();
+        if (auto going = Session::give_way(deadline); !going) return std::unexpected(going.error());
         break;
       default:
         return session.failed(code);

@@ -94,8 +94,8 @@ class Session {
   // With the mutex held.
   bool has_input() const noexcept { return ahead_at_ != ahead_end_ || !drained_; }
   int count(unsigned char* into, std::size_t taken) noexcept;
-  // give_way lets others run after such a share.
-  static void give_way() noexcept;
+  // give_way lets others run after such a share. Errors: timed_out, cancelled.
+  static std::expected<void, Error> give_way(Deadline deadline) noexcept;
   void tell_fault(int code) noexcept;
   std::unexpected<Error> failed(int code) noexcept;
   // linger follows a handshake that has failed. Its result is as that of advance: the error once the peer has had time
