@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <coir/inspect.h>
 #include <coir/runtime.h>
 
 namespace coir::test {

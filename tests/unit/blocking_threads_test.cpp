@@ -5,6 +5,7 @@
 #include <coir/file.h>
 #include <coir/ledger.h>
 #include <coir/process.h>
+#include <coir/inspect.h>
 #include <coir/runtime.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
 #include <coir/fiber.h>
+#include <coir/inspect.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <dirent.h>

@@ -16,19 +16,9 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/outcome.h>
+#include <coir/run_options.h>
 
 namespace coir {
-
-// RunOptions is what a program fixes before it runs. Zero means: the environment's value, else the board's.
-struct RunOptions {
-  unsigned workers = 0;  // threads that run fibers; else COIR_WORKERS, else min(cpus, 16). One in single-worker builds.
-  std::size_t default_stack = 0;  // bytes, for spawns that name none; else COIR_STACK_KB, else the board's
-  bool force_ppoll = false;       // act as on a kernel without epoll
-  std::uint32_t hot_stacks = 0;   // unused stacks that each worker keeps resident, per class; else the board's
-  bool migrate = false;           // test mode: every wakeup moves the fiber to the next worker
-  std::uint64_t seed =
-      0;  // test mode: one worker, and a random but repeatable choice among the runnable; else COIR_SEED
-};
 
 // RuntimeStats is a snapshot; counters of other workers may lag by a few events.
 struct RuntimeStats {
@@ -92,11 +82,5 @@ void shutdown() noexcept;
 
 // stats tells of the runtime that runs in this process; all zero when none does. Any thread.
 RuntimeStats stats() noexcept;
-
-// dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
-// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. Allocates nothing, takes no lock,
-// and needs 2 KB of stack. Any thread, any fiber, signal handlers; the fibers of other workers go on meanwhile, but for
-// a signal (SIGURG) that asks each running one where it is. coir/inspect.h has the same as values.
-void dump_fibers(int fd) noexcept;
 
 }  // namespace coir

@@ -1,15 +1,12 @@
 #pragma once
 
-#include <cstddef>
 #include <expected>
 
 #include <coir/deadline.h>
+#include <coir/descriptor.h>
 #include <coir/error.h>
 
 namespace coir {
-
-// Direction is the side of a file descriptor that is waited for.
-enum class Direction : unsigned char { readable, writable };
 
 // wait returns when `fd` may be read or written without blocking, when it has hung up or failed (the next system call
 // tells which), when the deadline passes, or when the caller is cancelled.
@@ -25,14 +22,6 @@ enum class Direction : unsigned char { readable, writable };
 // Cost: no system call when the readiness is already known; one epoll_ctl in the fd's life.
 [[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction,
                                               Deadline deadline = Deadline::never()) noexcept;
-
-// kDescriptorBytes is what a descriptor costs that is waited on: an entry of the reactor's table, which stays for the
-// next descriptor of that number, or of poll's in a build without fibers. Whoever has many charges it with them.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-inline constexpr std::size_t kDescriptorBytes = 8;
-#else
-inline constexpr std::size_t kDescriptorBytes = 24;
-#endif
 
 // close_fd closes `fd` and wakes its waiters with `closed`. From a fiber or a thread. errno is not used.
 void close_fd(int fd) noexcept;

@@ -2,6 +2,8 @@
 
 namespace coir {
 
+constinit SharedAtomic<unsigned> unseen_threads{0};
+
 int start_thread(pthread_t& thread, std::size_t stack_bytes, const sigset_t& blocked, void* (*body)(void*),
                  void* argument) noexcept {
   // A thread begins with the mask of the one that starts it.

@@ -4,7 +4,6 @@
 
 #include <coir/inspect.h>
 #include <coir/port/memory.h>
-#include <coir/runtime.h>
 
 #include "blocking/blocking_pool.h"
 #include "fiber/describe.h"

@@ -118,7 +118,9 @@ void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) n
   g_watchdog.threshold_ns = threshold.count() * 1'000'000;
   g_watchdog.stop.store(0, std::memory_order_relaxed);
   for (Episode& each : g_watchdog.episodes) each = {};
+  unseen_threads.fetch_add(1, std::memory_order_relaxed);
   g_watchdog.running = start_thread(g_watchdog.thread, kStackBytes, all_signals(), watch, nullptr) == 0;
+  if (!g_watchdog.running) unseen_threads.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void watchdog_end() noexcept {
@@ -126,11 +128,8 @@ void watchdog_end() noexcept {
   g_watchdog.stop.store(1, std::memory_order_release);
   port::futex_wake(g_watchdog.stop);
   pthread_join(g_watchdog.thread, nullptr);
+  unseen_threads.fetch_sub(1, std::memory_order_relaxed);
   g_watchdog.running = false;
-}
-
-unsigned watchdog_threads() noexcept {
-  return g_watchdog.running ? 1 : 0;
 }
 
 }  // namespace coir

@@ -18,16 +18,10 @@ class Scheduler;
 inline constexpr bool kWatchdog = true;
 void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) noexcept;
 void watchdog_end() noexcept;
-
-// watchdog_threads is how many threads of the process are the watchdog's.
-unsigned watchdog_threads() noexcept;
 #else
 inline constexpr bool kWatchdog = false;
 inline void watchdog_begin(Scheduler&, std::chrono::milliseconds) noexcept {}
 inline void watchdog_end() noexcept {}
-inline unsigned watchdog_threads() noexcept {
-  return 0;
-}
 #endif
 
 }  // namespace coir

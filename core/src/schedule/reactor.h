@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <expected>
 
+#include <coir/descriptor.h>
 #include <coir/dormant.h>
 #include <coir/error.h>
 #include <coir/port/poller.h>
-#include <coir/wait.h>
 
 #include "fiber/waiter.h"
 

@@ -320,34 +320,4 @@ std::size_t Scheduler::trim_stacks() noexcept {
   return own != nullptr ? own->stacks_.trim(stacks) : 0;
 }
 
-RuntimeStats Scheduler::stats() const noexcept {
-  RuntimeStats out{};
-  out.workers = worker_count_;
-  out.fibers_alive = static_cast<std::uint64_t>(alive());
-  out.fibers_spawned = outside_spawned.load(std::memory_order_relaxed);
-  std::int64_t fd_waits = 0;
-  for (unsigned i = 0; i < worker_count_; ++i) {
-    const FiberWorker& worker = *workers_[i];
-    out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
-    out.switches += worker.counters.switches.load(std::memory_order_relaxed);
-    out.steals += worker.counters.steals.load(std::memory_order_relaxed);
-    out.polls += worker.counters.polls.load(std::memory_order_relaxed);
-    out.stacks_pooled += worker.stacks_.pooled();
-    out.timers_armed += worker.wheel_.armed();
-    fd_waits += worker.counters.fd_waits.load(std::memory_order_relaxed);
-  }
-  out.fd_waits = fd_waits < 0 ? 0 : static_cast<std::uint32_t>(fd_waits);
-  GuardMode weakest = GuardMode::advice;
-  for (std::size_t i = 0; i < kStackClassCount; ++i) {
-    const StackArena& arena = stacks.arena(i);
-    out.stacks_used += arena.used();
-    out.stacks_guarded += arena.guarded();
-    if (arena.used() != 0 && arena.guard_mode() > weakest) weakest = arena.guard_mode();
-  }
-  constexpr const char* kModes[] = {"advice", "protect", "group"};
-  out.guard_mode = kModes[static_cast<int>(weakest)];
-  out.poller = reactor.fell_back() ? "ppoll" : "epoll";
-  return out;
-}
-
 }  // namespace coir

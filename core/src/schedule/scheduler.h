@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include <coir/pressure.h>
-#include <coir/runtime.h>
+#include <coir/run_options.h>
 
+#include "schedule/hooks.h"
 #include "schedule/reactor.h"
 #include "fiber/stack_pool.h"
 #include "schedule/visit.h"
@@ -84,6 +85,7 @@ class Scheduler {
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
   FiberWorker& worker(unsigned index) noexcept { return *workers_[index]; }
+  const FiberWorker& worker(unsigned index) const noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
@@ -101,7 +103,6 @@ class Scheduler {
   detail::BlockingPool* blocking = nullptr;  // where its fibers' blocking calls run; null: the process's pool
 
   std::int64_t alive() const noexcept;
-  RuntimeStats stats() const noexcept;
 
   // What threads that are no workers do is counted here.
   Atomic<std::uint64_t> outside_spawned{0};
@@ -177,22 +178,6 @@ class OutsideClaim {
   static void end() noexcept;
   bool outside_;
 };
-
-// report_deadlock lists what is parked, on standard error.
-void report_deadlock(const Scheduler& scheduler) noexcept;
-
-// report_held_mutexes names a fiber that ends with mutexes locked, on standard error.
-void report_held_mutexes(const FiberControl& fiber) noexcept;
-
-// install_overflow_report catches faults in guard pages until every run that called it has removed it; each thread that
-// runs fibers needs a signal stack.
-void install_overflow_report() noexcept;
-void remove_overflow_report() noexcept;
-void* add_signal_stack() noexcept;
-void remove_signal_stack(void* stack) noexcept;
-
-// report_overflow names the fiber and ends the process. Async-signal-safe.
-[[noreturn]] void report_overflow(const FiberControl& fiber) noexcept;
 
 // check_canary looks at the word below the stack of a fiber without a guard of its own.
 inline void check_canary(FiberControl* fiber) noexcept {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <coir/deadline.h>
-#include <coir/nursery_base.h>
 #include <coir/port/futex.h>
 
 #include "fiber/paint.h"
@@ -73,15 +72,14 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
   bump(counters.ended);
   note_stack_use(fiber);
   fiber->sanitizer.ended();
-  detail::NurseryBase* const nursery = fiber->nursery;
   Waiter* woken = nullptr;
   if (fiber->join.load(std::memory_order_relaxed) == FiberControl::kDetached) {
     fiber->id.store(0, std::memory_order_relaxed);
     fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
-    if (nursery != nullptr) woken = nursery->unlink_ended(fiber);
+    if (fiber->nursery != nullptr) woken = unlink_from_nursery(fiber);
     stacks_.release(scheduler_->stacks, fiber);
-  } else if (nursery != nullptr) {
-    woken = nursery->settle_held(fiber);
+  } else if (fiber->nursery != nullptr) {
+    woken = settle_in_nursery(fiber);
   } else {
     // release pairs with the acquire of the handle's holder.
     fiber->join.store(fiber->fails ? FiberControl::kFailed : FiberControl::kDone, std::memory_order_release);

@@ -62,7 +62,9 @@ class FiberWorker {
   }
   Scheduler& scheduler() const noexcept { return *scheduler_; }
   TimerWheel& wheel() noexcept { return wheel_; }
+  const TimerWheel& wheel() const noexcept { return wheel_; }
   StackCache& stacks() noexcept { return stacks_; }
+  const StackCache& stacks() const noexcept { return stacks_; }
   std::uint32_t index() const noexcept { return index_; }
   // tick is the time of this worker's latest look around: at most kTurn switches ago.
   std::uint32_t tick() const noexcept { return tick_; }

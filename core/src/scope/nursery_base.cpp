@@ -147,6 +147,10 @@ void NurseryBase::claim_children_locked(ClaimedWaiters& woken) noexcept {
   }
 }
 
+void claim_children_of(Scope& scope, ClaimedWaiters& woken) noexcept {
+  if (scope.nursery != nullptr && &scope.nursery->scope() == &scope) scope.nursery->claim_children(woken);
+}
+
 void NurseryBase::claim_children(ClaimedWaiters& woken) noexcept {
   Locked hold(lock_);
   claim_children_locked(woken);
@@ -267,3 +271,15 @@ std::expected<void, Error> NurseryBase::leave() noexcept {
 }
 
 }  // namespace coir::detail
+
+namespace coir {
+
+Waiter* unlink_from_nursery(FiberControl* fiber) noexcept {
+  return fiber->nursery->unlink_ended(fiber);
+}
+
+Waiter* settle_in_nursery(FiberControl* fiber) noexcept {
+  return fiber->nursery->settle_held(fiber);
+}
+
+}  // namespace coir

@@ -1,6 +1,5 @@
 #include "wait/ambient.h"
 
-#include <coir/nursery_base.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,7 +132,7 @@ void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
   Scope* next = at->inner;
   for (;;) {
     if (next != nullptr) {
-      if (next->nursery != nullptr && &next->nursery->scope() == next) next->nursery->claim_children(woken);
+      claim_children_of(*next, woken);
       at = next;
       at->lock.lock();
       next = at->inner;

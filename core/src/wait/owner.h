@@ -26,6 +26,9 @@ void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;
 void mark_and_wake(Scope& scope, const char* reason) noexcept;
 
+// claim_children_of, of scope/nursery_base.cpp, claims the waits of the children if `scope` is a nursery's own.
+void claim_children_of(Scope& scope, ClaimedWaiters& woken) noexcept;
+
 // cancel_claim cancels the fiber of that id, and returns it if the caller is to wake it, or null.
 FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;
 

@@ -1,6 +1,7 @@
 #include "wait/wait_several.h"
 
-#include <coir/fiber.h>
+#include <coir/cancel_scope.h>
+#include <sched.h>
 
 #include "wait/park.h"
 #include "wait/polling_thread.h"
@@ -58,7 +59,11 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
 }
 
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {
-  yield();
+  if (FiberControl* const self = running_fiber(); self != nullptr) {
+    FiberWorker::yield(self);
+  } else {
+    sched_yield();
+  }
   if (auto going = check_cancelled(); !going) return going;
   if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   return {};
