@@ -1,17 +1,18 @@
 /*
- * Who polls while workers compute, and who comes to a fiber that was woken (core/src/scheduler.h, "The poller"; worker.cpp,
- * idle, maintain, run, push_woken, left_waiting; scheduler.cpp, let_go_poller, offer, wake_one).
+ * Who polls while workers compute, and who comes to a fiber that was woken (core/src/scheduler.h, "The poller";
+ * worker.cpp, idle, maintain, run, push_woken, left_waiting; scheduler.cpp, let_go_poller, offer, wake_one). The steps
+ * are in poller_steps.pml; here are the state, the worker's loop and what must hold.
  *
- * A fiber MAIN yields up to YIELDS times. Then one fiber computes until what is waited for has been seen, so that one worker
- * has nothing to do, and must see it. It is
+ * A fiber MAIN yields up to YIELDS times. Then one fiber computes until what is waited for has been seen, so that one
+ * worker has nothing to do, and must see it. It is
  *
  *   a descriptor, which OTHER waits for. MAIN computes, or wakes PARTNER, which computes, and waits for good.
  *   -DTIMER: MAIN's timer, in the wheel of whichever worker it runs on. It wakes PARTNER, which computes.
  *   -DWOKEN: OTHER, which MAIN wakes. MAIN computes, or waits in turn for OTHER to wake it and to compute.
  *
  * Whoever wakes PARTNER may spare the offer (wakes_to_offer_), and in TIMER a poller that leaves others at work looks
- * again by itself (kPatienceNs). With WOKEN no offer is spared and nobody's patience ends. The runtime's inbox is left to
- * sleep_notify.pml, and so is the fence after a push.
+ * again by itself (kPatienceNs). With WOKEN no offer is spared and nobody's patience ends. The runtime's inbox is left
+ * to sleep_notify.pml, and so is the fence after a push.
  *
  * Variants that have to be refuted, by -D:
  *
@@ -34,7 +35,7 @@
 #define MAIN 1                  /* fibers, as bits of a queue */
 #define OTHER 2
 #define PARTNER 4
-#define BUSY 8                  /* computes; for a search with three workers, by hand: it takes more than 10^8 states */
+#define BUSY 8                  /* computes; for a search with three workers, by hand: it takes too long for a test */
 #define NOBODY 255
 
 byte own[WORKERS];              /* queue_ of each worker */
@@ -51,9 +52,9 @@ byte searching = 0;             /* searching_ */
 bool edge = false;              /* the descriptor has got ready and nobody has been told */
 bool come = false;              /* the time of the timer has come */
 byte yields = YIELDS;
-bool retries = false;           /* somebody in wake_one has found a bit that was gone when it came to it, and looks again */
+bool retries = false;           /* somebody in wake_one found nobody to wake, and looks again */
 mtype = { running, arms, parked, claimed };
-mtype wait = running;           /* MAIN's, as in park_unpark_cancel.pml: who claims it before it is parked wakes nobody */
+mtype wait = running;           /* MAIN's; who claims it before it is parked wakes nobody */
 bool over = false;              /* what was waited for has been seen */
 
 /* The one store that a mutant makes plain: whose it is, and which fiber it shows or 0 for the clearing of polling_. */
@@ -65,20 +66,6 @@ inline drain() {
   :: else -> polling = false
   fi;
   late_of = NOBODY; late = 0
-}
-
-/* Before each locked instruction of a worker. */
-inline fence() {
-#if defined(MUTATE_PLAIN_CLEAR) || defined(MUTATE_PLAIN_WOKEN)
-  atomic {
-    if
-    :: late_of == me -> drain()
-    :: else
-    fi
-  }
-#else
-  skip
-#endif
 }
 
 /* What happens outside, and the store buffer, which drains whenever it likes. */
@@ -96,242 +83,7 @@ end:
   od
 }
 
-/* wake_one; each compare-and-swap is one step. The sleeper with the lowest bit is woken. */
-inline wake_one() {
-  fence();
-  do
-  :: atomic { mine = (searching == 0); searching = (mine -> 1 : searching) };
-     if
-     :: mine
-     :: else -> break
-     fi;
-     atomic {
-       mine = false;
-       w = 0;
-       do
-       :: w < WORKERS && (on_futex & (1 << w)) == 0 -> w++
-       :: else -> break
-       od;
-       if
-       :: w < WORKERS -> on_futex = on_futex - (1 << w)
-       :: w == WORKERS && in_poller -> in_poller = false
-       :: else -> w = NOBODY
-       fi
-     };
-     if
-     :: w < WORKERS -> asleep[w] = false; break               /* rouse: the word, then futex_wake */
-     :: w == WORKERS -> interrupted = true; break             /* rouse: Reactor::interrupt */
-     :: else ->
-          searching--;
-          if
-          :: on_futex != 0 || in_poller -> retries = true
-          :: else -> break
-          fi
-     fi
-  od;
-  atomic { w = 0; retries = false }
-}
-
-/* notify, after a push; and offer. */
-inline wake_if_idle() {
-  if
-  :: on_futex != 0 || in_poller -> wake_one()
-  :: else
-  fi
-}
-
-inline let_go_poller() {
-#ifndef MUTATE_KEEP_POLLER
-  if
-  :: on_futex != 0 ->
-       if
-       :: !polling || late_of == me -> wake_one()             /* its own store it sees at once */
-       :: else
-       fi
-  :: else
-  fi
-#else
-  skip
-#endif
-}
-
-inline clear_polling() {
-#ifdef MUTATE_PLAIN_CLEAR
-  atomic { assert(late_of == NOBODY); late_of = me; late = 0 }
-#else
-  polling = false                                             /* seq_cst: seen before anything that follows */
-#endif
-}
-
-/* wake_fiber out of a worker's loop: push, then notify. */
-inline push(whom) {
-  own[me] = own[me] | whom;
-  wake_if_idle()
-}
-
-inline claim(was_parked) {
-  if
-  :: wait == parked -> was_parked = true
-  :: else
-  fi;
-  wait = claimed
-}
-
-/* TimerWheel::advance of the worker v, under its lock. */
-inline advance(v) {
-  atomic {
-    if
-    :: come && armed[v] -> armed[v] = false; claim(fired)
-    :: else
-    fi
-  };
-  if
-  :: fired -> fired = false; push(MAIN)
-  :: else
-  fi
-}
-
-inline advance_all() {
-#ifdef TIMER
-  advance(0); advance(1)
-#if WORKERS > 2
-  ; advance(2)
-#endif
-#else
-  skip
-#endif
-}
-
-/* Poller::wait as it returns, and Reactor::dispatch. */
-inline collect() { atomic { got = edge; edge = false; interrupted = false } }
-inline dispatch() {
-  if
-  :: got -> got = false; push(OTHER)
-  :: else
-  fi
-}
-
-/* FiberWorker::maintain, which a worker does now and then before it takes a fiber: it looks in passing. */
-inline maintain() {
-  advance_all();                                              /* fire_timers */
-  fence();
-  atomic { mine = !polling; polling = true };                 /* polling_.exchange */
-  if
-  :: mine ->
-       mine = false;
-       collect();
-       dispatch();
-#ifdef MUTATE_LET_GO_FIRST
-       let_go_poller();
-       clear_polling()
-#else
-       clear_polling();
-       let_go_poller()
-#endif
-  :: else
-  fi
-}
-
-/* RunQueue::pop and steal_into, a CAS each: one fiber, whichever. */
-inline take_from(v) {
-  atomic {
-    if
-    :: (own[v] & MAIN) != 0 -> fiber = MAIN
-    :: (own[v] & OTHER) != 0 -> fiber = OTHER
-    :: (own[v] & PARTNER) != 0 -> fiber = PARTNER
-    :: (own[v] & BUSY) != 0 -> fiber = BUSY
-    :: own[v] == 0 -> fiber = 0
-    fi;
-    own[v] = own[v] - fiber
-  }
-}
-
-/* left_waiting: is there a fiber in woken_ of v that v does not come to for a while? */
-inline look_at_woken(v) {
-  left = woken[v];
-  if
-  :: left != 0 ->
-       seen = switches[v];
-       if                                                     /* the grace */
-       :: switches[v] != seen -> left = 0
-       :: else
-       fi;
-       seen = 0
-  :: else
-  fi
-}
-
-inline steal_from(v) {
-  if
-  :: fiber == 0 ->
-       take_from(v);
-       if
-       :: fiber == 0 ->
-            look_at_woken(v);
-            atomic {                                          /* steal_woken: compare_exchange_strong */
-              if
-              :: left != 0 && woken[v] == left -> woken[v] = 0; fiber = left
-              :: else
-              fi;
-              left = 0
-            }
-       :: else
-       fi
-  :: else
-  fi
-}
-
-inline look_for_woken_of(v) {
-  if
-  :: sleep -> look_at_woken(v); atomic { sleep = (left == 0); left = 0 }
-  :: else
-  fi
-}
-
-#define NEXT ((me + 1) % WORKERS)
-#define NEXT_BUT_ONE ((me + 2) % WORKERS)
-
-/* push_woken by the running fiber: the exchange, then offer. */
-inline show_woken(whom) {
-#ifdef MUTATE_PLAIN_WOKEN
-  atomic { late_of = me; late = whom }
-#else
-  woken[me] = whom
-#endif
-}
-
-inline offer() {
-#ifndef MUTATE_NO_OFFER
-  wake_if_idle()
-#else
-  skip
-#endif
-}
-
-/* suspend: pick, straight to the next or, now and then, by way of the loop; MAIN is off its stack only then. */
-inline park_main() {
-  fence();
-  fiber = 0;
-  if
-  :: true -> atomic { fiber = woken[me]; woken[me] = 0 }
-  :: true
-  fi;
-  switches[me]++;
-  atomic {                                                    /* carry_out(Commit::parked) */
-    if
-    :: wait == arms -> wait = parked
-    :: else -> mine = true
-    fi
-  };
-  if
-  :: mine -> mine = false; push(MAIN)
-  :: else
-  fi;
-  if
-  :: fiber != 0 -> goto running_on
-  :: else
-  fi
-}
+#include "poller_steps.pml"
 
 proctype Worker(byte me) {
   bool is_searching = false, let_go = false, polls = false, sleep = false, due = false, patient = false;
@@ -489,7 +241,7 @@ running_on:
                  :: else
                  fi;
                  sleep = false;
-                 atomic {                                     /* idle_.fetch_and: whoever cleared the bit counts it as searching */
+                 atomic {                                     /* idle_.fetch_and; who cleared it counts this one */
                    if
                    :: polls -> is_searching = !in_poller; in_poller = false
                    :: !polls && (on_futex & (1 << me)) != 0 -> on_futex = on_futex - (1 << me)
@@ -533,7 +285,7 @@ init {
 }
 
 /*
- * What is waited for is seen; unless somebody in wake_one finds no sleeper, each time, because the poller's patience ends
- * each time: that takes a millisecond, and a look no microsecond.
+ * What is waited for is seen; unless somebody in wake_one finds no sleeper, each time, because the poller's patience
+ * ends each time: that takes a millisecond, and a look no microsecond.
  */
 ltl is_seen { <> over || []<> retries }
