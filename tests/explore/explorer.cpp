@@ -215,6 +215,7 @@ Explored& who_is_next(Explored& self) noexcept {
     if (spinner != nullptr && (due == nullptr || g_in_vain < kPatience)) {
       ++g_in_vain;
       spinner->spins = false;
+      spinner->last_turn = g_steps;  // also when it goes on itself: of two that spin, each has its turn
       return *spinner;
     }
     if (due != nullptr) {

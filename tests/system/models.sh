@@ -68,15 +68,33 @@ expect() {
 model() {
   name=$1 formula=$2
   shift 2
-  expect holds "$name: nothing is lost and nobody is stuck" "$name" safety
-  [ "$formula" = - ] || expect holds "$name: $formula" "$name" "$formula"
+  model_with "$name" "$name" "$formula" "" "$@"
+}
+
+# variant NAME FORMULA DEFINED MUTANT ...
+variant() {
+  name=$1 formula=$2 defined=$3
+  shift 3
+  model_with "$name with $defined" "$name" "$formula" "-D$defined" "$@"
+}
+
+# model_with TITLE NAME FORMULA OPTION MUTANT ... ; OPTION may be empty
+model_with() {
+  title=$1 name=$2 formula=$3 option=$4
+  shift 4
+  expect holds "$title: nothing is lost and nobody is stuck" "$name" safety ${option:+"$option"}
+  [ "$formula" = - ] || expect holds "$title: $formula" "$name" "$formula" ${option:+"$option"}
   for mutant; do
-    expect refuted "$name is refuted with MUTATE_$mutant" "$name" safety "-DMUTATE_$mutant"
+    expect refuted "$title is refuted with MUTATE_$mutant" "$name" safety ${option:+"$option"} "-DMUTATE_$mutant"
   done
 }
 
 model park_unpark_cancel goes_on COMMIT_BLINDLY CLAIM_UNLOCKED NO_SECOND_LOOK ALWAYS_WAKE
 model sleep_notify all_run NO_FENCE NO_LAST_LOOK GIVE_UP MOVE_QUIETLY SEARCH_TO_SLEEP NO_HANDOVER
+model poller is_seen KEEP_POLLER LET_GO_FIRST PLAIN_CLEAR NO_SECOND_LOOK
+variant poller is_seen TIMER NO_PATIENCE KEEP_POLLER NO_SECOND_LOOK
+expect refuted "poller with TIMER is refuted with MUTATE_OWN_TIMERS" poller is_seen -DTIMER -DMUTATE_OWN_TIMERS
+variant poller is_seen WOKEN NO_OFFER PLAIN_WOKEN NO_LAST_LOOK
 # The ring is full and spills with one thief; with two there is room for less, or the search takes a gigabyte.
 model steal - POP_STORES STEAL_STORES READ_LATE FULL_LATE
 expect holds "steal: two thieves at once lose nothing" steal safety -DTHIEVES=2 -DSLOTS=2 -DFIBERS=3

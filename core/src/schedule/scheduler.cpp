@@ -8,6 +8,8 @@
 #include <bit>
 #include <new>
 
+#include <coir/deadline.h>
+#include <coir/port/barrier.h>
 #include <coir/port/futex.h>
 #include <coir/port/memory.h>
 

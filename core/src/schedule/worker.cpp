@@ -34,6 +34,7 @@ void FiberWorker::carry_out(void* message) noexcept {
       if (!fiber->commit()) {
         fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
         push(fiber);
+        scheduler_->notify();  // this worker may go on with a fiber that computes
       } else if (fiber->cancelled_id.load(std::memory_order_seq_cst) == id || scheduler_->cancelling()) {
         // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by
         // now: the ticket keeps this claim from any other fiber.

@@ -1,7 +1,9 @@
 #include <coir/condition.h>
 #include <coir/event.h>
+#include <coir/fiber.h>
 #include <coir/mutex.h>
 #include <coir/once.h>
+#include <coir/runtime.h>
 #include <coir/rw_lock.h>
 #include <coir/semaphore.h>
 #include <coir/wait_group.h>
@@ -48,6 +50,64 @@ void mutex_timeout_leaves_the_line() {
   threads([&] { visit(Deadline::never()); }, [&] { visit(Deadline::after(milliseconds(1))); },
           [&] { visit(Deadline::never()); });
   require(!mutex.locked());
+}
+
+template <class Body>
+void run_on_one(Body body) {
+  require(run_until_idle({.workers = 1, .default_stack = 64 * 1024}, body).has_value());
+  require(time_passed() == 0);
+}
+
+// A thread takes the mutex while the first in line comes to it: that one stays before the second.
+void mutex_keeps_the_line() {
+  Mutex mutex;
+  int served = 0, passer = 0;
+  run_on_one([&] {
+    const auto visit = [&](int turn) {
+      require(mutex.lock().has_value());
+      require(served++ == turn);
+      mutex.unlock();
+    };
+    require(mutex.lock().has_value());
+    Fiber first = spawn([&] { visit(0); }), second = spawn([&] { visit(1); });
+    yield();  // both stand in line
+    passer = start(
+        [](void* of) {
+          auto& passed = *static_cast<Mutex*>(of);
+          require(passed.lock().has_value());
+          passed.unlock();
+        },
+        &mutex);
+    mutex.unlock();
+    require(first.join().has_value() && second.join().has_value());
+  });
+  join(passer);
+  require(served == 2 && !mutex.locked());
+}
+
+// Whoever waits is served within the bound, though one behind it has left the line since it was called.
+void mutex_passes_over_within_the_bound() {
+  Mutex mutex;
+  bool served = false;
+  run_on_one([&] {
+    require(mutex.lock().has_value());
+    Fiber waiter = spawn([&] {
+      require(mutex.lock().has_value());
+      served = true;
+      mutex.unlock();
+    });
+    Fiber leaver = spawn([&] { require(mutex.lock().error() == ErrorCode::cancelled); });
+    yield();  // both stand in line
+    mutex.unlock();
+    require(leaver.cancel().has_value() && leaver.join().has_value());  // goes on here, before the waiter
+    require(!served);
+    for (unsigned i = 0; i <= Mutex::kMostPassed; ++i) {
+      require(mutex.lock().has_value());
+      mutex.unlock();
+    }
+    require(served);
+    require(waiter.join().has_value());
+  });
 }
 
 // A notification under the mutex reaches who has looked before and waits.
@@ -183,6 +243,8 @@ void rw_lock_keeps_writers_alone() {
 constexpr Scenario kScenarios[] = {
     {"mutex_is_handed_over", mutex_is_handed_over},
     {"mutex_timeout_leaves_the_line", mutex_timeout_leaves_the_line, {.timeouts = true}},
+    {"mutex_keeps_the_line", mutex_keeps_the_line},
+    {"mutex_passes_over_within_the_bound", mutex_passes_over_within_the_bound},
     {"condition_loses_no_notification", condition_loses_no_notification},
     {"condition_timeout_holds_the_mutex", condition_timeout_holds_the_mutex, {.timeouts = true}},
     {"event_may_be_destroyed_by_the_waiter", event_may_be_destroyed_by_the_waiter, {.preemptions = 3}},

@@ -1,5 +1,6 @@
 #include <coir/cancel_scope.h>
 #include <coir/channel.h>
+#include <coir/condition.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/mutex.h>
@@ -270,7 +271,6 @@ void descriptor_meets_idle_worker() {
   join(peer);
 }
 
-// A busy worker looks at the poller while the other goes to sleep, and then computes until the reader has run.
 // A fiber that is woken by one which goes on computing runs on the other worker, before any time passes.
 void woken_fiber_finds_an_idle_worker() {
   Atomic<bool> ran{false};
@@ -289,6 +289,37 @@ void woken_fiber_finds_an_idle_worker() {
   });
 }
 
+// A fiber is woken while it leaves its worker, which goes on with one that computes: the other worker, whose fiber woke
+// it and has ended, runs it before any time passes.
+void leaving_fiber_finds_an_idle_worker() {
+  Atomic<bool> begun{false}, held{false}, ran{false};
+  run_on_two([&] {
+    Mutex mutex;
+    Condition changed;
+    Fiber waker = spawn([&] {
+      begun.store(true);
+      while (!held.load()) let_others_go();
+      while (!mutex.try_lock()) let_others_go();  // free once the other stands in line
+      changed.notify_one();
+      mutex.unlock();
+    });
+    while (!begun.load()) let_others_go();
+    Fiber woken = spawn([&] {
+      require(mutex.lock().has_value());
+      held.store(true);
+      require(changed.wait(mutex).has_value());
+      mutex.unlock();
+      ran.store(true);
+    });
+    const std::int64_t start = monotonic_ns();
+    yield();
+    while (!ran.load()) let_others_go();
+    require(monotonic_ns() == start);
+    require(waker.join().has_value() && woken.join().has_value());
+  });
+}
+
+// A busy worker looks at the poller while the other goes to sleep, and then computes until the reader has run.
 void somebody_polls_while_a_worker_computes() {
   using port::Poller;
   Atomic<bool> drained{false};
@@ -333,13 +364,16 @@ constexpr Scenario kScenarios[] = {
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
     {"runtime_injection_meets_the_only_worker", injection_meets_the_only_worker, kWhole},
-    {"runtime_spawn_meets_the_end", spawn_meets_the_end, kWhole},
+    {"runtime_spawn_meets_the_end",
+     spawn_meets_the_end,
+     {.preemptions = 3, .delays = 1, .interleavings = 2500, .samples = 4000}},
     {"runtime_two_inject", two_inject, kWhole},
     {"runtime_no_worker_sleeps_while_a_fiber_waits", no_worker_sleeps_while_a_fiber_waits, kWhole},
     {"runtime_descriptor_meets_idle_worker", descriptor_meets_idle_worker, kWhole},
     {"runtime_woken_fiber_finds_an_idle_worker",
      woken_fiber_finds_an_idle_worker,
      {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 5000}},
+    {"runtime_leaving_fiber_finds_an_idle_worker", leaving_fiber_finds_an_idle_worker, kWhole},
     {"runtime_somebody_polls_while_a_worker_computes",
      somebody_polls_while_a_worker_computes,
      {.preemptions = 3, .delays = 1, .interleavings = 5'000, .samples = 8000}},
