@@ -21,7 +21,8 @@ target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core c
 # How unit tests are compiled: nothing of them is measured and no debugger reads them, so without much optimisation and
 # without debug information. What they test is compiled as it is shipped. Sanitizers name lines: they keep the tables.
 add_library(coir_test_build INTERFACE)
-target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src")
+target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src"
+  "${PROJECT_SOURCE_DIR}/net/src")
 target_link_libraries(coir_test_build INTERFACE coir_test_support coir_build)
 if(NOT COIR_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O1;-g0>)

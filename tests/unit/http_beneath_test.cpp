@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/src/http/beneath.h"
+#include "net/src/http/files/beneath.h"
 
 using coir::http::open_beneath;
 using coir::http::walk_beneath;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/src/http/file_cache.h"
+#include "net/src/http/files/file_cache.h"
 
 using coir::http::FileCache;
 using coir::http::FileFacts;

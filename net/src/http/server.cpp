@@ -3,7 +3,8 @@
 #include <coir/program.h>
 #include <coir/wait.h>
 
-#include "engine.h"
+#include "http/session/engine.h"
+#include "http/session/session.h"
 
 namespace coir::http {
 

@@ -5,12 +5,12 @@
 
 #include <coir/worker_stack.h>
 
-#include "config.h"
-#include "inside.h"
-#include "library.h"
-#include "session.h"
-#include "tally.h"
-#include "trusted_time.h"
+#include "tls/config.h"
+#include "tls/inside.h"
+#include "tls/library.h"
+#include "tls/session.h"
+#include "tls/tally.h"
+#include "tls/trusted_time.h"
 
 namespace coir {
 

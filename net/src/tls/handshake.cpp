@@ -2,8 +2,8 @@
 #include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
-#include "inside.h"
-#include "session.h"
+#include "tls/inside.h"
+#include "tls/session.h"
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 #include <coir/fiber.h>

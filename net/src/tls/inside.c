@@ -1,6 +1,6 @@
 #include <ssl_misc.h>  // before any other of mbedTLS's: it opens their private parts
 
-#include "inside.h"
+#include "tls/inside.h"
 
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/platform.h>

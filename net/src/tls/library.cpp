@@ -1,4 +1,4 @@
-#include "library.h"
+#include "tls/library.h"
 
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -15,8 +15,8 @@
 
 #include <new>
 
-#include "thread_mutex.h"
-#include "trusted_time.h"
+#include "tls/thread_mutex.h"
+#include "tls/trusted_time.h"
 
 namespace coir::tls {
 namespace {

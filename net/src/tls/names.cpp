@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "config.h"
+#include "tls/config.h"
 
 namespace coir::tls {
 namespace {

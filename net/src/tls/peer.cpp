@@ -1,4 +1,4 @@
-#include "peer.h"
+#include "tls/peer.h"
 
 #include <mbedtls/asn1.h>
 #include <mbedtls/oid.h>

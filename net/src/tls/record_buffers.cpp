@@ -1,4 +1,4 @@
-#include "record_buffers.h"
+#include "tls/record_buffers.h"
 
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
@@ -7,7 +7,7 @@
 
 #include <new>
 
-#include "inside.h"
+#include "tls/inside.h"
 
 namespace coir::tls {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "inside.h"
-#include "session.h"
+#include "tls/inside.h"
+#include "tls/session.h"
 
 namespace coir::tls {
 namespace {

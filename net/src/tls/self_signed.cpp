@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "library.h"
+#include "tls/library.h"
 
 namespace coir {
 namespace {

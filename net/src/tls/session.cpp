@@ -1,4 +1,4 @@
-#include "session.h"
+#include "tls/session.h"
 
 #include <coir/cancel_scope.h>
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <coir/fiber.h>
 #endif
 
-#include "../net/kernel.h"
-#include "inside.h"
-#include "library.h"
+#include "socket/kernel.h"
+#include "tls/inside.h"
+#include "tls/library.h"
 
 namespace coir::tls {
 

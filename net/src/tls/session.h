@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "../net/linger.h"
-#include "config.h"
-#include "record_buffers.h"
-#include "tally.h"
-#include "thread_mutex.h"
+#include "socket/linger.h"
+#include "tls/config.h"
+#include "tls/record_buffers.h"
+#include "tls/tally.h"
+#include "tls/thread_mutex.h"
 
 namespace coir::tls {
 

@@ -4,11 +4,11 @@
 
 #include <new>
 
-#include "inside.h"
-#include "library.h"
-#include "peer.h"
-#include "session.h"
-#include "ticket.h"
+#include "tls/inside.h"
+#include "tls/library.h"
+#include "tls/peer.h"
+#include "tls/session.h"
+#include "tls/ticket.h"
 
 namespace coir::tls {
 namespace {

@@ -1,4 +1,4 @@
-#include "tally.h"
+#include "tls/tally.h"
 
 #include <coir/net/tls.h>
 #include <coir/pressure.h>

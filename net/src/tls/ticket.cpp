@@ -1,12 +1,12 @@
-#include "ticket.h"
+#include "tls/ticket.h"
 
 #include <coir/net/tls_ticket.h>
 #include <coir/worker_stack.h>
 #include <string.h>
 
-#include "inside.h"
-#include "library.h"
-#include "session.h"
+#include "tls/inside.h"
+#include "tls/library.h"
+#include "tls/session.h"
 
 namespace coir {
 namespace tls {

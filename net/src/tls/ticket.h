@@ -4,7 +4,7 @@
 
 #include <expected>
 
-#include "config.h"
+#include "tls/config.h"
 
 namespace coir::tls {
 

@@ -1,4 +1,4 @@
-#include "trusted_time.h"
+#include "tls/trusted_time.h"
 
 #include <coir/atomic.h>
 #include <coir/net/tls.h>

@@ -1,0 +1,202 @@
+#include "http/files/file_cache.h"
+
+#include <coir/http/date.h>
+#include <coir/http/response.h>
+#include <coir/port/memory.h>
+#include <string.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+namespace coir::http {
+namespace {
+
+// The content is what costs; what a place says of it lies resident from the start.
+constexpr std::size_t kPlaceBytes = FileTree::kCachedFileBytes;
+static_assert(kPlaceBytes % port::kPageBytes == 0);
+
+constexpr std::size_t rounded(std::size_t bytes) {
+  return (bytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+}
+
+// FNV-1a. Whoever can name the files can make them collide; a bucket holds no more than the cache has places.
+std::uint32_t hash_of(std::string_view path, bool directory) noexcept {
+  std::uint32_t hash = directory ? 0x811c9dc4u : 0x811c9dc5u;
+  for (char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
+  return hash;
+}
+
+std::int64_t nanoseconds(const timespec& time) noexcept {
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+}  // namespace
+
+FileFacts FileFacts::of(const struct stat& info, std::string_view media_type, std::int64_t now) noexcept {
+  FileFacts facts;
+  facts.size = static_cast<std::uint64_t>(info.st_size);
+  facts.modified = info.st_mtim.tv_sec;
+  facts.etag = make_etag(nanoseconds(info.st_mtim), facts.size, now * 1'000'000'000);
+  // A date in the future is not to be sent (RFC 9110, 8.8.2.1).
+  char last_modified[kDateBytes];
+  format_date(std::min<std::int64_t>(info.st_mtim.tv_sec, now), last_modified);
+  ResponseHead lines(facts.lines_);
+  lines.field("Last-Modified", {last_modified, kDateBytes});
+  if (!facts.etag.empty()) lines.field("ETag", facts.etag.text());
+  facts.validator_bytes_ = static_cast<std::uint8_t>(lines.lines().size());
+  lines.field("Content-Type", media_type);
+  lines.fixed("Accept-Ranges: bytes\r\n");
+  facts.line_bytes_ = static_cast<std::uint8_t>(lines.lines().size());
+  return facts;
+}
+
+bool FileCache::find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts,
+                     std::span<char> content) noexcept {
+  const std::uint32_t hash = hash_of(path, directory);
+  Locked locked(lock_);
+  const Index index = look_up(path, directory, hash);
+  if (index == kNone || places_[index].checked != now) return false;
+  if (index != newest_) {
+    unlink(index);
+    push_newest(index);
+  }
+  const Place& place = places_[index];
+  facts = place.facts;
+  memcpy(content.data(), contents_ + index * FileTree::kCachedFileBytes, facts.size);
+  return true;
+}
+
+void FileCache::put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
+                    std::string_view content) noexcept {
+  if (count_ == 0 || path.size() > kPathBytes || content.size() > FileTree::kCachedFileBytes) return;
+  const std::uint32_t hash = hash_of(path, directory);
+  Locked locked(lock_);
+  Index index = look_up(path, directory, hash);
+  if (index == kNone) {
+    index = take_place();
+    if (index == kNone) return;
+    Place& place = places_[index];
+    if (place.used) unchain(index);
+    place.hash = hash;
+    place.directory = directory;
+    place.path_bytes = static_cast<std::uint8_t>(path.size());
+    memcpy(place.path, path.data(), path.size());
+    Index& bucket = buckets_[hash % count_];
+    place.chain = bucket;
+    bucket = index;
+  }
+  Place& place = places_[index];
+  const std::size_t before = place.used ? place.facts.size : 0;
+  bytes_.store(bytes_.load(std::memory_order_relaxed) - before + content.size(), std::memory_order_relaxed);
+  place.used = true;
+  place.facts = facts;
+  place.checked = now;
+  memcpy(contents_ + index * FileTree::kCachedFileBytes, content.data(), content.size());
+  unlink(index);
+  push_newest(index);
+}
+
+void FileCache::drop(std::string_view path, bool directory) noexcept {
+  const std::uint32_t hash = hash_of(path, directory);
+  Locked locked(lock_);
+  const Index index = look_up(path, directory, hash);
+  if (index == kNone) return;
+  unchain(index);
+  places_[index].used = false;
+  bytes_.store(bytes_.load(std::memory_order_relaxed) - places_[index].facts.size, std::memory_order_relaxed);
+  // It is the first to be used again.
+  unlink(index);
+  places_[index].newer = oldest_;
+  (oldest_ != kNone ? places_[oldest_].older : newest_) = index;
+  oldest_ = index;
+}
+
+// take_place is the least recently used place; where the ledger grants no further one, of those that it has granted.
+FileCache::Index FileCache::take_place() noexcept {
+  Place& oldest = places_[oldest_];
+  if (!oldest.charged) oldest.charged = account::files.charge(kPlaceBytes);
+  Index index = oldest_;
+  while (index != kNone && !places_[index].charged) index = places_[index].newer;
+  return index;
+}
+
+std::size_t FileCache::trim() noexcept {
+  Locked locked(lock_);
+  if (!port::give_back(contents_, count_ * FileTree::kCachedFileBytes)) return 0;
+  std::size_t refunded = 0;
+  for (Index i = 0; i < count_; ++i) {
+    buckets_[i] = kNone;
+    refunded += places_[i].charged ? kPlaceBytes : 0;
+    places_[i].used = places_[i].charged = false;
+  }
+  bytes_.store(0, std::memory_order_relaxed);
+  account::files.refund(refunded);
+  return refunded;
+}
+
+FileCache::Index FileCache::look_up(std::string_view path, bool directory, std::uint32_t hash) const noexcept {
+  if (count_ == 0) return kNone;
+  for (Index index = buckets_[hash % count_]; index != kNone; index = places_[index].chain) {
+    const Place& place = places_[index];
+    if (place.hash == hash && place.directory == directory && std::string_view(place.path, place.path_bytes) == path) {
+      return index;
+    }
+  }
+  return kNone;
+}
+
+void FileCache::unchain(Index index) noexcept {
+  Index* link = &buckets_[places_[index].hash % count_];
+  while (*link != index) link = &places_[*link].chain;
+  *link = places_[index].chain;
+}
+
+void FileCache::unlink(Index index) noexcept {
+  Place& place = places_[index];
+  (place.newer != kNone ? places_[place.newer].older : newest_) = place.older;
+  (place.older != kNone ? places_[place.older].newer : oldest_) = place.newer;
+  place.newer = place.older = kNone;
+}
+
+void FileCache::push_newest(Index index) noexcept {
+  places_[index].older = newest_;
+  (newest_ != kNone ? places_[newest_].newer : oldest_) = index;
+  newest_ = index;
+}
+
+FileCache::FileCache(std::size_t places) noexcept : count_(static_cast<Index>(places)) {}
+
+FileCache* FileCache::create(std::size_t places) noexcept {
+  places = std::min(places, kMostPlaces);
+  const std::size_t places_at = rounded(sizeof(FileCache));
+  const std::size_t buckets_at = places_at + places * sizeof(Place);
+  const std::size_t contents_at = rounded(buckets_at + places * sizeof(Index));
+  const std::size_t bytes = contents_at + places * FileTree::kCachedFileBytes;
+  auto* memory = static_cast<char*>(port::reserve(rounded(bytes)));
+  if (memory == nullptr) return nullptr;
+  auto* cache = new (memory) FileCache(places);
+  cache->mapped_bytes_ = rounded(bytes);
+  cache->places_ = reinterpret_cast<Place*>(memory + places_at);
+  cache->buckets_ = reinterpret_cast<Index*>(memory + buckets_at);
+  cache->contents_ = memory + contents_at;
+  for (std::size_t i = 0; i < places; ++i) {
+    new (cache->places_ + i) Place();
+    cache->buckets_[i] = kNone;
+    cache->push_newest(static_cast<Index>(i));
+  }
+  Pressure::add(cache->relief_);
+  return cache;
+}
+
+void FileCache::destroy(FileCache* cache) noexcept {
+  const std::size_t bytes = cache->mapped_bytes_;
+  Pressure::remove(cache->relief_);
+  for (Index i = 0; i < cache->count_; ++i) {
+    if (cache->places_[i].charged) account::files.refund(kPlaceBytes);
+  }
+  std::destroy_at(cache);
+  port::release(cache, bytes);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,65 @@
+#include "http/session/connection_records.h"
+
+#include <coir/port/memory.h>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include "socket/kernel.h"
+
+namespace coir::http {
+
+std::uint64_t progress(const Connection& connection) noexcept {
+  const int held = connection.awaits == Direction::writable ? kernel::unsent(connection.stream.fd()) : 0;
+  const auto untaken = static_cast<std::uint64_t>(held > 0 ? held : 0);
+  return connection.moved > untaken ? connection.moved - untaken : 0;
+}
+
+Connection* ConnectionRecords::take() noexcept {
+  Connection* connection = free_;
+  if (connection != nullptr) {
+    free_ = connection->next;
+  } else if (used_ < most_) {
+    connection = new (array_ + used_++) Connection();
+  } else {
+    return nullptr;
+  }
+  connection->taken = true;
+  ++taken_;
+  return connection;
+}
+
+void ConnectionRecords::give(Connection& connection) noexcept {
+  connection.taken = false;
+  connection.next = free_;
+  free_ = &connection;
+  --taken_;
+}
+
+void ConnectionRecords::give_back_pages() noexcept {
+  constexpr std::size_t kWorthwhile = 4 * port::kPageBytes / sizeof(Connection);
+  std::size_t used = used_;
+  if (used < kWorthwhile || taken_ > used / 2) return;
+  while (used > 0 && !array_[used - 1].taken) --used;
+  if (used_ - used < used_ / 8) return;
+  const auto pages_at = [this](std::size_t index) {
+    const auto at = reinterpret_cast<std::uintptr_t>(array_ + index);
+    return (at + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  };
+  const std::uintptr_t from = pages_at(used), to = pages_at(used_);
+  if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;
+  used_ = used;
+  free_ = nullptr;
+  for (std::size_t i = used; i-- > 0;) {
+    if (array_[i].taken) continue;
+    array_[i].next = free_;
+    free_ = array_ + i;
+  }
+}
+
+ConnectionRecords::~ConnectionRecords() {
+  std::destroy_n(array_, used_);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+
+#include "http/session/connection.h"
+
+namespace coir::http {
+
+// ConnectionRecords is an array of connections, in address space that becomes memory as it is used. Its user holds the
+// engine's lock.
+class ConnectionRecords {
+ public:
+  ConnectionRecords(Connection* array, std::size_t most) noexcept : array_(array), most_(most) {}
+  ConnectionRecords(const ConnectionRecords&) = delete;
+  ConnectionRecords& operator=(const ConnectionRecords&) = delete;
+  ~ConnectionRecords();
+
+  // take returns one that nobody has, or null. Who had it before may have left its stream open.
+  Connection* take() noexcept;
+  void give(Connection& connection) noexcept;
+  bool all_taken() const noexcept { return taken_ == most_; }
+  std::size_t taken() const noexcept { return taken_; }
+
+  // give_back_pages gives the kernel the pages behind the last that is taken, once half of the records that were used
+  // are free and an eighth lies there: so the walk is paid for by those that have closed.
+  void give_back_pages() noexcept;
+
+ private:
+  Connection* const array_;
+  const std::size_t most_;
+  Connection* free_ = nullptr;
+  std::size_t used_ = 0;  // those that were ever taken: the rest of the array is untouched
+  std::size_t taken_ = 0;
+};
+
+}  // namespace coir::http

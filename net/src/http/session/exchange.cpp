@@ -1,0 +1,82 @@
+#include <coir/http/exchange.h>
+
+#include "http/session/connection.h"
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+
+const Request& Exchange::request() const noexcept {
+  return session_.request_;
+}
+
+bool Exchange::secure() const noexcept {
+  return session_.connection_->stream.secure();
+}
+
+std::size_t Exchange::listener() const noexcept {
+  return session_.connection_->listener;
+}
+
+void* Exchange::context_pointer() const noexcept {
+  return session_.engine_.options.context;
+}
+
+std::expected<std::size_t, Error> Exchange::read_body(std::span<char> into) noexcept {
+  return session_.take_body(into.data(), into.size());
+}
+
+void Exchange::respond(int status, std::string_view content_type, std::string_view content,
+                       std::string_view fields) noexcept {
+  session_.answer(status, content_type, content, fields);
+}
+
+void Exchange::respond_status(int status, std::string_view fields) noexcept {
+  session_.answer_status(status, fields);
+}
+
+ResponseHead& Exchange::start(int status) noexcept {
+  return session_.start(status);
+}
+
+std::expected<void, Error> Exchange::begin_fixed(std::uint64_t bytes) noexcept {
+  return session_.begin_content(Session::Content::fixed, bytes);
+}
+
+std::expected<void, Error> Exchange::begin_chunked() noexcept {
+  return session_.begin_content(Session::Content::chunked, 0);
+}
+
+std::expected<void, Error> Exchange::begin_empty() noexcept {
+  return session_.begin_content(Session::Content::empty, 0);
+}
+
+std::expected<void, Error> Exchange::write(std::string_view content) noexcept {
+  return session_.write(content);
+}
+
+std::expected<void, Error> Exchange::send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept {
+  return session_.send_file(file, offset, count);
+}
+
+std::expected<void, Error> Exchange::flush() noexcept {
+  return session_.flush();
+}
+
+bool Exchange::free_descriptor() noexcept {
+  return session_.engine_.evict_idle();
+}
+
+void Exchange::close_after() noexcept {
+  session_.keep_ = false;
+}
+
+std::span<char> Exchange::scratch() noexcept {
+  return session_.scratch_;
+}
+
+std::int64_t Exchange::now() noexcept {
+  return session_.now();
+}
+
+}  // namespace coir::http

@@ -1,0 +1,130 @@
+#include <string.h>
+
+#include <algorithm>
+
+#include "http/session/connection.h"
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+
+void Session::begin_body(std::size_t head_bytes) noexcept {
+  head_end_ = body_at_ = content_at_ = content_end_ = begin_ + static_cast<std::uint32_t>(head_bytes);
+  body_left_ = request_.framing == Framing::length ? request_.content_length : 0;
+  body_done_ = request_.framing == Framing::none || (request_.framing == Framing::length && body_left_ == 0);
+  body_begun_ = chunks_done_ = false;
+  if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
+}
+
+std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
+  if (body_done_) return std::unexpected(Error{ErrorCode::end_of_stream});
+  if (fault_ != 0 || broken_) return std::unexpected(Error{ErrorCode::closed});
+  if (!body_begun_) {
+    body_begun_ = true;
+    body_deadline_ = Deadline::after(engine_.options.body_timeout);
+    // Whoever has begun to send the content does not wait for leave.
+    if (request_.expects_continue && body_at_ == end_ && phase_ == Phase::none) {
+      if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return std::unexpected(sent.error());
+      engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return request_.framing == Framing::chunked ? take_chunked(into, size) : take_fixed(into, size);
+}
+
+std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t size) noexcept {
+  std::size_t taken;
+  if (body_at_ < end_) {
+    taken = static_cast<std::size_t>(std::min<std::uint64_t>(end_ - body_at_, body_left_));
+    if (into != nullptr) {
+      taken = std::min(taken, size);
+      memcpy(into, in_ + body_at_, taken);
+    }
+    body_at_ += static_cast<std::uint32_t>(taken);
+  } else {
+    // Straight to its place, and never past the end of the content.
+    body_at_ = end_ = head_end_;
+    if (into == nullptr) {
+      into = in_ + head_end_;
+      size = kInputBytes - head_end_;
+    }
+    const auto got = read_for_body({into, static_cast<std::size_t>(std::min<std::uint64_t>(size, body_left_))});
+    if (!got) return got;
+    taken = *got;
+  }
+  body_left_ -= taken;
+  body_done_ = body_left_ == 0;
+  return taken;
+}
+
+std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t size) noexcept {
+  const ChunkedLimits limits = {.max_body = engine_.options.limits.max_body};
+  while (content_at_ == content_end_) {
+    if (chunks_done_) {
+      body_done_ = true;
+      return std::unexpected(Error{ErrorCode::end_of_stream});
+    }
+    if (body_at_ == end_) {
+      body_at_ = end_ = head_end_;
+      const auto got = read_for_body({in_ + end_, kInputBytes - end_});
+      if (!got) return got;
+      end_ += static_cast<std::uint32_t>(*got);
+    }
+    const ChunkedResult decoded = decoder_.decode({in_ + body_at_, end_ - body_at_}, limits);
+    content_at_ = body_at_;
+    content_end_ = body_at_ + static_cast<std::uint32_t>(decoded.data_bytes);
+    body_at_ += static_cast<std::uint32_t>(decoded.consumed);
+    if (decoded.state == ChunkedState::bad) {
+      fault_ = decoded.status;
+      return std::unexpected(Error{decoded.status == 413 ? ErrorCode::limit : ErrorCode::invalid});
+    }
+    chunks_done_ = decoded.state == ChunkedState::done;
+  }
+  std::size_t taken = content_end_ - content_at_;
+  if (into != nullptr) {
+    taken = std::min(taken, size);
+    memcpy(into, in_ + content_at_, taken);
+  }
+  content_at_ += static_cast<std::uint32_t>(taken);
+  return taken;
+}
+
+std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {
+  if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
+  auto got = connection_->stream.read(into, Deadline::now());
+  if (!got && got.error() == ErrorCode::timed_out) {
+    engine_.begin_waiting(*connection_, Direction::readable, Owes::content, body_deadline_);
+    got = connection_->stream.read(into, body_deadline_);
+    if (!engine_.end_waiting(*connection_)) got = std::unexpected(Error{ErrorCode::timed_out});
+  }
+  if (!got) return body_failed(got.error());
+  connection_->moved += *got;
+  engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
+  return got;
+}
+
+std::unexpected<Error> Session::body_failed(Error error) noexcept {
+  if (error == ErrorCode::timed_out) {
+    fault_ = 408;
+  } else if (error == ErrorCode::end_of_stream) {
+    // A client that has only shut down its own side can still read why.
+    fault_ = 400;
+    error = Error{ErrorCode::closed};
+  } else {
+    broken_ = true;
+  }
+  return std::unexpected(error);
+}
+
+// skip_body reads the rest of the content and drops it, if that is not much; the deadline bounds it. False: there is
+// too much, or it did not arrive whole.
+bool Session::skip_body() noexcept {
+  if (body_left_ > kMostUnwanted) unwanted_ = true;
+  for (std::uint64_t skipped = 0; !body_done_ && !unwanted_;) {
+    const auto taken = take_body(nullptr, 0);
+    if (!taken && !body_done_) return false;
+    if (taken && (skipped += *taken) > kMostUnwanted) unwanted_ = true;
+  }
+  return body_done_;
+}
+
+}  // namespace coir::http

@@ -1,0 +1,232 @@
+#include <string.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "socket/kernel.h"
+#include "http/session/connection.h"
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+namespace {
+
+// The least room in which a head is begun; one that does not fit is answered 500.
+constexpr std::size_t kHeadRoom = 2048;
+// After so much without waiting others get their turn.
+constexpr std::size_t kFileSlice = 512 * 1024;
+
+}  // namespace
+
+// send_patiently waits as long as the client goes on taking something. That the socket has room again says so only now
+// and then: the kernel reports it when a third of its buffer is free, which may be more than a slow client takes in the
+// time. So the wait is cut in halves, and what the peer has acknowledged meanwhile counts too.
+template <class Attempt>
+std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
+  const auto half = engine_.options.write_timeout / 2;
+  for (int unsent = -1;;) {
+    auto sent = attempt(Deadline::now());
+    if (!sent && sent.error() == ErrorCode::timed_out) {
+      const Deadline deadline = Deadline::after(half);
+      engine_.begin_waiting(*connection_, Direction::writable, Owes::content, deadline);
+      sent = attempt(deadline);
+      if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::closed});
+    }
+    if (sent) connection_->moved += *sent;
+    if (sent || sent.error() != ErrorCode::timed_out) return sent;
+    const int now = kernel::unsent(connection_->stream.fd());
+    if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;
+    unsent = now;
+  }
+}
+
+ResponseHead& Session::start(int status) noexcept {
+  head_ = ResponseHead({out_ + kOutputBytes, 0});
+  if (phase_ == Phase::content || broken_) return head_;
+  if (phase_ == Phase::none && !body_done_ && !body_begun_) {
+    if (request_.expects_continue) {
+      // The client may or may not send the content now, so that nobody knows where the next request begins.
+      keep_ = false;
+    } else if (!skip_body() && unwanted_) {
+      keep_ = false;
+    }
+  }
+  phase_ = Phase::none;
+  if (fault_ != 0 || (output_room() < kHeadRoom && !flush())) return head_;
+  phase_ = Phase::head;
+  status_ = static_cast<std::uint16_t>(status);
+  head_ = ResponseHead({out_ + out_used_, output_room()});
+  head_.start(status, date_.line(now()));
+  return head_;
+}
+
+std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t bytes) noexcept {
+  if (phase_ != Phase::head)
+    return std::unexpected(Error{fault_ != 0 || broken_ ? ErrorCode::closed : ErrorCode::invalid});
+  if (engine_.stopping()) keep_ = false;
+  if (kind == Content::fixed) head_.content_length(bytes);
+  if (kind == Content::chunked) {
+    if (request_.minor == 0) {
+      kind = Content::until_close;
+      keep_ = false;
+    } else {
+      head_.fixed("Transfer-Encoding: chunked\r\n");
+    }
+  }
+  head_.connection(keep_, request_.minor);
+  const std::string_view head = head_.finish();
+  if (head.empty()) {
+    phase_ = Phase::none;
+    return std::unexpected(Error{ErrorCode::limit});
+  }
+  out_used_ += static_cast<std::uint32_t>(head.size());
+  phase_ = Phase::content;
+  content_kind_ = kind;
+  content_left_ = bytes;
+  engine_.counters.responses[std::clamp(status_ / 100, 1, 5) - 1].fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+void Session::answer(int status, std::string_view type, std::string_view content, std::string_view fields) noexcept {
+  ResponseHead& head = start(status);
+  if (!type.empty()) head.field("Content-Type", type);
+  head.fixed(fields);
+  if (begin_content(Content::fixed, content.size())) static_cast<void>(write(content));
+}
+
+void Session::answer_status(int status, std::string_view fields) noexcept {
+  char text[64];
+  char* end = write_decimal(text, static_cast<std::uint64_t>(status));
+  *end++ = ' ';
+  const std::string_view reason = reason_phrase(status).substr(0, sizeof text - 8);
+  memcpy(end, reason.data(), reason.size());
+  end += reason.size();
+  *end++ = '\n';
+  answer(status, "text/plain; charset=utf-8", {text, end}, fields);
+}
+
+std::expected<void, Error> Session::write(std::string_view content) noexcept {
+  if (broken_) return std::unexpected(Error{ErrorCode::closed});
+  if (phase_ != Phase::content) return std::unexpected(Error{fault_ != 0 ? ErrorCode::closed : ErrorCode::invalid});
+  if (content.empty()) return {};
+  if (content_kind_ == Content::empty) return cut_short(Error{ErrorCode::invalid});
+  if (content_kind_ == Content::fixed) {
+    if (content.size() > content_left_) return cut_short(Error{ErrorCode::invalid});
+    content_left_ -= content.size();
+  }
+  if (head_only_) return {};
+  content_sent_ += content.size();
+  if (content_kind_ != Content::chunked) return append(content);
+
+  char size_line[18];
+  const std::string_view size = write_chunk_size(content.size(), size_line);
+  if (size.size() + content.size() + 2 <= output_room()) {
+    static_cast<void>(append(size));
+    static_cast<void>(append(content));
+    return append("\r\n");
+  }
+  iovec parts[] = {{out_, out_used_},
+                   {const_cast<char*>(size.data()), size.size()},
+                   {const_cast<char*>(content.data()), content.size()},
+                   {const_cast<char*>("\r\n"), 2}};
+  return send(parts, false);
+}
+
+std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept {
+  if (broken_) return std::unexpected(Error{ErrorCode::closed});
+  if (phase_ != Phase::content || content_kind_ != Content::fixed || count > content_left_) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  if (head_only_) return {};
+  if (count <= output_room()) {
+    while (count > 0) {
+      const ssize_t got = kernel::read_at(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
+      if (got <= 0)
+        return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
+      out_used_ += static_cast<std::uint32_t>(got);
+      offset += static_cast<std::uint64_t>(got);
+      count -= static_cast<std::uint64_t>(got);
+      content_left_ -= static_cast<std::uint64_t>(got);
+      content_sent_ += static_cast<std::uint64_t>(got);
+    }
+    return {};
+  }
+  // The head waits for the first bytes of the file.
+  if (auto flushed = flush(true); !flushed) return flushed;
+  for (std::size_t slice = 0; count > 0;) {
+    const auto sent = send_patiently([&](Deadline deadline) {
+      return connection_->stream.send_file(
+          file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
+    });
+    if (!sent) return broken(sent.error());
+    if (*sent == 0) return cut_short(Error{ErrorCode::end_of_stream});
+    engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
+    offset += *sent;
+    count -= *sent;
+    content_left_ -= *sent;
+    content_sent_ += *sent;
+    if ((slice += *sent) >= kFileSlice) {
+      slice = 0;
+      engine_.give_way();
+    }
+  }
+  return {};
+}
+
+std::expected<void, Error> Session::append(std::string_view bytes) noexcept {
+  if (bytes.size() <= output_room()) {
+    memcpy(out_ + out_used_, bytes.data(), bytes.size());
+    out_used_ += static_cast<std::uint32_t>(bytes.size());
+    return {};
+  }
+  iovec parts[] = {{out_, out_used_}, {const_cast<char*>(bytes.data()), bytes.size()}};
+  return send(parts, false);
+}
+
+std::expected<void, Error> Session::flush(bool more_follows) noexcept {
+  if (out_used_ == 0) return {};
+  iovec part = {out_, out_used_};
+  return send({&part, 1}, more_follows);
+}
+
+std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follows) noexcept {
+  out_used_ = 0;
+  for (;;) {
+    while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
+    if (parts.empty()) return {};
+    const auto sent = send_patiently(
+        [&](Deadline deadline) { return connection_->stream.write_some(parts, deadline, more_follows); });
+    if (!sent) return broken(sent.error());
+    engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
+    std::size_t left = *sent;
+    for (iovec& part : parts) {
+      const std::size_t used = std::min(left, part.iov_len);
+      part.iov_base = static_cast<char*>(part.iov_base) + used;
+      part.iov_len -= used;
+      left -= used;
+    }
+  }
+}
+
+std::unexpected<Error> Session::broken(Error error) noexcept {
+  broken_ = true;
+  return std::unexpected(error);
+}
+
+// cut_short ends an answer that cannot be completed. The connection is in order: what was answered before still goes
+// out.
+std::unexpected<Error> Session::cut_short(Error error) noexcept {
+  cut_short_ = true;
+  return broken(error);
+}
+
+std::int64_t Session::now() noexcept {
+  if (now_ == 0) {
+    timespec now;
+    ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    now_ = now.tv_sec;
+  }
+  return now_;
+}
+
+}  // namespace coir::http

@@ -1,0 +1,215 @@
+#include "http/session/session.h"
+
+#include <coir/http/exchange.h>
+#include <string.h>
+
+#include "socket/linger.h"
+#include "http/session/connection.h"
+#include "http/session/engine.h"
+#include "http/message/head_error.h"
+
+namespace coir::http {
+
+// answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
+Session::After Session::answer_arrived() noexcept {
+  while (begin_ < end_) {
+    const ParseResult parsed =
+        parse_head({in_ + begin_, end_ - begin_}, seen_, headers_, engine_.options.limits, request_);
+    if (parsed.state == ParseState::incomplete) {
+      if (seen_ == 0) {
+        head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
+      }
+      seen_ = end_ - begin_;
+      return After::go_on;
+    }
+    seen_ = 0;
+    if (parsed.state == ParseState::bad) {
+      refuse(parsed.status);
+      return After::linger;
+    }
+    // Content is read behind the head. A head near the end of the buffer, after earlier requests, moves to the front;
+    // the views of the request move with it.
+    if (request_.framing != Framing::none && begin_ > 0 && begin_ + parsed.head_bytes > kMaxHeadBytes) {
+      compact();
+      continue;
+    }
+    begin_body(parsed.head_bytes);
+    if (const After after = answer_parsed(); after != After::go_on) return after;
+  }
+  return After::go_on;
+}
+
+Session::After Session::run() noexcept {
+  constexpr int kBurst = 8;
+  for (int burst = 1;; ++burst) {
+    if (const After after = answer_arrived(); after != After::go_on) return after;
+    std::expected<std::size_t, Error> got;
+    bool between_requests = begin_ == end_;
+    if (between_requests) {
+      begin_ = end_ = 0;
+      if (!flush()) return After::close;
+      // A short read has taken all there was: sleep without asking again.
+      if (connection_->stream.drained()) return After::rest;
+      got = read_input(Deadline::now());
+      // Who has begun a record owes the rest of it like that of a head: it keeps the session's buffers.
+      if (!got && got.error() == ErrorCode::timed_out && connection_->stream.midway()) {
+        between_requests = false;
+        head_deadline_ = Deadline::after(engine_.options.header_timeout);
+        engine_.begin_exchange(*connection_);
+        got = read_rest_of_head();
+      }
+    } else {
+      got = read_rest_of_head();
+    }
+    if (!got) {
+      if (got.error() != ErrorCode::timed_out)
+        return connection_->stream.has_told_fault() ? After::linger : After::close;
+      if (between_requests) return After::rest;
+      refuse(408);
+      return After::linger;
+    }
+    // A client that never pauses must not keep the worker for itself.
+    if (burst % kBurst == 0) hurried_ = !engine_.give_way();
+  }
+}
+
+Session::After Session::answer_parsed() noexcept {
+  phase_ = Phase::none;
+  fault_ = 0;
+  status_ = 0;
+  now_ = 0;
+  content_sent_ = 0;
+  keep_ = request_.keep_alive && !hurried_;
+  head_only_ = request_.method == Method::head;
+  unwanted_ = false;
+  engine_.begin_exchange(*connection_);
+  ++connection_->requests;
+  const std::uint32_t most = engine_.options.max_requests_per_connection;
+  if (most != 0 && connection_->requests >= most) keep_ = false;
+
+  Exchange exchange(*this);
+  if (request_.https && !connection_->stream.secure()) {
+    exchange.respond_status(421);
+  } else {
+    engine_.options.handler(exchange);
+  }
+  return finish();
+}
+
+// finish completes the response, finds the end of the request and decides what becomes of the connection.
+Session::After Session::finish() noexcept {
+  if (phase_ != Phase::content && !broken_) {
+    keep_ = false;
+    body_done_ = true;
+    const int status = fault_ != 0 ? fault_ : 500;
+    fault_ = 0;
+    answer_status(status, {});
+    if (engine_.options.access_log) log_access();
+    return broken_ ? After::close : After::linger;
+  }
+  if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
+    static_cast<void>(cut_short(Error{ErrorCode::invalid}));
+  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
+  if (engine_.options.access_log) log_access();
+  if (broken_ && cut_short_ && flush()) {
+    // The client must not lose the answers before this one, as it would if the connection were closed with anything
+    // unread; by TLS it must not be told that this one is whole.
+    broken_ = content_kind_ == Content::until_close;
+    connection_->stream.tcp().shutdown_write();
+    return After::linger;
+  }
+  if (broken_) return After::close;
+
+  const bool unread = !body_done_ && (request_.expects_continue && !body_begun_ ? true : !skip_body());
+  begin_ = body_at_;
+  if (broken_) return After::close;
+  if (unread) return After::linger;
+  if (keep_) return After::go_on;
+  // More requests may be on their way to a connection that the client thinks is kept.
+  return begin_ < end_ || request_.keep_alive ? After::linger : After::close;
+}
+
+void Session::serve(Connection& first) noexcept {
+  constexpr int kTurn = 128;
+  int served = 0;
+  for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
+    // Other fibers of this worker want to run too, however fast connections are added to the queue.
+    if (++served % kTurn == 0) engine_.give_way();
+    connection_ = connection;
+    begin_ = end_ = seen_ = out_used_ = 0;
+    broken_ = cut_short_ = hurried_ = false;
+    for (;;) {
+      After after = connection->tls == nullptr ? After::go_on : shake_hands();
+      if (after == After::go_on) after = run();
+      if (after == After::rest) {
+        // Once asleep the connection is no longer ours.
+        if (engine_.rest(*connection)) break;
+        continue;
+      }
+      if (!broken_ && connection->tls == nullptr) static_cast<void>(flush());
+      if (after == After::linger && !broken_) linger();
+      // Content whose end is the connection's would be taken for whole.
+      if (broken_ && content_kind_ == Content::until_close) connection->stream.abandon();
+      engine_.close(*connection);
+      break;
+    }
+  }
+}
+
+std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcept {
+  auto got = connection_->stream.read({in_ + end_, kInputBytes - end_}, deadline);
+  if (!got) return got;
+  end_ += static_cast<std::uint32_t>(*got);
+  engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
+  return got;
+}
+
+// compact moves what has not been answered to the front of the buffer.
+void Session::compact() noexcept {
+  memmove(in_, in_ + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
+std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
+  if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
+  if (begin_ > 0) compact();
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, head_deadline_);
+  auto got = read_input(head_deadline_);
+  if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
+  return got;
+}
+
+// refuse answers a request that could not be understood, or did not arrive. What follows it is unknown.
+void Session::refuse(int status) noexcept {
+  request_ = Request();
+  phase_ = Phase::none;
+  fault_ = 0;
+  now_ = 0;
+  content_sent_ = 0;
+  keep_ = false;
+  head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
+  body_done_ = true;
+  answer_status(status, {});
+  if (engine_.options.access_log) log_access();
+}
+
+// linger lets the client read the last answer, or the alert that there is instead of one.
+void Session::linger() noexcept {
+  if (!cut_short_) connection_->stream.shutdown_write();
+  const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
+  engine_.begin_exchange(*connection_);
+  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, deadline);
+  Linger linger;
+  const int fd = connection_->stream.fd();
+  for (;;) {
+    const Linger::Step step = linger.drop(fd);
+    if (step == Linger::Step::over || deadline.passed()) break;
+    if (step == Linger::Step::waits && !wait(fd, Direction::readable, deadline)) break;
+    if (step == Linger::Step::more) engine_.give_way();
+  }
+  static_cast<void>(engine_.end_waiting(*connection_));
+}
+
+}  // namespace coir::http

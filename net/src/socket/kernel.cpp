@@ -1,0 +1,101 @@
+#include "socket/kernel.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+namespace coir::kernel {
+namespace {
+
+template <class T>
+T negative_errno(T result) noexcept {
+  return result < 0 ? static_cast<T>(-errno) : result;
+}
+
+}  // namespace
+
+[[gnu::noinline]] ssize_t receive(int fd, void* into, std::size_t size) noexcept {
+  return negative_errno(::recv(fd, into, size, 0));
+}
+
+[[gnu::noinline]] ssize_t receive_parts(int fd, const iovec* parts, std::size_t count) noexcept {
+  return negative_errno(::readv(fd, parts, static_cast<int>(count)));
+}
+
+[[gnu::noinline]] ssize_t send(int fd, const void* from, std::size_t size, int flags) noexcept {
+  return negative_errno(::send(fd, from, size, flags | MSG_NOSIGNAL));
+}
+
+[[gnu::noinline]] ssize_t send_parts(int fd, const iovec* parts, std::size_t count, int flags) noexcept {
+  msghdr message = {};
+  message.msg_iov = const_cast<iovec*>(parts);
+  message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
+  return negative_errno(::sendmsg(fd, &message, flags | MSG_NOSIGNAL));
+}
+
+[[gnu::noinline]] ssize_t send_file(int fd, int file, std::uint64_t offset, std::size_t count) noexcept {
+  off_t at = static_cast<off_t>(offset);
+  return negative_errno(::sendfile(fd, file, &at, count));
+}
+
+[[gnu::noinline]] ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) noexcept {
+  return negative_errno(::pread(file, into, size, static_cast<off_t>(offset)));
+}
+
+bool has_input(int fd) noexcept {
+  char byte;
+  return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool has_connection(int fd) noexcept {
+  pollfd entry = {.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+[[gnu::noinline]] int unsent(int fd) noexcept {
+  int bytes = 0;
+  return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
+}
+
+void reset_on_close(int fd) noexcept {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+[[gnu::noinline]] int file_status(int file, struct stat& status) noexcept {
+  return negative_errno(::fstat(file, &status));
+}
+
+[[gnu::noinline]] int stream_socket(int family) noexcept {
+  return negative_errno(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+[[gnu::noinline]] int accept(int fd) noexcept {
+  return negative_errno(::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+[[gnu::noinline]] int connect(int fd, const sockaddr* to, socklen_t length) noexcept {
+  return negative_errno(::connect(fd, to, length));
+}
+
+[[gnu::noinline]] int socket_error(int fd) noexcept {
+  int outcome = 0;
+  socklen_t size = sizeof outcome;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ERROR, &outcome, &size) != 0) return -errno;
+  return -outcome;
+}
+
+[[gnu::noinline]] int local_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept {
+  length = sizeof name;
+  return negative_errno(::getsockname(fd, reinterpret_cast<sockaddr*>(&name), &length));
+}
+
+[[gnu::noinline]] int peer_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept {
+  length = sizeof name;
+  return negative_errno(::getpeername(fd, reinterpret_cast<sockaddr*>(&name), &length));
+}
+
+}  // namespace coir::kernel

@@ -1,0 +1,132 @@
+#include <coir/net/tcp.h>
+#include <coir/wait.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "socket/kernel.h"
+
+namespace coir {
+namespace {
+
+// Errors (negative) of accept(2) that concern the connection that was to be taken, or pass by themselves (its manual
+// page: "treat them like EAGAIN by retrying").
+bool concerns_one_connection(int number) noexcept {
+  switch (-number) {
+    case EINTR:
+    case ECONNABORTED:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case EPERM:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool lacks_family(int number) noexcept {
+  return number == EAFNOSUPPORT || number == EADDRNOTAVAIL || number == EPROTONOSUPPORT;
+}
+
+// path_is_orphaned tells whether the path of a Unix socket is one that nobody listens on.
+bool path_is_orphaned(const Address& at) noexcept {
+  struct stat info;
+  const std::string_view path = at.unix_path();
+  if (path.empty() || path[0] == '\0' || ::lstat(path.data(), &info) != 0 || !S_ISSOCK(info.st_mode)) return false;
+  const int probe = kernel::stream_socket(AF_UNIX);
+  if (probe < 0) return false;
+  const bool refused = kernel::connect(probe, at.get(), at.length()) == -ECONNREFUSED;
+  ::close(probe);
+  return refused;
+}
+
+// open_bound returns a listening socket or -errno.
+int open_bound(const Address& at, const TcpListener::Options& options) noexcept {
+  const int fd = kernel::stream_socket(at.get()->sa_family);
+  if (fd < 0) return fd;
+  const int on = 1;
+  if (at.family() == Address::Family::unix_path) {
+    if (path_is_orphaned(at)) ::unlink(at.unix_path().data());
+  } else {
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (options.unsent_bytes > 0) {
+      ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &options.unsent_bytes, sizeof options.unsent_bytes);
+    }
+    if (options.without_delay) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (at.family() == Address::Family::ipv6) {
+    const int only = at.is_any() ? 0 : 1;
+    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+  }
+  if (::bind(fd, at.get(), at.length()) != 0 || ::listen(fd, options.backlog) != 0) {
+    const int number = errno;
+    ::close(fd);
+    return -number;
+  }
+  return fd;
+}
+
+}  // namespace
+
+std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept {
+  for (;;) {
+    const int fd = kernel::accept(fd_);
+    if (fd >= 0) return TcpStream(fd);
+    if (concerns_one_connection(fd)) continue;
+    // The kernel takes a descriptor before it looks for a connection: without one it does not say whether there is any.
+    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(fd_));
+    if (!none) return std::unexpected(Error::from_errno(-fd));
+    if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
+  }
+}
+
+std::expected<TcpListener, Error> TcpListener::listen(const Address& at, Options options) noexcept {
+  Address bound = at;
+  int fd = open_bound(bound, options);
+  if (fd < 0 && at.is_any() && at.family() == Address::Family::ipv6 && lacks_family(-fd)) {
+    bound = at.as_ipv4_any();
+    fd = open_bound(bound, options);
+  }
+  if (fd < 0) {
+    return std::unexpected(-fd == EAFNOSUPPORT ? Error{ErrorCode::unsupported, -fd} : Error::from_errno(-fd));
+  }
+  TcpListener listener;
+  listener.fd_ = fd;
+  listener.address_ = bound;
+  if (bound.family() != Address::Family::unix_path && bound.port() == 0) {
+    sockaddr_storage name;
+    socklen_t length;
+    if (const int outcome = kernel::local_name(fd, name, length); outcome < 0)
+      return std::unexpected(Error::from_errno(-outcome));
+    const Address chosen = Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), length);
+    listener.address_ = bound.with_port(chosen.port());
+  }
+  return listener;
+}
+
+TcpListener& TcpListener::operator=(TcpListener&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+    address_ = other.address_;
+  }
+  return *this;
+}
+
+void TcpListener::close() noexcept {
+  if (fd_ < 0) return;
+  const std::string_view path = address_.unix_path();
+  if (!path.empty() && path[0] != '\0') ::unlink(path.data());
+  close_fd(std::exchange(fd_, -1));
+}
+
+}  // namespace coir

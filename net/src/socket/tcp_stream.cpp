@@ -1,0 +1,162 @@
+#include <coir/net/tcp.h>
+#include <coir/wait.h>
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "socket/kernel.h"
+#include "socket/write_all.h"
+
+namespace coir {
+namespace {
+
+// failed takes what a function of kernel.h answered.
+std::unexpected<Error> failed(ssize_t negative) noexcept {
+  return std::unexpected(Error::from_errno(static_cast<int>(-negative)));
+}
+
+std::expected<Address, Error> name_of(int (*ask)(int, sockaddr_storage&, socklen_t&), int fd) noexcept {
+  sockaddr_storage name;
+  socklen_t length;
+  if (const int outcome = ask(fd, name, length); outcome < 0) return failed(outcome);
+  return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), length);
+}
+
+bool has_peer(int fd) noexcept {
+  sockaddr_storage name;
+  socklen_t length;
+  return kernel::peer_name(fd, name, length) != -ENOTCONN;
+}
+
+static_assert(EAGAIN == EWOULDBLOCK);
+
+}  // namespace
+
+std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline deadline) noexcept {
+  for (;;) {
+    if (drained_) {
+      if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
+      drained_ = false;
+    }
+    const ssize_t got = kernel::receive(fd_, into.data(), into.size());
+    if (got > 0) {
+      drained_ = static_cast<std::size_t>(got) < into.size();
+      return static_cast<std::size_t>(got);
+    }
+    if (got == 0) return std::unexpected(Error{into.empty() ? ErrorCode::invalid : ErrorCode::end_of_stream});
+    if (got == -EINTR) continue;
+    if (got != -EAGAIN) return failed(got);
+    drained_ = true;
+  }
+}
+
+std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> from, Deadline deadline,
+                                                        bool more_follows) noexcept {
+  std::size_t wanted = 0;
+  for (const iovec& part : from) wanted += part.iov_len;
+  const int flags = more_follows ? MSG_MORE : 0;
+  for (;;) {
+    if (filled_) {
+      if (auto ready = wait(fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+      filled_ = false;
+    }
+    const ssize_t sent = from.size() == 1 ? kernel::send(fd_, from[0].iov_base, from[0].iov_len, flags)
+                                          : kernel::send_parts(fd_, from.data(), from.size(), flags);
+    if (sent >= 0) {
+      // The kernel has noted that we want to hear of room (SOCK_NOSPACE) when it took less than it was given.
+      filled_ = static_cast<std::size_t>(sent) < wanted;
+      if (sent > 0 || wanted == 0) return static_cast<std::size_t>(sent);
+      continue;
+    }
+    if (sent == -EINTR) continue;
+    if (sent != -EAGAIN) return failed(sent);
+    filled_ = true;
+  }
+}
+
+std::expected<void, Error> TcpStream::write(std::string_view from, Deadline deadline) noexcept {
+  return write_all(*this, from, deadline);
+}
+
+std::expected<void, Error> TcpStream::writev(std::span<iovec> parts, Deadline deadline) noexcept {
+  for (;;) {
+    while (!parts.empty() && parts.front().iov_len == 0) parts = parts.subspan(1);
+    if (parts.empty()) return {};
+    auto sent = write_some(parts.first(parts.size() < IOV_MAX ? parts.size() : IOV_MAX), deadline);
+    if (!sent) return std::unexpected(sent.error());
+    for (iovec& part : parts) {
+      const std::size_t used = *sent < part.iov_len ? *sent : part.iov_len;
+      part.iov_base = static_cast<char*>(part.iov_base) + used;
+      part.iov_len -= used;
+      *sent -= used;
+      if (*sent == 0) break;
+    }
+  }
+}
+
+std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t offset, std::size_t count,
+                                                       Deadline deadline) noexcept {
+  for (;;) {
+    if (filled_) {
+      if (auto ready = wait(fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+      filled_ = false;
+    }
+    const ssize_t sent = kernel::send_file(fd_, file, offset, count);
+    // A short count has other causes than a full socket here, so only EAGAIN means wait.
+    if (sent >= 0) return static_cast<std::size_t>(sent);
+    if (sent == -EINTR) continue;
+    if (sent != -EAGAIN) return failed(sent);
+    filled_ = true;
+  }
+}
+
+std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline deadline) noexcept {
+  const int fd = kernel::stream_socket(to.get()->sa_family);
+  if (fd < 0) return failed(fd);
+  TcpStream stream(fd);
+  if (to.family() != Address::Family::unix_path) {
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  int outcome = kernel::connect(fd, to.get(), to.length());
+  // An interrupted connect goes on in the background, as one in progress does.
+  if (outcome == -EINPROGRESS || outcome == -EINTR) {
+    do {
+      if (auto ready = wait(fd, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+      outcome = kernel::socket_error(fd);
+      // wait may return without readiness: a socket without a peer is still on its way.
+    } while (outcome == 0 && !has_peer(fd));
+  }
+  if (outcome < 0) return failed(outcome);
+  return stream;
+}
+
+TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = std::exchange(other.fd_, -1);
+    drained_ = other.drained_;
+    filled_ = other.filled_;
+  }
+  return *this;
+}
+
+void TcpStream::shutdown_write() noexcept {
+  ::shutdown(fd_, SHUT_WR);
+}
+
+void TcpStream::close() noexcept {
+  if (fd_ >= 0) close_fd(std::exchange(fd_, -1));
+  drained_ = filled_ = false;
+}
+
+std::expected<Address, Error> TcpStream::local_address() const noexcept {
+  return name_of(kernel::local_name, fd_);
+}
+std::expected<Address, Error> TcpStream::peer_address() const noexcept {
+  return name_of(kernel::peer_name, fd_);
+}
+
+}  // namespace coir
