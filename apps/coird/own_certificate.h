@@ -9,8 +9,9 @@
 // self-signed.pem, readable for its owner only, and the certificate by itself in self-signed.crt, for clients.
 //
 // The certificate is issued again for the same key when it lacks a name or an address that the machine has now. At the
-// start (`at_start`) a file that is not there, empty or damaged is made anew, and the key's fingerprint goes to standard
-// error. What cannot be stored is served from memory, until a SIGHUP finds that it can be. One line tells of each.
+// start (`at_start`) a file that is not there, empty or damaged is made anew, and the key's fingerprint goes to
+// standard error. What cannot be stored is served from memory, until a SIGHUP finds that it can be. One line tells of
+// each.
 //
 // Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said why. From a fiber of 16 KB, or before
 // the run; one call at a time.

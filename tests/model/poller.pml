@@ -1,6 +1,6 @@
 /*
  * Who polls while workers compute, and who comes to a fiber that was woken (core/src/schedule/scheduler.h, "The poller";
- * worker.cpp, idle, maintain, run, push_woken, left_waiting; scheduler.cpp, let_go_poller, offer, wake_one). The steps
+ * worker.cpp, maintain, run, push_woken; idle.cpp, idle, left_waiting; wakeup.cpp, let_go_poller, offer, wake_one). The steps
  * are in poller_steps.pml; here are the state, the worker's loop and what must hold.
  *
  * A fiber MAIN yields up to YIELDS times. Then one fiber computes until what is waited for has been seen, so that one

@@ -1,5 +1,5 @@
 /*
- * How workers go to sleep and are woken (core/src/schedule/scheduler.h, "Idle workers"; worker.cpp, idle; scheduler.cpp, notify,
+ * How workers go to sleep and are woken (core/src/schedule/scheduler.h, "Idle workers"; idle.cpp, idle; wakeup.cpp, notify,
  * wake_one): who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more.
  *
  * Stores go through a buffer of one place for each thread, as on x86: a plain store is seen by others later, unless a

@@ -56,7 +56,8 @@ void leave(Scope& scope) noexcept;
 // adopt puts `scope` below the caller's innermost without making it the caller's own.
 void adopt(Scope& scope) noexcept;
 
-// show puts a nursery's scope, and those around it, on the lists of their outer ones, up to a shield; hide takes one off.
+// show puts a nursery's scope, and those around it, on the lists of their outer ones, up to a shield; hide takes one
+// off.
 void show(Scope& scope) noexcept;
 void hide(Scope& scope) noexcept;
 
@@ -78,9 +79,9 @@ bool ended(const Scope& scope, Error& error) noexcept;
 //   if (!n && scope.caused(n.error())) retry();         // else an enclosing scope ended it: let it go on up
 //
 // A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread, too, a cancellation or
-// a deadline ends the wait that the thread is in; a function that `blocking` runs in place is no wait. Cost: nothing for
-// fibers outside any scope; inside, one look along the chain where a wait begins to park. A plain thread's wait for a
-// descriptor takes two system calls more inside a scope, and a descriptor meanwhile, without which a cancellation is
+// a deadline ends the wait that the thread is in; a function that `blocking` runs in place is no wait. Cost: nothing
+// for fibers outside any scope; inside, one look along the chain where a wait begins to park. A plain thread's wait for
+// a descriptor takes two system calls more inside a scope, and a descriptor meanwhile, without which a cancellation is
 // noticed by the next wait.
 class CancelScope {
  public:
@@ -90,8 +91,8 @@ class CancelScope {
   CancelScope& operator=(const CancelScope&) = delete;
 
   // cancel ends the waits inside, now and later, those of the children of nurseries inside at once, too: whatever their
-  // owner does meanwhile. `reason` is a literal, or outlives the scope. Any fiber or thread that knows the scope to live;
-  // idempotent. Cost: a claim for each child that lives inside.
+  // owner does meanwhile. `reason` is a literal, or outlives the scope. Any fiber or thread that knows the scope to
+  // live; idempotent. Cost: a claim for each child that lives inside.
   void cancel(const char* reason = nullptr) noexcept { detail::cancel(scope_, reason); }
 
   // cancelled tells of this scope and of those around it, up to a shield.

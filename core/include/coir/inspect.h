@@ -43,14 +43,14 @@ struct FiberInfo {
 std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
 
 // dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
-// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. Allocates nothing, takes no lock,
-// and needs 2 KB of stack. Any thread, any fiber, signal handlers; the fibers of other workers go on meanwhile, but for
-// a signal (SIGURG) that asks each running one where it is.
+// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. Allocates nothing, takes no
+// lock, and needs 2 KB of stack. Any thread, any fiber, signal handlers; the fibers of other workers go on meanwhile,
+// but for a signal (SIGURG) that asks each running one where it is.
 void dump_fibers(int fd) noexcept;
 
-// dump_fibers_on has a signal do the same at any moment: even a fiber that never gives its worker back, or a worker that hangs in a call to the kernel, is shown then.
-// The handler is the process's for `signal` and stays; it writes to `fd` on the spot, and stdio's buffers are nothing
-// to it. Errors: invalid, system.
+// dump_fibers_on has a signal do the same at any moment: even a fiber that never gives its worker back, or a worker
+// that hangs in a call to the kernel, is shown then. The handler is the process's for `signal` and stays; it writes to
+// `fd` on the spot, and stdio's buffers are nothing to it. Errors: invalid, system.
 [[nodiscard]] std::expected<void, Error> dump_fibers_on(int signal, int fd = 2) noexcept;
 
 }  // namespace coir

@@ -29,8 +29,9 @@ namespace coir {
 //
 // Descriptors that are open already stay usable in each case, for what passes through them as well: a socket carries
 // on, a datagram socket to any address, one of AF_UNIX to and from any path; and openat's like are denied even beneath
-// an open folder. System calls that are newer than the list answer ENOSYS. Each denies io_uring, ptrace, process_vm_readv and
-// pidfd_getfd too, which lead around it, and the system calls of other CPUs' programs (32-bit code, x32).
+// an open folder. System calls that are newer than the list answer ENOSYS. Each denies io_uring, ptrace,
+// process_vm_readv and pidfd_getfd too, which lead around it, and the system calls of other CPUs' programs (32-bit
+// code, x32).
 //
 // A denial holds for what the kernel is asked for. It contains mistakes, and what foreign data makes a parser do
 // through the kernel; it is no wall against machine code that runs in the worker, which shares the process's memory.

@@ -25,8 +25,9 @@ class SubscriberCore;
 }  // namespace detail
 
 // Mutex is held by one fiber or thread at a time. A fiber may park while it holds one; whoever waits parks as well, and
-// no worker is blocked. Those who wait get it in the order in which they came; whoever runs when it is given up may take
-// it before them, which spares a switch for each section, but at most kMostPassed times in a row, so that none starves.
+// no worker is blocked. Those who wait get it in the order in which they came; whoever runs when it is given up may
+// take it before them, which spares a switch for each section, but at most kMostPassed times in a row, so that none
+// starves.
 //
 //   coir::Mutex mutex;
 //   auto held = mutex.guard(deadline);      // std::expected<Mutex::Guard, Error>
@@ -55,8 +56,8 @@ class Mutex {
   // try_lock takes it if it is free.
   [[nodiscard]] bool try_lock() noexcept;
 
-  // unlock gives it up, and calls the one who has waited longest. By the fiber that locked it, or, if a thread did, by a
-  // thread: anything else stops the program with a line that says so. Never parks.
+  // unlock gives it up, and calls the one who has waited longest. By the fiber that locked it, or, if a thread did, by
+  // a thread: anything else stops the program with a line that says so. Never parks.
   void unlock() noexcept;
 
   // guard is lock whose end is that of a scope.

@@ -78,8 +78,8 @@ class Nursery {
     return try_spawn(SpawnOptions{}, std::forward<F>(body), where);
   }
 
-  // cancel ends the waits of all children, of those of nurseries inside, and of the owner inside. Children may still be spawned, and find themselves
-  // cancelled. It is no failure.
+  // cancel ends the waits of all children, of those of nurseries inside, and of the owner inside. Children may still be
+  // spawned, and find themselves cancelled. It is no failure.
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 
   // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,

@@ -112,11 +112,12 @@ class Process {
   // asked again. Errors: timed_out, cancelled (the process goes on); stale (none was started); system.
   [[nodiscard]] std::expected<Exit, Error> wait(Deadline deadline = Deadline::never()) noexcept;
 
-  // signal sends a signal to the whole group, and to the process itself if it has left that. Error: stale (the process was waited for), system.
+  // signal sends a signal to the whole group, and to the process itself if it has left that. Error: stale (the process
+  // was waited for), system.
   [[nodiscard]] std::expected<void, Error> signal(int number) const noexcept;
 
-  // stop sends SIGTERM as signal does and, `grace` later, or when the process itself has ended, SIGKILL. It waits for the
-  // end, also in a fiber that is cancelled.
+  // stop sends SIGTERM as signal does and, `grace` later, or when the process itself has ended, SIGKILL. It waits for
+  // the end, also in a fiber that is cancelled.
   std::expected<Exit, Error> stop(std::chrono::nanoseconds grace = std::chrono::seconds(1)) noexcept;
 
  private:

@@ -6,8 +6,8 @@
 #include <coir/stack_size.h>
 #include <pthread.h>
 
-#include "wait/bell.h"
 #include "board.h"
+#include "wait/bell.h"
 
 namespace coir::detail {
 

@@ -5,13 +5,13 @@
 #include <coir/inspect.h>
 #include <coir/port/memory.h>
 
+#include "base/line.h"
 #include "blocking/blocking_pool.h"
 #include "fiber/describe.h"
-#include "base/line.h"
 #include "fiber/paint.h"
-#include "wait/park.h"
 #include "inspect/sample.h"
 #include "schedule/tick.h"
+#include "wait/park.h"
 
 namespace coir {
 

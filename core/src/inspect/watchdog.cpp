@@ -13,9 +13,9 @@
 #include <coir/port/futex.h>
 
 #include "base/line.h"
+#include "base/thread.h"
 #include "inspect/sample.h"
 #include "schedule/scheduler.h"
-#include "base/thread.h"
 
 namespace coir {
 

@@ -4,8 +4,8 @@
 
 #include <coir/error.h>
 
-#include "schedule/scheduler.h"
 #include "fiber/stack_pool.h"
+#include "schedule/scheduler.h"
 
 namespace coir {
 

@@ -15,10 +15,10 @@
 #include <coir/port/memory.h>
 #include <coir/port/seccomp.h>
 
+#include "base/thread.h"
 #include "isolate/isolated_run.h"
 #include "isolate/message_queue.h"
 #include "wait/park.h"
-#include "base/thread.h"
 
 namespace coir::detail {
 

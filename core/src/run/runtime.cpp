@@ -13,9 +13,9 @@
 #include <coir/port/memory.h>
 
 #include "board.h"
+#include "inspect/watchdog.h"
 #include "schedule/scheduler.h"
 #include "schedule/trace.h"
-#include "inspect/watchdog.h"
 
 namespace coir {
 

@@ -5,9 +5,9 @@
 #include <coir/pressure.h>
 #include <coir/run_options.h>
 
+#include "fiber/stack_pool.h"
 #include "schedule/hooks.h"
 #include "schedule/reactor.h"
-#include "fiber/stack_pool.h"
 #include "schedule/visit.h"
 #include "schedule/worker.h"
 
@@ -156,6 +156,20 @@ class Scheduler {
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
   FiberWorker* workers_[kMaxWorkers] = {};
+};
+
+class Scheduler::Stay {
+ public:
+  explicit Stay(Scheduler& in) noexcept : in_(in) {
+    in_.isolated_ ? static_cast<void>(in_.stays_.fetch_add(1, std::memory_order_relaxed)) : door::enter_again();
+  }
+  // release pairs with the acquire in finish. Nothing of the scheduler is touched after it.
+  ~Stay() { in_.isolated_ ? static_cast<void>(in_.stays_.fetch_sub(1, std::memory_order_release)) : door::leave(); }
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+ private:
+  Scheduler& in_;
 };
 
 // OutsideClaim surrounds what claims waiters and wakes them where a thread that is no worker may do so. Between claim

@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 
-#include "schedule/scheduler.h"
 #include "base/thread.h"
+#include "schedule/scheduler.h"
 #include "schedule/worker.h"
 
 namespace coir {
@@ -94,7 +94,8 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 // that wait for what threads bring, and every other by cancelling it. Under the thread sanitizer only the former count.
 bool Scheduler::waits_for_threads() const noexcept {
   if (!kManyWorkers || isolated_) return false;
-  if (threads_of_process() <= worker_count_ + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads) return false;
+  const unsigned known = worker_count_ + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads;
+  if (threads_of_process() <= known) return false;
   if constexpr (COIR_THREADS_ARE_ALL_THE_PROGRAMS) return true;
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {

@@ -14,9 +14,9 @@ struct FiberControl;
 // instruction; a thief, who is rare, pays for both with a barrier on every processor (a biased lock, as in "Quickly
 // Reacquirable Locks" by Dice, Moir and Scherer).
 //
-// Invariant: the owner touches fiber_ only while inside_ is set and raided_ was seen clear after that; a thief only while
-// it has set raided_, has passed the barrier, and has then seen inside_ clear. The barrier falls either after the owner's
-// look at raided_, and the thief sees inside_ set and waits for it, or before, and the owner sees raided_.
+// Invariant: the owner touches fiber_ only while inside_ is set and raided_ was seen clear after that; a thief only
+// while it has set raided_, has passed the barrier, and has then seen inside_ clear. The barrier falls either after the
+// owner's look at raided_, and the thief sees inside_ set and waits for it, or before, and the owner sees raided_.
 class WokenSlot {
  public:
   // exchange puts `fiber`, which may be null, in the place of what is there. Owner only.
@@ -35,7 +35,9 @@ class WokenSlot {
   // raid takes `fiber` out if it is still there, and nobody is at it; the barrier must be prepared. Other workers.
   bool raid(FiberControl* fiber) noexcept {
     bool none = false;
-    if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+    if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) {
+      return false;
+    }
     port::barrier_everywhere();
     bool taken = false;
     for (int i = 0; i < kPatience && !taken; ++i) {

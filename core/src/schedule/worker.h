@@ -8,8 +8,8 @@
 #include <coir/port/context.h>
 
 #include "fiber/control.h"
-#include "schedule/run_queue.h"
 #include "fiber/stack_pool.h"
+#include "schedule/run_queue.h"
 #include "schedule/timer_wheel.h"
 #include "schedule/woken_slot.h"
 
@@ -92,7 +92,7 @@ class FiberWorker {
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
       spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
-  static constexpr int kGrace = spins(64);          // how long a thief waits for a worker to come to whom it woke
+  static constexpr int kGrace = spins(64);              // how long a thief waits for a worker to come to whom it woke
   static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
   static constexpr std::int64_t kPatienceNs = 1'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "wait/ambient.h"
 #include "schedule/scheduler.h"
+#include "wait/ambient.h"
 
 namespace coir {
 

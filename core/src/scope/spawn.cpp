@@ -4,9 +4,9 @@
 #include <coir/fiber.h>
 #include <coir/nursery_base.h>
 
+#include "fiber/paint.h"
 #include "scope/join.h"
 #include "wait/owner.h"
-#include "fiber/paint.h"
 #include "wait/park.h"
 
 namespace coir {

@@ -7,12 +7,12 @@
 
 // How a mutex is passed on.
 //
-// word_ names the owner; kContended says that somebody waits, in waiters_ or on the way back from there. Without the
-// mark it changes by exchange; with it, only under lock_, so that nobody who gives it up touches it after its next owner
-// could have destroyed it.
+// word_ names the owner; kContended says that somebody waits, in waiters_ or on the way back from there. Without that
+// mark it changes by exchange; with it, only under lock_, so that nobody who gives it up touches it after its next
+// owner could have destroyed it.
 //
-// Who unlocks a contended mutex leaves it free and calls the first in line to try again: the lock may go to whoever runs
-// meanwhile, which spares a switch for each section. called_ is set from that call until the called one has tried.
+// Who unlocks a contended mutex leaves it free and calls the first in line to try again: the lock may go to whoever
+// runs meanwhile, which spares a switch for each section. called_ is set from that call until the called one has tried.
 // Invariant: while the mutex is free and marked, called_ is set, so that somebody will take it or stand in line again
 // behind an owner, who calls it again. One who was called in vain stands first in line.
 //
@@ -113,8 +113,8 @@ std::expected<void, Error> Mutex::lock_contended(Word self, Deadline deadline, S
   }
 }
 
-// take makes the caller the owner if it may be, or marks the mutex as contended; `seen` becomes what it held then. Under
-// lock_.
+// take makes the caller the owner if it may be, or marks the mutex as contended; `seen` becomes what it held then.
+// Under lock_.
 bool Mutex::take(Word self, Word& seen, bool called) noexcept {
   for (;;) {
     const Word mark = called_ || !waiters_.empty() ? kContended : 0;

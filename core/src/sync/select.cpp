@@ -1,8 +1,8 @@
 #include <coir/select.h>
 
 #include "scope/join.h"
-#include "wait/polling_thread.h"
 #include "sync/selection.h"
+#include "wait/polling_thread.h"
 
 namespace coir::detail {
 

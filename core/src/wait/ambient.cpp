@@ -120,8 +120,8 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
   if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
 }
 
-// The tree is walked in depth, with the locks of all scopes from `top`, whose the caller holds, to where it is, and no stack
-// of its own.
+// The tree is walked in depth, with the locks of all scopes from `top`, whose the caller holds, to where it is, and no
+// stack of its own.
 //
 // Invariant: a child whose wait is not claimed here sees the mark, which came before the walk. A nursery that is shown
 // after the walk has passed its place, by the lock that both took, has its children later still; so has one that is on

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "wait/ambient.h"
 #include "fiber/control.h"
 #include "schedule/scheduler.h"
+#include "wait/ambient.h"
 
 namespace coir {
 

@@ -18,9 +18,10 @@ void mark(Scope& scope, const char* reason) noexcept;
 // own notes the caller as the owner, and by which ticket its waits inside can be claimed.
 void own(Scope& scope) noexcept;
 
-// Each claims waits in a marked scope: claim_owner its owner's, claim_below those of the children of nurseries further in,
-// claim_inside both. A wait that begins from now on sees the mark. The caller keeps the scope in place, and holds its lock
-// for the last two. mark_and_wake marks, claims and wakes, for a scope that its owner may end as soon as it sees the mark.
+// Each claims waits in a marked scope: claim_owner its owner's, claim_below those of the children of nurseries further
+// in, claim_inside both. A wait that begins from now on sees the mark. The caller keeps the scope in place, and holds
+// its lock for the last two. mark_and_wake marks, claims and wakes, for a scope that its owner may end as soon as it
+// sees the mark.
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;

@@ -5,11 +5,11 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 
-#include "wait/ambient.h"
+#include "fiber/waiter.h"
 #include "schedule/scheduler.h"
 #include "schedule/switching.h"
-#include "fiber/waiter.h"
 #include "schedule/worker.h"
+#include "wait/ambient.h"
 
 namespace coir {
 

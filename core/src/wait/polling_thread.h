@@ -12,8 +12,8 @@
 #include <coir/error.h>
 #include <coir/wait.h>
 
-#include "wait/ambient.h"
 #include "fiber/waiter.h"
+#include "wait/ambient.h"
 
 namespace coir {
 

@@ -58,9 +58,10 @@ int coir_tls_last_word(struct mbedtls_ssl_context* ssl);
 int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
 
 // coir_tls_begin_step sends what the last step of the handshake has left to send, so that the next sends nothing but an
-// alert by TLS 1.3. It has a server's alerts encrypted by the keys that its client reads with: by TLS 1.3 they change behind the server's Finished (RFC 8446, A.2), and mbedTLS changes its own only
-// behind the client's. Nothing but an alert that ends the session is sent in between: the record counter begins again
-// with the handshake's end. If anything else was, this fails, for no number may serve twice under one key.
+// alert by TLS 1.3. It has a server's alerts encrypted by the keys that its client reads with: by TLS 1.3 they change
+// behind the server's Finished (RFC 8446, A.2), and mbedTLS changes its own only behind the client's. Nothing but an
+// alert that ends the session is sent in between: the record counter begins again with the handshake's end. If anything
+// else was, this fails, for no number may serve twice under one key.
 int coir_tls_begin_step(struct mbedtls_ssl_context* ssl);
 
 // coir_tls_is_alert tells whether what is sent is an alert, given that it is no part of a handshake or its last step's.

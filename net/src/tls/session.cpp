@@ -1,15 +1,10 @@
 #include "tls/session.h"
 
-#include <coir/cancel_scope.h>
 #include <errno.h>
 #include <mbedtls/net_sockets.h>
 #include <string.h>
 
 #include <algorithm>
-
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-#include <coir/fiber.h>
-#endif
 
 #include "socket/kernel.h"
 #include "tls/inside.h"
@@ -76,15 +71,6 @@ int Session::receive_bytes(void* opaque, unsigned char* into, size_t size) {
   self.ahead_at_ = 0;
   self.ahead_end_ = static_cast<std::uint16_t>(count > size ? count - size : 0);
   return self.count(into, std::min(count, size));
-}
-
-std::expected<void, Error> Session::give_way(Deadline deadline) noexcept {
-  if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-  if (auto going = check_cancelled(); !going) return going;
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  coir::give_way();
-#endif
-  return {};
 }
 
 int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {

@@ -1,8 +1,13 @@
 // How a session begins, rests and ends.
+#include <coir/cancel_scope.h>
 #include <mbedtls/ssl.h>
 #include <stdlib.h>
 
 #include <new>
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#include <coir/fiber.h>
+#endif
 
 #include "tls/inside.h"
 #include "tls/library.h"
@@ -175,6 +180,15 @@ void Session::leave(Session& session) noexcept {
   session.tally_.give(sizeof(Session));
   session.~Session();
   free(&session);
+}
+
+std::expected<void, Error> Session::give_way(Deadline deadline) noexcept {
+  if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+  if (auto going = check_cancelled(); !going) return going;
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  coir::give_way();
+#endif
+  return {};
 }
 
 }  // namespace coir::tls

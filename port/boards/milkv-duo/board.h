@@ -31,8 +31,8 @@ inline constexpr std::size_t kBlockingThreads = 4;
 inline constexpr std::size_t kKeepFreeBytes = std::size_t{4480} << 10;
 inline constexpr std::uint32_t kMaxConnections = 8192;
 
-// Connections that wait to be accepted cost as much as others and are on no ledger: a flood of 20,000 clients killed the
-// board once with 512.
+// Connections that wait to be accepted cost as much as others and are on no ledger: a flood of 20,000 clients killed
+// the board once with 512.
 inline constexpr int kBacklog = 256;
 
 }  // namespace coir::board

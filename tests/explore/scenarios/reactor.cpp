@@ -2,8 +2,8 @@
 
 #include <coir/port/poller.h>
 
-#include "wait/park.h"
 #include "tests/explore/explore.h"
+#include "wait/park.h"
 
 // The word per descriptor: an event that comes is found by the wait after it, or wakes the wait that is under way.
 

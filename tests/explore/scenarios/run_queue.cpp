@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "tests/explore/explore.h"
 #include "schedule/woken_slot.h"
+#include "tests/explore/explore.h"
 
 // The run queue between its owner and thieves: every fiber is had once, by one of them.
 

@@ -2,8 +2,8 @@
 #include <coir/event.h>
 #include <coir/wait_line.h>
 
-#include "wait/park.h"
 #include "tests/explore/explore.h"
+#include "wait/park.h"
 #include "wait/wait_round.h"
 
 // The protocol of one wait, by what stands on it: a thread parks exactly as a fiber does, but for what saves a fiber's

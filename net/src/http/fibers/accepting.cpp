@@ -1,8 +1,8 @@
 #include <coir/memory_watch.h>
 
-#include "socket/kernel.h"
 #include "http/fibers/fiber_engine.h"
 #include "http/session/no_room.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {

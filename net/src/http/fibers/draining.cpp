@@ -11,7 +11,8 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
-std::size_t FiberEngine::serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept {
+std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
+                                     std::chrono::milliseconds drain_timeout) noexcept {
   // Where the kernel lacks what the wait takes it is tried again: that is no reason to stop.
   for (;;) {
     const auto signal = wait_signal(signals);

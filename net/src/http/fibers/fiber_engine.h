@@ -13,8 +13,8 @@
 
 namespace coir::http {
 
-// FiberEngine is the engine of a build with fibers: it lies at the start of one reserved mapping, followed by the array of
-// connections and the array of sessions, both of which are touched only as far as they are used.
+// FiberEngine is the engine of a build with fibers: it lies at the start of one reserved mapping, followed by the array
+// of connections and the array of sessions, both of which are touched only as far as they are used.
 class FiberEngine : public Engine {
  public:
   static FiberEngine* create(const ServerOptions& options) noexcept;
@@ -45,7 +45,8 @@ class FiberEngine : public Engine {
   // evict_idle closes the connection that may be evicted first. False: there is none.
   bool evict_idle() noexcept;
 
-  // end_silent_handshake closes one that lingers, or whose client has owed a flight for kSilenceNs. False: there is none.
+  // end_silent_handshake closes one that lingers, or whose client has owed a flight for kSilenceNs. False: there is
+  // none.
   bool end_silent_handshake() noexcept;
 
   // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
@@ -178,7 +179,9 @@ class FiberEngine : public Engine {
       [](void* self, std::size_t) noexcept { return static_cast<FiberEngine*>(self)->give_sessions(SIZE_MAX); }, this};
   Relief idle_connections_{
       PressureStep::close_idle,
-      [](void* self, std::size_t wanted) noexcept { return static_cast<FiberEngine*>(self)->close_longest_idle(wanted); },
+      [](void* self, std::size_t wanted) noexcept {
+        return static_cast<FiberEngine*>(self)->close_longest_idle(wanted);
+      },
       this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];

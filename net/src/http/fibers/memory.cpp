@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "socket/kernel.h"
 #include "http/fibers/fiber_engine.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 

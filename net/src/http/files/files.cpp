@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "socket/kernel.h"
 #include "http/files/beneath.h"
 #include "http/files/file_cache.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {

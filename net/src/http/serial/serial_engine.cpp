@@ -8,8 +8,8 @@
 #include <memory>
 #include <new>
 
-#include "socket/kernel.h"
 #include "http/session/no_room.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
@@ -181,7 +181,8 @@ ServerGauges SerialEngine::gauges() const noexcept {
   return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = ready_.size()};
 }
 
-SerialEngine::SerialEngine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept
+SerialEngine::SerialEngine(const ServerOptions& given, Session* session, Connection* connections,
+                           pollfd* entries) noexcept
     : Engine(given),
       session_(new(session) Session(*this)),
       records_(connections, given.max_connections),

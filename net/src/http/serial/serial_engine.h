@@ -13,8 +13,8 @@
 
 namespace coir::http {
 
-// SerialEngine is the engine of a build without fibers: it serves one connection at a time, with one session.
-// All others are records in its lists, and poll(2) tells which have something to say.
+// SerialEngine is the engine of a build without fibers: it serves one connection at a time, with one session. All
+// others are records in its lists, and poll(2) tells which have something to say.
 //
 //   accept -> idle_ -> (readable) -> ready_ -> served -> idle_ ...
 //
@@ -111,7 +111,9 @@ class SerialEngine : public Engine {
   bool stopping_ = false;
   Relief idle_connections_{
       PressureStep::close_idle,
-      [](void* self, std::size_t wanted) noexcept { return static_cast<SerialEngine*>(self)->close_longest_idle(wanted); },
+      [](void* self, std::size_t wanted) noexcept {
+        return static_cast<SerialEngine*>(self)->close_longest_idle(wanted);
+      },
       this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];

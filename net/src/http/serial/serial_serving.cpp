@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <span>
 
-#include "socket/kernel.h"
 #include "http/serial/serial_engine.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 
@@ -42,7 +42,8 @@ struct SerialEngine::Stop : Interrupter {
   }
 };
 
-std::size_t SerialEngine::serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept {
+std::size_t SerialEngine::serve_until(std::initializer_list<int> signals,
+                                      std::chrono::milliseconds drain_timeout) noexcept {
   static_cast<void>(catch_signals(signals));
   Stop stop;
   stop.happened = &Stop::goes_on;

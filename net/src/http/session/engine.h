@@ -48,7 +48,8 @@ class Engine {
   // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
   void begin_exchange(Connection& connection) noexcept;
   // begin_waiting and end_waiting surround a wait for a client: for bytes that it owes, or until it takes some. The
-  // engine may end the wait early when others want the session: it shuts the stream down, and end_waiting returns false.
+  // engine may end the wait early when others want the session: it shuts the stream down, and end_waiting returns
+  // false.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 

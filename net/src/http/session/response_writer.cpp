@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "socket/kernel.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {

@@ -3,10 +3,10 @@
 #include <coir/http/exchange.h>
 #include <string.h>
 
-#include "socket/linger.h"
+#include "http/message/head_error.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
-#include "http/message/head_error.h"
+#include "socket/linger.h"
 
 namespace coir::http {
 

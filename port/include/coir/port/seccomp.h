@@ -10,8 +10,8 @@ struct DeniedCalls {
   bool process = false;
 };
 
-// kLastKnownCall is the highest number of a system call that was judged, that of Linux 6.18. Each denial has those above
-// answer ENOSYS: nobody knows yet what they lead to, and programs take it for an older kernel.
+// kLastKnownCall is the highest number of a system call that was judged, that of Linux 6.18. Each denial has those
+// above answer ENOSYS: nobody knows yet what they lead to, and programs take it for an older kernel.
 inline constexpr int kLastKnownCall = 469;
 
 // deny_system_calls makes the kernel answer EPERM to those system calls of the calling thread, and of every thread and

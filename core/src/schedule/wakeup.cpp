@@ -1,0 +1,108 @@
+#include <coir/deadline.h>
+#include <coir/port/futex.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "schedule/scheduler.h"
+#include "schedule/worker.h"
+
+// How a worker that sleeps is told of work, of timers, and of a poller that is missing: the part of scheduler.h that
+// "Idle workers" and "The poller" describe.
+
+namespace coir {
+
+void Scheduler::notify() noexcept {
+  // Only a thread from outside can find the one worker idle; it comes through inject.
+  if (kManyWorkers && worker_count_ > 1) wake_if_idle();
+}
+
+void Scheduler::inject(FiberControl* fiber) noexcept {
+  const Stay stay(*this);
+  inbox.push(fiber);
+  wake_if_idle();
+}
+
+void Scheduler::inject_new(FiberControl* fiber) noexcept {
+  inbox.push_counted(fiber, outside_spawned);
+  if (isolated_) return;  // its own thread, before it runs
+  door::brought();
+  wake_if_idle();
+  door::leave();
+}
+
+void Scheduler::wake_if_idle() noexcept {
+  if constexpr (kManyWorkers) {
+    full_fence();  // the push, before the look at who sleeps
+    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
+  }
+}
+
+bool Scheduler::offer() noexcept {
+  full_fence();  // the fiber's place, before the look at who sleeps
+  if (idle_.load(std::memory_order_seq_cst) == 0) return false;
+  wake_one();
+  return true;
+}
+
+void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
+  workers_[index]->inbox_.push(fiber);
+  full_fence();
+  const std::uint64_t both = bit(index, false) | bit(index, true);
+  std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+  while ((idle & both) != 0) {
+    if (idle_.compare_exchange_weak(idle, idle & ~both, std::memory_order_seq_cst)) {
+      searching_.fetch_add(1, std::memory_order_seq_cst);
+      rouse(index, (idle & bit(index, true)) != 0);
+      return;
+    }
+  }
+}
+
+// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
+// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
+// nobody either: it looks again once it no longer counts as one.
+void Scheduler::wake_one() noexcept {
+  do {
+    std::uint32_t none = 0;
+    if (!searching_.compare_exchange_strong(none, 1, std::memory_order_seq_cst)) return;
+    std::uint64_t idle = idle_.load(std::memory_order_seq_cst);
+    while (idle != 0) {
+      const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
+      if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
+        return rouse(lowest % 32, lowest >= 32);
+    }
+    searching_.fetch_sub(1, std::memory_order_seq_cst);
+  } while (idle_.load(std::memory_order_seq_cst) != 0);
+}
+
+// let_go_poller is for who has cleared polling_ and is about to run a fiber, for however long: one that sleeps without
+// a poller is to poll. Where somebody searches already, that one will, or wakes the next when it finds work.
+void Scheduler::let_go_poller() noexcept {
+  if constexpr (!kManyWorkers) return;
+  constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
+  // seq_cst pairs with the look at polling_ in idle.
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
+}
+
+// fire_timers fires what is due of every worker, for one may compute while others switch.
+void Scheduler::fire_timers() noexcept {
+  std::int64_t due = INT64_MAX;
+  for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
+  if (due == INT64_MAX) return;
+  const std::int64_t now = monotonic_ns();
+  for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
+}
+
+void Scheduler::rouse(unsigned index, bool polling) noexcept {
+  if (polling) return reactor.interrupt();
+  workers_[index]->asleep_.store(0, std::memory_order_release);
+  port::futex_wake(workers_[index]->asleep_);
+}
+
+void Scheduler::wake_all() noexcept {
+  for (unsigned i = 0; i < worker_count_; ++i) rouse(i, false);
+  reactor.interrupt();
+}
+
+}  // namespace coir

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <coir/channel.h>
+
+namespace coir::detail {
+
+// The buffer of a channel, for channel.cpp, which has these steps inline, and channel_buffer.cpp. Under the channel's
+// lock.
+
+struct alignas(std::max_align_t) ChannelCore::Segment {
+  Segment* next;
+
+  std::byte* slots() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+[[gnu::always_inline]] inline void ChannelCore::place(void* into, bool replaces, void* from,
+                                                      void (*how)(void*, void*) noexcept) noexcept {
+  if (replaces) element_->destroy(into);
+  how(into, from);
+}
+
+[[gnu::always_inline]] inline void* ChannelCore::front() noexcept {
+  return first_->slots() + head_ * element_->bytes;
+}
+
+[[gnu::always_inline]] inline void* ChannelCore::back() noexcept {
+  return last_->slots() + tail_ * element_->bytes;
+}
+
+// has_room tells whether back() may be filled, once it has put the spare segment in place where one is needed.
+[[gnu::always_inline]] inline bool ChannelCore::has_room() noexcept {
+  if (last_ != nullptr && tail_ < per_segment_) [[likely]]
+    return true;
+  if (spare_ == nullptr) return false;
+  spare_->next = nullptr;
+  (last_ != nullptr ? last_->next : first_) = spare_;
+  last_ = spare_;
+  spare_ = nullptr;
+  tail_ = 0;
+  return true;
+}
+
+// put moves a value to the back, where there is room.
+[[gnu::always_inline]] inline void ChannelCore::put(void* value) noexcept {
+  element_->move(back(), value);
+  ++count_;
+  if (++tail_ == per_segment_ && capacity_ != kUnbounded) tail_ = 0;
+}
+
+// drop_front takes the first value off the count and returns a segment that is to be freed, if any.
+[[gnu::always_inline]] inline ChannelCore::Segment* ChannelCore::drop_front() noexcept {
+  --count_;
+  ++head_;
+  if (capacity_ != kUnbounded) {
+    if (head_ == per_segment_) head_ = 0;
+    return nullptr;
+  }
+  if (count_ == 0) {  // only one segment is left, for an empty one is never added
+    head_ = tail_ = 0;
+    return nullptr;
+  }
+  if (head_ < per_segment_) return nullptr;
+  Segment* const dead = first_;
+  first_ = dead->next;
+  head_ = 0;
+  if (spare_ != nullptr) return dead;
+  spare_ = dead;
+  return nullptr;
+}
+
+}  // namespace coir::detail
