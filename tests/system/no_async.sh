@@ -49,7 +49,7 @@ done
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 sysroot=$(cached "musl-x86_64-linux-musl" musl)
 for header in coir/fiber.h coir/task.h coir/nursery.h coir/all.h coir/race.h coir/cancellation.h coir/group.h coir/pool.h \
-  coir/every.h coir/runtime.h coir/dormant.h coir/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
+  coir/every.h coir/runtime.h coir/dormant.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
   coir/semaphore.h coir/wait_group.h coir/once.h coir/rw_lock.h coir/channel.h coir/broadcast.h coir/select.h \
   coir/port/context.h coir/port/poller.h coir/port/futex.h; do
   echo "#include <$header>" | clang++-19 -fsyntax-only --target=x86_64-linux-musl --sysroot="$sysroot" -std=c++23 \

@@ -55,6 +55,42 @@ for layer in port core net apps; do
 done >"$found"
 none "a private header is included from its own layer only"
 
+# Inside a layer an include points down the floors, or stays in its room: the lowest first.
+core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
+net_rooms='socket tls http/message http/files http/session http/fibers http/serial http'
+floors() {
+  layer=$1
+  shift
+  (cd "$layer/src" && sources . | xargs -r grep -HoE '^ *# *include *"[^"]+"') | sed -E 's,^\./,,; s/: *# *include *"/ /; s/"$//' |
+    awk -v layer="$layer" -v rooms="$*" '
+      BEGIN { count = split(rooms, names, " "); for (i = 1; i <= count; ++i) floor[names[i]] = i }
+      function room(path) { sub("/[^/]*$", "", path); return path }
+      { from = room($1); to = room($2) }
+      !(from in floor) { print layer "/src/" $1 ": " from " is no room" }
+      (to in floor) && floor[to] > floor[from] { print layer "/src/" $1 ": " $2 }'
+}
+{
+  # shellcheck disable=SC2086 # words
+  floors core $core_rooms
+  # shellcheck disable=SC2086
+  floors net $net_rooms
+} >"$found"
+none "an include climbs no floor inside a layer"
+
+# A source has the header of its name, private or public, or a header or its own first lines name what it is a part of.
+for layer in core net; do
+  find "$layer/src" -name '*.cpp' | sort | while read -r file; do
+    name=$(basename "$file" .cpp)
+    [ -z "$(find "$layer/include" "$layer/src" -name "$name.h")" ] || continue
+    grep -rqE "(^|[^a-z_])$name\.cpp" "$layer/src" "$layer/include" --include='*.h' && continue
+    sed -n '1,/^namespace/p' "$file" | grep -qE '^(// .*[a-z_]+\.h|#include (<coir/|"[a-z_/]*\.h"))' || echo "$file"
+  done
+done >"$found"
+none "a source has the header of its name, or tells whose part it is"
+
+find port core net apps \( -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.S' \) -exec awk 'END { if (NR > 300) print FILENAME ": " NR }' {} \; >"$found"
+none "no source file has more than 300 lines"
+
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
 

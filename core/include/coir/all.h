@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include <coir/crowd.h>
+#include <coir/detail/crowd.h>
 #include <coir/nursery.h>
 
 namespace coir {

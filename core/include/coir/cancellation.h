@@ -10,9 +10,9 @@
 #include <coir/atomic.h>
 #include <coir/cancel_scope.h>
 #include <coir/error.h>
-#include <coir/fiber_handle.h>
+#include <coir/detail/fiber_handle.h>
 #include <coir/spinlock.h>
-#include <coir/wait_list.h>
+#include <coir/detail/wait_list.h>
 
 namespace coir {
 

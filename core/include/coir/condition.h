@@ -12,7 +12,7 @@
 #include <coir/error.h>
 #include <coir/mutex.h>
 #include <coir/spinlock.h>
-#include <coir/wait_list.h>
+#include <coir/detail/wait_list.h>
 
 namespace coir {
 

@@ -17,8 +17,8 @@
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
 #include <coir/error.h>
-#include <coir/fiber_handle.h>
-#include <coir/outcome.h>
+#include <coir/detail/fiber_handle.h>
+#include <coir/detail/outcome.h>
 #include <coir/task.h>
 
 namespace coir {

@@ -13,7 +13,7 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/fiber.h>
-#include <coir/nursery_base.h>
+#include <coir/detail/nursery_base.h>
 
 namespace coir {
 

@@ -12,7 +12,7 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/fiber_handle.h>
+#include <coir/detail/fiber_handle.h>
 
 namespace coir {
 

@@ -15,7 +15,7 @@
 #include <coir/detail/construct.h>
 #include <coir/error.h>
 #include <coir/message.h>
-#include <coir/outcome.h>
+#include <coir/detail/outcome.h>
 
 namespace coir {
 

@@ -16,9 +16,9 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/fiber_handle.h>
-#include <coir/nursery_base.h>
-#include <coir/outcome.h>
+#include <coir/detail/fiber_handle.h>
+#include <coir/detail/nursery_base.h>
+#include <coir/detail/outcome.h>
 
 namespace coir {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <coir/atomic.h>
-#include <coir/crowd.h>
+#include <coir/detail/crowd.h>
 
 namespace coir {
 

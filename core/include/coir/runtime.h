@@ -15,7 +15,7 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/outcome.h>
+#include <coir/detail/outcome.h>
 #include <coir/run_options.h>
 
 namespace coir {

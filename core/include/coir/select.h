@@ -19,7 +19,7 @@
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/wait.h>
-#include <coir/wait_list.h>
+#include <coir/detail/wait_list.h>
 
 namespace coir {
 

@@ -8,7 +8,7 @@
 #include <expected>
 #include <utility>
 
-#include <coir/fiber_handle.h>
+#include <coir/detail/fiber_handle.h>
 
 namespace coir {
 

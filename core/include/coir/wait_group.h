@@ -12,7 +12,7 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
-#include <coir/wait_list.h>
+#include <coir/detail/wait_list.h>
 
 namespace coir {
 

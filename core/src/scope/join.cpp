@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include <coir/fiber.h>
-#include <coir/nursery_base.h>
+#include <coir/detail/nursery_base.h>
 
 #include "wait/park.h"
 

@@ -1,4 +1,4 @@
-#include <coir/nursery_base.h>
+#include <coir/detail/nursery_base.h>
 
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"

@@ -2,7 +2,7 @@
 #include <new>
 
 #include <coir/fiber.h>
-#include <coir/nursery_base.h>
+#include <coir/detail/nursery_base.h>
 
 #include "fiber/paint.h"
 #include "scope/join.h"

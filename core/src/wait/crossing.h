@@ -8,7 +8,7 @@
 #include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/wait_list.h>
+#include <coir/detail/wait_list.h>
 
 #include "fiber/control.h"
 #include "wait/wait_round.h"

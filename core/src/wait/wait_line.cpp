@@ -1,4 +1,4 @@
-#include <coir/wait_line.h>
+#include <coir/detail/wait_line.h>
 
 #include "fiber/waiter.h"
 

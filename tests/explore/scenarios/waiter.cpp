@@ -1,6 +1,6 @@
 #include <coir/cancel_scope.h>
 #include <coir/event.h>
-#include <coir/wait_line.h>
+#include <coir/detail/wait_line.h>
 
 #include "tests/explore/explore.h"
 #include "wait/park.h"

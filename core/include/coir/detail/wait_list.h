@@ -2,7 +2,7 @@
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
-    "coir/wait_list.h: this build has no fibers (COIR_NO_ASYNC) and nobody to wait for; build without --no-async to use it"
+    "coir/detail/wait_list.h: this build has no fibers (COIR_NO_ASYNC) and nobody to wait for; build without --no-async to use it"
 #endif
 
 namespace coir::detail {

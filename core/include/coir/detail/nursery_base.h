@@ -2,7 +2,7 @@
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
-    "coir/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+    "coir/detail/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <coir/cancel_scope.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
-#include <coir/wait_line.h>
+#include <coir/detail/wait_line.h>
 
 namespace coir {
 

@@ -2,7 +2,7 @@
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
-    "coir/fiber_handle.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+    "coir/detail/fiber_handle.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
 #include <cstddef>

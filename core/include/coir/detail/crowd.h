@@ -2,14 +2,14 @@
 
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 #error \
-    "coir/crowd.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+    "coir/detail/crowd.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
 #include <expected>
 #include <utility>
 
 #include <coir/fiber.h>
-#include <coir/nursery_base.h>
+#include <coir/detail/nursery_base.h>
 
 namespace coir::detail {
 
