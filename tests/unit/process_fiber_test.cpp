@@ -10,6 +10,7 @@
 
 #include <string_view>
 
+#include "core/src/wait/wait_several.h"
 #include "tests/support/everywhere.h"
 
 using coir::Deadline;
@@ -104,7 +105,16 @@ TEST(ProcessFiber, a_flood_does_not_keep_others_from_their_turn_nor_its_deadline
   });
 }
 
-// There is always something to read, and somebody else to run: never does it come to wait.
+// What a reader that never waits asks between two reads: a wait would have told it of the scope.
+TEST(ProcessFiber, who_never_waits_learns_that_a_scope_has_ended) {
+  everywhere([&] {
+    coir::CancelScope scope(Deadline::now());
+    const auto going = coir::pause_between(Deadline::never());
+    expect(!going && going.error() == ErrorCode::timed_out && scope.caused(going.error()));
+  });
+}
+
+// There is always something to read, and somebody else to run: it hardly ever comes to wait.
 TEST(ProcessFiber, a_flood_ends_with_the_deadline_of_a_scope) {
   everywhere([&] {
     std::atomic<bool> over{false};

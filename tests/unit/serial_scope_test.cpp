@@ -5,6 +5,7 @@
 #include <coir/timeout.h>
 #include <coir/wait.h>
 
+#include "core/src/wait/wait_several.h"
 #include "tests/support/pipe.h"
 
 using namespace std::chrono_literals;
@@ -33,6 +34,13 @@ TEST(SerialScope, its_deadline_ends_a_wait_and_the_error_tells_whose) {
   CHECK_TRUE(coir::check_cancelled().has_value());
   const auto waited = coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms));
   CHECK_TRUE(!waited && waited.error() == ErrorCode::timed_out && waited.error().scope == 0);
+}
+
+// What a reader that never waits asks between two reads.
+TEST(SerialScope, who_never_waits_learns_that_it_has_ended) {
+  CancelScope scope(Deadline::now());
+  const auto going = coir::pause_between(Deadline::never());
+  CHECK_TRUE(!going && going.error() == ErrorCode::timed_out && scope.caused(going.error()));
 }
 
 TEST(SerialScope, cancelled_it_fails_every_wait_at_once) {
