@@ -28,38 +28,25 @@ class FiberEngine : public Engine {
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
   ServerGauges gauges() noexcept;
 
-  // rest puts a connection to sleep until it has something to say. False: it has already, go on serving it.
+  // What a session asks, as Engine tells.
   [[nodiscard]] bool rest(Connection& connection) noexcept;
-  // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
-  // next_or_release gives a session back, or returns the next connection that waits for one.
   Connection* next_or_release(Session& session) noexcept;
 
-  // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
   void end_handshake(Connection& connection) noexcept;
-
-  // may_linger tells whether a connection whose handshake has failed may go on waiting for its client to read why: no
-  // other waits for its place among the handshakes.
+  // may_linger: no other waits for its place among the handshakes.
   bool may_linger(Connection& connection) noexcept;
-
-  // evict_idle closes the connection that may be evicted first. False: there is none.
   bool evict_idle() noexcept;
-
-  // end_silent_handshake closes one that lingers, or whose client has owed a flight for kSilenceNs. False: there is
-  // none.
+  // end_silent_handshake closes one that lingers, too.
   bool end_silent_handshake() noexcept;
 
-  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
   static void begin_exchange(Connection& connection) noexcept;
-  // Around waiting for a client: for bytes that it owes, or until it takes some. When others want the session, the wait
-  // may be ended early: of a head 100 ms after it began, of content, asked for or sent, after 2 s where no exchange has
-  // progressed less. end_waiting then returns false, and the stream is shut down: its reading side, or both to end a
-  // write.
+  // begin_waiting: when others want the session, the wait may be ended early: of a head 100 ms after it began, of
+  // content, asked for or sent, after 2 s where no exchange has progressed less. end_waiting then returns false, and the
+  // stream is shut down: its reading side, or both to end a write.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
-  // give_way lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
-  // to be the last one's.
   static bool give_way() noexcept {
     yield();
     return true;

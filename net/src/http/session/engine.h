@@ -9,8 +9,8 @@ namespace coir::http {
 struct Session;
 
 // Engine is the contract between a Server, its sessions and what runs them: FiberEngine (http/fibers), or SerialEngine
-// (http/serial) in a build without fibers. A program holds one of the two, whose folder defines these functions
-// (contract.cpp); nothing is virtual.
+// (http/serial) in a build without fibers. A program holds one of the two, which http/engine.cpp calls; nothing is
+// virtual.
 class Engine {
  public:
   Engine(const Engine&) = delete;

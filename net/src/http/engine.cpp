@@ -1,23 +1,35 @@
-#include "http/serial/serial_engine.h"
+#include "http/session/engine.h"
 
-// The functions of Engine in a build without fibers: each is SerialEngine's of the same name.
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include "http/serial/serial_engine.h"
+#else
+#include "http/fibers/fiber_engine.h"
+#endif
+
+// Each function of Engine is the chosen engine's of the same name.
 
 namespace coir::http {
 
 namespace {
 
-SerialEngine& self(Engine& engine) noexcept {
-  return static_cast<SerialEngine&>(engine);
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+using Chosen = SerialEngine;
+#else
+using Chosen = FiberEngine;
+#endif
+
+Chosen& self(Engine& engine) noexcept {
+  return static_cast<Chosen&>(engine);
 }
 
 }  // namespace
 
 Engine* Engine::create(const ServerOptions& options) noexcept {
-  return SerialEngine::create(options);
+  return Chosen::create(options);
 }
 
 void Engine::destroy(Engine* engine) noexcept {
-  SerialEngine::destroy(&self(*engine));
+  Chosen::destroy(&self(*engine));
 }
 
 std::expected<void, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
