@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <coir/http/accounts.h>
 #include <coir/program.h>
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>

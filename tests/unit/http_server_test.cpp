@@ -2,6 +2,7 @@
 // server has a thread of the test's to itself.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/pressure.h>

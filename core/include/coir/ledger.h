@@ -82,15 +82,12 @@ class Ledger {
   static Account* find(const char* name) noexcept;
 };
 
-// The accounts that the library itself charges.
+// The accounts that core itself charges; net's are in coir/http/accounts.h.
 namespace account {
-extern Account stacks;       // fiber stacks in use or kept hot
-extern Account connections;  // what is kept of connections, and what the kernel holds for them
-extern Account http;         // buffers of requests being served
-extern Account files;        // content of files kept in memory
-extern Account channels;     // what was sent and not received yet
-extern Account trace;        // rings of state changes, in builds with tracing
-extern Account process;      // the program itself: its data, its first stacks, its tables
+extern Account stacks;    // fiber stacks in use or kept hot
+extern Account channels;  // what was sent and not received yet
+extern Account trace;     // rings of state changes, in builds with tracing
+extern Account process;   // the program itself: its data, its first stacks, its tables
 }  // namespace account
 
 }  // namespace coir

@@ -13,9 +13,6 @@ constinit Atomic<Account*> g_first{nullptr};
 
 namespace account {
 constinit Account stacks("stacks");
-constinit Account connections("connections");
-constinit Account http("http");
-constinit Account files("files");
 constinit Account channels("channels");
 constinit Account trace("trace");
 constinit Account process("process");

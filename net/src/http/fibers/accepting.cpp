@@ -1,3 +1,4 @@
+#include <coir/http/accounts.h>
 #include <coir/memory_watch.h>
 
 #include "http/fibers/fiber_engine.h"

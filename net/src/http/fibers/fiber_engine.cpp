@@ -1,5 +1,6 @@
 #include "http/fibers/fiber_engine.h"
 
+#include <coir/http/accounts.h>
 #include <coir/port/memory.h>
 #include <time.h>
 

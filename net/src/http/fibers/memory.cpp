@@ -1,3 +1,4 @@
+#include <coir/http/accounts.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>

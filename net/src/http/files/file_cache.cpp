@@ -1,5 +1,6 @@
 #include "http/files/file_cache.h"
 
+#include <coir/http/accounts.h>
 #include <coir/http/date.h>
 #include <coir/http/response.h>
 #include <coir/port/memory.h>

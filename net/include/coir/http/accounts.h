@@ -1,0 +1,12 @@
+#pragma once
+
+#include <coir/ledger.h>
+
+// The accounts that a server charges.
+namespace coir::account {
+
+extern Account connections;  // what is kept of connections, and what the kernel holds for them
+extern Account http;         // buffers of requests being served
+extern Account files;        // content of files kept in memory
+
+}  // namespace coir::account

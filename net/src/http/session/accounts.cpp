@@ -1,0 +1,9 @@
+#include <coir/http/accounts.h>
+
+namespace coir::account {
+
+constinit Account connections("connections");
+constinit Account http("http");
+constinit Account files("files");
+
+}  // namespace coir::account
