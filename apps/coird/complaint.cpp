@@ -1,6 +1,7 @@
 #include "complaint.h"
 
 #include <coir/net/log_line.h>
+#include <coir/worker_stack.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -12,6 +13,10 @@ namespace {
 constinit bool g_serving = false;
 
 }  // namespace
+
+bool complain_of(const char* path, const char* what, const char* cure) noexcept {
+  return coir::on_worker_stack([=] { return complain(cure, "%s: %s", path, what); });
+}
 
 void complain_without_waiting() noexcept {
   g_serving = true;

@@ -3,7 +3,6 @@
 #if defined(COIR_TLS) && COIR_TLS
 
 #include <coir/file.h>
-#include <coir/worker_stack.h>
 #include <string.h>
 
 #include <string_view>
@@ -14,18 +13,12 @@
 namespace {
 
 constexpr std::size_t kMostBytes = 256 * 1024;
-constexpr const char* kProtocols[] = {"http/1.1"};
-
-// said is complain from a fiber too, whose stack printf may not have.
-bool said(const char* cure, const char* path, const char* what) noexcept {
-  return coir::on_worker_stack([&] { return complain(cure, "%s: %s", path, what); });
-}
 
 bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
   auto file = coir::File::open(path);
-  if (!file) return said(cure, path, describe(file.error()));
+  if (!file) return complain_of(path, describe(file.error()), cure);
   auto bytes = file->read_all(coir::account::process, kMostBytes);
-  if (!bytes) return said(cure, path, describe(bytes.error()));
+  if (!bytes) return complain_of(path, describe(bytes.error()), cure);
   into = std::move(*bytes);
   return true;
 }
@@ -60,7 +53,7 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   const char* at_fault = options.certificates[fault.certificate];
   if (fault.input == coir::TlsFault::Input::key) at_fault = options.keys[fault.certificate];
   if (fault.input == coir::TlsFault::Input::authorities) at_fault = options.client_authorities;
-  said(cure, at_fault, fault.what);
+  complain_of(at_fault, fault.what, cure);
   return {};
 }
 

@@ -24,7 +24,6 @@ namespace {
 
 using coir::SelfSigned;
 
-constexpr const char* kProtocols[] = {"http/1.1"};
 constexpr const char* kNotThere = "not there";
 constexpr const char* kNext = "it is served from memory; the next start makes another";
 
@@ -57,9 +56,9 @@ struct Paths {
   char certificate[256];
 };
 
-// note is complain for what is no failure; from a fiber too, whose stack printf may not have.
+// note is for what is no failure.
 void note(const char* remark, const char* path, const char* what) noexcept {
-  coir::on_worker_stack([&] { complain(remark, "%s: %s", path, what); });
+  complain_of(path, what, remark);
 }
 
 coir::TlsContext failed(const char* cure, const char* path, const char* what) noexcept {

@@ -5,6 +5,9 @@
 #if defined(COIR_TLS) && COIR_TLS
 #include <coir/net/tls.h>
 
+// kProtocols is what coird speaks over TLS.
+inline constexpr const char* kProtocols[] = {"http/1.1"};
+
 // use_own_certificate makes the server's context of the key and certificate that lie in --state since the first start:
 // self-signed.pem, readable for its owner only, and the certificate by itself in self-signed.crt, for clients.
 //

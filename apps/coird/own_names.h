@@ -21,7 +21,6 @@ class OwnNames {
 
   // The first is the host name. They are the object's.
   std::span<const std::string_view> all() const noexcept { return {names_, count_}; }
-  const char* host() const noexcept { return host_; }
 
  private:
   void add_addresses() noexcept;

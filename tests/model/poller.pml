@@ -1,6 +1,6 @@
 /*
- * Who polls while workers compute, and who comes to a fiber that was woken (core/src/schedule/scheduler.h, "The poller";
- * worker.cpp, maintain, run, push_woken; idle.cpp, idle, left_waiting; wakeup.cpp, let_go_poller, offer, wake_one). The steps
+ * A worker polls while others compute, and a worker comes to a fiber that was woken (core/src/schedule/scheduler.h, "The poller";
+ * worker.cpp, maintain, run, push_woken; idle.cpp, idle, left_waiting; wakeup.cpp, let_go_poller, wake_if_idle, wake_one). The steps
  * are in poller_steps.pml; here are the state, the worker's loop and what must hold.
  *
  * A fiber MAIN yields up to YIELDS times. Then one fiber computes until what is waited for has been seen, so that one
@@ -23,7 +23,7 @@
  *   MUTATE_NO_PATIENCE      TIMER: the poller waits for those timers only that it finds (idle, kPatienceNs)
  *   MUTATE_OWN_TIMERS       TIMER: the poller fires its own timers only, by the formula (idle, advance)
  *   MUTATE_NO_OFFER         WOKEN: whoever wakes a fiber tells nobody                   (push_woken, offer_woken)
- *   MUTATE_PLAIN_WOKEN      WOKEN: no fence between the fiber's place and the look at idle_   (offer, full_fence)
+ *   MUTATE_PLAIN_WOKEN      WOKEN: no fence between the fiber's place and the look at idle_   (wake_if_idle)
  *   MUTATE_NO_LAST_LOOK     WOKEN: who goes to sleep looks for no woken fiber           (idle, any_left_waiting)
  */
 

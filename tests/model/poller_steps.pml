@@ -211,7 +211,7 @@ inline look_for_woken_of(v) {
 #define NEXT ((me + 1) % WORKERS)
 #define NEXT_BUT_ONE ((me + 2) % WORKERS)
 
-/* push_woken by the running fiber: the exchange, then offer. */
+/* push_woken by the running fiber: the exchange, then wake_if_idle. */
 inline show_woken(whom) {
 #ifdef MUTATE_PLAIN_WOKEN
   atomic { late_of = me; late = whom }

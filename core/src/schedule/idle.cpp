@@ -53,7 +53,8 @@ FiberControl* FiberWorker::steal() noexcept {
 // left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
 // each other is left alone. Any worker.
 FiberControl* FiberWorker::left_waiting() noexcept {
-  FiberControl* const fiber = woken_.peek();
+  // seq_cst keeps this look behind the idle bit: see any_left_waiting.
+  FiberControl* const fiber = woken_.peek(std::memory_order_seq_cst);
   if (fiber == nullptr) return nullptr;
   const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
   for (int i = 0; i < kGrace; ++i) Spinlock::relax();
@@ -65,8 +66,8 @@ FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
   return fiber != nullptr && victim.woken_.raid(fiber) ? fiber : nullptr;
 }
 
-// any_left_waiting is the last look, once the idle bit is set (seq_cst, a full barrier): whoever wakes a fiber after it
-// finds the bit. Pairs with the fence in offer.
+// any_left_waiting is the last look, once the idle bit is set: a worker that wakes a fiber after this look finds the
+// bit. Pairs with the fence in wake_if_idle.
 bool FiberWorker::any_left_waiting() noexcept {
   for (unsigned i = 0; i < scheduler_->worker_count(); ++i) {
     if (i != index_ && scheduler_->worker(i).left_waiting() != nullptr) return true;
@@ -104,7 +105,7 @@ void FiberWorker::idle() noexcept {
   // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
-  // Whoever polled may have let go since, and be about to compute: pairs with let_go_poller.
+  // The worker that polled may have let go since, and may be about to compute: pairs with let_go_poller.
   if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
   if (sleep && any_left_waiting()) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {

@@ -57,16 +57,13 @@ class Scheduler {
 
   bool any_idle() const noexcept { return idle_.load(std::memory_order_relaxed) != 0; }
 
-  // offer wakes an idle worker for a fiber that the caller has woken and may come to late; false if none sleeps.
-  bool offer() noexcept;
-
   // inject makes a fiber runnable from a thread that is no worker of this run.
   void inject(FiberControl* fiber) noexcept;
   // inject_new also counts the fiber, as one that lives from now on, and ends the visit that brought it.
   void inject_new(FiberControl* fiber) noexcept;
 
-  // wake_if_idle has an idle worker look again. Any thread.
-  void wake_if_idle() noexcept;
+  // wake_if_idle has an idle worker look again; false if none sleeps. Any thread.
+  bool wake_if_idle() noexcept;
 
   void cancel_all() noexcept;
   // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.

@@ -31,15 +31,9 @@ void Scheduler::inject_new(FiberControl* fiber) noexcept {
   door::leave();
 }
 
-void Scheduler::wake_if_idle() noexcept {
-  if constexpr (kManyWorkers) {
-    full_fence();  // the push, before the look at who sleeps
-    if (idle_.load(std::memory_order_seq_cst) != 0) wake_one();
-  }
-}
-
-bool Scheduler::offer() noexcept {
-  full_fence();  // the fiber's place, before the look at who sleeps
+bool Scheduler::wake_if_idle() noexcept {
+  if constexpr (!kManyWorkers) return false;
+  full_fence();  // the push, or the woken fiber's place, before the look at who sleeps
   if (idle_.load(std::memory_order_seq_cst) == 0) return false;
   wake_one();
   return true;

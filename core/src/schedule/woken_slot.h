@@ -30,7 +30,7 @@ class WokenSlot {
   }
 
   // peek is what is there at this moment; for others than the owner no more than a hint. Any worker.
-  FiberControl* peek() const noexcept { return fiber_.load(std::memory_order_relaxed); }
+  FiberControl* peek(std::memory_order order = std::memory_order_relaxed) const noexcept { return fiber_.load(order); }
 
   // raid takes `fiber` out if it is still there, and nobody is at it; the barrier must be prepared. Other workers.
   bool raid(FiberControl* fiber) noexcept {

@@ -88,9 +88,9 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
   if (woken != nullptr) woken->wake();
 }
 
-// Whoever wakes a fiber may go on computing while another worker sleeps, which is to be told. But of two that wake each
-// other in turn, each comes to the other at once, and would pay for a system call: each offer that nobody takes doubles
-// the wakes that go by until the next. What goes by unseen so, a poller that looks every kPatienceNs finds.
+// A fiber that wakes another may go on computing while a worker sleeps: push_woken offers the woken fiber to that
+// worker. Two fibers that wake each other in turn need no offer, which costs a system call: each offer that nobody
+// takes doubles the wakes until the next one. A poller that looks every kPatienceNs finds a fiber that was not offered.
 void FiberWorker::push_woken(FiberControl* fiber) noexcept {
   const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
   if (!keeps_woken_ || (offers && scheduler_->any_idle())) {
@@ -101,7 +101,7 @@ void FiberWorker::push_woken(FiberControl* fiber) noexcept {
   if (FiberControl* const displaced = woken_.exchange(fiber); displaced != nullptr) {
     push(displaced);
     scheduler_->notify();
-  } else if (offers && scheduler_->offer()) {
+  } else if (offers && scheduler_->wake_if_idle()) {
     note_offer();
   }
 }

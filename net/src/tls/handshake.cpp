@@ -1,4 +1,3 @@
-#include <coir/cancel_scope.h>
 #include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
@@ -6,7 +5,6 @@
 #include "tls/session.h"
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-#include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/semaphore.h>
 #endif
@@ -24,7 +22,6 @@ constexpr std::int64_t kSliceNs = 200'000;
 class Turn {
  public:
   static std::expected<void, Error> take(Deadline) noexcept { return {}; }
-  static void give_way() noexcept {}
 };
 #else
 constinit Semaphore g_turns(1);
@@ -49,7 +46,6 @@ class Turn {
     if (!held_ && taken.error() != ErrorCode::unsupported) return taken;
     return {};
   }
-  static void give_way() noexcept { coir::give_way(); }
 
  private:
   bool held_ = false;
@@ -121,10 +117,8 @@ std::expected<bool, Error> Session::advance() noexcept {
       case Step::over:
         return complete().transform([] { return true; });
       case Step::sliced:
-        // Who never has to wait must not have the processor for longer than anybody else.
-        if (handshake_deadline_.passed()) return std::unexpected(Error{ErrorCode::timed_out});
-        if (auto going = check_cancelled(); !going) return std::unexpected(going.error());
-        turn.give_way();
+        // A handshake that never has to wait must not have the processor for longer than others.
+        if (auto going = give_way(handshake_deadline_); !going) return std::unexpected(going.error());
         break;
       case Step::failed: {
         const auto fault = failed(code);

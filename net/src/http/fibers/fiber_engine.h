@@ -42,8 +42,8 @@ class FiberEngine : public Engine {
 
   static void begin_exchange(Connection& connection) noexcept;
   // begin_waiting: when others want the session, the wait may be ended early: of a head 100 ms after it began, of
-  // content, asked for or sent, after 2 s where no exchange has progressed less. end_waiting then returns false, and the
-  // stream is shut down: its reading side, or both to end a write.
+  // content, asked for or sent, after 2 s where no exchange has progressed less. end_waiting then returns false, and
+  // the stream is shut down: its reading side, or both to end a write.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
@@ -79,7 +79,7 @@ class FiberEngine : public Engine {
   Connection* take_evictable(bool& hopeful) noexcept;
   Connection* evict_one() noexcept;
 
-  // engine.cpp
+  // fiber_engine.cpp
   static void wake(Dormant& record) noexcept;
   void begin_serving(Connection& connection) noexcept;
   void spawn_standby() noexcept;

@@ -87,7 +87,7 @@ int open_found(int found, Again again) noexcept {
 
 }  // namespace
 
-// Not inlined for the sake of errno, as in net/src/net/kernel.h.
+// Not inlined for the sake of errno, as in net/src/socket/kernel.h.
 [[gnu::noinline]] int open_beneath(int root, const char* relative, std::span<char> work) noexcept {
   if (!openat2_missing.load(std::memory_order_relaxed)) {
     OpenHow how = {.flags = kFindFlags, .mode = 0, .resolve = kResolveBeneath | kResolveNoMagicLinks};
