@@ -39,11 +39,13 @@ endif()
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
 add_custom_target(cpu_tests)
 
-# coir_test(NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
+# coir_test(ROOM/NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
 #
-# One executable and one CTest entry from NAME_test.cpp of the calling folder, linked with coir_core unless LIBS says
-# otherwise. CPU marks a test that can differ by CPU. Private headers are reached from the root of the tree: #include "core/src/schedule/timer_wheel.h".
-function(coir_test name)
+# One executable and one CTest entry, NAME, from ROOM/NAME_test.cpp of the calling folder. Links coir_core unless LIBS
+# names others. CPU marks a test that can differ by CPU. Tests include private headers from the root of the tree:
+# #include "core/src/schedule/timer_wheel.h".
+function(coir_test path)
+  get_filename_component(name "${path}" NAME)
   cmake_parse_arguments(arg "CPU" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_LIBS)
     set(arg_LIBS coir_core)
@@ -51,7 +53,7 @@ function(coir_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 180)
   endif()
-  add_executable(${name}_test ${name}_test.cpp ${arg_SOURCES})
+  add_executable(${name}_test ${path}_test.cpp ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_build)
   if(COIR_PRECOMPILE AND NOT coir_mbedtls IN_LIST arg_LIBS)
     target_precompile_headers(${name}_test REUSE_FROM coir_test_headers)

@@ -15,7 +15,7 @@ struct Options {
 
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
-  bool tls[coir::http::Server::kMaxListeners] = {};  // of each address
+  bool tls[coir::http::Server::kMaxListeners] = {};      // of each address
   bool metrics[coir::http::Server::kMaxListeners] = {};  // of each address: it answers /metrics and /healthz, no more
   bool metrics_apart = false;                            // /metrics is answered there only
   bool no_metrics = false;

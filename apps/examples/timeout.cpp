@@ -1,4 +1,4 @@
-// Deadlines are ambient: what is called inside needs no parameter, and the error tells whose deadline passed.
+// A deadline is in force for everything that is called inside, without a parameter, and the error tells whose deadline passed.
 
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>

@@ -131,7 +131,7 @@ inline dispatch() {
   fi
 }
 
-/* FiberWorker::maintain, which a worker does now and then before it takes a fiber: it looks in passing. */
+/* Worker::maintain, which a worker does now and then before it takes a fiber: it looks in passing. */
 inline maintain() {
   advance_all();                                              /* fire_timers */
   fence();

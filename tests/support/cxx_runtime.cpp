@@ -17,14 +17,28 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   if (void* memory = aligned_alloc(align, (size + align - 1) / align * align)) return memory;
   abort();
 }
-void* operator new[](std::size_t size) { return ::operator new(size); }
-void operator delete(void* memory) noexcept { free(memory); }
-void operator delete[](void* memory) noexcept { free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { free(memory); }
+void* operator new[](std::size_t size) {
+  return ::operator new(size);
+}
+void operator delete(void* memory) noexcept {
+  free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  free(memory);
+}
 
-void operator delete(void* memory, std::align_val_t) noexcept { free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  free(memory);
+}
 
 extern "C" void __cxa_pure_virtual() {
   fputs("a pure virtual function was called\n", stderr);

@@ -38,7 +38,7 @@ struct Fault {
   bool lasting = false;
 };
 
-// inject lets a call fail. It is for programs whose calls the linker leads here: see tests/unit/http_faults.cmake.
+// inject lets a call fail. It is for programs whose calls the linker leads here: see tests/unit/http/http_faults.cmake.
 void inject(const Fault& fault) noexcept;
 
 // withdraw ends it and returns how many calls have failed.

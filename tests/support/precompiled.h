@@ -34,7 +34,7 @@
 #include <coir/all.h>
 #include <coir/group.h>
 #include <coir/inspect.h>
-#include <coir/isolated_worker.h>
+#include <coir/isolate.h>
 #include <coir/nursery.h>
 #include <coir/once.h>
 #include <coir/pool.h>

@@ -1,3 +1,5 @@
 #include <CppUTest/CommandLineTestRunner.h>
 
-int main(int argc, char** argv) { return CommandLineTestRunner::RunAllTests(argc, argv); }
+int main(int argc, char** argv) {
+  return CommandLineTestRunner::RunAllTests(argc, argv);
+}

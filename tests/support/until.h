@@ -29,7 +29,7 @@ inline constexpr unsigned kPauseMicros = 200;
 inline void step_aside(int turn) noexcept {
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
   if (current().id() != 0) {
-    if (turn < kQuickTurns || !sleep(std::chrono::microseconds(kPauseMicros))) give_way();
+    if (turn < kQuickTurns || !sleep(std::chrono::microseconds(kPauseMicros))) yield_to_events();
     return;
   }
 #endif

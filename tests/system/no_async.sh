@@ -21,7 +21,7 @@ none() {
 }
 
 # What fibers are made of, by the names of their classes and functions, and the calls that systems without them lack.
-machinery='Fiber|fiber|Scheduler|Reactor|TimerWheel|StackPool|RunQueue|Worker|Waiter|Dormant|Poller|coir_switch|futex'
+machinery='Fiber|fiber|Scheduler|Reactor|TimerWheel|StackPool|RunQueue|Worker|Waiter|RestingWait|Poller|coir_switch|futex'
 foreign='(mmap|mmap64|munmap|mremap|mprotect|madvise|pthread_[a-z_]*|thrd_[a-z]*|clone|epoll_[a-z0-9_]*)'
 
 for target in x86_64-linux-musl riscv64-linux-musl; do
@@ -49,7 +49,7 @@ done
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 sysroot=$(cached "musl-x86_64-linux-musl" musl)
 for header in coir/fiber.h coir/task.h coir/nursery.h coir/all.h coir/race.h coir/cancellation.h coir/group.h coir/pool.h \
-  coir/every.h coir/runtime.h coir/dormant.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
+  coir/every.h coir/runtime.h coir/resting_wait.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
   coir/semaphore.h coir/wait_group.h coir/once.h coir/rw_lock.h coir/channel.h coir/broadcast.h coir/select.h \
   coir/port/context.h coir/port/poller.h coir/port/futex.h; do
   echo "#include <$header>" | clang++-19 -fsyntax-only --target=x86_64-linux-musl --sysroot="$sysroot" -std=c++23 \

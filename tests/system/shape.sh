@@ -77,6 +77,13 @@ floors() {
 } >"$found"
 none "an include climbs no floor inside a layer"
 
+# Unit tests lie in the room of what they test.
+find tests/unit -name '*_test.cpp' | sort | while read -r file; do
+  room=$(dirname "${file#tests/unit/}")
+  case " port $core_rooms $net_rooms " in *" $room "*) ;; *) echo "$file: $room is no room of port, core/src or net/src" ;; esac
+done >"$found"
+none "a unit test lies in a room that exists"
+
 # A source has the header of its name, private or public, or a header or its own first lines name what it is a part of.
 for layer in core net; do
   find "$layer/src" -name '*.cpp' | sort | while read -r file; do

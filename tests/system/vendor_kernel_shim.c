@@ -30,26 +30,46 @@
 // Switched off in the vendor's configuration, or younger than its Linux 5.10.
 static const int lacking[] = {
     // TIMERFD, SIGNALFD
-    __NR_timerfd_create, __NR_timerfd_settime, __NR_timerfd_gettime, __NR_signalfd4,
+    __NR_timerfd_create,
+    __NR_timerfd_settime,
+    __NR_timerfd_gettime,
+    __NR_signalfd4,
     // ADVISE_SYSCALLS
-    __NR_madvise, __NR_fadvise64,
+    __NR_madvise,
+    __NR_fadvise64,
     // AIO, IO_URING
-    __NR_io_setup, __NR_io_destroy, __NR_io_submit, __NR_io_cancel, __NR_io_getevents, __NR_io_pgetevents,
-    __NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register,
+    __NR_io_setup,
+    __NR_io_destroy,
+    __NR_io_submit,
+    __NR_io_cancel,
+    __NR_io_getevents,
+    __NR_io_pgetevents,
+    __NR_io_uring_setup,
+    __NR_io_uring_enter,
+    __NR_io_uring_register,
     // FHANDLE
-    __NR_name_to_handle_at, __NR_open_by_handle_at,
+    __NR_name_to_handle_at,
+    __NR_open_by_handle_at,
     // Younger than 5.10: process_madvise, epoll_pwait2, landlock_*, futex_waitv, futex_wake, futex_wait, futex_requeue.
     // Their numbers are the same on every CPU.
-    440, 441, 444, 445, 446, 449, 454, 455, 456,
+    440,
+    441,
+    444,
+    445,
+    446,
+    449,
+    454,
+    455,
+    456,
 #if defined(__x86_64__)
     __NR_signalfd,
 #endif
 };
 
 static const int epoll[] = {
-    __NR_epoll_create1, __NR_epoll_ctl, __NR_epoll_pwait,
+    __NR_epoll_create1, __NR_epoll_ctl,  __NR_epoll_pwait,
 #if defined(__x86_64__)
-    __NR_epoll_create, __NR_epoll_wait,
+    __NR_epoll_create,  __NR_epoll_wait,
 #endif
 };
 

@@ -20,8 +20,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-void *coir_tls_calloc(size_t count, size_t size);
-void coir_tls_free(void *memory);
+void* coir_tls_calloc(size_t count, size_t size);
+void coir_tls_free(void* memory);
 #ifdef __cplusplus
 }
 #endif
@@ -119,10 +119,10 @@ void coir_tls_free(void *memory);
 #define MBEDTLS_PKCS1_V21
 #define MBEDTLS_X509_RSASSA_PSS_SUPPORT
 #define MBEDTLS_MPI_MAX_SIZE 512
-#define MBEDTLS_SSL_CIPHERSUITES                                                                                    \
-  MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,    \
-      MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,               \
-      MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,   \
+#define MBEDTLS_SSL_CIPHERSUITES                                                                                  \
+  MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,  \
+      MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,             \
+      MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, \
       MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384
 #endif
 

@@ -7,16 +7,15 @@
 #include "ssl_misc.h"
 
 #if defined(MBEDTLS_SSL_PROTO_TLS1_2) && defined(MBEDTLS_X509_RSASSA_PSS_SUPPORT)
-static inline int coir_sig_alg_is_supported(const mbedtls_ssl_context *ssl, uint16_t sig_alg)
-{
-    switch (sig_alg) {
-        case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256:
-        case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384:
-        case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512:
-            return 1;
-        default:
-            return mbedtls_ssl_sig_alg_is_supported(ssl, sig_alg);
-    }
+static inline int coir_sig_alg_is_supported(const mbedtls_ssl_context* ssl, uint16_t sig_alg) {
+  switch (sig_alg) {
+    case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256:
+    case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384:
+    case MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512:
+      return 1;
+    default:
+      return mbedtls_ssl_sig_alg_is_supported(ssl, sig_alg);
+  }
 }
 #define mbedtls_ssl_sig_alg_is_supported coir_sig_alg_is_supported
 #endif

@@ -6,6 +6,6 @@
 #include "ssl_misc.h"
 
 #undef MBEDTLS_SSL_ALERT_MSG_NO_CERT
-#define MBEDTLS_SSL_ALERT_MSG_NO_CERT                                                                   \
-    (ssl->conf->endpoint == MBEDTLS_SSL_IS_SERVER ? MBEDTLS_SSL_ALERT_MSG_CERT_REQUIRED                 \
-                                                  : MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR)
+#define MBEDTLS_SSL_ALERT_MSG_NO_CERT                                                 \
+  (ssl->conf->endpoint == MBEDTLS_SSL_IS_SERVER ? MBEDTLS_SSL_ALERT_MSG_CERT_REQUIRED \
+                                                : MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR)

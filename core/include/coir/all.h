@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include <coir/detail/crowd.h>
+#include <coir/detail/fiber_group.h>
 #include <coir/nursery.h>
 
 namespace coir {
@@ -52,12 +52,12 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 template <class... F>
 [[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
   std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;
-  detail::Crowd crowd(0);
-  const auto start = [&](auto& body, auto& slot) { crowd.add([&body, &slot] { return detail::fill(body, slot); }); };
+  detail::FiberGroup group(0);
+  const auto start = [&](auto& body, auto& slot) { group.add([&body, &slot] { return detail::fill(body, slot); }); };
   const auto outcome = std::apply(
       [&](auto&... slot) {
         (start(bodies, slot), ...);
-        return crowd.join([&] { return (... && slot.has_value()); });
+        return group.join([&] { return (... && slot.has_value()); });
       },
       slots);
   if (!outcome) return std::unexpected(outcome.error());
@@ -72,9 +72,9 @@ template <class T, std::size_t N, class R, std::size_t M, class F>
 [[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, std::span<R, M> results, F&& body,
                                                 NurseryOptions options = {}) {
   if (results.size() < items.size()) return std::unexpected(Error(ErrorCode::invalid));
-  detail::Crowd crowd(options.limit);
-  for (std::size_t i = 0; i < items.size() && !crowd.ended(); ++i) {
-    crowd.add([&body, &item = items[i], &result = results[i]]() -> std::expected<void, Error> {
+  detail::FiberGroup group(options.limit);
+  for (std::size_t i = 0; i < items.size() && !group.ended(); ++i) {
+    group.add([&body, &item = items[i], &result = results[i]]() -> std::expected<void, Error> {
       auto call = [&] { return body(item); };
       auto outcome = detail::outcome_of(call);
       if (!outcome) return std::unexpected(outcome.error());
@@ -82,19 +82,19 @@ template <class T, std::size_t N, class R, std::size_t M, class F>
       return {};
     });
   }
-  return crowd.join([] { return true; });
+  return group.join([] { return true; });
 }
 template <class T, std::size_t N, class F>
 [[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, F&& body, NurseryOptions options = {}) {
-  detail::Crowd crowd(options.limit);
+  detail::FiberGroup group(options.limit);
   for (T& item : items) {
-    if (crowd.ended()) break;
-    crowd.add([&body, &item]() -> std::expected<void, Error> {
+    if (group.ended()) break;
+    group.add([&body, &item]() -> std::expected<void, Error> {
       auto call = [&] { return body(item); };
       return detail::outcome_of(call);
     });
   }
-  return crowd.join([] { return true; });
+  return group.join([] { return true; });
 }
 
 }  // namespace coir

@@ -7,8 +7,8 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
-#include <coir/error.h>
 #include <coir/detail/outcome.h>
+#include <coir/error.h>
 #include <coir/spinlock.h>
 
 namespace coir {

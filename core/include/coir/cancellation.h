@@ -9,10 +9,10 @@
 
 #include <coir/atomic.h>
 #include <coir/cancel_scope.h>
-#include <coir/error.h>
 #include <coir/detail/fiber_handle.h>
-#include <coir/spinlock.h>
 #include <coir/detail/wait_list.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
 
 namespace coir {
 
@@ -91,7 +91,7 @@ class CancellationWatch {
   friend class CancellationSource;
 
   void enlist() noexcept;
-  void strike(const char* reason, ClaimedWaiters& woken) noexcept;
+  void cancel_target(const char* reason, ClaimedWaiters& woken) noexcept;
 
   CancellationSource* source_;
   detail::Scope* scope_ = nullptr;

@@ -14,10 +14,10 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/ledger.h>
 #include <coir/spinlock.h>
-#include <coir/detail/wait_list.h>
 
 namespace coir {
 

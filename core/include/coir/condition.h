@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/mutex.h>
 #include <coir/spinlock.h>
-#include <coir/detail/wait_list.h>
 
 namespace coir {
 

@@ -16,9 +16,9 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
-#include <coir/error.h>
 #include <coir/detail/fiber_handle.h>
 #include <coir/detail/outcome.h>
+#include <coir/error.h>
 #include <coir/task.h>
 
 namespace coir {
@@ -27,13 +27,13 @@ namespace detail {
 
 class NurseryBase;
 
-// Launch is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
+// NewFiber is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
 // of the id.
-struct Launch {
+struct NewFiber {
   FiberControl* control;
   std::uint64_t id;
 
-  static Launch failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
+  static NewFiber failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
   Error error() const noexcept { return {static_cast<ErrorCode>(id)}; }
 };
 
@@ -45,14 +45,15 @@ struct Code {
   void (*drop)(void* storage);
 };
 
-// Home is the nursery that a fiber is spawned in: the caller's, or one by name, whose limit is waited for or not.
-struct CurrentHome {};
-struct NamedHome {
+// CurrentNursery and GivenNursery tell which is the nursery that a fiber is spawned in: the caller's, or one by name, whose limit is waited for or not.
+struct CurrentNursery {};
+struct GivenNursery {
   NurseryBase* nursery;
   bool wait;
 };
-Launch prepare(CurrentHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
-Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
+NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
+NewFiber prepare(GivenNursery given, const SpawnOptions& options, const Code& code,
+                 std::source_location where) noexcept;
 void launch(FiberControl* control) noexcept;
 
 // storage_of is where a fiber's Body lies: right below its control block.
@@ -107,14 +108,14 @@ struct Body<F, void> {
   using Handle = Fiber;
 };
 
-template <class Home, class F>
-auto start(Home home, const SpawnOptions& options, F&& body, const std::source_location& where) {
+template <class Where, class F>
+auto start(Where nursery, const SpawnOptions& options, F&& body, const std::source_location& where) {
   using Closure = std::decay_t<F>;
   using Body = Body<Closure, std::invoke_result_t<Closure&> >;
   using Handle = typename Body::Handle;
   static_assert(alignof(Body) <= kStorageAlignment);
   static constexpr Code kCode{sizeof(Body), &Body::run, Body::drop};
-  const Launch made = prepare(home, options, kCode, where);
+  const NewFiber made = prepare(nursery, options, kCode, where);
   if (made.control == nullptr) return Handle(made.error());
   new (storage_of(made.control, sizeof(Body))) Body(std::forward<F>(body));
   launch(made.control);
@@ -127,13 +128,13 @@ auto start(Home home, const SpawnOptions& options, F&& body, const std::source_l
 // is moved to the new fiber's stack; nothing is allocated. If no stack can be had the handle is not started(), and
 // joining it tells why. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery, the
 // innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a fiber, a
-// Dormant's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
+// RestingWait's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
 //
 // With several workers a fiber that has waited may go on on another thread: a thread_local variable, errno among them,
 // is then another one. coir/errno.h has errno looked up at each use, and tells what a variable of your own needs.
 template <class F>
 auto spawn(const SpawnOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
-  return detail::start(detail::CurrentHome{}, options, std::forward<F>(body), where);
+  return detail::start(detail::CurrentNursery{}, options, std::forward<F>(body), where);
 }
 template <std::invocable F>
 auto spawn(F&& body, const std::source_location& where = std::source_location::current()) {
@@ -146,9 +147,9 @@ FiberRef current() noexcept;
 // yield lets every other runnable fiber of this worker run once. On a plain thread it yields the CPU.
 void yield() noexcept;
 
-// give_way is yield for a computation that is done in slices: timers that are due and descriptors that are ready are
+// yield_to_events is yield for a computation that is done in slices: timers that are due and descriptors that are ready are
 // looked at before the next fiber runs, so that what they wake waits for one slice at most.
-void give_way() noexcept;
+void yield_to_events() noexcept;
 
 // sleep parks for at least `span`. Errors: cancelled, timed_out (of a scope); unsupported on a worker's own stack. On a
 // plain thread it blocks.

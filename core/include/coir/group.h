@@ -11,9 +11,9 @@
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/nursery_base.h>
 #include <coir/error.h>
 #include <coir/fiber.h>
-#include <coir/detail/nursery_base.h>
 
 namespace coir {
 
@@ -50,7 +50,7 @@ class Group {
   [[nodiscard]] std::expected<void, Error> go(const SpawnOptions& options, F&& job,
                                               const std::source_location& where = std::source_location::current()) {
     if (auto open = accepts(); !open) return open;
-    auto fiber = detail::start(detail::NamedHome{&base_, true}, options, std::forward<F>(job), where);
+    auto fiber = detail::start(detail::GivenNursery{&base_, true}, options, std::forward<F>(job), where);
     if (!fiber.started()) return std::unexpected(fiber.error());
     return {};
   }

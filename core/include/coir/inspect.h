@@ -11,8 +11,8 @@
 #include <span>
 
 #include <coir/deadline.h>
-#include <coir/error.h>
 #include <coir/detail/fiber_handle.h>
+#include <coir/error.h>
 
 namespace coir {
 

@@ -11,9 +11,9 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
-#include <coir/detail/wait_list.h>
 
 namespace coir {
 

@@ -14,9 +14,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <coir/detail/nursery_base.h>
 #include <coir/error.h>
 #include <coir/fiber.h>
-#include <coir/detail/nursery_base.h>
 
 namespace coir {
 
@@ -60,7 +60,7 @@ class Nursery {
   template <class F>
   auto spawn(const SpawnOptions& options, F&& body,
              const std::source_location& where = std::source_location::current()) {
-    return detail::start(detail::NamedHome{&base_, true}, options, std::forward<F>(body), where);
+    return detail::start(detail::GivenNursery{&base_, true}, options, std::forward<F>(body), where);
   }
   template <std::invocable F>
   auto spawn(F&& body, const std::source_location& where = std::source_location::current()) {
@@ -71,7 +71,7 @@ class Nursery {
   template <class F>
   auto try_spawn(const SpawnOptions& options, F&& body,
                  const std::source_location& where = std::source_location::current()) {
-    return detail::start(detail::NamedHome{&base_, false}, options, std::forward<F>(body), where);
+    return detail::start(detail::GivenNursery{&base_, false}, options, std::forward<F>(body), where);
   }
   template <std::invocable F>
   auto try_spawn(F&& body, const std::source_location& where = std::source_location::current()) {

@@ -15,10 +15,10 @@
 #include <utility>
 
 #include <coir/deadline.h>
-#include <coir/error.h>
 #include <coir/detail/fiber_handle.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/detail/outcome.h>
+#include <coir/error.h>
 
 namespace coir {
 

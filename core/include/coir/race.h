@@ -11,7 +11,7 @@
 #include <utility>
 
 #include <coir/atomic.h>
-#include <coir/detail/crowd.h>
+#include <coir/detail/fiber_group.h>
 
 namespace coir {
 
@@ -21,12 +21,12 @@ namespace detail {
 template <class T>
 class Winner {
  public:
-  explicit Winner(Crowd& crowd) noexcept : crowd_(crowd) {}
+  explicit Winner(FiberGroup& group) noexcept : group_(group) {}
 
   void offer(std::expected<T, Error>&& outcome) {
     if (decided_.exchange(true, std::memory_order_relaxed)) return;
     outcome_.emplace(std::move(outcome));
-    crowd_.cancel("another was first");
+    group_.cancel("another was first");
   }
   void offer_failure(Error error) noexcept {
     if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = error;
@@ -41,7 +41,7 @@ class Winner {
   }
 
  private:
-  Crowd& crowd_;
+  FiberGroup& group_;
   Atomic<bool> decided_{false};
   Atomic<bool> failed_{false};
   Error failure_;
@@ -64,10 +64,10 @@ using CommonValue = std::common_type_t<ValueOf<F>...>;
 template <class... F>
 [[nodiscard]] std::expected<detail::CommonValue<F...>, Error> race(F&&... bodies) {
   using T = detail::CommonValue<F...>;
-  detail::Crowd crowd(0);
-  detail::Winner<T> winner(crowd);
-  (crowd.add([&winner, &bodies] { winner.offer(detail::outcome_of(bodies)); }), ...);
-  return winner.take(crowd.join());
+  detail::FiberGroup group(0);
+  detail::Winner<T> winner(group);
+  (group.add([&winner, &bodies] { winner.offer(detail::outcome_of(bodies)); }), ...);
+  return winner.take(group.join());
 }
 
 // any is race for the first that succeeds: failures are passed over, and only when every body has failed is the first
@@ -75,9 +75,9 @@ template <class... F>
 template <class... F>
 [[nodiscard]] std::expected<detail::CommonValue<F...>, Error> any(F&&... bodies) {
   using T = detail::CommonValue<F...>;
-  detail::Crowd crowd(0);
-  detail::Winner<T> winner(crowd);
-  (crowd.add([&winner, &bodies] {
+  detail::FiberGroup group(0);
+  detail::Winner<T> winner(group);
+  (group.add([&winner, &bodies] {
     std::expected<T, Error> outcome = detail::outcome_of(bodies);
     if (outcome) {
       winner.offer(std::move(outcome));
@@ -86,7 +86,7 @@ template <class... F>
     }
   }),
    ...);
-  return winner.take(crowd.join());
+  return winner.take(group.join());
 }
 
 }  // namespace coir

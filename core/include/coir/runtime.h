@@ -14,8 +14,8 @@
 #include <utility>
 
 #include <coir/deadline.h>
-#include <coir/error.h>
 #include <coir/detail/outcome.h>
+#include <coir/error.h>
 #include <coir/run_options.h>
 
 namespace coir {
@@ -30,8 +30,8 @@ struct RuntimeStats {
   std::uint32_t blocking_running;  // calls of coir/blocking.h that a thread runs
   std::uint32_t blocking_waiting;  // that wait for one
   std::uint64_t blocking_waited;   // that ever had to, for all threads were taken
-  const char* guard_mode;  // "advice", "protect" or "group": the weakest in use
-  const char* poller;      // "epoll" or "ppoll"
+  const char* guard_mode;          // "advice", "protect" or "group": the weakest in use
+  const char* poller;              // "epoll" or "ppoll"
 };
 
 namespace detail {

@@ -15,11 +15,11 @@
 #include <coir/channel.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/wait.h>
-#include <coir/detail/wait_list.h>
 
 namespace coir {
 

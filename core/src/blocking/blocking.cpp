@@ -36,7 +36,7 @@ std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noex
   }
   const WakeReason reason = caller.park(WaitKind::blocking, 0, deadline);
   pool.lock();
-  const bool done = pool.settle(call);
+  const bool done = pool.withdraw(call);
   pool.unlock();
   pool.leave(self);
   if (!done) return std::unexpected(error_of(reason));
@@ -66,7 +66,7 @@ std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, 
     park(self, WaitKind::blocking, 0, Deadline::never(), Shielded::yes);
     pool.lock();  // the thread that woke it is through with the call
   }
-  const bool done = pool.settle(call);
+  const bool done = pool.withdraw(call);
   pool.unlock();
   pool.leave(self);
   if (!done) return std::unexpected(error);

@@ -41,7 +41,7 @@ void BlockingPool::retire() noexcept {
 
 std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept {
   if (self != nullptr) {
-    if (auto ready = bell_.enter(self); !ready) return ready;
+    if (auto ready = wakeup_.enter(self); !ready) return ready;
   }
   if constexpr (!kManyWorkers) {
     refund_retired(this, 0);
@@ -98,7 +98,7 @@ void BlockingPool::show_load() noexcept {
   shown_waiting_.store(static_cast<std::uint32_t>(queue_.size()), std::memory_order_relaxed);
 }
 
-bool BlockingPool::settle(BlockingCall& call) noexcept {
+bool BlockingPool::withdraw(BlockingCall& call) noexcept {
   switch (call.state) {
     case BlockingCall::State::queued:
       queue_.remove(call);
@@ -125,7 +125,7 @@ void BlockingPool::finish(BlockingSeat& seat) noexcept {
     } else {
       call->state = BlockingCall::State::listed;
       listed_.push(*call);
-      bell_.ring();
+      wakeup_.ring();
     }
   }
   unlock();

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "board.h"
-#include "wait/bell.h"
+#include "wait/cross_thread_wakeup.h"
 
 namespace coir::detail {
 
@@ -59,11 +59,11 @@ class BlockingPool {
   std::expected<void, Error> enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept;
   void finish(BlockingSeat& seat) noexcept;
 
-  // settle ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
-  bool settle(BlockingCall& call) noexcept;
+  // withdraw ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
+  bool withdraw(BlockingCall& call) noexcept;
   // leave follows each enter that succeeded, once the caller waits no more. Not under the lock.
   void leave(FiberControl* self) noexcept {
-    if (self != nullptr) bell_.leave(self);
+    if (self != nullptr) wakeup_.leave(self);
   }
 
   // What stats and dumps tell: how many calls run, how many wait for a thread, and how many ever had to.
@@ -115,7 +115,7 @@ class BlockingPool {
   std::size_t retired_ = 0;
   bool relief_added_ = false;
   Relief relief_{PressureStep::trim, &refund_retired, this};
-  Bell bell_{&answer};
+  CrossThreadWakeup wakeup_{&answer};
 };
 
 extern constinit BlockingPool g_blocking_pool;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #include <coir/atomic.h>
 #include <coir/file.h>
 

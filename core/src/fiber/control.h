@@ -13,7 +13,7 @@
 
 namespace coir {
 
-class FiberWorker;
+class Worker;
 namespace detail {
 class NurseryBase;
 struct Scope;
@@ -60,9 +60,9 @@ struct alignas(64) FiberControl : Waiter {
   // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
 
   // What every switch touches.
-  void* sp;             // the saved context, while parked
-  FiberWorker* worker;  // who runs it, or ran it last
-  FiberControl* next;   // link of the run queue, inbox or pool that holds it
+  void* sp;            // the saved context, while parked
+  Worker* worker;      // who runs it, or ran it last
+  FiberControl* next;  // link of the run queue, inbox or pool that holds it
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
   Atomic<State> state;
@@ -88,7 +88,7 @@ struct alignas(64) FiberControl : Waiter {
 
   // What nurseries and cancel scopes need.
   detail::NurseryBase* nursery;       // whose child it is; null: the root's
-  detail::Scope* ambient;             // its innermost scope; null: none. Owner only
+  detail::Scope* current_scope;       // its innermost scope; null: none. Owner only
   const Error* failure;               // once it has ended: the error in its result, or null
   FiberControl *elder, *younger;      // in the nursery's list, under its lock
   Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled

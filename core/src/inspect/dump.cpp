@@ -58,12 +58,12 @@ void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
 // that came there.
 [[gnu::noinline]] bool trace_running(Scheduler& scheduler, const FiberControl& fiber, const port::Interrupted* at,
                                      Backtrace& trace) noexcept {
-  if (const FiberWorker* const own = this_worker(); own != nullptr && own->current() == &fiber) {
+  if (const Worker* const own = this_worker(); own != nullptr && own->current() == &fiber) {
     at != nullptr ? trace.of_interrupted(fiber, *at) : trace.of_caller(fiber);
     return trace.count != 0;
   }
   for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
-    const FiberWorker& worker = scheduler.worker(i);
+    const Worker& worker = scheduler.worker(i);
     if (worker.peek() != &fiber) continue;
     Sample seen;
     if (!sample(worker, seen) || seen.fiber_id != fiber.id.load(std::memory_order_relaxed)) return false;
@@ -156,7 +156,7 @@ void dump_fibers(int fd) noexcept {
 
 std::expected<void, Error> dump_fibers_on(int signal, int fd) noexcept {
   g_dump_fd.store(fd, std::memory_order_relaxed);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_dump;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);

@@ -20,13 +20,13 @@ constexpr std::int64_t kPatienceNs = 1'000'000'000;
 // question, or the next one, for another worker or its own again.
 enum Phase : std::uint32_t { kIdle, kPreparing, kAsked, kAnswering, kAnswered };
 constinit SharedAtomic<std::uint32_t> g_phase{kIdle};
-constinit SharedAtomic<const FiberWorker*> g_asked{nullptr};  // written while preparing
-Sample g_answer;                                             // written while answering
+constinit SharedAtomic<const Worker*> g_asked{nullptr};  // written while preparing
+Sample g_answer;                                         // written while answering
 struct sigaction g_previous;
 constinit SharedAtomic<bool> g_installed{false};
 
 void on_sample(int number, siginfo_t* info, void* context) noexcept {
-  const FiberWorker* const worker = this_worker();
+  const Worker* const worker = this_worker();
   std::uint32_t asked = kAsked;
   // acquire pairs with the release of who asks: this sees whom.
   if (worker == nullptr || g_phase.load(std::memory_order_acquire) != kAsked ||
@@ -60,7 +60,7 @@ void install() noexcept {
 
 }  // namespace
 
-bool sample(const FiberWorker& worker, Sample& into) noexcept {
+bool sample(const Worker& worker, Sample& into) noexcept {
   std::uint32_t idle = kIdle;
   if (!g_phase.compare_exchange_strong(idle, kPreparing, std::memory_order_acquire)) return false;
   install();

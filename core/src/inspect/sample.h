@@ -15,6 +15,6 @@ struct Sample {
 // down where it is. False: there was no answer in time, or somebody else samples. The caller waits for a second at
 // most, with no lock held. Async-signal-safe. A call to the kernel that is not restarted after a signal ends with
 // EINTR.
-bool sample(const FiberWorker& worker, Sample& into) noexcept;
+bool sample(const Worker& worker, Sample& into) noexcept;
 
 }  // namespace coir

@@ -62,7 +62,7 @@ bool sleeps(int thread) noexcept {
   return name_end != nullptr && (name_end[2] == 'S' || name_end[2] == 'D');
 }
 
-[[gnu::noinline]] void write_line(const FiberWorker& worker, const FiberControl& fiber, std::int64_t kept_ns,
+[[gnu::noinline]] void write_line(const Worker& worker, const FiberControl& fiber, std::int64_t kept_ns,
                                   bool blocked) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   Line line;
@@ -73,14 +73,14 @@ bool sleeps(int thread) noexcept {
   line.text("; spawned at ").text(where.file_name()).text(":").number(where.line()).text("\n").send(STDERR_FILENO);
 }
 
-[[gnu::noinline]] void write_calls(const FiberWorker& worker, const FiberControl& fiber) noexcept {
+[[gnu::noinline]] void write_calls(const Worker& worker, const FiberControl& fiber) noexcept {
   Sample seen;
   if (sample(worker, seen) && seen.fiber_id == fiber.id.load(std::memory_order_relaxed)) {
     seen.trace.write(STDERR_FILENO);
   }
 }
 
-void look_at(const FiberWorker& worker, Episode& episode) noexcept {
+void look_at(const Worker& worker, Episode& episode) noexcept {
   const std::int64_t now = monotonic_ns();
   const int thread = worker.thread_id();
   const FiberControl* const fiber = worker.peek();

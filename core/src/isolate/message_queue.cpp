@@ -18,7 +18,7 @@ std::expected<void, Error> MessageQueue::send(const MessageType& type, const voi
                                               const SharedAtomic<bool>* stop) noexcept {
   const std::size_t bytes = type.bytes(message);
   if (bytes > ring_.size() || room_for(bytes) > ring_.size()) return std::unexpected(Error{ErrorCode::limit});
-  const CrossingHold hold(lock_);
+  const InterRunGuard hold(lock_);
   for (;;) {
     if (closed_) return std::unexpected(Error{ErrorCode::closed});
     if (place(room_for(bytes))) break;
@@ -35,7 +35,7 @@ std::expected<void, Error> MessageQueue::send(const MessageType& type, const voi
 
 std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* into, Deadline deadline,
                                                  const SharedAtomic<bool>* stop) noexcept {
-  const CrossingHold hold(lock_);
+  const InterRunGuard hold(lock_);
   while (records_ == 0) {
     if (stopped(stop)) return std::unexpected(Error{ErrorCode::cancelled});
     if (closed_) return std::unexpected(Error{ErrorCode::closed});
@@ -53,7 +53,7 @@ std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* 
 }
 
 std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shielded shielded) noexcept {
-  const CrossingHold hold(lock_);
+  const InterRunGuard hold(lock_);
   while (!closed_) {
     if (auto waited = receivers_.wait(lock_, WaitKind::receive, deadline, shielded); !waited) return waited;
   }
@@ -62,10 +62,10 @@ std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shielded
 
 void MessageQueue::close() noexcept {
   closed_ = true;
-  rouse();
+  wake_waiters();
 }
 
-void MessageQueue::rouse() noexcept {
+void MessageQueue::wake_waiters() noexcept {
   senders_.wake_all();
   receivers_.wake_all();
 }

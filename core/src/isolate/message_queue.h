@@ -10,7 +10,7 @@
 #include <coir/error.h>
 #include <coir/message.h>
 
-#include "wait/crossing.h"
+#include "wait/inter_run_queue.h"
 
 namespace coir::detail {
 
@@ -29,7 +29,7 @@ class MessageQueue {
 
   // The ring's size is a multiple of kAlignment.
   static constexpr std::size_t kAlignment = 16;
-  MessageQueue(CrossingLock& lock, std::span<std::byte> ring) noexcept : lock_(lock), ring_(ring) {}
+  MessageQueue(InterRunLock& lock, std::span<std::byte> ring) noexcept : lock_(lock), ring_(ring) {}
   MessageQueue(const MessageQueue&) = delete;
   MessageQueue& operator=(const MessageQueue&) = delete;
 
@@ -46,9 +46,9 @@ class MessageQueue {
   // await_close waits until the queue is closed. Errors: timed_out, cancelled (neither if shielded), unsupported.
   std::expected<void, Error> await_close(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
 
-  // close and rouse are called under the lock.
+  // close and wake_waiters are called under the lock.
   void close() noexcept;
-  void rouse() noexcept;
+  void wake_waiters() noexcept;
 
  private:
   struct Header {
@@ -62,13 +62,13 @@ class MessageQueue {
   void drop_front() noexcept;
   Header* at(std::size_t offset) noexcept { return reinterpret_cast<Header*>(ring_.data() + offset); }
 
-  CrossingLock& lock_;
+  InterRunLock& lock_;
   std::span<std::byte> ring_;
   // Records lie in [head_, tail_), or, once they have gone round, in [head_, a mark or the end) and [0, tail_).
   std::size_t head_ = 0, tail_ = 0;
   std::size_t records_ = 0;
   bool closed_ = false;
-  CrossingLine senders_, receivers_;
+  InterRunQueue senders_, receivers_;
 };
 
 }  // namespace coir::detail

@@ -78,8 +78,7 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
   if (outcome) {
     trace_begin(scheduler->worker_count(), static_cast<std::size_t>(trace_kb) * 1024);
     watchdog_begin(*scheduler, std::chrono::milliseconds(watchdog_ms));
-    Task<void> main_fiber = spawn(
-        {.name = "main"}, [=] { return body(argument); }, where);
+    Task<void> main_fiber = spawn({.name = "main"}, [=] { return body(argument); }, where);
     outcome = main_fiber.started() ? (main_fiber.detach(), scheduler->run()) : main_fiber.await();
     watchdog_end();
     scheduler->finish();

@@ -15,7 +15,7 @@ RuntimeStats count(const Scheduler& scheduler) noexcept {
   out.fibers_spawned = scheduler.outside_spawned.load(std::memory_order_relaxed);
   std::int64_t fd_waits = 0;
   for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
-    const FiberWorker& worker = scheduler.worker(i);
+    const Worker& worker = scheduler.worker(i);
     out.fibers_spawned += worker.counters.spawned.load(std::memory_order_relaxed);
     out.switches += worker.counters.switches.load(std::memory_order_relaxed);
     out.steals += worker.counters.steals.load(std::memory_order_relaxed);

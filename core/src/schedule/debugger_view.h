@@ -50,7 +50,7 @@ constexpr DebuggerView DebuggerView::of(const void* arenas, const void* schedule
           .control_since = offsetof(FiberControl, since),
           .control_name = offsetof(FiberControl, name),
           .control_where = offsetof(FiberControl, where),
-          .worker_thread_id = offsetof(FiberWorker, thread_id_),
+          .worker_thread_id = offsetof(Worker, thread_id_),
           .wait_words_bytes = sizeof(WaitWords),
           .tick_shift = kTickShift};
 }

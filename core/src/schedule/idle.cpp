@@ -9,14 +9,14 @@
 
 namespace coir {
 
-bool FiberWorker::has_work() const noexcept {
+bool Worker::has_work() const noexcept {
   return !inbox_.empty() || !queue_.empty();
 }
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
 // idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
-void FiberWorker::idle() noexcept {
-  static_cast<void>(scheduler_->settle());
+void Worker::idle() noexcept {
+  static_cast<void>(scheduler_->is_quiescent());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t due = wheel_.next_due_ns();
   std::int64_t left = -1;
@@ -31,12 +31,12 @@ void FiberWorker::idle() noexcept {
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
 }
 #else
-FiberControl* FiberWorker::steal() noexcept {
+FiberControl* Worker::steal() noexcept {
   if (scheduler_->migrate()) return nullptr;  // there, work goes where the test wants it
   const unsigned count = scheduler_->worker_count();
   const unsigned start = random() % count;
   for (unsigned i = 0; i < count; ++i) {
-    FiberWorker& victim = scheduler_->worker((start + i) % count);
+    Worker& victim = scheduler_->worker((start + i) % count);
     if (&victim == this) continue;
     FiberControl* fiber = victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
@@ -52,7 +52,7 @@ FiberControl* FiberWorker::steal() noexcept {
 
 // left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
 // each other is left alone. Any worker.
-FiberControl* FiberWorker::left_waiting() noexcept {
+FiberControl* Worker::left_waiting() noexcept {
   // seq_cst keeps this look behind the idle bit: see any_left_waiting.
   FiberControl* const fiber = woken_.peek(std::memory_order_seq_cst);
   if (fiber == nullptr) return nullptr;
@@ -61,21 +61,21 @@ FiberControl* FiberWorker::left_waiting() noexcept {
   return counters.switches.load(std::memory_order_relaxed) == switches ? fiber : nullptr;
 }
 
-FiberControl* FiberWorker::steal_woken(FiberWorker& victim) noexcept {
+FiberControl* Worker::steal_woken(Worker& victim) noexcept {
   FiberControl* const fiber = victim.left_waiting();
-  return fiber != nullptr && victim.woken_.raid(fiber) ? fiber : nullptr;
+  return fiber != nullptr && victim.woken_.steal(fiber) ? fiber : nullptr;
 }
 
 // any_left_waiting is the last look, once the idle bit is set: a worker that wakes a fiber after this look finds the
 // bit. Pairs with the fence in wake_if_idle.
-bool FiberWorker::any_left_waiting() noexcept {
+bool Worker::any_left_waiting() noexcept {
   for (unsigned i = 0; i < scheduler_->worker_count(); ++i) {
     if (i != index_ && scheduler_->worker(i).left_waiting() != nullptr) return true;
   }
   return false;
 }
 
-void FiberWorker::idle() noexcept {
+void Worker::idle() noexcept {
   Scheduler& scheduler = *scheduler_;
   if (!searching_) {
     scheduler.searching_.fetch_add(1, std::memory_order_seq_cst);
@@ -109,7 +109,7 @@ void FiberWorker::idle() noexcept {
   if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
   if (sleep && any_left_waiting()) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {
-    sleep = scheduler.settle() && !scheduler.any_work() && !scheduler.stopping();
+    sleep = scheduler.is_quiescent() && !scheduler.any_work() && !scheduler.stopping();
   }
   if (sleep) {
     std::int64_t due = wheel_.next_due_ns();
@@ -125,7 +125,8 @@ void FiberWorker::idle() noexcept {
       cool_down(now);
       timeout = due > now ? due - now : 0;
     }
-    if (scheduler.hopeful_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) timeout = kHopeNs;
+    if (scheduler.awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs))
+      timeout = kHopeNs;
     if (polling) {
       // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
       if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
@@ -139,13 +140,13 @@ void FiberWorker::idle() noexcept {
     }
   }
   const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
-  // After the bit and before any work: see settle.
+  // After the bit and before any work: see is_quiescent.
   scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   trim_if_asked();
   // Whoever cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
   if (polling) {
-    // Only after the bit is gone: a fiber that is woken here must not be overlooked by settle.
+    // Only after the bit is gone: a fiber that is woken here must not be overlooked by is_quiescent.
     scheduler.reactor.dispatch();
     const std::int64_t now = monotonic_ns();
     for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
@@ -159,7 +160,7 @@ void FiberWorker::idle() noexcept {
 
 // stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can
 // do.
-void FiberWorker::stop_searching() noexcept {
+void Worker::stop_searching() noexcept {
   searching_ = false;
   if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();
 }

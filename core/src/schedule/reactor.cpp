@@ -15,7 +15,7 @@ namespace {
 
 // A record that sleeps counts as a wait on the outside world, like a parked fiber.
 void count_out_dormant() noexcept {
-  if (FiberWorker* const worker = this_worker(); worker != nullptr) {
+  if (Worker* const worker = this_worker(); worker != nullptr) {
     bump(worker->counters.fd_waits, std::int64_t{-1});
   } else {
     Scheduler::of_process()->outside_waits.fetch_sub(1, std::memory_order_relaxed);
@@ -66,8 +66,8 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
     } else if ((seen & kSleep) != 0) {
       if (word.compare_exchange_weak(seen, leave, std::memory_order_acq_rel, std::memory_order_acquire)) {
         count_out_dormant();
-        auto* dormant = reinterpret_cast<Dormant*>(seen & ~kSleep);
-        return dormant->wake(*dormant);
+        auto* resting = reinterpret_cast<RestingWait*>(seen & ~kSleep);
+        return resting->wake(*resting);
       }
     } else if (take_waiter(word, seen, WakeReason::ready, leave)) {
       return;
@@ -151,28 +151,28 @@ void Reactor::restore(int fd, Direction direction) noexcept {
                                                                        std::memory_order_relaxed);
 }
 
-std::expected<void, Error> Reactor::attach(int fd, Dormant& dormant) noexcept {
+std::expected<void, Error> Reactor::attach(int fd, RestingWait& resting) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr)
     return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
-  dormant.fd = fd;
+  resting.fd = fd;
   Atomic<Word>& word = at->word[static_cast<int>(Direction::readable)];
   Word seen = kEmpty;
-  if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&dormant) | kSleep, std::memory_order_acq_rel,
+  if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
     if (holds_readiness(seen))
       word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
     return std::unexpected(Error{ErrorCode::busy});
   }
   // From here on the record may be awake already: only the table is touched.
-  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, dormant)) return enrolled;
+  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, resting)) return enrolled;
   return {};
 }
 
-bool Reactor::detach(int fd, Dormant& dormant) noexcept {
+bool Reactor::detach(int fd, RestingWait& resting) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr) return false;
-  Word seen = reinterpret_cast<Word>(&dormant) | kSleep;
+  Word seen = reinterpret_cast<Word>(&resting) | kSleep;
   return at->word[static_cast<int>(Direction::readable)].compare_exchange_strong(
       seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire);
 }

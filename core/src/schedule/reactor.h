@@ -5,9 +5,9 @@
 #include <expected>
 
 #include <coir/descriptor.h>
-#include <coir/dormant.h>
 #include <coir/error.h>
 #include <coir/port/poller.h>
+#include <coir/resting_wait.h>
 
 #include "fiber/waiter.h"
 
@@ -21,7 +21,7 @@ namespace coir {
 //                     kReady, so that whoever is content with the bytes finds the end at the wait after that
 //   Waiter*           somebody is parked here
 //   Waiter* | kLock   the waiter is being claimed; who sees the bit spins until it is gone
-//   Dormant* | kSleep a record that wants its wake called
+//   RestingWait* | kSleep a record that wants its wake called
 //
 // The word is changed by CAS alone. A claim happens only under kLock, and a waiter that leaves for another reason takes
 // itself out with the same CAS, so that no claim reaches a later wait.
@@ -52,8 +52,8 @@ class Reactor {
   bool take(int fd, Direction direction) noexcept;
   void restore(int fd, Direction direction) noexcept;
 
-  std::expected<void, Error> attach(int fd, Dormant& dormant) noexcept;
-  bool detach(int fd, Dormant& dormant) noexcept;
+  std::expected<void, Error> attach(int fd, RestingWait& resting) noexcept;
+  bool detach(int fd, RestingWait& resting) noexcept;
 
   // forget wakes fd's waiters with `closed` before the descriptor is closed; forgotten, after it, frees the number for
   // its next owner. A wait that comes in between is held up until then, and finds that the descriptor is gone.

@@ -81,12 +81,12 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
   install_overflow_report();
   const bool stealable = workers == 1 || port::prepare_barrier();
   for (unsigned i = 0; i < workers; ++i) {
-    void* place = port::reserve(sizeof(FiberWorker));
+    void* place = port::reserve(sizeof(Worker));
     if (place == nullptr) {
       finish();
       return std::unexpected(Error{ErrorCode::no_memory});
     }
-    workers_[i] = new (place) FiberWorker(*this, i);
+    workers_[i] = new (place) Worker(*this, i);
     workers_[i]->keeps_woken_ = stealable;
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
     if (seed_ != 0) {
@@ -101,7 +101,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
 }
 
 void* Scheduler::thread_main(void* worker) noexcept {
-  static_cast<FiberWorker*>(worker)->run();
+  static_cast<Worker*>(worker)->run();
   return nullptr;
 }
 
@@ -151,11 +151,11 @@ void OutsideClaim::end() noexcept {
 
 void Scheduler::finish() noexcept {
   if (!isolated_) door::close();
-  while (stays_.load(std::memory_order_acquire) != 0) sched_yield();
+  while (holds_.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
-  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(FiberWorker));
+  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
   worker_count_ = 0;
   reactor.close();
   stacks.empty();
@@ -197,7 +197,7 @@ void Scheduler::cancel_all() noexcept {
 }
 
 void Scheduler::cancel_from_outside() noexcept {
-  const Stay stay(*this);
+  const Hold hold(*this);
   // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
   outside_waits.fetch_add(1, std::memory_order_seq_cst);
   cancel_all();
@@ -206,7 +206,7 @@ void Scheduler::cancel_from_outside() noexcept {
 }
 
 std::size_t Scheduler::trim_stacks() noexcept {
-  FiberWorker* own = this_worker();
+  Worker* own = this_worker();
   if (own != nullptr && &own->scheduler() != this) own = nullptr;
   for (unsigned i = 0; i < worker_count_; ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);

@@ -18,7 +18,7 @@ class BlockingPool;
 }  // namespace detail
 
 // Scheduler is one run of the runtime: its workers and what they share. A process has one, and one more, on a thread of
-// its own, for each coir::Worker: an isolated one, which shares neither fibers nor stacks nor descriptors with others.
+// its own, for each coir::Isolate: an isolated one, which shares neither fibers nor stacks nor descriptors with others.
 //
 // Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high
 // half). Who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full
@@ -39,7 +39,7 @@ class Scheduler {
   Scheduler() noexcept;
   explicit Scheduler(StackPool& own) noexcept;
 
-  // isolated tells whether this is the run of one coir::Worker.
+  // isolated tells whether this is the run of one coir::Isolate.
   bool isolated() const noexcept { return isolated_; }
 
   // The scheduler of the process's run, for who visits it, and the isolated one of the calling thread; or null.
@@ -81,8 +81,8 @@ class Scheduler {
   // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
-  FiberWorker& worker(unsigned index) noexcept { return *workers_[index]; }
-  const FiberWorker& worker(unsigned index) const noexcept { return *workers_[index]; }
+  Worker& worker(unsigned index) noexcept { return *workers_[index]; }
+  const Worker& worker(unsigned index) const noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
@@ -107,10 +107,10 @@ class Scheduler {
 
  private:
   friend class OutsideClaim;
-  friend class FiberWorker;
+  friend class Worker;
 
-  // Stay keeps the scheduler in place past the wake of a fiber of it, which may be the last one.
-  class Stay;
+  // Hold keeps the scheduler in place past the wake of a fiber of it, which may be the last one.
+  class Hold;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
 
@@ -123,10 +123,10 @@ class Scheduler {
   void wake_one() noexcept;
   void let_go_poller() noexcept;
   void fire_timers() noexcept;
-  void rouse(unsigned index, bool polling) noexcept;
+  void wake_worker(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
   void withdraw() noexcept;
-  bool settle() noexcept;
+  bool is_quiescent() noexcept;
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
   static std::int64_t outside_claims() noexcept;
@@ -135,12 +135,13 @@ class Scheduler {
   SharedAtomic<std::uint64_t> idle_{0};
   SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
   SharedAtomic<std::uint32_t> searching_{0};
-  SharedAtomic<std::uint32_t> stays_{0};  // in an isolated one; the process's has a door for them
+  SharedAtomic<std::uint32_t> holds_{0};  // in an isolated one; the process's has a door for them
   SharedAtomic<bool> polling_{false};
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
-  Atomic<bool> hopeful_{false};  // only a plain thread can still wake a fiber; looked at again while there are any
+  Atomic<bool> awaits_threads_{
+      false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
   Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
   Relief hot_stacks_{PressureStep::trim,
@@ -152,18 +153,18 @@ class Scheduler {
   unsigned worker_count_ = 0;
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
-  FiberWorker* workers_[kMaxWorkers] = {};
+  Worker* workers_[kMaxWorkers] = {};
 };
 
-class Scheduler::Stay {
+class Scheduler::Hold {
  public:
-  explicit Stay(Scheduler& in) noexcept : in_(in) {
-    in_.isolated_ ? static_cast<void>(in_.stays_.fetch_add(1, std::memory_order_relaxed)) : door::enter_again();
+  explicit Hold(Scheduler& in) noexcept : in_(in) {
+    in_.isolated_ ? static_cast<void>(in_.holds_.fetch_add(1, std::memory_order_relaxed)) : door::enter_again();
   }
   // release pairs with the acquire in finish. Nothing of the scheduler is touched after it.
-  ~Stay() { in_.isolated_ ? static_cast<void>(in_.stays_.fetch_sub(1, std::memory_order_release)) : door::leave(); }
-  Stay(const Stay&) = delete;
-  Stay& operator=(const Stay&) = delete;
+  ~Hold() { in_.isolated_ ? static_cast<void>(in_.holds_.fetch_sub(1, std::memory_order_release)) : door::leave(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
 
  private:
   Scheduler& in_;

@@ -13,11 +13,11 @@ inline void* message_of(FiberControl* fiber, Commit deed) noexcept {
   return reinterpret_cast<char*>(fiber) + static_cast<std::uintptr_t>(deed);
 }
 
-inline void FiberWorker::push(FiberControl* fiber) noexcept {
+inline void Worker::push(FiberControl* fiber) noexcept {
   queue_.push(fiber, scheduler_->inbox);
 }
 
-inline std::uint64_t FiberWorker::next_id() noexcept {
+inline std::uint64_t Worker::next_id() noexcept {
   if (next_id_ == last_id_) [[unlikely]] {
     next_id_ = Scheduler::id_block();
     last_id_ = next_id_ + Scheduler::kIdBlock;
@@ -26,7 +26,7 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
 }
 
 // commit has the one deed inline that every join waits for; the others are in carry_out.
-[[gnu::always_inline]] inline void FiberWorker::commit(void* message) noexcept {
+[[gnu::always_inline]] inline void Worker::commit(void* message) noexcept {
   if (message == nullptr) return;
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
   constexpr auto mask = static_cast<std::uintptr_t>(Commit::mask);
@@ -40,7 +40,7 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
 }
 
 // pick is the next fiber in line here; null when there is none or it is time to look around.
-[[gnu::always_inline]] inline FiberControl* FiberWorker::pick() noexcept {
+[[gnu::always_inline]] inline FiberControl* Worker::pick() noexcept {
   if (--turn_ == 0) [[unlikely]]
     return nullptr;
   if (woken_.peek() != nullptr) {
@@ -62,8 +62,8 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
 // switch_from leaves a fiber. It and what calls it are inlined up to the public call: a return from a frame that
 // another fiber's calls have pushed out of the processor's return stack is predicted wrong, and costs more than the
 // switch.
-[[gnu::always_inline]] inline void FiberWorker::switch_from(FiberControl* self, FiberWorker& worker, FiberControl* next,
-                                                            void* message) noexcept {
+[[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
+                                                       void* message) noexcept {
   void* target;
   trace_left(&worker, self);
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
@@ -89,9 +89,9 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
   self->worker->commit(message);
 }
 
-[[gnu::always_inline]] inline void FiberWorker::suspend(FiberControl* self, Commit deed) noexcept {
+[[gnu::always_inline]] inline void Worker::suspend(FiberControl* self, Commit deed) noexcept {
   check_canary(self);
-  FiberWorker& worker = *self->worker;
+  Worker& worker = *self->worker;
   FiberControl* const next = worker.pick();
   if constexpr (!kManyWorkers) {
     if (next == self) return;  // woken before it was off its stack
@@ -101,9 +101,9 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
   }
 }
 
-[[gnu::always_inline]] inline void FiberWorker::yield(FiberControl* self) noexcept {
+[[gnu::always_inline]] inline void Worker::yield(FiberControl* self) noexcept {
   check_canary(self);
-  FiberWorker& worker = *self->worker;
+  Worker& worker = *self->worker;
   FiberControl* const next = worker.pick();
   if (next == nullptr && worker.turn_ != 0 && (!kManyWorkers || worker.scheduler_->inbox.empty())) return;
   self->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
@@ -115,14 +115,14 @@ inline std::uint64_t FiberWorker::next_id() noexcept {
   }
 }
 
-[[gnu::always_inline]] inline void FiberWorker::leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept {
+[[gnu::always_inline]] inline void Worker::leave(FiberControl* self, Commit deed, FiberControl* joiner) noexcept {
   check_canary(self);
-  FiberWorker& worker = *self->worker;
-  FiberControl* next = heir;
-  if (heir == nullptr) {
+  Worker& worker = *self->worker;
+  FiberControl* next = joiner;
+  if (joiner == nullptr) {
     next = worker.pick();
   } else {
-    trace_woken(&worker, heir);
+    trace_woken(&worker, joiner);
     if (worker.turn_ > 1) --worker.turn_;
   }
   self->state.store(FiberControl::State::ended, std::memory_order_relaxed);

@@ -47,7 +47,7 @@ std::uint64_t now() noexcept {
   return static_cast<std::uint64_t>(monotonic_ns());
 }
 
-void push(FiberWorker* worker, const TraceEvent& event) noexcept {
+void push(Worker* worker, const TraceEvent& event) noexcept {
   if (g_count == 0) return;
   if (worker != nullptr && worker->scheduler().isolated()) return;  // its index is another's
   if (worker != nullptr) return g_rings[worker->index()].push(event);
@@ -96,21 +96,21 @@ const char* trace_name(std::uint16_t name) noexcept {
   return name < g_name_count.load(std::memory_order_acquire) ? g_names[name] : g_names[0];
 }
 
-void trace_spawned(FiberWorker* worker, FiberControl* fiber) noexcept {
+void trace_spawned(Worker* worker, FiberControl* fiber) noexcept {
   fiber->trace = {.since_ns = 0, .flow = 0, .name = name_of(fiber->name.load(std::memory_order_relaxed))};
   TraceEvent event = event_of(TraceKind::spawned, fiber);
   event.object = fiber->parent_id.load(std::memory_order_relaxed);
   push(worker, event);
 }
 
-void trace_run(FiberWorker* worker, FiberControl* fiber) noexcept {
+void trace_run(Worker* worker, FiberControl* fiber) noexcept {
   TraceEvent event = event_of(TraceKind::run, fiber);
   event.flow = fiber->trace.flow;
   fiber->trace.flow = 0;
   push(worker, event);
 }
 
-void trace_left(FiberWorker* worker, FiberControl* fiber) noexcept {
+void trace_left(Worker* worker, FiberControl* fiber) noexcept {
   const FiberControl::State state = fiber->state.load(std::memory_order_relaxed);
   TraceEvent event = event_of(state == FiberControl::State::parked  ? TraceKind::parked
                               : state == FiberControl::State::ended ? TraceKind::ended
@@ -122,7 +122,7 @@ void trace_left(FiberWorker* worker, FiberControl* fiber) noexcept {
   push(worker, event);
 }
 
-void trace_woken(FiberWorker* worker, FiberControl* fiber) noexcept {
+void trace_woken(Worker* worker, FiberControl* fiber) noexcept {
   TraceEvent event = event_of(TraceKind::woken, fiber);
   event.wait = fiber->wait_kind.load(std::memory_order_relaxed);
   event.object = static_cast<std::uint64_t>(fiber->wait_object.load(std::memory_order_relaxed));
@@ -132,7 +132,7 @@ void trace_woken(FiberWorker* worker, FiberControl* fiber) noexcept {
   push(worker, event);
 }
 
-void trace_stolen(FiberWorker* worker, const FiberControl* fiber) noexcept {
+void trace_stolen(Worker* worker, const FiberControl* fiber) noexcept {
   push(worker, event_of(TraceKind::stolen, fiber));
 }
 
@@ -140,7 +140,7 @@ std::int64_t trace_idle_from() noexcept {
   return monotonic_ns();
 }
 
-void trace_idle(FiberWorker* worker, std::int64_t from_ns) noexcept {
+void trace_idle(Worker* worker, std::int64_t from_ns) noexcept {
   constexpr std::int64_t kWorthTelling = 2'000;
   const std::int64_t until = monotonic_ns();
   if (until - from_ns < kWorthTelling) return;

@@ -7,7 +7,7 @@
 
 namespace coir {
 
-class FiberWorker;
+class Worker;
 
 // TraceKind is a change of a fiber's state, or of a worker's.
 enum class TraceKind : std::uint8_t { spawned, run, parked, yielded, ended, woken, stolen, idle };
@@ -19,25 +19,25 @@ void trace_begin(unsigned workers, std::size_t ring_bytes) noexcept;
 void trace_end() noexcept;
 
 // Each of these is called by who makes the change. `worker` is the caller's, null for other threads.
-void trace_spawned(FiberWorker* worker, FiberControl* fiber) noexcept;
-void trace_run(FiberWorker* worker, FiberControl* fiber) noexcept;
-void trace_left(FiberWorker* worker, FiberControl* fiber) noexcept;  // parked, yielded or ended, by its state
-void trace_woken(FiberWorker* worker, FiberControl* fiber) noexcept;
-void trace_stolen(FiberWorker* worker, const FiberControl* fiber) noexcept;
+void trace_spawned(Worker* worker, FiberControl* fiber) noexcept;
+void trace_run(Worker* worker, FiberControl* fiber) noexcept;
+void trace_left(Worker* worker, FiberControl* fiber) noexcept;  // parked, yielded or ended, by its state
+void trace_woken(Worker* worker, FiberControl* fiber) noexcept;
+void trace_stolen(Worker* worker, const FiberControl* fiber) noexcept;
 std::int64_t trace_idle_from() noexcept;
-void trace_idle(FiberWorker* worker, std::int64_t from_ns) noexcept;
+void trace_idle(Worker* worker, std::int64_t from_ns) noexcept;
 #else
 inline void trace_begin(unsigned, std::size_t) noexcept {}
 inline void trace_end() noexcept {}
-inline void trace_spawned(FiberWorker*, FiberControl*) noexcept {}
-inline void trace_run(FiberWorker*, FiberControl*) noexcept {}
-inline void trace_left(FiberWorker*, FiberControl*) noexcept {}
-inline void trace_woken(FiberWorker*, FiberControl*) noexcept {}
-inline void trace_stolen(FiberWorker*, const FiberControl*) noexcept {}
+inline void trace_spawned(Worker*, FiberControl*) noexcept {}
+inline void trace_run(Worker*, FiberControl*) noexcept {}
+inline void trace_left(Worker*, FiberControl*) noexcept {}
+inline void trace_woken(Worker*, FiberControl*) noexcept {}
+inline void trace_stolen(Worker*, const FiberControl*) noexcept {}
 inline std::int64_t trace_idle_from() noexcept {
   return 0;
 }
-inline void trace_idle(FiberWorker*, std::int64_t) noexcept {}
+inline void trace_idle(Worker*, std::int64_t) noexcept {}
 #endif
 
 }  // namespace coir

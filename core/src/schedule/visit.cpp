@@ -22,7 +22,7 @@ bool enter_as(std::uint64_t more, std::uint64_t brought) noexcept {
   for (;;) {
     if ((word & kClosed) != 0) return false;
     const std::uint64_t next = (word & ~kBroughts) | ((word + brought) & kBroughts);
-    // seq_cst: one order with close_unless_brought, and with the sums that settle reads before it.
+    // seq_cst: one order with close_unless_brought, and with the sums that is_quiescent reads before it.
     if (g_door.compare_exchange_weak(word, next + more, std::memory_order_seq_cst, std::memory_order_acquire))
       return true;
   }
@@ -79,7 +79,7 @@ void brought() noexcept {
 }  // namespace door
 
 Visit::Visit() noexcept : scheduler_(nullptr), visits_(false) {
-  if (const FiberWorker* const worker = this_worker(); worker != nullptr) {
+  if (const Worker* const worker = this_worker(); worker != nullptr) {
     scheduler_ = &worker->scheduler();
   } else if (Scheduler* const isolated = Scheduler::isolated_here(); isolated != nullptr) {
     scheduler_ = isolated;

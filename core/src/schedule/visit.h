@@ -15,7 +15,7 @@ class Scheduler;
 // nobody visits; once its end is decided, who comes is told that there is no run, and does not hold it up.
 //
 //   open     from the scheduler's start ...
-//   closed   ... until settle has found the last fiber ended, or finish begins: whichever is first
+//   closed   ... until is_quiescent has found the last fiber ended, or finish begins: whichever is first
 //
 // One word holds whether it is closed, how many visit, how many of those bring a fiber, and how many ever did: to close
 // is one compare-and-swap, which fails if a fiber was brought since the caller looked.

@@ -18,7 +18,7 @@ void Scheduler::notify() noexcept {
 }
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
-  const Stay stay(*this);
+  const Hold hold(*this);
   inbox.push(fiber);
   wake_if_idle();
 }
@@ -47,7 +47,7 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
   while ((idle & both) != 0) {
     if (idle_.compare_exchange_weak(idle, idle & ~both, std::memory_order_seq_cst)) {
       searching_.fetch_add(1, std::memory_order_seq_cst);
-      rouse(index, (idle & bit(index, true)) != 0);
+      wake_worker(index, (idle & bit(index, true)) != 0);
       return;
     }
   }
@@ -64,7 +64,7 @@ void Scheduler::wake_one() noexcept {
     while (idle != 0) {
       const auto lowest = static_cast<unsigned>(std::countr_zero(idle));
       if (idle_.compare_exchange_weak(idle, idle & (idle - 1), std::memory_order_seq_cst))
-        return rouse(lowest % 32, lowest >= 32);
+        return wake_worker(lowest % 32, lowest >= 32);
     }
     searching_.fetch_sub(1, std::memory_order_seq_cst);
   } while (idle_.load(std::memory_order_seq_cst) != 0);
@@ -88,14 +88,14 @@ void Scheduler::fire_timers() noexcept {
   for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
 }
 
-void Scheduler::rouse(unsigned index, bool polling) noexcept {
+void Scheduler::wake_worker(unsigned index, bool polling) noexcept {
   if (polling) return reactor.interrupt();
   workers_[index]->asleep_.store(0, std::memory_order_release);
   port::futex_wake(workers_[index]->asleep_);
 }
 
 void Scheduler::wake_all() noexcept {
-  for (unsigned i = 0; i < worker_count_; ++i) rouse(i, false);
+  for (unsigned i = 0; i < worker_count_; ++i) wake_worker(i, false);
   reactor.interrupt();
 }
 

@@ -23,7 +23,7 @@ class WokenSlot {
   FiberControl* exchange(FiberControl* fiber) noexcept {
     if constexpr (kManyWorkers) enter();
     FiberControl* const before = fiber_.load(std::memory_order_relaxed);
-    // release pairs with the acquire in raid: the fiber is what its waker left.
+    // release pairs with the acquire in steal: the fiber is what its waker left.
     fiber_.store(fiber, std::memory_order_release);
     if constexpr (kManyWorkers) inside_.store(false, std::memory_order_release);
     return before;
@@ -32,8 +32,8 @@ class WokenSlot {
   // peek is what is there at this moment; for others than the owner no more than a hint. Any worker.
   FiberControl* peek(std::memory_order order = std::memory_order_relaxed) const noexcept { return fiber_.load(order); }
 
-  // raid takes `fiber` out if it is still there, and nobody is at it; the barrier must be prepared. Other workers.
-  bool raid(FiberControl* fiber) noexcept {
+  // steal takes `fiber` out if it is still there, and nobody is at it; the barrier must be prepared. Other workers.
+  bool steal(FiberControl* fiber) noexcept {
     bool none = false;
     if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) {
       return false;

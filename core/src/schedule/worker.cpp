@@ -12,20 +12,20 @@
 namespace coir {
 
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-constinit thread_local FiberWorker* t_worker = nullptr;
+constinit thread_local Worker* t_worker = nullptr;
 #else
-static constinit thread_local FiberWorker* t_worker = nullptr;
+static constinit thread_local Worker* t_worker = nullptr;
 
-[[gnu::noinline]] FiberWorker* this_worker() noexcept {
+[[gnu::noinline]] Worker* this_worker() noexcept {
   asm volatile("");  // keeps the compiler from taking two calls for one
   return t_worker;
 }
 #endif
 
-FiberWorker::FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept
+Worker::Worker(Scheduler& scheduler, std::uint32_t index) noexcept
     : counters{}, scheduler_(&scheduler), random_(0x9e3779b97f4a7c15u * (index + 1)), index_(index) {}
 
-void FiberWorker::carry_out(void* message) noexcept {
+void Worker::carry_out(void* message) noexcept {
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
   auto* fiber = reinterpret_cast<FiberControl*>(bits & ~static_cast<std::uintptr_t>(Commit::mask));
   switch (static_cast<Commit>(bits & static_cast<std::uintptr_t>(Commit::mask))) {
@@ -69,7 +69,7 @@ void FiberWorker::carry_out(void* message) noexcept {
 }
 
 // end_owned finishes a fiber that its nursery, or a failure, makes more than a stack to recycle.
-void FiberWorker::end_owned(FiberControl* fiber) noexcept {
+void Worker::end_owned(FiberControl* fiber) noexcept {
   bump(counters.ended);
   note_stack_use(fiber);
   fiber->sanitizer.ended();
@@ -80,7 +80,7 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
     if (fiber->nursery != nullptr) woken = unlink_from_nursery(fiber);
     stacks_.release(scheduler_->stacks, fiber);
   } else if (fiber->nursery != nullptr) {
-    woken = settle_in_nursery(fiber);
+    woken = end_held_in_nursery(fiber);
   } else {
     // release pairs with the acquire of the handle's holder.
     fiber->join.store(fiber->fails ? FiberControl::kFailed : FiberControl::kDone, std::memory_order_release);
@@ -91,7 +91,7 @@ void FiberWorker::end_owned(FiberControl* fiber) noexcept {
 // A fiber that wakes another may go on computing while a worker sleeps: push_woken offers the woken fiber to that
 // worker. Two fibers that wake each other in turn need no offer, which costs a system call: each offer that nobody
 // takes doubles the wakes until the next one. A poller that looks every kPatienceNs finds a fiber that was not offered.
-void FiberWorker::push_woken(FiberControl* fiber) noexcept {
+void Worker::push_woken(FiberControl* fiber) noexcept {
   const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
   if (!keeps_woken_ || (offers && scheduler_->any_idle())) {
     push(fiber);  // where others take it without a barrier
@@ -106,7 +106,7 @@ void FiberWorker::push_woken(FiberControl* fiber) noexcept {
   }
 }
 
-inline bool FiberWorker::offer_is_due() noexcept {
+inline bool Worker::offer_is_due() noexcept {
   if (taken_.load(std::memory_order_relaxed)) {
     taken_.store(false, std::memory_order_relaxed);
     offers_spared_ = wakes_to_offer_ = 0;
@@ -116,7 +116,7 @@ inline bool FiberWorker::offer_is_due() noexcept {
   return false;
 }
 
-inline void FiberWorker::note_offer() noexcept {
+inline void Worker::note_offer() noexcept {
   offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
   wakes_to_offer_ = offers_spared_;
 }
@@ -124,7 +124,7 @@ inline void FiberWorker::note_offer() noexcept {
 void wake_fiber(Waiter& waiter) noexcept {
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  FiberWorker* const worker = this_worker();
+  Worker* const worker = this_worker();
   trace_woken(worker, fiber);
   if (worker == nullptr) return fiber->worker->scheduler().inject(fiber);
   Scheduler& scheduler = worker->scheduler();
@@ -140,20 +140,20 @@ void wake_fiber(Waiter& waiter) noexcept {
 
 void wake_elsewhere(FiberControl& fiber) noexcept {
   Scheduler& home = fiber.worker->scheduler();
-  if (const FiberWorker* const worker = this_worker(); worker != nullptr && &worker->scheduler() == &home)
+  if (const Worker* const worker = this_worker(); worker != nullptr && &worker->scheduler() == &home)
     return fiber.wake();
   fiber.state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   home.inject(&fiber);
 }
 
-std::uint32_t FiberWorker::random() noexcept {  // xorshift64* (Vigna)
+std::uint32_t Worker::random() noexcept {  // xorshift64* (Vigna)
   random_ ^= random_ >> 12;
   random_ ^= random_ << 25;
   random_ ^= random_ >> 27;
   return static_cast<std::uint32_t>(random_ * 0x2545f4914f6cdd1du >> 32);
 }
 
-void FiberWorker::run() noexcept {
+void Worker::run() noexcept {
   t_worker = this;
   sanitizer_.thread_stack();
   signal_stack_ = add_signal_stack();
@@ -181,7 +181,7 @@ void FiberWorker::run() noexcept {
 }
 
 // find_work looks at everything but the other workers' queues.
-FiberControl* FiberWorker::find_work() noexcept {
+FiberControl* Worker::find_work() noexcept {
   if (turn_ <= 1) {  // at 1, pick would send back here
     maintain();
     turn_ = kTurn;
@@ -206,7 +206,7 @@ FiberControl* FiberWorker::find_work() noexcept {
   return fiber;
 }
 
-void FiberWorker::trim_if_asked() noexcept {
+void Worker::trim_if_asked() noexcept {
   if (!trim_.load(std::memory_order_relaxed)) [[likely]]
     return;
   trim_.store(false, std::memory_order_relaxed);
@@ -215,7 +215,7 @@ void FiberWorker::trim_if_asked() noexcept {
 
 // cool_down lets the hot stacks that a crowd has left behind dwindle, at idle and once a second at most. Under load it
 // costs some microseconds a second to have them back.
-void FiberWorker::cool_down(std::int64_t now_ns) noexcept {
+void Worker::cool_down(std::int64_t now_ns) noexcept {
   constexpr std::int64_t kEveryNs = 1'000'000'000;
   if (now_ns - cooled_at_ns_ < kEveryNs) return;
   cooled_at_ns_ = now_ns;
@@ -223,7 +223,7 @@ void FiberWorker::cool_down(std::int64_t now_ns) noexcept {
 }
 
 // maintain is the look around that a busy worker takes every kTurn switches.
-void FiberWorker::maintain() noexcept {
+void Worker::maintain() noexcept {
   tick_ = tick_now();
   trim_if_asked();
   scheduler_->fire_timers();
@@ -240,7 +240,7 @@ void FiberWorker::maintain() noexcept {
   }
 }
 
-void FiberWorker::resume(FiberControl* fiber) noexcept {
+void Worker::resume(FiberControl* fiber) noexcept {
   fiber->worker = this;
   fiber->state.store(FiberControl::State::running, std::memory_order_relaxed);
   current_ = fiber;

@@ -21,12 +21,12 @@ class Scheduler;
 // fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
 enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
-// FiberWorker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
+// Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
 // fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every
 // kTurn switches.
-class FiberWorker {
+class Worker {
  public:
-  FiberWorker(Scheduler& scheduler, std::uint32_t index) noexcept;
+  Worker(Scheduler& scheduler, std::uint32_t index) noexcept;
 
   // run is the loop; it returns when the scheduler stops.
   void run() noexcept;
@@ -38,8 +38,8 @@ class FiberWorker {
   // yield is suspend, but returns at once when nobody else wants to run.
   static void yield(FiberControl* self) noexcept;
 
-  // leave ends the running fiber: `heir`, where given, is its joiner, claimed and parked, which goes on in its place.
-  [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* heir) noexcept;
+  // leave ends the running fiber: `joiner`, where given, is its joiner, claimed and parked, which goes on in its place.
+  [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* joiner) noexcept;
 
   // call_on_own_stack calls fn(argument), which must not park, on this worker's stack. By the fiber that runs.
   void call_on_own_stack(void (*fn)(void*), void* argument) noexcept;
@@ -106,7 +106,7 @@ class FiberWorker {
   void idle() noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
-  FiberControl* steal_woken(FiberWorker& victim) noexcept;
+  FiberControl* steal_woken(Worker& victim) noexcept;
   FiberControl* left_waiting() noexcept;
   bool any_left_waiting() noexcept;
   bool offer_is_due() noexcept;
@@ -114,7 +114,7 @@ class FiberWorker {
   bool has_work() const noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
-  static void switch_from(FiberControl* self, FiberWorker& worker, FiberControl* next, void* message) noexcept;
+  static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.
   FiberControl* current_ = nullptr;
@@ -125,7 +125,7 @@ class FiberWorker {
   bool seeded_ = false;
   Scheduler* scheduler_;
   WokenSlot woken_;
-  bool keeps_woken_ = true;    // where woken_ may be used: thieves can raid it, or there are none
+  bool keeps_woken_ = true;    // where woken_ may be used: thieves can steal it, or there are none
   Atomic<bool> taken_{false};  // a thief has taken something since the last offer
   std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
   RunQueue queue_;
@@ -150,12 +150,12 @@ class FiberWorker {
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
-extern constinit thread_local FiberWorker* t_worker;  // constinit spares each use a look for a constructor
-inline FiberWorker* this_worker() noexcept {
+extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
+inline Worker* this_worker() noexcept {
   return t_worker;
 }
 #else
-FiberWorker* this_worker() noexcept;
+Worker* this_worker() noexcept;
 #endif
 
 // wake_fiber is every fiber's Waiter::Wake.

@@ -9,10 +9,10 @@ namespace coir {
 //
 //   worker's stack   | loop ... | parked frame | call, nested calls ...
 //                                loop_sp_ ^
-struct FiberWorker::OnOwnStack {
+struct Worker::OnOwnStack {
   void (*fn)(void*);
   void* argument;
-  FiberWorker* worker;
+  Worker* worker;
   FiberControl* fiber;
 
   // A sanitizer's view changes in the middle of it, so that it must not be instrumented itself.
@@ -25,7 +25,7 @@ struct FiberWorker::OnOwnStack {
   }
 };
 
-void FiberWorker::call_on_own_stack(void (*fn)(void*), void* argument) noexcept {
+void Worker::call_on_own_stack(void (*fn)(void*), void* argument) noexcept {
   OnOwnStack call{fn, argument, this, current_};
   current_ = nullptr;
   SanitizerContext::before_switch(&call.fiber->sanitizer, sanitizer_);
@@ -35,7 +35,7 @@ void FiberWorker::call_on_own_stack(void (*fn)(void*), void* argument) noexcept 
 }
 
 void detail::call_on_worker_stack(void (*fn)(void*), void* argument) noexcept {
-  FiberWorker* const worker = this_worker();
+  Worker* const worker = this_worker();
   if (worker == nullptr || worker->current() == nullptr) return fn(argument);
   check_canary(worker->current());
   worker->call_on_own_stack(fn, argument);

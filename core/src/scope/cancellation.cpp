@@ -16,10 +16,10 @@ void CancellationSource::cancel(const char* reason) noexcept {
     if (cancelled_.load(std::memory_order_relaxed)) return;
     reason_.store(reason, std::memory_order_release);
     cancelled_.store(true, std::memory_order_release);
-    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->strike(reason, woken);
+    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->cancel_target(reason, woken);
     selects.add_all(waiters_);
   }
-  selects.settle();
+  selects.wake_all();
   woken.wake();
 }
 
@@ -47,7 +47,7 @@ void CancellationWatch::enlist() noexcept {
   {
     Locked hold(source_->lock_);
     if (source_->cancelled_.load(std::memory_order_relaxed)) {
-      strike(source_->reason_.load(std::memory_order_relaxed), woken);
+      cancel_target(source_->reason_.load(std::memory_order_relaxed), woken);
     } else {
       next_ = source_->first_;
       link_ = &source_->first_;
@@ -58,7 +58,7 @@ void CancellationWatch::enlist() noexcept {
   woken.wake();
 }
 
-void CancellationWatch::strike(const char* reason, ClaimedWaiters& woken) noexcept {
+void CancellationWatch::cancel_target(const char* reason, ClaimedWaiters& woken) noexcept {
   if (scope_ != nullptr) {
     Locked hold(scope_->lock);
     detail::mark(*scope_, reason);

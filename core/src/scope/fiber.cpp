@@ -61,16 +61,16 @@ FiberRef current() noexcept {
 
 void yield() noexcept {
   if (FiberControl* const self = running_fiber(); self != nullptr) {
-    FiberWorker::yield(self);
+    Worker::yield(self);
   } else {
     sched_yield();
   }
 }
 
-void give_way() noexcept {
+void yield_to_events() noexcept {
   if (FiberControl* const self = running_fiber(); self != nullptr) {
     self->worker->look_around_next();
-    FiberWorker::yield(self);
+    Worker::yield(self);
   } else {
     sched_yield();
   }
@@ -84,7 +84,7 @@ std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
-    if (deadline.is_never() && ambient() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+    if (deadline.is_never() && current_scope() == nullptr) return std::unexpected(Error{ErrorCode::invalid});
     ThreadWaiter thread;
     thread.arm();
     const Error error = error_of(thread.park(deadline));

@@ -2,8 +2,8 @@
 
 #include <sched.h>
 
-#include <coir/fiber.h>
 #include <coir/detail/nursery_base.h>
+#include <coir/fiber.h>
 
 #include "wait/park.h"
 
@@ -101,13 +101,13 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
     if (join == FiberControl::kDetached) {
       if (self->fails) report_failure(self);
       if (self->drop != nullptr) self->drop(self->storage);
-      FiberWorker::leave(self, Commit::owned, nullptr);
+      Worker::leave(self, Commit::owned, nullptr);
     }
     if (!self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                           std::memory_order_acquire)) {
       continue;
     }
-    if (join != FiberControl::kWaiting) FiberWorker::leave(self, Commit::owned, nullptr);
+    if (join != FiberControl::kWaiting) Worker::leave(self, Commit::owned, nullptr);
     if (self->nursery != nullptr) self->nursery->take(self, true);
     return;
   }
@@ -134,14 +134,14 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
     for (;;) {
       if (join == FiberControl::kDetached) {
         if (self->drop != nullptr) self->drop(self->storage);
-        FiberWorker::leave(self, Commit::ended, nullptr);
+        Worker::leave(self, Commit::ended, nullptr);
       }
       if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                            std::memory_order_acquire))
         break;
     }
   }
-  FiberControl* heir = nullptr;
+  FiberControl* joiner_next = nullptr;
   if (join == FiberControl::kWaiting) {
     Waiter* const joiner = self->joiner;
     // Under kLocked the joiner cannot leave its wait; see Waiter.
@@ -150,13 +150,13 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
     } else if (joiner->claim(WakeReason::joined) == Waiter::Claim::parked) {
       const Scheduler& scheduler = self->worker->scheduler();
       if (!scheduler.migrate() && !scheduler.seeded()) {
-        heir = static_cast<FiberControl*>(joiner);
+        joiner_next = static_cast<FiberControl*>(joiner);
       } else {
         joiner->wake();
       }
     }
   }
-  FiberWorker::leave(self, Commit::handed_off, heir);
+  Worker::leave(self, Commit::handed_off, joiner_next);
 }
 
 }  // namespace
@@ -279,7 +279,7 @@ void Fiber::release() noexcept {
   failure_ = {ErrorCode::stale};
   fiber->id.store(0, std::memory_order_release);
   fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
-  if (FiberWorker* const worker = this_worker(); worker != nullptr) {
+  if (Worker* const worker = this_worker(); worker != nullptr) {
     worker->stacks().release(worker->scheduler().stacks, fiber);
   } else {
     fiber->worker->scheduler().stacks.arena(fiber->stack_class).cool(fiber);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "schedule/scheduler.h"
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 
@@ -25,7 +25,7 @@ Nursery::~Nursery() {
   const std::expected<void, Error> outcome = join();
   // What a scope around it or the caller's own cancellation ended is known there.
   if (outcome || outcome.error().scope != 0 || (outcome.error() == ErrorCode::cancelled && cancelled())) return;
-  const detail::Scope* const around = ambient();
+  const detail::Scope* const around = current_scope();
   if (around != nullptr && around->nursery != nullptr) {
     around->nursery->fail(outcome.error());
   } else if (const Visit run; run) {

@@ -93,7 +93,7 @@ Waiter* NurseryBase::unlink_ended(FiberControl* child) noexcept {
   return woken != nullptr ? woken : tell_leaver();
 }
 
-Waiter* NurseryBase::settle_held(FiberControl* child) noexcept {
+Waiter* NurseryBase::end_held(FiberControl* child) noexcept {
   ClaimedWaiters cancelled;
   Waiter* woken;
   {
@@ -278,8 +278,8 @@ Waiter* unlink_from_nursery(FiberControl* fiber) noexcept {
   return fiber->nursery->unlink_ended(fiber);
 }
 
-Waiter* settle_in_nursery(FiberControl* fiber) noexcept {
-  return fiber->nursery->settle_held(fiber);
+Waiter* end_held_in_nursery(FiberControl* fiber) noexcept {
+  return fiber->nursery->end_held(fiber);
 }
 
 }  // namespace coir

@@ -29,7 +29,7 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
       Locked hold(lock_);
       ++workers_;
     }
-    const Fiber worker = start(NamedHome{&base_, true}, own, [this] { work(); }, std::source_location::current());
+    const Fiber worker = start(GivenNursery{&base_, true}, own, [this] { work(); }, std::source_location::current());
     if (worker.started()) continue;
     Locked hold(lock_);
     --workers_;

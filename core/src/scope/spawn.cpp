@@ -1,8 +1,8 @@
 #include <bit>
 #include <new>
 
-#include <coir/fiber.h>
 #include <coir/detail/nursery_base.h>
+#include <coir/fiber.h>
 
 #include "fiber/paint.h"
 #include "scope/join.h"
@@ -22,7 +22,7 @@ static_assert(nominal_stack_bytes(0) == std::size_t{1} << 13);
 struct Identity {
   std::uint64_t id;
   std::uint64_t parent_id;
-  FiberWorker* worker;
+  Worker* worker;
   detail::NurseryBase* nursery;
 };
 
@@ -42,7 +42,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->name.store(options.name, std::memory_order_relaxed);
   control->where.store(where, std::memory_order_relaxed);
   control->nursery = identity.nursery;
-  control->ambient = identity.nursery != nullptr ? &identity.nursery->scope() : nullptr;
+  control->current_scope = identity.nursery != nullptr ? &identity.nursery->scope() : nullptr;
   control->ticket = identity.id;
   control->failure = nullptr;
   const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;
@@ -54,10 +54,10 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
 
 // prepare_outside serves plain threads, which have no pool of their own. From its success until launch the run does not
 // end.
-detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions& options, const detail::Code& code,
-                               std::source_location where) noexcept {
+detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOptions& options, const detail::Code& code,
+                                 std::source_location where) noexcept {
   Scheduler* const isolated = Scheduler::isolated_here();
-  if (isolated == nullptr && !door::enter_with_fiber()) return detail::Launch::failed(ErrorCode::unsupported);
+  if (isolated == nullptr && !door::enter_with_fiber()) return detail::NewFiber::failed(ErrorCode::unsupported);
   Scheduler* const scheduler = isolated != nullptr ? isolated : Scheduler::of_process();
   const auto refuse = [=](ErrorCode code) {
     if (isolated == nullptr) {
@@ -65,7 +65,7 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
       scheduler->wake_if_idle();
       door::leave();
     }
-    return detail::Launch::failed(code);
+    return detail::NewFiber::failed(code);
   };
   if (!scheduler->takes_outsiders()) return refuse(ErrorCode::unsupported);
   const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
@@ -82,18 +82,18 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
   return {control, id};
 }
 
-[[gnu::always_inline]] inline detail::Launch prepare_on(FiberWorker* worker, detail::NurseryBase* nursery,
-                                                        const SpawnOptions& options, const detail::Code& code,
-                                                        std::source_location where) noexcept {
+[[gnu::always_inline]] inline detail::NewFiber prepare_on(Worker* worker, detail::NurseryBase* nursery,
+                                                          const SpawnOptions& options, const detail::Code& code,
+                                                          std::source_location where) noexcept {
   Scheduler& scheduler = worker->scheduler();
   const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler.default_stack());
   if (stack_class >= kStackClassCount || code.bytes > nominal_stack_bytes(stack_class) / 2) [[unlikely]] {
-    return detail::Launch::failed(ErrorCode::invalid);
+    return detail::NewFiber::failed(ErrorCode::invalid);
   }
   Error error{};
   FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
   if (control == nullptr) [[unlikely]]
-    return detail::Launch::failed(error.code);
+    return detail::NewFiber::failed(error.code);
   const FiberControl* const parent = worker->current();
   const std::uint64_t id = worker->next_id();
   bump(worker->counters.spawned);
@@ -111,34 +111,36 @@ detail::Launch prepare_outside(detail::NurseryBase* nursery, const SpawnOptions&
 
 namespace detail {
 
-Launch prepare(CurrentHome, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
-  FiberWorker* const worker = this_worker();
-  const Scope* const scope = worker != nullptr && worker->current() != nullptr ? worker->current()->ambient : ambient();
+NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
+  Worker* const worker = this_worker();
+  const Scope* const scope =
+      worker != nullptr && worker->current() != nullptr ? worker->current()->current_scope : current_scope();
   if (scope != nullptr && scope->nursery != nullptr && !options.detached) [[unlikely]]
-    return prepare(NamedHome{scope->nursery, true}, options, code, where);
+    return prepare(GivenNursery{scope->nursery, true}, options, code, where);
   if (worker == nullptr) [[unlikely]]
     return prepare_outside(nullptr, options, code, where);
   return prepare_on(worker, nullptr, options, code, where);
 }
 
-Launch prepare(NamedHome home, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
-  if (options.detached) return prepare(CurrentHome{}, options, code, where);
-  if (auto admitted = home.nursery->admit(home.wait); !admitted) return Launch::failed(admitted.error().code);
+NewFiber prepare(GivenNursery given, const SpawnOptions& options, const Code& code,
+                 std::source_location where) noexcept {
+  if (options.detached) return prepare(CurrentNursery{}, options, code, where);
+  if (auto admitted = given.nursery->admit(given.wait); !admitted) return NewFiber::failed(admitted.error().code);
   // The wait may have moved the caller to another worker.
-  FiberWorker* const worker = this_worker();
-  const Launch made = worker != nullptr ? prepare_on(worker, home.nursery, options, code, where)
-                                        : prepare_outside(home.nursery, options, code, where);
+  Worker* const worker = this_worker();
+  const NewFiber made = worker != nullptr ? prepare_on(worker, given.nursery, options, code, where)
+                                          : prepare_outside(given.nursery, options, code, where);
   if (made.control != nullptr) {
-    home.nursery->link(made.control);
+    given.nursery->link(made.control);
   } else {
-    home.nursery->dismiss();
+    given.nursery->dismiss();
   }
   return made;
 }
 
 void launch(FiberControl* control) noexcept {
   control->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
-  FiberWorker* const worker = this_worker();
+  Worker* const worker = this_worker();
   if (worker == nullptr) [[unlikely]]
     return control->worker->scheduler().inject_new(control);
   Scheduler& scheduler = worker->scheduler();

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 

@@ -2,7 +2,7 @@
 
 #include <coir/serial.h>
 
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 #include "wait/wait_several.h"
 
 namespace coir {

@@ -57,7 +57,7 @@ std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, b
     if (WaitNode* const receiver = take_first(receivers_); receiver != nullptr) {
       lock_.unlock();
       place(receiver->slot, receiver->replaces, value, element_->move);
-      settle(*receiver);
+      wake_winner(*receiver);
       return Step::done;
     }
     if (closed_) [[unlikely]] {
@@ -85,14 +85,14 @@ std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, b
       put(sender->slot);
     }
     lock_.unlock();
-    if (sender != nullptr) settle(*sender);
+    if (sender != nullptr) wake_winner(*sender);
     if (dead != nullptr) free(dead);
     return Step::done;
   }
   if (WaitNode* const sender = take_first(senders_); sender != nullptr) {
     lock_.unlock();
     place(into, replaces, sender->slot, element_->move);
-    settle(*sender);
+    wake_winner(*sender);
     return Step::done;
   }
   if (!closed_) return Step::full_or_empty;

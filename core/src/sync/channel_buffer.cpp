@@ -78,7 +78,7 @@ void ChannelCore::close() noexcept {
     }
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 std::size_t ChannelCore::size() const noexcept {

@@ -29,7 +29,7 @@ std::size_t ChannelCore::try_send_many(std::byte* values, std::size_t count) noe
     }
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
   return sent;
 }
 
@@ -58,7 +58,7 @@ std::size_t ChannelCore::try_receive_many(std::byte* into, std::size_t count) no
     }
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
   while (dead != nullptr) free(std::exchange(dead, dead->next));
   return received;
 }

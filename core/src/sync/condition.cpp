@@ -29,7 +29,7 @@ void Condition::notify_one() noexcept {
   lock_.lock();
   detail::WaitNode* const first = detail::take_first(waiters_);
   lock_.unlock();
-  if (first != nullptr) detail::settle(*first);
+  if (first != nullptr) detail::wake_winner(*first);
 }
 
 void Condition::notify_all() noexcept {
@@ -37,7 +37,7 @@ void Condition::notify_all() noexcept {
   lock_.lock();
   woken.add_all(waiters_);
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 }  // namespace coir

@@ -11,7 +11,7 @@ void Event::set() noexcept {
   set_.store(true, std::memory_order_release);
   woken.add_all(waiters_);
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 std::expected<void, Error> Event::wait(Deadline deadline) noexcept {

@@ -148,7 +148,7 @@ bool Mutex::leave_to_others(Word self) noexcept {
   // release: as in unlock. Unmarked it is left to unlock, for who takes a free one may destroy it.
   word_.store(others ? kContended : self, std::memory_order_release);
   lock_.unlock();
-  if (next != nullptr) detail::settle(*next);
+  if (next != nullptr) detail::wake_winner(*next);
   return others;
 }
 

@@ -35,7 +35,7 @@ void Once::end(bool succeeded) noexcept {
     state_.store(State::fresh, std::memory_order_relaxed);
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 }  // namespace coir

@@ -88,7 +88,7 @@ void RwLock::leave(std::uint32_t left) noexcept {
     }
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 }  // namespace coir

@@ -12,7 +12,7 @@ constexpr std::size_t kThreadFds = 15;
 
 // rotation is where a select starts to look, so that no case is always the first.
 std::uint32_t rotation() noexcept {
-  if (FiberWorker* const worker = this_worker(); worker != nullptr) return worker->random();
+  if (Worker* const worker = this_worker(); worker != nullptr) return worker->random();
   static constinit thread_local std::uint32_t turn = 0;
   return turn++;
 }
@@ -109,7 +109,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
     if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
     WaitRound round(*self);
     if (!line_up(round, self)) return {};
-    // Counted before it can be woken: settle must not find a fiber that waits for nothing.
+    // Counted before it can be woken: is_quiescent must not find a fiber that waits for nothing.
     const auto counted = static_cast<std::int64_t>(descriptors);
     bump(self->worker->counters.fd_waits, counted);
     Case* own = nullptr;

@@ -47,7 +47,7 @@ void Semaphore::release(std::uint64_t count) noexcept {
     }
   }
   lock_.unlock();
-  woken.settle();
+  woken.wake_all();
 }
 
 }  // namespace coir

@@ -23,7 +23,7 @@ void WaitGroup::done() noexcept {
   count_.store(before - 1, std::memory_order_relaxed);
   if (before == 1) woken.add_all(waiters_);
   lock_.unlock();  // the last use of the group: who has waited may destroy it
-  woken.settle();
+  woken.wake_all();
 }
 
 std::expected<void, Error> WaitGroup::wait(Deadline deadline) noexcept {

@@ -2,7 +2,7 @@
 
 #include "fiber/control.h"
 #include "schedule/scheduler.h"
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 

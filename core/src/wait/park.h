@@ -9,20 +9,20 @@
 #include "schedule/scheduler.h"
 #include "schedule/switching.h"
 #include "schedule/worker.h"
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 
 // running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
 inline FiberControl* running_fiber() noexcept {
-  FiberWorker* const worker = this_worker();
+  Worker* const worker = this_worker();
   return worker == nullptr ? nullptr : worker->current();
 }
 
 // is_cancelled tells whether `fiber`, which is the caller, is to give up its waits.
 inline bool is_cancelled(const FiberControl* fiber) noexcept {
   if (fiber->cancelled() || (fiber->worker->scheduler().cancelling() && !fiber->shielded())) return true;
-  return fiber->ambient != nullptr && cancelled_scope(fiber->ambient) != nullptr;
+  return fiber->current_scope != nullptr && cancelled_scope(fiber->current_scope) != nullptr;
 }
 
 // arm starts a wait, which park ends; both are told the same of its being shielded. A shielded one is armed with ticket
@@ -41,7 +41,7 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept;
 
 // late_scope is whose deadline the caller's latest wait ended by, given that it timed out; 0 for the call's own.
 inline std::uint16_t late_scope(const FiberControl* self) noexcept {
-  return self->ambient == nullptr ? 0 : self->late;
+  return self->current_scope == nullptr ? 0 : self->late;
 }
 
 // DeadlineTimer ends a fiber's wait. Its claim runs under the wheel's lock, which the owner takes to stop the timer: it
@@ -60,7 +60,7 @@ struct DeadlineTimer : Timer {
 // out of the sources that did not win.
 [[gnu::always_inline]] inline WakeReason park(FiberControl* self, WaitKind kind, std::int64_t object, Deadline deadline,
                                               Shielded shielded = Shielded::no) noexcept {
-  if (self->ambient != nullptr) {
+  if (self->current_scope != nullptr) {
     if (shielded == Shielded::yes) {
       self->late = 0;
     } else if (!begin_scoped_wait(self, deadline)) {
@@ -73,7 +73,7 @@ struct DeadlineTimer : Timer {
   self->state.store(FiberControl::State::parked, std::memory_order_relaxed);
   DeadlineTimer timer(self);
   if (!deadline.is_never()) self->worker->wheel().start(timer, deadline.ns());
-  FiberWorker::suspend(self, Commit::parked);
+  Worker::suspend(self, Commit::parked);
   if (!deadline.is_never()) timer.wheel->stop(timer);
   self->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   return self->reason();
@@ -109,7 +109,7 @@ class Caller {
   // worker runs on it.
   bool may_wait() const noexcept { return fiber_ != nullptr || (kManyWorkers && this_worker() == nullptr); }
   bool is_cancelled() const noexcept {
-    return fiber_ != nullptr ? coir::is_cancelled(fiber_) : cancelled_scope(ambient()) != nullptr;
+    return fiber_ != nullptr ? coir::is_cancelled(fiber_) : cancelled_scope(current_scope()) != nullptr;
   }
   Waiter* arm() noexcept {
     if (fiber_ == nullptr) {

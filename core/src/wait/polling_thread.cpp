@@ -7,7 +7,7 @@
 namespace coir {
 
 std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline, Shielded shielded) noexcept {
-  if (kManyWorkers && shielded == Shielded::no && ambient() != nullptr) {
+  if (kManyWorkers && shielded == Shielded::no && current_scope() != nullptr) {
     if (PollingThread thread; thread.usable()) {
       thread.arm(0);
       const WakeReason reason = thread.park(entries, deadline);

@@ -13,7 +13,7 @@
 #include <coir/wait.h>
 
 #include "fiber/waiter.h"
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 
@@ -25,20 +25,20 @@ inline short poll_events(Direction direction) noexcept {
 // and for an eventfd of its own.
 class PollingThread : public Waiter {
  public:
-  PollingThread() noexcept : Waiter(&wake_thread, 0), bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  PollingThread() noexcept : Waiter(&wake_thread, 0), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~PollingThread() {
-    if (bell_ >= 0) ::close(bell_);
+    if (wakeup_ >= 0) ::close(wakeup_);
   }
   PollingThread(const PollingThread&) = delete;
   PollingThread& operator=(const PollingThread&) = delete;
 
-  bool usable() const noexcept { return bell_ >= 0; }
+  bool usable() const noexcept { return wakeup_ >= 0; }
 
   // park fills in what is ready of `entries`; the last of them is kept for the eventfd. Armed before.
   WakeReason park(std::span<pollfd> entries, Deadline deadline) noexcept {
     const ShownWait shown(*this);
     if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
-    entries.back() = {.fd = bell_, .events = POLLIN, .revents = 0};
+    entries.back() = {.fd = wakeup_, .events = POLLIN, .revents = 0};
     if (commit()) {
       while (awake_.load(std::memory_order_acquire) == 0) {
         const int ready = poll(entries.data(), entries.size(), deadline.remaining_ms());
@@ -47,22 +47,22 @@ class PollingThread : public Waiter {
         } else if (ready <= 0 && deadline.passed()) {
           if (claim(WakeReason::timed_out) != Claim::lost) break;
         }
-        // Otherwise somebody else has won, and is at the bell or about to be.
+        // Otherwise somebody else has won, and is at the wakeup or about to be.
       }
     }
     return reason();
   }
 
  private:
-  // The thread leaves only once awake_ is set: the bell is not closed before it has rung.
+  // The thread leaves only once awake_ is set: the wakeup is not closed before it has rung.
   static void wake_thread(Waiter& waiter) noexcept {
     auto& self = static_cast<PollingThread&>(waiter);
     const std::uint64_t one = 1;
-    static_cast<void>(!::write(self.bell_, &one, sizeof one));
+    static_cast<void>(!::write(self.wakeup_, &one, sizeof one));
     self.awake_.store(1, std::memory_order_release);
   }
 
-  int bell_;
+  int wakeup_;
   SharedAtomic<std::uint32_t> awake_{0};
 };
 

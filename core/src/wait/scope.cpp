@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 #include "wait/owner.h"
 
 namespace coir {
@@ -28,7 +28,7 @@ bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
 namespace detail {
 
 void adopt(Scope& scope) noexcept {
-  Scope* const outer = ambient();
+  Scope* const outer = current_scope();
   scope.outer = outer;
   do {
     scope.id = next_scope_id();
@@ -47,7 +47,7 @@ void enter(Scope& scope, Deadline deadline) noexcept {
     scope.deadline_id = scope.id;
   }
   own(scope);
-  ambient() = &scope;
+  current_scope() = &scope;
 }
 
 void enter_shield(Scope& scope, Deadline deadline) noexcept {
@@ -57,7 +57,7 @@ void enter_shield(Scope& scope, Deadline deadline) noexcept {
   scope.deadline_id = scope.id;
   raise_shield();
   own(scope);
-  ambient() = &scope;
+  current_scope() = &scope;
 }
 
 // A scope that is shown has all of those around it shown, for they were before it, or are now.
@@ -82,7 +82,7 @@ void hide(Scope& scope) noexcept {
 }
 
 void leave(Scope& scope) noexcept {
-  Scope*& innermost = ambient();
+  Scope*& innermost = current_scope();
   if (innermost != &scope) {
     fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
     abort();

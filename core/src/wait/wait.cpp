@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include <coir/dormant.h>
+#include <coir/resting_wait.h>
 
 #include "wait/park.h"
 #include "wait/polling_thread.h"
@@ -30,7 +30,7 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self);
-  // Counted before it can be woken: settle must not find a fiber that waits for nothing.
+  // Counted before it can be woken: is_quiescent must not find a fiber that waits for nothing.
   bump(self->worker->counters.fd_waits);
   auto attached = reactor.attach(fd, direction, *self);
   WakeReason reason = WakeReason::ready;
@@ -53,8 +53,8 @@ void close_fd(int fd) noexcept {
   if (run) run->reactor.forgotten(fd);
 }
 
-std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
-  FiberWorker* const worker = this_worker();
+std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd) noexcept {
+  Worker* const worker = this_worker();
   if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   bump(worker->counters.fd_waits);
   auto armed = worker->scheduler().reactor.attach(fd, record);
@@ -62,8 +62,8 @@ std::expected<void, Error> dormant_arm(Dormant& record, int fd) noexcept {
   return armed;
 }
 
-bool dormant_disarm(Dormant& record) noexcept {
-  FiberWorker* const worker = this_worker();
+bool disarm_resting_wait(RestingWait& record) noexcept {
+  Worker* const worker = this_worker();
   if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
   bump(worker->counters.fd_waits, std::int64_t{-1});
   return true;

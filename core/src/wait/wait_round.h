@@ -4,9 +4,9 @@
 #include <expected>
 
 #include <coir/deadline.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
-#include <coir/detail/wait_list.h>
 
 #include "wait/park.h"
 
@@ -20,7 +20,7 @@ namespace coir::detail {
 //   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
 // and then, without the lock,
 //   2. moves the value, or whatever is handed over,
-//   3. settles the round: names the node that won, and wakes the waiter if the claim found it parked.
+//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked.
 // The waiter's claimed state keeps it in place until 3: parked, it is not runnable; armed, it spins in await_winner. So
 // nothing of the round is touched after 3, and nothing that is handed over can be lost. A waiter that another source
 // ends takes its nodes out under their lists' locks; a node that was found in vain is out already.
@@ -30,10 +30,10 @@ struct WaitRound {
   Waiter* waiter;
   Atomic<WaitNode*> winner{nullptr};
 
-  // await_winner waits out the few instructions between a claim of the armed waiter and settle.
+  // await_winner waits out the few instructions between a claim of the armed waiter and wake_winner.
   WaitNode* await_winner() noexcept {
     if constexpr (!kManyWorkers) return winner.load(std::memory_order_relaxed);
-    // acquire pairs with the release in settle: what was handed over is complete.
+    // acquire pairs with the release in wake_winner: what was handed over is complete.
     WaitNode* node = winner.load(std::memory_order_acquire);
     return node != nullptr ? node : spin_for_winner();
   }
@@ -42,9 +42,9 @@ struct WaitRound {
   WaitNode* spin_for_winner() noexcept;
 };
 
-// settle tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone afterwards,
+// wake_winner tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone afterwards,
 // and whatever the waiter then destroys.
-inline void settle(WaitNode& node) noexcept {
+inline void wake_winner(WaitNode& node) noexcept {
   WaitRound& round = *node.round;
   if (!node.parked) {
     // release pairs with await_winner.
@@ -72,7 +72,7 @@ inline WaitNode* take_first(WaitList& list) noexcept {
   return nullptr;
 }
 
-// WakeList collects waiters that are claimed under a lock and settled once it is given up.
+// WakeList collects waiters that are claimed under a lock and woken once it is given up.
 class WakeList {
  public:
   void add(WaitNode& taken) noexcept {
@@ -86,10 +86,10 @@ class WakeList {
     while (WaitNode* const taken = take_first(list)) add(*taken);
   }
 
-  void settle() noexcept {
+  void wake_all() noexcept {
     for (WaitNode* node = first_; node != nullptr;) {
       WaitNode* const next = node->next;
-      detail::settle(*node);
+      detail::wake_winner(*node);
       node = next;
     }
     first_ = nullptr;
@@ -126,7 +126,7 @@ std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& nod
                                    void* of = nullptr) noexcept;
 
 // wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
-// FiberWorker::switch_from.
+// Worker::switch_from.
 [[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
                                                                       WaitFor what, Deadline deadline,
                                                                       Shielded shielded = Shielded::no,

@@ -60,7 +60,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
 
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {
   if (FiberControl* const self = running_fiber(); self != nullptr) {
-    FiberWorker::yield(self);
+    Worker::yield(self);
   } else {
     sched_yield();
   }

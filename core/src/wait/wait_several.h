@@ -7,7 +7,7 @@
 #include <coir/error.h>
 #include <coir/wait.h>
 
-#include "wait/ambient.h"
+#include "wait/current_scope.h"
 
 namespace coir {
 

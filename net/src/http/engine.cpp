@@ -100,8 +100,8 @@ bool Engine::end_waiting(Connection& connection) noexcept {
   return self(*this).end_waiting(connection);
 }
 
-bool Engine::give_way() noexcept {
-  return self(*this).give_way();
+bool Engine::yield_turn() noexcept {
+  return self(*this).yield_turn();
 }
 
 bool Engine::stopping() noexcept {

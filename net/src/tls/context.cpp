@@ -6,10 +6,10 @@
 #include <coir/worker_stack.h>
 
 #include "tls/config.h"
-#include "tls/inside.h"
 #include "tls/library.h"
+#include "tls/mbedtls_internals.h"
 #include "tls/session.h"
-#include "tls/tally.h"
+#include "tls/session_allocator.h"
 #include "tls/trusted_time.h"
 
 namespace coir {

@@ -1,7 +1,7 @@
 #include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
-#include "tls/inside.h"
+#include "tls/mbedtls_internals.h"
 #include "tls/session.h"
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
@@ -118,7 +118,7 @@ std::expected<bool, Error> Session::advance() noexcept {
         return complete().transform([] { return true; });
       case Step::sliced:
         // A handshake that never has to wait must not have the processor for longer than others.
-        if (auto going = give_way(handshake_deadline_); !going) return std::unexpected(going.error());
+        if (auto going = yield_to_events(handshake_deadline_); !going) return std::unexpected(going.error());
         break;
       case Step::failed: {
         const auto fault = failed(code);

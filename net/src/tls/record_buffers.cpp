@@ -7,7 +7,7 @@
 
 #include <new>
 
-#include "tls/inside.h"
+#include "tls/mbedtls_internals.h"
 
 namespace coir::tls {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tls/inside.h"
+#include "tls/mbedtls_internals.h"
 #include "tls/session.h"
 
 namespace coir::tls {
@@ -19,8 +19,8 @@ constexpr std::chrono::seconds kLingerFor(2);
 void Session::tell_fault(int code) noexcept {
   const int alert = coir_tls_alert_for(&ssl_, code);
   if (alert < 0 || alerted_) return;
-  static_cast<void>(mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
-                                                   static_cast<unsigned char>(alert)));
+  static_cast<void>(
+      mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL, static_cast<unsigned char>(alert)));
 }
 
 // begin_linger frees all that only a session that goes on needs: from here on it is a descriptor and an error.
@@ -32,10 +32,10 @@ void Session::begin_linger() noexcept {
   handshake_deadline_ = std::min(handshake_deadline_, Deadline::after(kLingerFor));
   detach();
   {
-    const Paying paying(tally_);
+    const Paying paying(allocator_);
     on_worker_stack([this] { mbedtls_ssl_free(&ssl_); });
   }
-  tally_.settle();
+  allocator_.flush();
   ::shutdown(fd_, SHUT_WR);
 }
 
@@ -52,7 +52,7 @@ std::expected<bool, Error> Session::linger() noexcept {
     if (step == Linger::Step::over || !waits) return std::unexpected(failure_);
     awaited_ = Direction::readable;
     if (step == Linger::Step::waits) return false;
-    if (!give_way(handshake_deadline_)) return std::unexpected(failure_);
+    if (!yield_to_events(handshake_deadline_)) return std::unexpected(failure_);
   }
 }
 

@@ -135,10 +135,9 @@ bool has_name(const mbedtls_x509_crt& certificate, const mbedtls_x509_subject_al
   const auto& bytes = wanted.san.unstructured_name;
   for (const mbedtls_x509_sequence* each = &certificate.subject_alt_names; each != nullptr; each = each->next) {
     if ((each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK) != wanted.type || each->buf.len != bytes.len) continue;
-    if (wanted.type == MBEDTLS_X509_SAN_DNS_NAME
-            ? strncasecmp(reinterpret_cast<const char*>(each->buf.p), reinterpret_cast<const char*>(bytes.p),
-                          bytes.len) == 0
-            : memcmp(each->buf.p, bytes.p, bytes.len) == 0) {
+    if (wanted.type == MBEDTLS_X509_SAN_DNS_NAME ? strncasecmp(reinterpret_cast<const char*>(each->buf.p),
+                                                               reinterpret_cast<const char*>(bytes.p), bytes.len) == 0
+                                                 : memcmp(each->buf.p, bytes.p, bytes.len) == 0) {
       return true;
     }
   }

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "socket/kernel.h"
-#include "tls/inside.h"
 #include "tls/library.h"
+#include "tls/mbedtls_internals.h"
 
 namespace coir::tls {
 
@@ -112,7 +112,7 @@ int Session::last_word() noexcept {
   if (!attach(false)) return -1;
   drained_ = false;
   taken_ = takes_ = 0;
-  const Paying paying(tally_);
+  const Paying paying(allocator_);
   return on_worker_stack([this] { return coir_tls_last_word(&ssl_); });
 }
 
@@ -169,7 +169,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         // There is more, which this call was not to take; or a message that mbedTLS has put by, behind a ticket for
         // one: the socket need never become readable for either.
         if (direction == Direction::readable && !drained(session)) {
-          if (auto going = Session::give_way(deadline); !going) return std::unexpected(going.error());
+          if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
           break;
         }
         if (auto ready = session.await(direction, deadline); !ready) return std::unexpected(ready.error());
@@ -184,7 +184,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         [[fallthrough]];  // an empty record
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
         // However many of them a peer sends.
-        if (auto going = Session::give_way(deadline); !going) return std::unexpected(going.error());
+        if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
         break;
       default:
         return session.failed(code);

@@ -13,7 +13,7 @@
 #include "socket/linger.h"
 #include "tls/config.h"
 #include "tls/record_buffers.h"
-#include "tls/tally.h"
+#include "tls/session_allocator.h"
 #include "tls/thread_mutex.h"
 
 namespace coir::tls {
@@ -23,7 +23,7 @@ struct Ticket;
 // Session is what is kept of a TLS session beside its socket.
 //
 // Every call into mbedTLS goes through `call`: on the worker's stack, one at a time, with record buffers, and paid for
-// by the session's tally. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and repeated,
+// by the session's allocator. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and repeated,
 // with the same arguments: its caller is blocked meanwhile.
 //
 // Who closes a stream may do so while another fiber reads from it: the session goes when the last of its users has
@@ -94,8 +94,8 @@ class Session {
   // With the mutex held.
   bool has_input() const noexcept { return ahead_at_ != ahead_end_ || !drained_; }
   int count(unsigned char* into, std::size_t taken) noexcept;
-  // give_way lets others run after such a share. Errors: timed_out, cancelled.
-  static std::expected<void, Error> give_way(Deadline deadline) noexcept;
+  // yield_to_events lets others run after such a share. Errors: timed_out, cancelled.
+  static std::expected<void, Error> yield_to_events(Deadline deadline) noexcept;
   void tell_fault(int code) noexcept;
   std::unexpected<Error> failed(int code) noexcept;
   // linger follows a handshake that has failed. Its result is as that of advance: the error once the peer has had time
@@ -116,7 +116,7 @@ class Session {
   mbedtls_ssl_context ssl_;
   Config& config_;
   Deadline handshake_deadline_;
-  Tally tally_;
+  SessionAllocator allocator_;
   RecordBuffers* buffers_ = nullptr;
   TlsPeer* peer_ = nullptr;
   int fd_;
@@ -157,7 +157,7 @@ int Session::call(F f) noexcept {
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
   taken_ = takes_ = 0;
   alerted_ = false;
-  const Paying paying(tally_);
+  const Paying paying(allocator_);
   return on_worker_stack(f);
 }
 

@@ -9,8 +9,8 @@
 #include <coir/fiber.h>
 #endif
 
-#include "tls/inside.h"
 #include "tls/library.h"
+#include "tls/mbedtls_internals.h"
 #include "tls/peer.h"
 #include "tls/session.h"
 #include "tls/ticket.h"
@@ -36,7 +36,7 @@ const TlsCounters& tls_counters() noexcept {
 namespace coir::tls {
 
 Session::Session(Config& config, int fd, Deadline handshake_deadline) noexcept
-    : config_(config), handshake_deadline_(handshake_deadline), tally_(account::handshakes), fd_(fd) {
+    : config_(config), handshake_deadline_(handshake_deadline), allocator_(account::handshakes), fd_(fd) {
   config.hold();
   mbedtls_ssl_init(&ssl_);
 }
@@ -52,7 +52,7 @@ std::expected<Session*, Error> Session::create(Config& config, int fd, const cha
   auto* const session = ::new (memory) Session(config, fd, deadline);
   g_counters.under_way.fetch_add(1, std::memory_order_relaxed);
   int code = MBEDTLS_ERR_SSL_ALLOC_FAILED;
-  if (session->tally_.reserve(kHandshakeBytes) && session->tally_.take(sizeof(Session))) {
+  if (session->allocator_.reserve(kHandshakeBytes) && session->allocator_.take(sizeof(Session))) {
     code = session->set_up(name, ticket);
   } else if (account::handshakes.lacks(kHandshakeBytes) != 0) {
     end(session, false);
@@ -67,7 +67,7 @@ std::expected<Session*, Error> Session::create(Config& config, int fd, const cha
 int Session::set_up(const char* name, const Ticket* ticket) noexcept {
   RecordBuffers* const buffers = take_buffers(false);
   if (buffers == nullptr) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
-  const Paying paying(tally_);
+  const Paying paying(allocator_);
   const int code = on_worker_stack([&]() noexcept -> int {
     const Lent lent = {{buffers->in(), buffers->out()}, {coir_tls_in_bytes, coir_tls_out_bytes}};
     lend(&lent);
@@ -106,14 +106,14 @@ void rest(Session& session) noexcept {
   const Holding held(session.mutex_);
   if (session.ahead_at_ != session.ahead_end_ || !coir_tls_at_rest(&session.ssl_)) return;
   session.detach();
-  session.tally_.settle();
+  session.allocator_.flush();
 }
 
 // complete follows the handshake: the session no longer counts among those under way.
 std::expected<void, Error> Session::complete() noexcept {
   const Holding held(mutex_);
   {
-    const Paying paying(tally_);
+    const Paying paying(allocator_);
     const mbedtls_x509_crt* const shown = config_.remembers_peers ? mbedtls_ssl_get_peer_cert(&ssl_) : nullptr;
     if (shown != nullptr) {
       peer_ = on_worker_stack([shown]() noexcept { return remembered(*shown); });
@@ -124,7 +124,7 @@ std::expected<void, Error> Session::complete() noexcept {
     }
     on_worker_stack([&] { coir_tls_forget(&ssl_); });
   }
-  if (!tally_.move_to(account::tls)) {
+  if (!allocator_.move_to(account::tls)) {
     failure_ = {ErrorCode::no_memory};
     return std::unexpected(failure_);
   }
@@ -142,7 +142,7 @@ void Session::say_goodbye() noexcept {
   if (said_goodbye_ || !established_ || failure_.code != ErrorCode{}) return;
   if (coir_tls_unsent(&ssl_) || !attach(true)) return;
   said_goodbye_ = true;
-  const Paying paying(tally_);
+  const Paying paying(allocator_);
   static_cast<void>(on_worker_stack([this] { return mbedtls_ssl_close_notify(&ssl_); }));
 }
 
@@ -173,20 +173,20 @@ void Session::leave(Session& session) noexcept {
   }
   session.detach();
   {
-    const Paying paying(session.tally_);
+    const Paying paying(session.allocator_);
     on_worker_stack([&] { mbedtls_ssl_free(&session.ssl_); });
     coir_tls_free(session.peer_);
   }
-  session.tally_.give(sizeof(Session));
+  session.allocator_.give(sizeof(Session));
   session.~Session();
   free(&session);
 }
 
-std::expected<void, Error> Session::give_way(Deadline deadline) noexcept {
+std::expected<void, Error> Session::yield_to_events(Deadline deadline) noexcept {
   if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   if (auto going = check_cancelled(); !going) return going;
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  coir::give_way();
+  coir::yield_to_events();
 #endif
   return {};
 }

@@ -10,7 +10,7 @@ namespace coir::tls {
 
 // Ticket is what a TlsTicket owns: mbedTLS's own record of a session, and for whom it was verified.
 struct Ticket {
-  // create takes a copy of what `ssl`, an established session of a client, may be resumed by. Not while a tally pays:
+  // create takes a copy of what `ssl`, an established session of a client, may be resumed by. Not while an allocator pays:
   // it outlives the session. Errors: not_found, no_memory.
   static std::expected<Ticket*, Error> create(mbedtls_ssl_context& ssl, Config& config) noexcept;
   static void destroy(Ticket* ticket) noexcept;

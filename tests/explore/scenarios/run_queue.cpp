@@ -119,8 +119,8 @@ void inbox_of_many() {
   had.check(2);
 }
 
-void raid(WokenSlot& slot, Had& had) noexcept {
-  if (FiberControl* const seen = slot.peek(); seen != nullptr && slot.raid(seen)) had.add(seen);
+void steal(WokenSlot& slot, Had& had) noexcept {
+  if (FiberControl* const seen = slot.peek(); seen != nullptr && slot.steal(seen)) had.add(seen);
 }
 
 void woken_slot_owner_and_thief() {
@@ -133,7 +133,7 @@ void woken_slot_owner_and_thief() {
         had.add(slot.exchange(nullptr));
         had.add(slot.exchange(fiber(2)));
       },
-      [&] { raid(slot, had); });
+      [&] { steal(slot, had); });
   had.add(slot.exchange(nullptr));
   had.check(3);
 }
@@ -146,7 +146,7 @@ void woken_slot_owner_and_two_thieves() {
         had.add(slot.exchange(fiber(0)));
         had.add(slot.exchange(fiber(1)));
       },
-      [&] { raid(slot, had); }, [&] { raid(slot, had); });
+      [&] { steal(slot, had); }, [&] { steal(slot, had); });
   had.add(slot.exchange(nullptr));
   had.check(2);
 }

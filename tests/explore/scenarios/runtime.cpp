@@ -331,7 +331,7 @@ void somebody_polls_while_a_worker_computes() {
     });
     yield();
     peer = start([](void*) { Poller::get_ready(0); }, nullptr);
-    for (int i = 0; i < 2; ++i) give_way();
+    for (int i = 0; i < 2; ++i) yield_to_events();
     while (!drained.load()) let_others_go();
     require(reader.join().has_value());
   });

@@ -1,6 +1,6 @@
 #include <coir/cancel_scope.h>
-#include <coir/event.h>
 #include <coir/detail/wait_line.h>
+#include <coir/event.h>
 
 #include "tests/explore/explore.h"
 #include "wait/park.h"
@@ -131,7 +131,7 @@ void handed_over_once() {
         if (node == nullptr) return;
         *static_cast<int*>(node->slot) = 7;
         given = true;
-        detail::settle(*node);
+        detail::wake_winner(*node);
       });
   require(got == given);
   require(value == (given ? 7 : 0));

@@ -9,9 +9,9 @@
 #include <expected>
 
 #include <coir/cancel_scope.h>
+#include <coir/detail/wait_line.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
-#include <coir/detail/wait_line.h>
 
 namespace coir {
 
@@ -57,10 +57,10 @@ class NurseryBase {
   std::expected<void, Error> admit(bool wait) noexcept;
   void dismiss() noexcept;
   void link(FiberControl* child) noexcept;
-  // unlink_ended is for a child that has ended and whose handle was dropped, settle_held for one whose handle is held:
+  // unlink_ended is for a child that has ended and whose handle was dropped, end_held for one whose handle is held:
   // it sets the join word. Both return whom the caller is to wake, claimed, or null.
   Waiter* unlink_ended(FiberControl* child) noexcept;
-  Waiter* settle_held(FiberControl* child) noexcept;
+  Waiter* end_held(FiberControl* child) noexcept;
   // take takes a child away from the nursery for who joins it; drop_failed takes over the failure of one that is
   // dropped.
   void take(FiberControl* child, bool running) noexcept;

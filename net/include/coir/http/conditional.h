@@ -23,12 +23,12 @@ class ETag {
   std::uint8_t size_ = 0;
 };
 
-// kSettledNs: a file that was written less than two seconds ago may change again without its time showing it (FAT
+// kStableNs: a file that was written less than two seconds ago may change again without its time showing it (FAT
 // counts in two-second steps, the others in ticks), so until then its validators are weak.
-inline constexpr std::int64_t kSettledNs = 2'000'000'000;
+inline constexpr std::int64_t kStableNs = 2'000'000'000;
 
 // make_etag derives a tag from a file's modification time and size, strong once the file has been left alone for
-// kSettledNs. Times are nanoseconds since 1970. A time in the future (a board without a clock) gives a weak tag.
+// kStableNs. Times are nanoseconds since 1970. A time in the future (a board without a clock) gives a weak tag.
 ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) noexcept;
 
 // Validators describes the selected representation. `etag` may be empty (has none); `modified` is in seconds since
@@ -37,8 +37,8 @@ struct Validators {
   std::string_view etag;
   std::int64_t modified = 0;
   bool has_modified = true;
-  bool settled = true;  // false within kSettledNs of the last change: `modified` is then no strong validator either
-  bool exists = true;   // false: there is no representation (a PUT that would create one)
+  bool stable = true;  // false within kStableNs of the last change: `modified` is then no strong validator either
+  bool exists = true;  // false: there is no representation (a PUT that would create one)
 };
 
 enum class Condition : std::uint8_t {

@@ -72,7 +72,7 @@ class TcpStream {
   // close wakes whoever waits on this stream with `closed`. Idempotent.
   void close() noexcept;
 
-  // mark_readable says that readiness was learnt elsewhere (a Dormant woke, or could not go to sleep), so that the next
+  // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the next
   // read asks at once.
   void mark_readable() noexcept { drained_ = false; }
   // drained tells that the last read took all there was.

@@ -24,7 +24,7 @@ constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
 
 }  // namespace
 
-void FiberEngine::wake(Dormant& record) noexcept {
+void FiberEngine::wake(RestingWait& record) noexcept {
   auto& connection = static_cast<Connection&>(record);
   connection.stream.mark_readable();
   static_cast<FiberEngine*>(connection.engine)->begin_serving(connection);
@@ -94,7 +94,7 @@ bool FiberEngine::rest(Connection& connection) noexcept {
     Locked locked(lock_);
     asleep(connection).push_back(connection);
   }
-  const auto slept = dormant_arm(connection, connection.stream.fd());
+  const auto slept = arm_resting_wait(connection, connection.stream.fd());
   if (slept) return true;
   {
     Locked locked(lock_);
@@ -245,7 +245,7 @@ Connection* FiberEngine::take_longest_idle(std::int64_t not_after_ns) noexcept {
   for (Connection* connection = idle_.front(); connection != nullptr; connection = connection->next) {
     if (connection->since_ns > not_after_ns) return nullptr;
     // One that cannot be disarmed is waking up, or not yet asleep.
-    if (!dormant_disarm(*connection)) continue;
+    if (!disarm_resting_wait(*connection)) continue;
     idle_.remove(*connection);
     return connection;
   }
@@ -270,8 +270,8 @@ FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) FiberEngine(options, reinterpret_cast<Connection*>(memory + connections_at),
-                                           reinterpret_cast<Session*>(memory + sessions_at),
-                                           reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
+                                                reinterpret_cast<Session*>(memory + sessions_at),
+                                                reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
   Pressure::add(engine->spare_sessions_);
   Pressure::add(engine->idle_connections_);
   return engine;

@@ -47,7 +47,7 @@ class FiberEngine : public Engine {
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
-  static bool give_way() noexcept {
+  static bool yield_turn() noexcept {
     yield();
     return true;
   }
@@ -58,7 +58,7 @@ class FiberEngine : public Engine {
   friend class Engine;
 
   FiberEngine(const ServerOptions& given, Connection* connections, Session* sessions, std::uint32_t* given_sessions,
-         std::size_t mapped) noexcept
+              std::size_t mapped) noexcept
       : Engine(given),
         mapped_bytes_(mapped),
         sessions_(sessions),
@@ -80,7 +80,7 @@ class FiberEngine : public Engine {
   Connection* evict_one() noexcept;
 
   // fiber_engine.cpp
-  static void wake(Dormant& record) noexcept;
+  static void wake(RestingWait& record) noexcept;
   void begin_serving(Connection& connection) noexcept;
   void spawn_standby() noexcept;
   void serve_waiting() noexcept;
@@ -104,14 +104,12 @@ class FiberEngine : public Engine {
   void close_late_handshakes() noexcept;
   bool hellos_wait() noexcept;
   // handshakes_full tells whether one waits for the end of another. With the lock.
-  bool handshakes_full() const noexcept {
-    return hellos_.front() != nullptr && handshakes_ >= options.max_handshakes;
-  }
+  bool handshakes_full() const noexcept { return hellos_.front() != nullptr && handshakes_ >= options.max_handshakes; }
   // take_handshake takes out of those asleep before the end of their handshake one that `is_meant`. With the lock.
   template <class Meant>
   Connection* take_handshake(Meant is_meant) noexcept {
     for (Connection* connection = securing_.front(); connection != nullptr; connection = connection->next) {
-      if (!is_meant(*connection) || !dormant_disarm(*connection)) continue;
+      if (!is_meant(*connection) || !disarm_resting_wait(*connection)) continue;
       securing_.remove(*connection);
       return connection;
     }
@@ -164,12 +162,11 @@ class FiberEngine : public Engine {
   Relief spare_sessions_{
       PressureStep::trim,
       [](void* self, std::size_t) noexcept { return static_cast<FiberEngine*>(self)->give_sessions(SIZE_MAX); }, this};
-  Relief idle_connections_{
-      PressureStep::close_idle,
-      [](void* self, std::size_t wanted) noexcept {
-        return static_cast<FiberEngine*>(self)->close_longest_idle(wanted);
-      },
-      this};
+  Relief idle_connections_{PressureStep::close_idle,
+                           [](void* self, std::size_t wanted) noexcept {
+                             return static_cast<FiberEngine*>(self)->close_longest_idle(wanted);
+                           },
+                           this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
   TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null

@@ -47,9 +47,8 @@ bool FiberEngine::end_silent_handshake() noexcept {
   Connection* connection;
   {
     Locked locked(lock_);
-    connection = take_handshake([&](const Connection& each) {
-      return each.shakes_hands && (each.lingers || each.since_ns <= since);
-    });
+    connection = take_handshake(
+        [&](const Connection& each) { return each.shakes_hands && (each.lingers || each.since_ns <= since); });
   }
   if (connection == nullptr) return false;
   counters.evicted.fetch_add(1, std::memory_order_relaxed);

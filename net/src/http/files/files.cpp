@@ -93,7 +93,7 @@ void redirect_to_directory(Exchange& exchange) noexcept {
 // respond answers with a file whose content is in memory (`content`), or else in `file`.
 void respond(Exchange& exchange, const FileFacts& facts, const char* content, int file) noexcept {
   const Request& request = exchange.request();
-  const Validators validators = {.etag = facts.etag.text(), .modified = facts.modified, .settled = !facts.etag.weak()};
+  const Validators validators = {.etag = facts.etag.text(), .modified = facts.modified, .stable = !facts.etag.weak()};
   const ConditionResult outcome = evaluate(request, validators, exchange.now());
   if (outcome.condition == Condition::failed) return exchange.respond_status(412);
   if (outcome.condition == Condition::not_modified) {

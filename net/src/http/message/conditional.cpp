@@ -60,7 +60,7 @@ bool if_range_holds(std::string_view value, const Validators& validators, std::i
     return same_tag(take_tag(rest), validators.etag, true) && rest.empty();
   }
   const auto date = parse_date(value, now);
-  return date && validators.has_modified && validators.settled && *date == validators.modified;
+  return date && validators.has_modified && validators.stable && *date == validators.modified;
 }
 
 }  // namespace
@@ -113,8 +113,8 @@ ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) n
     while (shift > 0 && (number >> shift) == 0) shift -= 4;
     for (; shift >= 0; shift -= 4) *at++ = "0123456789abcdef"[(number >> shift) & 15];
   };
-  const bool settled = mtime_ns <= now_ns - kSettledNs;
-  if (!settled) {
+  const bool stable = mtime_ns <= now_ns - kStableNs;
+  if (!stable) {
     *at++ = 'W';
     *at++ = '/';
   }

@@ -197,9 +197,9 @@ SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
   const std::size_t entries = kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
   if (memory == nullptr) return nullptr;
-  auto* const engine = new (memory)
-      SerialEngine(options, reinterpret_cast<Session*>(memory + session_at),
-             reinterpret_cast<Connection*>(memory + connections_at), reinterpret_cast<pollfd*>(memory + entries_at));
+  auto* const engine = new (memory) SerialEngine(options, reinterpret_cast<Session*>(memory + session_at),
+                                                 reinterpret_cast<Connection*>(memory + connections_at),
+                                                 reinterpret_cast<pollfd*>(memory + entries_at));
   Pressure::add(engine->idle_connections_);
   return engine;
 }

@@ -60,8 +60,8 @@ class SerialEngine : public Engine {
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection&) const noexcept { return !turned_away_; }
 
-  // give_way tells whether the connection being served may go on: its turn is not over, or nobody else wants one.
-  bool give_way() noexcept;
+  // yield_turn tells whether the connection being served may go on: its turn is not over, or nobody else wants one.
+  bool yield_turn() noexcept;
 
   bool stopping() const noexcept { return stopping_; }
 
@@ -109,12 +109,11 @@ class SerialEngine : public Engine {
   Deadline pause_end_ = Deadline::now();  // until then nothing is accepted: the kernel was short
   bool turned_away_ = false;
   bool stopping_ = false;
-  Relief idle_connections_{
-      PressureStep::close_idle,
-      [](void* self, std::size_t wanted) noexcept {
-        return static_cast<SerialEngine*>(self)->close_longest_idle(wanted);
-      },
-      this};
+  Relief idle_connections_{PressureStep::close_idle,
+                           [](void* self, std::size_t wanted) noexcept {
+                             return static_cast<SerialEngine*>(self)->close_longest_idle(wanted);
+                           },
+                           this};
   std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
   TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null

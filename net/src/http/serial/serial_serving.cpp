@@ -189,7 +189,7 @@ void SerialEngine::await_head(int fd, Deadline deadline) noexcept {
   turned_away_ = true;
 }
 
-bool SerialEngine::give_way() noexcept {
+bool SerialEngine::yield_turn() noexcept {
   if (!turn_end().passed()) return true;
   if (ready_.front() != nullptr) return false;
   watch(-1);

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-#include <coir/dormant.h>
+#include <coir/resting_wait.h>
 #endif
 
 namespace coir {
@@ -30,7 +30,7 @@ enum class Owes : std::uint8_t { head, content };
 #if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
 struct Asleep {};
 #else
-using Asleep = Dormant;
+using Asleep = RestingWait;
 #endif
 
 // Connection is all that is kept of a connection between two requests. It stands in one list at a time: idle (asleep on
@@ -49,9 +49,9 @@ struct Connection : Asleep {
   Atomic<Eviction> eviction = Eviction::none;
   Owes owes = Owes::head;
   Direction awaits = Direction::readable;  // in which direction its client is waited for
-  bool shakes_hands = false;  // its handshake is under way
-  bool lingers = false;       // its handshake has failed, and the client is told why; guarded by the engine's lock
-  bool taken = false;         // not free; guarded by the engine's lock
+  bool shakes_hands = false;               // its handshake is under way
+  bool lingers = false;  // its handshake has failed, and the client is told why; guarded by the engine's lock
+  bool taken = false;    // not free; guarded by the engine's lock
 };
 static_assert(sizeof(Connection) <= 200);
 

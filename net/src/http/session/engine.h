@@ -53,9 +53,9 @@ class Engine {
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
-  // give_way lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
+  // yield_turn lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
   // to be the last one's.
-  bool give_way() noexcept;
+  bool yield_turn() noexcept;
 
   bool stopping() noexcept;
 

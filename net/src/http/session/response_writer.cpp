@@ -167,7 +167,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     content_sent_ += *sent;
     if ((slice += *sent) >= kFileSlice) {
       slice = 0;
-      engine_.give_way();
+      engine_.yield_turn();
     }
   }
   return {};

@@ -70,7 +70,7 @@ Session::After Session::run() noexcept {
       return After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
-    if (burst % kBurst == 0) hurried_ = !engine_.give_way();
+    if (burst % kBurst == 0) hurried_ = !engine_.yield_turn();
   }
 }
 
@@ -135,7 +135,7 @@ void Session::serve(Connection& first) noexcept {
   int served = 0;
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     // Other fibers of this worker want to run too, however fast connections are added to the queue.
-    if (++served % kTurn == 0) engine_.give_way();
+    if (++served % kTurn == 0) engine_.yield_turn();
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = cut_short_ = hurried_ = false;
@@ -207,7 +207,7 @@ void Session::linger() noexcept {
     const Linger::Step step = linger.drop(fd);
     if (step == Linger::Step::over || deadline.passed()) break;
     if (step == Linger::Step::waits && !wait(fd, Direction::readable, deadline)) break;
-    if (step == Linger::Step::more) engine_.give_way();
+    if (step == Linger::Step::more) engine_.yield_turn();
   }
   static_cast<void>(engine_.end_waiting(*connection_));
 }

@@ -131,10 +131,10 @@ struct alignas(kSessionAlignment) Session {
   // The response.
   Phase phase_ = Phase::none;
   Content content_kind_ = Content::fixed;
-  bool keep_ = true;      // the connection, after this exchange
-  bool broken_ = false;   // the connection cannot carry anything any more
+  bool keep_ = true;        // the connection, after this exchange
+  bool broken_ = false;     // the connection cannot carry anything any more
   bool cut_short_ = false;  // the answer is not whole, which is not the connection's fault
-  bool hurried_ = false;  // others have waited for long: the next answer is this connection's last
+  bool hurried_ = false;    // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
   std::uint64_t content_left_ = 0;

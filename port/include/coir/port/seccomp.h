@@ -3,7 +3,7 @@
 namespace coir::port {
 
 // DeniedCalls is what a thread gives up: new sockets and connections, everything that names a file by path, the start
-// of programs and processes. coir/isolated_worker.h says in full what each means; os/linux/seccomp.cpp has the lists.
+// of programs and processes. coir/isolate.h says in full what each means; os/linux/seccomp.cpp has the lists.
 struct DeniedCalls {
   bool net = false;
   bool fs = false;

@@ -1,0 +1,40 @@
+#pragma once
+
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#error \
+    "coir/resting_wait.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
+#endif
+
+#include <expected>
+
+#include <coir/error.h>
+
+namespace coir {
+
+// RestingWait is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer meanwhile.
+// An idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
+//
+//   struct Connection : coir::RestingWait { ... };
+//   connection.wake = [](coir::RestingWait& d) noexcept { spawn_server(static_cast<Connection&>(d)); };
+//   if (auto slept = coir::arm_resting_wait(connection, fd); !slept) ...   // bytes are there already, go on serving
+//
+// From arm_resting_wait's success on the record belongs to wake, which may run on another worker before arm_resting_wait has
+// returned. A record whose descriptor is closed by close_fd, or that sleeps on when a run ends after shutdown, is
+// forgotten: its wake never runs.
+struct alignas(8) RestingWait {
+  // Runs once on a worker's own stack. It must not park; spawning a fiber is its job.
+  using Wake = void (*)(RestingWait& self) noexcept;
+  Wake wake = nullptr;
+  int fd = -1;
+};
+
+// arm_resting_wait puts the record to sleep until `fd` becomes readable, hangs up or fails.
+// Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit,
+// closed, no_memory, system. Runs in a fiber or in a wake.
+[[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd) noexcept;
+
+// disarm_resting_wait takes a sleeping record back. True: wake has not run and will not. False: it has run or is
+// about to, or was forgotten.
+[[nodiscard]] bool disarm_resting_wait(RestingWait& record) noexcept;
+
+}  // namespace coir

@@ -1,0 +1,182 @@
+#include "wait/current_scope.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "wait/claimed_waiters.h"
+#include "wait/owner.h"
+#include "wait/park.h"
+
+namespace coir {
+
+namespace {
+
+constinit thread_local detail::Scope* t_current_scope = nullptr;
+constinit thread_local std::uint16_t t_late = 0;
+constinit thread_local ThreadPlace t_place;
+
+}  // namespace
+
+[[gnu::noinline]] detail::Scope*& current_scope() noexcept {
+  FiberControl* const self = running_fiber();
+  return self != nullptr ? self->current_scope : t_current_scope;
+}
+
+bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
+  self->late = lower(self->current_scope, deadline);
+  // The word was armed before; the fence pairs with the seq_cst mark and claim in cancel: one of the two sees the
+  // other.
+  if constexpr (kManyWorkers) full_fence();
+  WakeReason reason;
+  if (cancelled_scope(self->current_scope) != nullptr) {
+    reason = WakeReason::cancelled;
+  } else if (self->late != 0 && deadline.passed()) {
+    reason = WakeReason::timed_out;
+  } else {
+    return true;
+  }
+  return self->claim(reason) == Waiter::Claim::lost;
+}
+
+bool begin_scoped_wait(Deadline& deadline, Shielded shielded) noexcept {
+  const detail::Scope* const scope = shielded == Shielded::yes ? nullptr : t_current_scope;
+  t_late = lower(scope, deadline);
+  return cancelled_scope(scope) == nullptr;
+}
+
+ShownWait::ShownWait(Waiter& waiter, Shielded shielded) noexcept
+    : place_(t_current_scope != nullptr && shielded == Shielded::no ? &t_place : nullptr) {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = &waiter;
+  place_->current_scope = t_current_scope;
+}
+
+ShownWait::~ShownWait() {
+  if (place_ == nullptr) return;
+  Locked hold(place_->lock);
+  place_->waiting = nullptr;
+}
+
+Error scoped_error(ErrorCode code) noexcept {
+  if (code == ErrorCode::timed_out) return error_by(code, t_current_scope == nullptr ? std::uint16_t{0} : t_late);
+  const detail::Scope* const by = cancelled_scope(t_current_scope);
+  return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
+}
+
+Error error_of(WakeReason reason) noexcept {
+  if (reason == WakeReason::closed) return ErrorCode::closed;
+  const ErrorCode code = reason == WakeReason::timed_out ? ErrorCode::timed_out : ErrorCode::cancelled;
+  const FiberControl* const self = running_fiber();
+  if (self == nullptr) return scoped_error(code);
+  if (code == ErrorCode::timed_out) return error_by(code, late_scope(self));
+  const bool own = self->cancelled() || (self->worker->scheduler().cancelling() && !self->shielded());
+  const detail::Scope* const by = own ? nullptr : cancelled_scope(self->current_scope);
+  return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
+}
+
+std::expected<void, Error> check_cancelled() noexcept {
+  const FiberControl* const self = running_fiber();
+  if (self != nullptr && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  Error error;
+  const detail::Scope* const scope = current_scope();
+  if (scope != nullptr && detail::ended(*scope, error)) return std::unexpected(error);
+  return {};
+}
+
+const char* cancel_reason() noexcept {
+  const FiberControl* const self = running_fiber();
+  if (self != nullptr && self->cancelled()) return self->cancel_reason.load(std::memory_order_acquire);
+  const detail::Scope* const by = cancelled_scope(current_scope());
+  return by == nullptr ? nullptr : by->reason.load(std::memory_order_acquire);
+}
+
+bool cancelled() noexcept {
+  const FiberControl* const self = running_fiber();
+  return self != nullptr ? is_cancelled(self) : cancelled_scope(current_scope()) != nullptr;
+}
+
+namespace detail {
+
+void own(Scope& scope) noexcept {
+  scope.owner = running_fiber();
+  if (scope.owner != nullptr) {
+    scope.ticket = scope.owner->ticket;
+  } else {
+    scope.thread = &t_place;
+  }
+}
+
+void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
+  if (FiberControl* const owner = scope.owner; owner != nullptr) {
+    if (owner->claim_ticket(WakeReason::cancelled, scope.ticket) == Waiter::Claim::parked) woken.add(owner);
+    return;
+  }
+  ThreadPlace* const place = scope.thread;
+  if (place == nullptr) return;
+  // The mark came before the lock: a wait that is shown later sees it.
+  Locked hold(place->lock);
+  if (place->waiting == nullptr || cancelled_scope(place->current_scope) == nullptr) return;
+  if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
+}
+
+// The tree is walked in depth, with the locks of all scopes from `top`, whose the caller holds, to where it is, and no
+// stack of its own.
+//
+// Invariant: a child whose wait is not claimed here sees the mark, which came before the walk. A nursery that is shown
+// after the walk has passed its place, by the lock that both took, has its children later still; so has one that is on
+// the list, of a child that its nursery takes in after claim_children. A child that lives by then is claimed if it
+// waits: the claim meets its word armed, or its wait begins by looking for marks; see begin_scoped_wait.
+void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
+  Scope* at = &top;
+  Scope* next = at->inner;
+  for (;;) {
+    if (next != nullptr) {
+      claim_children_of(*next, woken);
+      at = next;
+      at->lock.lock();
+      next = at->inner;
+    } else {
+      if (at == &top) return;
+      at->lock.unlock();
+      next = at->younger;
+      at = at->outer;
+    }
+  }
+}
+
+void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
+  claim_owner(scope, woken);
+  claim_below(scope, woken);
+}
+
+void mark_and_wake(Scope& scope, const char* reason) noexcept {
+  ClaimedWaiters woken;
+  {
+    // An owner that sees the mark may leave the scope, and end it: `leave` waits for this lock.
+    Locked hold(scope.lock);
+    mark(scope, reason);
+    claim_inside(scope, woken);
+  }
+  woken.wake();
+}
+
+void raise_shield() noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) return;
+  // One more would not fit into the ticket: claims from outside would reach in.
+  if (self->ticket / FiberControl::kShieldStep == FiberControl::kMostShields) {
+    fputs("coir: more than 15 shields are nested\n", stderr);
+    abort();
+  }
+  self->ticket += FiberControl::kShieldStep;
+}
+
+void lower_shield() noexcept {
+  FiberControl* const self = running_fiber();
+  if (self != nullptr) self->ticket -= FiberControl::kShieldStep;
+}
+
+}  // namespace detail
+
+}  // namespace coir

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <expected>
+
+#include <coir/cancel_scope.h>
+#include <coir/spinlock.h>
+
+namespace coir {
+
+class Waiter;
+
+// Shielded says whether a wait goes on when its fiber is cancelled, or a scope around it ends: what a fiber has to
+// clean up, or what holds on to its own memory, is waited for shielded.
+enum class Shielded : bool { no, yes };
+
+// ThreadPlace is where who cancels a scope finds the plain thread that owns it, if that waits. `lock` guards the rest;
+// a claim under it meets the wait that is shown, or none.
+struct ThreadPlace {
+  Spinlock lock;
+  Waiter* waiting = nullptr;
+  const detail::Scope* current_scope = nullptr;  // of the thread while it waits
+  ThreadPlace* next = nullptr;                   // link of who has claimed it
+};
+
+// current_scope is the innermost scope of whoever calls, in place: a fiber's lies in its control block, a plain thread's is
+// thread-local.
+detail::Scope*& current_scope() noexcept;
+
+// cancelled_scope returns the outermost cancelled scope that reaches in, or null.
+inline const detail::Scope* cancelled_scope(const detail::Scope* scope) noexcept {
+  const detail::Scope* found = nullptr;
+  for (; scope != nullptr; scope = scope->outer) {
+    // seq_cst pairs with the mark in cancel: see begin_scoped_wait.
+    if (scope->cancelled.load(std::memory_order_seq_cst)) found = scope;
+    if (scope->shield) break;
+  }
+  return found;
+}
+
+// lower makes `deadline` the scope's if that is earlier, and returns whose it is then; 0 when it stays.
+inline std::uint16_t lower(const detail::Scope* scope, Deadline& deadline) noexcept {
+  if (scope == nullptr || scope->deadline >= deadline) return 0;
+  deadline = scope->deadline;
+  return scope->deadline_id;
+}
+
+inline Error error_by(ErrorCode code, std::uint16_t scope) noexcept {
+  Error error(code);
+  error.scope = scope;
+  return error;
+}
+
+// begin_scoped_wait is what a wait of a plain thread does first: it lowers `deadline` to the one in force, and is false
+// when a scope is cancelled. For a shielded one no scope is in force.
+bool begin_scoped_wait(Deadline& deadline, Shielded shielded = Shielded::no) noexcept;
+
+// ShownWait shows the wait of a plain thread, which is armed, to those who cancel scopes around it; none that is
+// shielded.
+class ShownWait {
+ public:
+  explicit ShownWait(Waiter& waiter, Shielded shielded = Shielded::no) noexcept;
+  ~ShownWait();
+  ShownWait(const ShownWait&) = delete;
+  ShownWait& operator=(const ShownWait&) = delete;
+
+ private:
+  ThreadPlace* place_;  // null outside any scope
+};
+
+// scoped_error is the error of the calling thread's latest wait.
+Error scoped_error(ErrorCode code) noexcept;
+
+}  // namespace coir

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <expected>
+
+#include <coir/atomic.h>
+#include <coir/deadline.h>
+#include <coir/detail/wait_list.h>
+#include <coir/error.h>
+
+#include "fiber/control.h"
+#include "wait/wait_round.h"
+
+namespace coir::detail {
+
+// InterRunLock guards what several runs share, and plain threads in single-worker builds too, where a Spinlock is
+// empty. It is held for a few instructions and one message; nobody parks under it. In single-worker builds all are one
+// lock, which also guards the list of those that the worker is to wake.
+class InterRunLock {
+ public:
+  void lock() noexcept { pthread_mutex_lock(&mutex()); }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex()); }
+
+ private:
+#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+  static pthread_mutex_t& mutex() noexcept;
+#else
+  pthread_mutex_t& mutex() noexcept { return mutex_; }
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+#endif
+};
+
+// InterRunGuard is the lock for the length of a scope; a wait inside it gives it up meanwhile.
+class [[nodiscard]] InterRunGuard {
+ public:
+  explicit InterRunGuard(InterRunLock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~InterRunGuard() { lock_.unlock(); }
+  InterRunGuard(const InterRunGuard&) = delete;
+  InterRunGuard& operator=(const InterRunGuard&) = delete;
+
+ private:
+  InterRunLock& lock_;
+};
+
+// InterRunQueue is a line of fibers of any run, and of plain threads, who wait for what another run brings about. Each
+// waits in a loop, under the lock: look whether it is there, else wait, and look again.
+//
+// Invariant: who changes what is looked at calls wake_one or wake_all under the same lock, so that no change falls
+// between a look and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this wait or
+// none. It counts as a wait of its run on the outside, so that the run is there for the wake and sees no deadlock.
+class InterRunQueue {
+ public:
+  // wait returns when it is worth looking again, with the lock held as before.
+  // Errors: timed_out, cancelled (neither if shielded), unsupported (on a worker's own stack), limit, no_memory.
+  std::expected<void, Error> wait(InterRunLock& lock, WaitKind kind, Deadline deadline,
+                                  Shielded shielded = Shielded::no) noexcept;
+
+  // wake_one has the first in line look again, and one of the threads that stand in none; wake_all everybody. Under the
+  // lock.
+  void wake_one() noexcept;
+  void wake_all() noexcept;
+
+  // answer is the CrossThreadWakeup's: it wakes, on the only worker, whom threads have called.
+  static void answer() noexcept;
+
+ private:
+  struct Place;
+  std::expected<void, Error> wait_as_thread(InterRunLock& lock, Deadline deadline, Shielded shielded) noexcept;
+  bool wake_first() noexcept;
+
+  WaitList line_;  // of fibers; with many workers of threads, too
+  // Where a thread may touch nothing of a fiber, nor of a scope, threads stand in no line.
+  SharedAtomic<std::uint32_t> calls_{0};  // what they sleep on; changed under the lock
+  std::uint32_t threads_ = 0;
+};
+
+}  // namespace coir::detail

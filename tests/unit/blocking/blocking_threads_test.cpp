@@ -1,0 +1,213 @@
+#include <coir/blocking.h>
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/file.h>
+#include <coir/inspect.h>
+#include <coir/ledger.h>
+#include <coir/process.h>
+#include <coir/runtime.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "board.h"
+#include "tests/support/everywhere.h"
+#include "tests/support/gate.h"
+#include "tests/support/pipe.h"
+#include "tests/support/until.h"
+
+using coir::blocking;
+using coir::blocking_borrowed;
+using coir::BlockingStop;
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::run_until_idle;
+using coir::spawn;
+using coir::test::count_threads;
+using coir::test::Gate;
+using coir::test::until;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Emulators and sanitizers have threads of their own; a sanitizer's comes with the first that is started. An emulated
+// thread is joined before the kernel's thread beneath it has ended.
+const int kThreadsAtStart = [] {
+  pthread_t first;
+  pid_t id = 0;
+  const auto tell = [](void* into) -> void* {
+    *static_cast<pid_t*>(into) = gettid();
+    return nullptr;
+  };
+  if (pthread_create(&first, nullptr, tell, &id) == 0) pthread_join(first, nullptr);
+  char entry[40];
+  snprintf(entry, sizeof entry, "/proc/self/task/%d", static_cast<int>(id));
+  until([&] { return access(entry, F_OK) != 0; }, Deadline::after(60s));
+  return count_threads();
+}();
+
+// reaches waits until `word` has the value, or for so long that it never will.
+bool reaches(const std::atomic<int>& word, int value) noexcept {
+  until([&] { return word >= value; }, Deadline::after(60s));
+  return word == value;
+}
+
+bool threads_go_away() noexcept {
+  until([] { return count_threads() <= kThreadsAtStart; }, Deadline::after(60s));
+  return count_threads() == kThreadsAtStart;
+}
+
+}  // namespace
+
+// The threads that blocking calls run on.
+TEST_GROUP_BASE(BlockingThreads, coir::test::Everywhere){};
+
+TEST(BlockingThreads, no_more_threads_than_the_board_allows_and_the_rest_wait_their_turn) {
+  everywhere([&] {
+    constexpr int kCalls = 3 * static_cast<int>(coir::board::kBlockingThreads);
+    Gate gate;
+    std::atomic<int> inside{0}, most{0}, done{0};
+    Fiber fibers[kCalls];
+    for (Fiber& fiber : fibers) {
+      fiber = spawn([&] {
+        const auto ran = blocking([&] {
+          const int now = ++inside;
+          int seen = most.load();
+          while (now > seen && !most.compare_exchange_weak(seen, now)) {
+          }
+          gate.pass();
+          --inside;
+          ++done;
+        });
+        expect(ran.has_value());
+      });
+    }
+    expect(reaches(inside, static_cast<int>(coir::board::kBlockingThreads)));
+    const auto queued = blocking_borrowed([](const BlockingStop&) {}, Deadline::after(5ms));
+    expect(!queued && queued.error() == ErrorCode::timed_out);
+    for (int i = 0; i < kCalls; ++i) gate.open();
+    for (Fiber& fiber : fibers) expect(fiber.join().has_value());
+    expect(done == kCalls);
+    expect(most == static_cast<int>(coir::board::kBlockingThreads));
+  });
+}
+
+TEST(BlockingThreads, a_call_that_waits_its_turn_leaves_the_queue_at_its_deadline) {
+  everywhere([&] {
+    constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
+    Gate gate;
+    std::atomic<int> inside{0};
+    Fiber fibers[kThreads];
+    for (Fiber& fiber : fibers) {
+      fiber = spawn([&] {
+        expect(blocking([&] {
+                 ++inside;
+                 gate.pass();
+               }).has_value());
+      });
+    }
+    expect(reaches(inside, kThreads));
+    std::atomic<bool> ran{false};
+    const auto late = blocking([&] { ran = true; }, Deadline::after(5ms));
+    expect(!late && late.error() == ErrorCode::timed_out);
+    for (int i = 0; i < kThreads; ++i) gate.open();
+    for (Fiber& fiber : fibers) expect(fiber.join().has_value());
+    expect(blocking([] {}).has_value());
+    expect(!ran);
+  });
+}
+
+TEST(BlockingThreads, go_away_when_idle_and_their_stacks_are_refunded) {
+  CHECK_TRUE(threads_go_away());
+  const std::size_t charged = coir::account::stacks.used();
+  for (int i = 0; i < 2; ++i) {
+    CHECK_TRUE(run_until_idle({.workers = 1}, [&] { expect(blocking([] { return 1; }).has_value()); }).has_value());
+    CHECK_TRUE(threads_go_away());
+  }
+  // In single-worker builds the next call refunds what the last left.
+  const std::size_t left = coir::kManyWorkers ? 0 : coir::kBlockingStackBytes * coir::kStackInflation;
+  CHECK_TRUE(coir::account::stacks.used() <= charged + left);
+  check();
+}
+
+TEST(BlockingThreads, without_room_for_a_thread_it_is_refused_and_nothing_is_left) {
+  CHECK_TRUE(threads_go_away());
+  CHECK_TRUE(run_until_idle({.workers = 1}, [&] {
+               coir::account::stacks.set_ceiling(1024);
+               const auto refused = blocking([] { return 1; });
+               coir::account::stacks.set_ceiling(SIZE_MAX);
+               expect(!refused && refused.error() == ErrorCode::limit);
+               expect(blocking([] { return 1; }).has_value());
+             }).has_value());
+  check();
+}
+
+namespace {
+
+// Full keeps every thread that the board allows in a call of no kind, until its end.
+class Full {
+ public:
+  Full() {
+    for (Fiber& fiber : fibers_) {
+      fiber = spawn([this] {
+        static_cast<void>(blocking([this] {
+          ++inside_;
+          gate_.pass();
+        }));
+      });
+    }
+    full_ = reaches(inside_, kThreads);
+  }
+  ~Full() {
+    for (int i = 0; i < kThreads; ++i) gate_.open();
+    for (Fiber& fiber : fibers_) static_cast<void>(fiber.join());
+  }
+  Full(const Full&) = delete;
+  Full& operator=(const Full&) = delete;
+  bool full() const noexcept { return full_; }
+
+  static constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
+
+ private:
+  Gate gate_;
+  std::atomic<int> inside_{0};
+  Fiber fibers_[kThreads];
+  bool full_ = false;
+};
+
+}  // namespace
+
+TEST(BlockingThreads, files_and_processes_go_on_while_other_calls_keep_all_threads) {
+  everywhere([&] {
+    const Full pool;
+    expect(pool.full());
+    auto file = coir::File::open("/dev/null", {}, Deadline::after(60s));
+    expect(file.has_value());
+    const char* const nothing[] = {"true", nullptr};
+    expect(coir::run_process({.argv = nothing}, {}, Deadline::after(60s)).has_value());
+  });
+}
+
+TEST(BlockingThreads, a_call_that_waits_for_a_thread_is_counted_and_dumped) {
+  everywhere([&] {
+    const Full pool;
+    expect(pool.full());
+    const auto before = coir::stats();
+    expect(before.blocking_running == Full::kThreads && before.blocking_waiting == 0);
+    Fiber ninth = spawn([] { static_cast<void>(blocking([] {}, Deadline::after(60s))); });
+    for (const Deadline patience = Deadline::after(60s); coir::stats().blocking_waiting == 0 && !patience.passed();)
+      coir::yield();
+    expect(coir::stats().blocking_waiting == 1 && coir::stats().blocking_waited == before.blocking_waited + 1);
+    coir::test::Pipe pipe;
+    coir::dump_fibers(pipe.writer);
+    char told[128] = {};
+    expect(read(pipe.reader, told, sizeof told - 1) > 0);
+    expect(std::string_view(told).starts_with("coir: 1 blocking calls wait for a thread: "));
+    expect(ninth.cancel().has_value() && ninth.join().has_value());
+    expect(coir::stats().blocking_waiting == 0);
+  });
+}

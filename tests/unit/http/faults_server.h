@@ -1,0 +1,299 @@
+#pragma once
+
+#include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
+#include <coir/http/files.h>
+#include <coir/http/metrics.h>
+#include <coir/http/server.h>
+#include <coir/ledger.h>
+#include <coir/pressure.h>
+#include <coir/program.h>
+#include <coir/signal.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <optional>
+#include <string_view>
+
+#include "tests/support/faults.h"
+#include "tests/support/until.h"
+#include "tests/unit/http/faults_client.h"
+
+namespace coir::test {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::size_t kLargeBytes = 400'000;
+inline char large[kLargeBytes];
+
+// Site is what the server answers from.
+struct Site {
+  std::optional<http::FileTree> files;
+  http::Server* server = nullptr;
+};
+
+// answer_left gives back what is kept for speed, and says what the ledger holds then: with one worker none but the
+// server itself may touch that.
+inline void answer_left(http::Exchange& exchange) {
+  static_cast<void>(Pressure::make_room(account::connections, std::size_t{1} << 30));
+  char text[128];
+  char* at = text;
+  for (const Account* account : {&account::connections, &account::stacks, &account::files}) {
+    at = http::write_decimal(at, account->used());
+    *at++ = ' ';
+  }
+  exchange.close_after();
+  exchange.respond(200, "text/plain", {text, at});
+}
+
+// answer serves files, /metrics, /chunks (much, in pieces larger than any buffer) and what is sent to it.
+inline void answer(http::Exchange& exchange) {
+  auto& site = exchange.context<Site>();
+  if (exchange.request().path == "/left") return answer_left(exchange);
+  if (exchange.request().path == "/metrics") return write_metrics(exchange, *site.server, &*site.files);
+  if (exchange.request().path == "/chunks") {
+    exchange.start(200);
+    if (!exchange.begin_chunked()) return;
+    for (int i = 0; i < 4; ++i) {
+      if (!exchange.write({large, kLargeBytes / 4})) return;
+    }
+    return;
+  }
+  if (exchange.request().method == http::Method::post) {
+    char piece[512];
+    std::uint64_t total = 0;
+    for (;;) {
+      auto got = exchange.read_body(piece);
+      if (!got) break;
+      total += *got;
+    }
+    char text[24];
+    return exchange.respond(200, "text/plain", {text, http::write_decimal(text, total)});
+  }
+  site.files->serve(exchange);
+}
+
+inline int open_descriptors() {
+  int count = 0;
+  for (int fd = 0; fd < 512; ++fd) count += ::fcntl(fd, F_GETFD) >= 0;
+  return count;
+}
+
+struct Setting {
+  unsigned workers;
+  bool ppoll;
+};
+
+// FaultyServer is the group of tests of a server, with a thread of its own, whose calls fail. The test's thread is its
+// client, and is spared.
+class FaultyServer : public Utest {
+ protected:
+  char root[64] = "/tmp/coir-faults.XXXXXX";
+  Site site;
+  alignas(http::Server) char place[sizeof(http::Server)];
+  std::uint16_t port = 0;
+  pthread_t thread = {};
+  Setting setting = {};
+  std::atomic<bool> running = false;
+  std::atomic<bool> ended = false;
+  std::atomic<bool> clean_end = false;
+  const char* stage = "";
+  Fault fault = {};
+
+  static void write_file(const char* folder, const char* name, std::size_t bytes) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    const int fd = ::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK_EQUAL(static_cast<ssize_t>(bytes), ::write(fd, large, bytes));
+    ::close(fd);
+  }
+
+  void setup() override {
+    spare_this_thread();
+    memset(large, 'x', sizeof large);
+    CHECK(mkdtemp(root) != nullptr);
+    char folder[80];
+    snprintf(folder, sizeof folder, "%s/dir", root);
+    CHECK_EQUAL(0, ::mkdir(folder, 0700));
+    write_file(root, "small", 100);
+    write_file(root, "large", kLargeBytes);
+    write_file(folder, "index.html", 100);
+    CHECK(catch_signals({SIGUSR1}).has_value());
+    ::signal(SIGPIPE, SIG_IGN);
+    Ledger::total().set_ceiling(std::size_t{64} << 20);
+  }
+
+  void teardown() override {
+    withdraw();
+    if (running) end();
+    Ledger::total().set_ceiling(SIZE_MAX);
+    for (const char* name : {"small", "large", "dir/index.html", "dir", ""}) {
+      char path[128];
+      snprintf(path, sizeof path, "%s/%s", root, name);
+      ::remove(path);
+    }
+  }
+
+  // say makes the sentence that a broken promise is told by.
+  const char* say(const char* wrong) const {
+    static char text[300];
+    snprintf(text, sizeof text, "%s %s, %s of number %u (errno %d); %u workers, %s", stage, wrong, name_of(fault.call),
+             fault.nth, fault.error, setting.workers, setting.ppoll ? "ppoll" : "epoll");
+    return text;
+  }
+  void require(bool right, const char* wrong) const {
+    if (!right) FAIL(say(wrong));
+  }
+
+  static void* run(void* self) {
+    auto& test = *static_cast<FaultyServer*>(self);
+    const auto body = [&test] {
+      if (!test.site.server->start()) return;
+      test.running = true;
+      test.clean_end = test.site.server->serve_until({SIGUSR1}, 20s) == 0;
+    };
+#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+    body();
+#else
+    static_cast<void>(
+        run_until_idle({.workers = test.setting.workers, .force_ppoll = test.setting.ppoll, .hot_stacks = 1}, body));
+#endif
+    test.ended = true;
+    return nullptr;
+  }
+
+  // begin starts a server; false: it could not be, and nothing of it is left. What it does before it has a thread of
+  // its own is not spared either.
+  bool begin() {
+    running = ended = false;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    auto made = [this] {
+      pthread_t maker;
+      CHECK_EQUAL(0, pthread_create(&maker, nullptr, &make, this));
+      pthread_join(maker, nullptr);
+      return site.server != nullptr;
+    }();
+    if (made) {
+      CHECK_EQUAL(0, pthread_create(&thread, &attributes, &run, this));
+      until([this] { return running || ended; });
+      if (!running) {
+        pthread_join(thread, nullptr);
+        drop();
+        made = false;
+      }
+    }
+    pthread_attr_destroy(&attributes);
+    return made;
+  }
+
+  static void* make(void* self) {
+    auto& test = *static_cast<FaultyServer*>(self);
+    // Without mmap a cache keeps what it has, and hides the calls behind it.
+    auto files = http::FileTree::open(test.root, {.cached_files = kFibers ? 64u : 0u});
+    if (!files) return nullptr;
+    http::ServerOptions options;
+    options.handler = answer;
+    options.context = &test.site;
+    options.max_connections = 16;
+    options.max_active = kFibers ? 4 : 1;
+    options.header_timeout = 1s;
+    options.idle_timeout = 2s;  // a fourth of which is how soon it tries again what could not be had
+    auto server = http::Server::create(options);
+    if (!server) return nullptr;
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    if (!listener) return nullptr;
+    test.port = listener->local_address().port();
+    if (!server->add(std::move(*listener))) return nullptr;
+    test.site.files.emplace(std::move(*files));
+    test.site.server = new (test.place) http::Server(std::move(*server));
+    return nullptr;
+  }
+
+  void drop() {
+    site.server->http::Server::~Server();
+    site.server = nullptr;
+    site.files.reset();
+  }
+
+  void end() {
+    kill(getpid(), SIGUSR1);
+    pthread_join(thread, nullptr);
+    running = false;
+    drop();
+  }
+
+  // quiet waits until the server holds no connection.
+  bool quiet() const {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
+    return until([this] { return site.server->gauges().open == 0; }, deadline);
+  }
+
+  // Left is what the server holds while it serves only the one that asks, its caches given back.
+  struct Left {
+    unsigned long connections = 0, stacks = 0, files = 0;
+    int descriptors = 0;
+    bool operator==(const Left&) const = default;
+  };
+  Left left() const {
+    constexpr Scenario kAsk = {"the question what is left", "GET /left HTTP/1.1\r\nHost: t\r\n\r\n", 200, 0, false};
+    Left now;
+    Client client(port);
+    require(client.connected() && client.ask(kAsk) == Client::Heard::answer, "keeps the question from an answer");
+    const std::string_view text = client.text();
+    const char* const body = text.data() + text.find("\r\n\r\n") + 4;
+    CHECK_EQUAL(3, sscanf(body, "%lu %lu %lu", &now.connections, &now.stacks, &now.files));
+    now.descriptors = open_descriptors();
+    return now;
+  }
+  // settled waits until it is as it was.
+  bool settled(const Left& before) const {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
+    return until([&] { return left() == before; }, deadline);
+  }
+  // rest is the least that is left: other workers give back what they have in their own time.
+  Left rest() const {
+    Left least = left();
+    for (int same = 0; same < 30; ++same) {
+      usleep(1000);
+      const Left now = left();
+      const Left lower = {std::min(now.connections, least.connections), std::min(now.stacks, least.stacks),
+                          std::min(now.files, least.files), std::min(now.descriptors, least.descriptors)};
+      if (lower != least) same = 0;
+      least = lower;
+    }
+    return least;
+  }
+
+  // visit asks twice on one connection. Whoever was refused asks no more.
+  void visit(const Scenario& scenario) {
+    Client client(port);
+    require(client.connected(), "is not let in");
+    for (int turn = 0; turn < (scenario.until_close ? 1 : 2); ++turn) {
+      const Client::Heard heard = client.ask(scenario);
+      require(heard != Client::Heard::silence, "is not answered");
+      require(heard != Client::Heard::false_whole, "gets a wrong answer that looks whole");
+      require(heard == Client::Heard::answer || struck() != 0, "gets no answer though nothing failed");
+      if (heard != Client::Heard::answer) return;
+    }
+  }
+
+  static void nothing_is_left() {
+    LONGS_EQUAL(0, account::connections.used());
+    LONGS_EQUAL(0, account::http.used());
+    LONGS_EQUAL(0, account::stacks.used());
+    LONGS_EQUAL(0, account::files.used());
+  }
+};
+
+}  // namespace coir::test

@@ -1,0 +1,250 @@
+#include <coir/select.h>
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/runtime.h>
+
+#include <atomic>
+#include <span>
+
+#include "tests/support/everywhere.h"
+#include "tests/support/mixed.h"
+#include "tests/support/pipe.h"
+#include "tests/support/thread.h"
+#include "tests/support/until.h"
+
+using coir::Deadline;
+using coir::ErrorCode;
+using coir::Fiber;
+using coir::kManyWorkers;
+using coir::spawn;
+using coir::test::Everywhere;
+using coir::test::is;
+using coir::test::Thread;
+using namespace std::chrono_literals;
+using coir::Case;
+using coir::Channel;
+using coir::Event;
+using coir::kUnbounded;
+using coir::select;
+using coir::Task;
+using coir::test::Pipe;
+using coir::test::until;
+using coir::test::until_parked;
+
+// Sources are what a select waits for beside channels: descriptors, ends of fibers, events; and from plain threads.
+TEST_GROUP_BASE(SelectSources, Everywhere){};
+
+TEST(SelectSources, a_descriptor_is_a_case_and_which_of_several_is_told) {
+  everywhere([&] {
+    Pipe first, second;
+    Channel<int> never;
+    int value = 0;
+    const coir::FiberRef selecting = coir::current();
+    for (int i = 0; i < 20; ++i) {
+      Pipe& chosen = i % 3 == 0 ? first : second;
+      Fiber writer = spawn([&] {
+        if (i % 2 == 0) until_parked(selecting, "select");
+        chosen.put();
+      });
+      for (;;) {
+        const auto won =
+            select({Case::readable(first.reader), Case::receive(never, value), Case::readable(second.reader)},
+                   Deadline::after(30s));
+        expect(won && won->index != 1);
+        if (!won) return;
+        char byte;
+        const int fd = won->index == 0 ? first.reader : second.reader;
+        if (read(fd, &byte, 1) != 1) continue;  // known of old
+        expect(fd == chosen.reader);
+        break;
+      }
+      expect(writer.join().has_value());
+    }
+  });
+}
+
+TEST(SelectSources, of_two_descriptors_that_get_ready_at_once_neither_is_forgotten) {
+  everywhere([&] {
+    for (const bool swapped : {false, true}) {
+      Pipe first, second;
+      Fiber reader = spawn([&] {
+        bool got[2] = {};
+        while (!got[0] || !got[1]) {
+          const auto won = select({Case::readable(first.reader), Case::readable(second.reader)}, Deadline::after(20s));
+          expect(won.has_value());
+          if (!won) return;
+          if ((won->index == 0 ? first : second).get()) got[won->index] = true;
+        }
+      });
+      until_parked(reader, "select");
+      expect((swapped ? first : second).put() && (swapped ? second : first).put());
+      expect(reader.join().has_value());
+    }
+  });
+}
+
+TEST(SelectSources, no_event_of_a_descriptor_is_lost_to_another_case) {
+  everywhere([&] {
+    Pipe first, second;
+    Channel<int> channel({.capacity = kUnbounded});
+    constexpr int kRounds = 100;
+    Fiber writer = spawn([&, selecting = coir::current()] {
+      for (int i = 0; i < kRounds; ++i) {
+        first.put();
+        second.put();
+        expect(channel.send(i).has_value());
+        if (i % 4 == 0) until_parked(selecting, "select");
+      }
+    });
+    int got[3] = {}, value = 0;
+    while (got[0] < kRounds || got[1] < kRounds || got[2] < kRounds) {
+      const auto won =
+          select({Case::readable(first.reader), Case::readable(second.reader), Case::receive(channel, value)},
+                 Deadline::after(30s));
+      expect(won.has_value());
+      if (!won) return;
+      if (won->index == 2) {
+        ++got[2];
+      } else {
+        char bytes[64];
+        const ssize_t n = read(won->index == 0 ? first.reader : second.reader, bytes, sizeof bytes);
+        if (n > 0) got[won->index] += static_cast<int>(n);
+      }
+    }
+    expect(writer.join().has_value());
+  });
+}
+
+TEST(SelectSources, a_descriptor_that_is_closed_meanwhile_ends_it) {
+  everywhere([&] {
+    Pipe pipe;
+    Fiber closer = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
+      pipe.close_reader();
+    });
+    const auto won = select({Case::readable(pipe.reader), Case::after(24h)});
+    expect(won && won->index == 0 && won->closed);
+    expect(closer.join().has_value());
+  });
+}
+
+TEST(SelectSources, the_end_of_a_task_is_a_case_and_its_result_stays) {
+  everywhere([&] {
+    Channel<int> never;
+    int value = 0;
+    for (const bool late : {false, true}) {
+      Task<int> task = spawn([late, selecting = coir::current()] {
+        if (late) until_parked(selecting, "select");
+        return 42;
+      });
+      const auto won = select({Case::receive(never, value), Case::ended(task)});
+      expect(won && won->index == 1 && task.done());
+      expect(task.await(Deadline::now()) == 42);
+    }
+    Fiber target = spawn([] { static_cast<void>(coir::sleep(24h)); });
+    expect(is(select({Case::ended(target)}, Deadline::after(1ms)), ErrorCode::timed_out));
+    Fiber joiner = spawn([&] { expect(target.join().has_value()); });
+    until_parked(joiner, "join");
+    expect(is(select({Case::ended(target), Case::receive(never, value)}), ErrorCode::busy));
+    expect(target.cancel() && joiner.join());
+  });
+}
+
+TEST(SelectSources, an_event_is_a_case) {
+  everywhere([&] {
+    Event event;
+    Channel<int> never;
+    int value = 0;
+    Fiber setter = spawn([&, selecting = coir::current()] {
+      until_parked(selecting, "select");
+      event.set();
+    });
+    auto won = select({Case::receive(never, value), Case::opened(event)});
+    expect(won && won->index == 1);
+    won = select({Case::opened(event), Case::receive(never, value)}, Deadline::now());
+    expect(won && won->index == 0);
+    expect(setter.join().has_value());
+  });
+}
+
+TEST(SelectSources, a_thread_waits_for_all_of_it_as_well) {
+  if (!kManyWorkers) return;
+  everywhere([&] {
+    Channel<int> channel;
+    Pipe pipe;
+    Event over, seen;
+    std::atomic<bool> last{false};
+    Fiber target = spawn([&] { static_cast<void>(over.wait()); });
+    Thread thread([&] {
+      int value = 0;
+      auto won = select({Case::readable(pipe.reader), Case::receive(channel, value)});
+      expect(won && won->index == 1 && value == 1);
+      won = select({Case::readable(pipe.reader), Case::receive(channel, value)});
+      expect(won && won->index == 0);
+      won = select({Case::readable(-1), Case::receive(channel, value), Case::after(2ms)});
+      expect(won && won->index == 2);
+      expect(is(select({Case::receive(channel, value)}, Deadline::after(1ms)), ErrorCode::timed_out));
+      last = true;
+      won = select({Case::receive(channel, value), Case::ended(target)});
+      expect(won && won->index == 1);
+      seen.set();
+    });
+    expect(channel.send(1).has_value());
+    thread.until_blocked();
+    pipe.put();
+    until([&] { return last.load(); });
+    thread.until_blocked();
+    over.set();
+    expect(seen.wait().has_value());
+    expect(target.join().has_value());
+  });
+}
+
+TEST(SelectSources, cases_may_be_used_again) {
+  everywhere([&] {
+    Pipe pipe;
+    Channel<int> channel({.capacity = 1});
+    int value = 0;
+    Case cases[] = {Case::receive(channel, value), Case::readable(pipe.reader)};
+    for (int i = 0; i < 20; ++i) {
+      Fiber other = spawn([&] {
+        if (i % 2 == 0) {
+          expect(channel.send(i).has_value());
+        } else {
+          expect(pipe.put());
+        }
+      });
+      for (;;) {
+        const auto won = select(std::span(cases), Deadline::after(20s));
+        expect(won.has_value());
+        if (!won || won->index == 0 || pipe.get()) break;
+      }
+      expect(other.join().has_value());
+    }
+    expect(value == 18);
+  });
+}
+
+// Of two descriptors one is closed, and then the other gets ready, before the select runs again.
+TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
+  for (const bool ppoll : {false, true}) {
+    CHECK_TRUE(coir::run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] {
+                 Pipe healthy, closed;
+                 Fiber selects = spawn([&] {
+                   const auto won = select({Case::readable(healthy.reader), Case::readable(closed.reader)});
+                   expect(won && won->index == 1 && won->closed);
+                   // What came for the other is not lost.
+                   const auto next = select({Case::readable(healthy.reader)}, Deadline::after(20s));
+                   expect(next && next->index == 0 && !next->closed && healthy.get());
+                 });
+                 coir::yield();
+                 coir::yield();
+                 expect(healthy.put());
+                 closed.close_reader();
+                 coir::yield_to_events();
+                 expect(selects.join().has_value());
+               }).has_value());
+    check();
+  }
+}
