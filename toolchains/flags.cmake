@@ -22,9 +22,10 @@ else()
 endif()
 if(NOT COIR_NO_ASYNC)
   # A frame larger than a stack's guard could step over it into another fiber's stack. Where the compiler can, such a
-  # frame touches each of its pages on the way down. Clang 19 cannot for riscv64: there guards are wider, see
-  # StackArena::kGuardBytes, and a frame that comes near to one is warned of.
-  if(COIR_CPU MATCHES "^(x86_64|aarch64)$")
+  # frame touches each of its pages on the way down. Where it cannot, guards are wider (kStackGuardBytes in the CPU's
+  # header), and the compiler warns of a frame that comes near to one.
+  include("${PROJECT_SOURCE_DIR}/port/arch/${COIR_CPU}/cpu.cmake")
+  if(COIR_CPU_STACK_CLASH_PROTECTION)
     target_compile_options(coir_language INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
   else()
     target_compile_options(coir_language INTERFACE

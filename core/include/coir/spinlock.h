@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/port/cpu.h>
 
 namespace coir {
 
@@ -21,15 +22,7 @@ class Spinlock {
   }
 
   // relax tells the CPU that this is a spin.
-  static void relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#elif defined(__riscv)
-    asm volatile(".4byte 0x0100000f");  // pause, a hint that CPUs without Zihintpause take for a fence of nothing
-#endif
-  }
+  static void relax() noexcept { port::relax(); }
 
  private:
 #if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER

@@ -25,13 +25,7 @@ enum class GuardMode : std::uint8_t {
 // worker's cache.
 class StackArena {
  public:
-  // What lies below a stack. A frame that is larger could step over it: where the compiler cannot have large frames
-  // touch their pages on the way down, the guard is wider, which costs address space alone. See toolchains/flags.cmake.
-#if defined(__riscv) || defined(__arm__)
-  static constexpr std::size_t kGuardBytes = 16384;
-#else
-  static constexpr std::size_t kGuardBytes = 4096;
-#endif
+  static constexpr std::size_t kGuardBytes = port::kStackGuardBytes;
   static constexpr std::uint32_t kGroup = 16;
 
   // prepare fixes the class and the largest number of stacks; address space is reserved at the first acquire.

@@ -1,4 +1,5 @@
 #include <coir/port/memory.h>
+#include <coir/port/cpu.h>
 #include <coir/port/seccomp.h>
 
 #include <errno.h>
@@ -38,14 +39,6 @@
 namespace coir::port {
 
 namespace {
-
-#if defined(__x86_64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#elif defined(__riscv)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_RISCV64;
-#endif
 
 // The calls since Linux 6.8, 6.13 and 6.17 that act on paths; no libc numbers them yet.
 constexpr int kStatmount = 457, kListmount = 458, kSetxattrat = 463, kGetxattrat = 464, kListxattrat = 465,
@@ -209,13 +202,13 @@ class Program {
 // write_filter: the low word of an argument is all that it can hold here, on machines that are all little-endian.
 void write_filter(Program& program, DeniedCalls denied) noexcept {
   program.load(offsetof(seccomp_data, arch));
-  program.skip_if_equal(kArchitecture, 1);  // another CPU's calls have other numbers: all refused
+  program.skip_if_equal(kAuditArchitecture, 1);  // another CPU's calls have other numbers: all refused
   program.refuse(EPERM);
   program.load(offsetof(seccomp_data, nr));
-#if defined(__x86_64__)
-  program.skip_unless_any(0x40000000, 1);  // so have x32's
-  program.refuse(EPERM);
-#endif
+  if constexpr (kForeignCallBit != 0) {
+    program.skip_unless_any(kForeignCallBit, 1);  // so have those of another ABI
+    program.refuse(EPERM);
+  }
   program.skip_unless_above(kLastKnownCall, 1);
   program.refuse(ENOSYS);
   program.refuse_each(kAround);

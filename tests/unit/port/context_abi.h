@@ -28,57 +28,7 @@ constexpr Register plain(const char* name, unsigned index) {
 }
 
 // The control words differ in rounding and in all else that may be set without trapping.
-#if defined(__x86_64__)
-inline constexpr Register kRegisters[] = {
-    plain("rbx", 0),
-    plain("rbp", 1),
-    plain("r12", 2),
-    plain("r13", 3),
-    plain("r14", 4),
-    plain("r15", 5),
-    // Rounding, flush-to-zero, denormals-are-zero, exception masks; the low six bits are status.
-    {"mxcsr", 0x7f80, 0xafc0, 0xffc0},
-    {"x87 control word", 0x0f7f, 0x065f, 0x0f3f},
-};
-#elif defined(__aarch64__)
-inline constexpr Register kRegisters[] = {
-    plain("x19", 0),
-    plain("x20", 1),
-    plain("x21", 2),
-    plain("x22", 3),
-    plain("x23", 4),
-    plain("x24", 5),
-    plain("x25", 6),
-    plain("x26", 7),
-    plain("x27", 8),
-    plain("x28", 9),
-    plain("x29", 10),
-    plain("d8", 11),
-    plain("d9", 12),
-    plain("d10", 13),
-    plain("d11", 14),
-    plain("d12", 15),
-    plain("d13", 16),
-    plain("d14", 17),
-    plain("d15", 18),
-    // Rounding, flush-to-zero, default NaN.
-    {"fpcr", 0x00c00000, 0x03400000, 0x03c00000},
-};
-#elif defined(__riscv)
-inline constexpr Register kRegisters[] = {
-    plain("s0", 0),   plain("s1", 1),   plain("s2", 2),   plain("s3", 3),   plain("s4", 4),    plain("s5", 5),
-    plain("s6", 6),   plain("s7", 7),   plain("s8", 8),   plain("s9", 9),   plain("s10", 10),  plain("s11", 11),
-#ifdef __riscv_flen
-    {"frm", 1, 3},
-#else
-    {"frm", 0, 0},
-#endif
-#ifdef __riscv_float_abi_double
-    plain("fs0", 12), plain("fs1", 13), plain("fs2", 14), plain("fs3", 15), plain("fs4", 16),  plain("fs5", 17),
-    plain("fs6", 18), plain("fs7", 19), plain("fs8", 20), plain("fs9", 21), plain("fs10", 22), plain("fs11", 23),
-#endif
-};
-#endif
+#include COIR_ABI_REGISTERS  // abi_<cpu>.h
 
 inline constexpr std::size_t kCount = sizeof(kRegisters) / sizeof(kRegisters[0]);
 

@@ -7,6 +7,7 @@ function(coir_soft_float_abi_test march)
     "${PROJECT_SOURCE_DIR}/port/arch/riscv64/switch.S")
   target_compile_options(${objects} PRIVATE -march=${march} -mabi=lp64
     $<$<COMPILE_LANGUAGE:CXX>:-ffreestanding -fno-stack-protector>)
+  target_compile_definitions(${objects} PRIVATE COIR_ABI_REGISTERS="abi_riscv64.h")
   target_include_directories(${objects} PRIVATE "${PROJECT_SOURCE_DIR}/port/include")
   target_link_libraries(${objects} PRIVATE coir_language)
   add_custom_command(OUTPUT ${name} DEPENDS ${objects} $<TARGET_OBJECTS:${objects}> COMMAND_EXPAND_LISTS VERBATIM

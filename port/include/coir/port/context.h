@@ -24,15 +24,7 @@
 #include <cstdint>
 #include <new>
 
-#if defined(__riscv) && __riscv_xlen == 64
-#include <coir/port/arch/riscv64.h>
-#elif defined(__x86_64__)
-#include <coir/port/arch/x86_64.h>
-#elif defined(__aarch64__)
-#include <coir/port/arch/aarch64.h>
-#else
-#error "coir has no context switch for this CPU: see port/arch/README.md"
-#endif
+#include <coir/port/cpu.h>
 
 namespace coir::port {
 

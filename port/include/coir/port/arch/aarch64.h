@@ -1,4 +1,4 @@
-// The frame of a parked context on aarch64 (AAPCS64), as switch.S and C++ both see it.
+// aarch64 (AAPCS64): the frame of a parked context, as switch.S and C++ both see it, and what else differs by CPU.
 
 #ifndef COIR_PORT_ARCH_AARCH64_H
 #define COIR_PORT_ARCH_AARCH64_H
@@ -63,6 +63,19 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
   frame.x19 = reinterpret_cast<std::uint64_t>(entry);
   frame.x20 = reinterpret_cast<std::uint64_t>(argument);
   frame.fpcr = 0;
+}
+
+// kStackGuardBytes is the size of the guard below each fiber's stack. A frame larger than it could step over it.
+// The compiler makes larger frames touch each of their pages.
+inline constexpr std::size_t kStackGuardBytes = 4096;
+
+// The kernel's number of this CPU (AUDIT_ARCH_AARCH64), and the bit that marks system calls of another ABI of it (no bit tells them).
+inline constexpr std::uint32_t kAuditArchitecture = 0xc00000b7;
+inline constexpr std::uint32_t kForeignCallBit = 0;
+
+// relax tells the CPU that the caller spins.
+inline void relax() noexcept {
+  asm volatile("yield");
 }
 
 }  // namespace coir::port

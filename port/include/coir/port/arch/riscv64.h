@@ -1,4 +1,4 @@
-// The frame of a parked context on riscv64 (ABIs lp64d and lp64), as switch.S and C++ both see it.
+// riscv64 (ABIs lp64d and lp64): the frame of a parked context, as switch.S and C++ both see it, and what else differs by CPU.
 
 #ifndef COIR_PORT_ARCH_RISCV64_H
 #define COIR_PORT_ARCH_RISCV64_H
@@ -58,6 +58,19 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
   frame.s[1] = reinterpret_cast<std::uint64_t>(entry);
   frame.s[2] = reinterpret_cast<std::uint64_t>(argument);
   frame.frm = 0;
+}
+
+// kStackGuardBytes is the size of the guard below each fiber's stack. A frame larger than it could step over it.
+// Clang 19 cannot make large frames touch each of their pages, so guards are wider.
+inline constexpr std::size_t kStackGuardBytes = 16384;
+
+// The kernel's number of this CPU (AUDIT_ARCH_RISCV64), and the bit that marks system calls of another ABI of it (no bit tells them).
+inline constexpr std::uint32_t kAuditArchitecture = 0xc00000f3;
+inline constexpr std::uint32_t kForeignCallBit = 0;
+
+// relax tells the CPU that the caller spins.
+inline void relax() noexcept {
+  asm volatile(".4byte 0x0100000f");  // pause: a hint that CPUs without Zihintpause take for a fence of nothing
 }
 
 }  // namespace coir::port

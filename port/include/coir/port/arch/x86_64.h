@@ -1,4 +1,4 @@
-// The frame of a parked context on x86_64 (System V ABI), as switch.S and C++ both see it.
+// x86_64 (System V ABI): the frame of a parked context, as switch.S and C++ both see it, and what else differs by CPU.
 
 #ifndef COIR_PORT_ARCH_X86_64_H
 #define COIR_PORT_ARCH_X86_64_H
@@ -56,6 +56,19 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
   frame.r13 = reinterpret_cast<std::uint64_t>(argument);
   frame.rbp = 0;
   frame.rip = reinterpret_cast<std::uint64_t>(start);
+}
+
+// kStackGuardBytes is the size of the guard below each fiber's stack. A frame larger than it could step over it.
+// The compiler makes larger frames touch each of their pages.
+inline constexpr std::size_t kStackGuardBytes = 4096;
+
+// The kernel's number of this CPU (AUDIT_ARCH_X86_64), and the bit that marks system calls of another ABI of it (x32's calls have it).
+inline constexpr std::uint32_t kAuditArchitecture = 0xc000003e;
+inline constexpr std::uint32_t kForeignCallBit = 0x40000000;
+
+// relax tells the CPU that the caller spins.
+inline void relax() noexcept {
+  __builtin_ia32_pause();
 }
 
 }  // namespace coir::port

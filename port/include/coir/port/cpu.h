@@ -1,0 +1,13 @@
+// The header of the CPU that this is compiled for: port/include/coir/port/arch/<cpu>.h.
+
+#pragma once
+
+#if defined(__riscv) && __riscv_xlen == 64
+#include <coir/port/arch/riscv64.h>
+#elif defined(__x86_64__)
+#include <coir/port/arch/x86_64.h>
+#elif defined(__aarch64__)
+#include <coir/port/arch/aarch64.h>
+#else
+#error "coir does not know this CPU: see port/arch/README.md"
+#endif
