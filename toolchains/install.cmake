@@ -1,4 +1,5 @@
-# `cmake --install` and find_package(coir): static libraries, public headers and coir::port, coir::core, coir::net.
+# `cmake --install` and find_package(coir): static libraries, public headers and coir::port, coir::core, coir::net; the
+# toolchain files, so that a program outside this tree is compiled as coir was; gdb's view of fibers.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS coir_language coir_build coir_picohttpparser coir_port coir_core coir_net EXPORT coir
@@ -13,6 +14,21 @@ foreach(layer port core net)
 endforeach()
 
 set(coir_package ${CMAKE_INSTALL_LIBDIR}/cmake/coir)
-install(EXPORT coir NAMESPACE coir:: FILE coirConfig.cmake DESTINATION ${coir_package})
+install(EXPORT coir NAMESPACE coir:: FILE coirTargets.cmake DESTINATION ${coir_package})
+# The libraries hold code of one CPU for one C library: find_package refuses others.
+set(COIR_C_LIBRARY glibc)
+if(COIR_TARGET MATCHES "musl")
+  set(COIR_C_LIBRARY musl)
+endif()
+configure_file(toolchains/package.cmake.in "${PROJECT_BINARY_DIR}/coirConfig.cmake" @ONLY)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/coirConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/coirConfigVersion.cmake" DESTINATION ${coir_package})
+install(FILES "${PROJECT_BINARY_DIR}/coirConfig.cmake" "${PROJECT_BINARY_DIR}/coirConfigVersion.cmake"
+        DESTINATION ${coir_package})
+
+# The toolchain files find the C library that set-up built by the pin and the recipe that it was built from.
+set(coir_toolchains ${CMAKE_INSTALL_DATADIR}/coir/toolchains)
+file(GLOB coir_targets "${PROJECT_SOURCE_DIR}/toolchains/*-linux-*.cmake")
+install(FILES ${coir_targets} toolchains/linux-musl.cmake toolchains/clang.cmake toolchains/cache.cmake
+              toolchains/pins.txt DESTINATION ${coir_toolchains})
+install(FILES toolchains/recipes/musl.sh DESTINATION ${coir_toolchains}/recipes)
+install(FILES scripts/gdb/coir.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coir/gdb)

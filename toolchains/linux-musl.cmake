@@ -25,6 +25,7 @@ set(CMAKE_C_FLAGS_INIT "${COIR_TARGET_FLAGS} -fno-pie")
 set(CMAKE_ASM_FLAGS_INIT "${COIR_TARGET_FLAGS}")
 # musl has no __dso_handle of its own; destructors of static objects go through atexit.
 string(APPEND CMAKE_CXX_FLAGS_INIT " ${COIR_TARGET_FLAGS} -fno-pie -D_LIBCPP_HAS_MUSL_LIBC -fno-use-cxa-atexit")
+coir_keep_own_flags()
 
 # Start files and libraries are named one by one: the compiler's own choice would ask for gcc's.
 set(coir_lib "${COIR_SYSROOT}/usr/lib")
