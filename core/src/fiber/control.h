@@ -5,6 +5,7 @@
 #include <source_location>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/error.h>
 
 #include "fiber/sanitizer.h"
@@ -106,8 +107,6 @@ struct alignas(64) FiberControl : Waiter {
   bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
-#if !defined(COIR_ASAN) && !defined(COIR_TSAN)
-static_assert(kTracing || sizeof(FiberControl) == 192);
-#endif
+static_assert(COIR_ASAN || COIR_TSAN || kTracing || sizeof(FiberControl) == 192);
 
 }  // namespace coir

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <coir/config.h>
 #include <coir/spinlock.h>
 
 #include "fiber/control.h"
@@ -86,7 +87,7 @@ class Inbox {
   Atomic<std::uint32_t> size_{0};
 };
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 // RunQueue of the only worker: a plain FIFO.
 class RunQueue {
  public:

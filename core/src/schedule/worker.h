@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/port/context.h>
 
 #include "fiber/control.h"
@@ -149,7 +150,7 @@ class Worker {
 
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
 inline Worker* this_worker() noexcept {
   return t_worker;

@@ -1,5 +1,6 @@
 #include "wait/inter_run_queue.h"
 
+#include <coir/config.h>
 #include <coir/port/futex.h>
 
 #include "wait/cross_thread_wakeup.h"
@@ -16,7 +17,7 @@ struct InterRunQueue::Place : WaitNode {
 
 namespace {
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
@@ -33,7 +34,7 @@ bool call(Waiter& waiter, FiberControl* fiber) noexcept {
 
 }  // namespace
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 pthread_mutex_t& InterRunLock::mutex() noexcept {
   return g_lock;
 }

@@ -6,6 +6,7 @@
 #include <expected>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
@@ -24,7 +25,7 @@ class InterRunLock {
   void unlock() noexcept { pthread_mutex_unlock(&mutex()); }
 
  private:
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
   static pthread_mutex_t& mutex() noexcept;
 #else
   pthread_mutex_t& mutex() noexcept { return mutex_; }

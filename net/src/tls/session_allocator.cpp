@@ -1,5 +1,6 @@
 #include "tls/session_allocator.h"
 
+#include <coir/config.h>
 #include <coir/net/tls.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ namespace {
 constexpr std::size_t kStep = 2048;
 
 // Neither survives a park: they are set around calls that do not.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 constinit SessionAllocator* t_allocator = nullptr;
 constinit const Lent* t_lent = nullptr;
 #else

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/ledger.h>
 
 #include <cstddef>
@@ -69,15 +70,7 @@ class SessionAllocator {
   [[nodiscard]] bool charge_more(std::size_t least) noexcept;
 
   // A sanitizer wants to see every free.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  static constexpr bool kKeeps = false;
-#else
-  static constexpr bool kKeeps = true;
-#endif
-#else
-  static constexpr bool kKeeps = true;
-#endif
+  static constexpr bool kKeeps = !COIR_ASAN;
 
   void free_kept() noexcept;
 

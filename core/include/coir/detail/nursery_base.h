@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstdint>
 #include <expected>
@@ -96,5 +93,3 @@ class NurseryBase {
 }  // namespace detail
 
 }  // namespace coir
-
-#endif

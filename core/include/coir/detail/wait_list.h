@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/wait_list.h: this build has no fibers (COIR_NO_ASYNC) and nobody to wait for; build without --no-async to use it"
-#endif
+#include <coir/port/needs_fibers.h>
 
 namespace coir::detail {
 

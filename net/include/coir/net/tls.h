@@ -1,6 +1,8 @@
 #pragma once
 
-#if !(defined(COIR_TLS) && COIR_TLS)
+#include <coir/config.h>
+
+#if !COIR_TLS
 #error "coir/net/tls.h: this build has no TLS (COIR_TLS=OFF)"
 #endif
 

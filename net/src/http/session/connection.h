@@ -1,12 +1,13 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/net/stream.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/resting_wait.h>
 #endif
 
@@ -27,7 +28,7 @@ enum class Eviction : std::uint8_t { none, running, ended };
 enum class Owes : std::uint8_t { head, content };
 
 // Asleep a connection waits on its own; without fibers the engine polls them all.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 struct Asleep {};
 #else
 using Asleep = RestingWait;

@@ -16,9 +16,7 @@
 
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/port/context.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
-#endif
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
