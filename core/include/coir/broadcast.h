@@ -55,7 +55,7 @@ class SubscriberCore {
   BroadcastCore* broadcast_;
   WhenSlow when_slow_;
   Atomic<std::uint64_t> missed_{0};  // the publisher's count
-  SubscriberCore* next_ = nullptr;
+  SubscriberCore* next_ = nullptr;   // one link: a second would make every Subscription larger
 };
 
 // BroadcastCore publishes messages of any type.

@@ -7,6 +7,7 @@
 #include <coir/atomic.h>
 #include <coir/cancel_scope.h>
 #include <coir/detail/fiber_handle.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -16,6 +17,9 @@ namespace coir {
 class CancellationWatch;
 class Case;
 class ClaimedWaiters;
+namespace detail {
+struct WatchLinks;
+}  // namespace detail
 
 // CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
 //
@@ -47,7 +51,7 @@ class CancellationSource {
 
   Spinlock lock_;
   detail::WaitList waiters_;  // selects
-  CancellationWatch* first_ = nullptr;
+  detail::IntrusiveSet<CancellationWatch, detail::WatchLinks> watches_;
   Atomic<bool> cancelled_{false};
   Atomic<const char*> reason_{nullptr};
 };
@@ -86,6 +90,7 @@ class CancellationWatch {
 
  private:
   friend class CancellationSource;
+  friend struct detail::WatchLinks;
 
   void enlist() noexcept;
   void cancel_target(const char* reason, ClaimedWaiters& woken) noexcept;
@@ -93,8 +98,13 @@ class CancellationWatch {
   CancellationSource* source_;
   detail::Scope* scope_ = nullptr;
   FiberRef task_;
-  CancellationWatch* next_ = nullptr;
-  CancellationWatch** link_ = nullptr;  // null when it is not on the source's list
+  CancellationWatch *next_ = nullptr, *previous_ = nullptr;
+  bool listed_ = false;  // its source knows it; under the source's lock
+};
+
+struct detail::WatchLinks {
+  static CancellationWatch*& next(CancellationWatch& one) noexcept { return one.next_; }
+  static CancellationWatch*& previous(CancellationWatch& one) noexcept { return one.previous_; }
 };
 
 }  // namespace coir

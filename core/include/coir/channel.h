@@ -93,7 +93,7 @@ class ChannelCore {
   void free(Segment* segment) noexcept;
   void place(void* into, bool replaces, void* from, void (*how)(void*, void*) noexcept) noexcept;
 
-  // Values lie in [head_ of first_, tail_ of last_). A bounded channel has one segment, which is a ring; an unbounded
+  // Values lie in [head_ of the first segment, tail_ of the last). A bounded channel has one segment, which is a ring; an unbounded
   // one as many as it takes, and one spare. All of it is guarded by lock_.
   mutable Spinlock lock_;
   bool closed_ = false;
@@ -102,8 +102,7 @@ class ChannelCore {
   const Element* element_;
   std::size_t capacity_;
   std::size_t count_ = 0;
-  Segment* first_ = nullptr;
-  Segment* last_ = nullptr;
+  IntrusiveQueue<Segment> segments_;
   Segment* spare_ = nullptr;
   WaitList senders_;    // only while count_ is capacity_
   WaitList receivers_;  // only while count_ is 0 and nobody waits to send

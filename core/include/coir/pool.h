@@ -13,6 +13,7 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/fiber_handle.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/detail/outcome.h>
 #include <coir/error.h>
@@ -113,11 +114,10 @@ class PoolBase {
 
   NurseryBase base_{0};
   Spinlock lock_;
-  PoolJob* free_ = nullptr;
-  PoolJob* first_ = nullptr;
-  PoolJob** last_ = &first_;
+  IntrusiveStack<PoolJob> free_;
+  IntrusiveQueue<PoolJob> jobs_;
   WaitLine idle_;        // workers
-  WaitLine submitters_;  // while free_ is null
+  WaitLine submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
   unsigned workers_ = 0;
@@ -143,11 +143,11 @@ template <std::size_t Backlog>
 class Pool : public detail::PoolBase {
  public:
   static_assert(Backlog > 0);
-  explicit Pool(PoolOptions options = {}) noexcept { open(options, jobs_); }
+  explicit Pool(PoolOptions options = {}) noexcept { open(options, room_); }
   ~Pool() { static_cast<void>(close()); }
 
  private:
-  detail::PoolJob jobs_[Backlog];
+  detail::PoolJob room_[Backlog];
 };
 
 }  // namespace coir

@@ -74,15 +74,11 @@ void NurseryBase::dismiss() noexcept {
 
 void NurseryBase::link(FiberControl* child) noexcept {
   Locked hold(lock_);
-  child->elder = nullptr;
-  child->younger = children_;
-  if (children_ != nullptr) children_->elder = child;
-  children_ = child;
+  children_.add(*child);
 }
 
 void NurseryBase::unlink(FiberControl* child) noexcept {
-  (child->elder != nullptr ? child->elder->younger : children_) = child->younger;
-  if (child->younger != nullptr) child->younger->elder = child->elder;
+  children_.remove(*child);
   child->nursery = nullptr;
 }
 
@@ -141,7 +137,7 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
 
 // A wait behind a shield is armed with another ticket, and goes on.
 void NurseryBase::claim_children_locked(ClaimedWaiters& woken) noexcept {
-  for (FiberControl* child = children_; child != nullptr; child = child->younger) {
+  for (FiberControl* child = children_.first(); child != nullptr; child = child->younger) {
     if (child->claim_ticket(WakeReason::cancelled, child->id.load(std::memory_order_relaxed)) == Waiter::Claim::parked)
       woken.add(child);
   }
@@ -199,7 +195,7 @@ void NurseryBase::fail(Error error) noexcept {
 // collect_failed takes over the failures of children that ended while their handles are held: of those that the owner
 // has spawned, who holds the handles and awaits them no more, or of all.
 void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
-  for (FiberControl *child = children_, *next; child != nullptr; child = next) {
+  for (FiberControl *child = children_.first(), *next; child != nullptr; child = next) {
     next = child->younger;
     if (!all && child->parent_id.load(std::memory_order_relaxed) != owner_id_) continue;
     std::uint32_t failed = FiberControl::kFailed;
@@ -223,7 +219,7 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
       // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
       ClaimedWaiters nobody;
       if (running == 0) collect_failed(true, nobody);
-      if (running == 0 && children_ == nullptr) {
+      if (running == 0 && children_.empty()) {
         closed_ = true;
         return {};
       }

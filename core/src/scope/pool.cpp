@@ -16,10 +16,7 @@ struct Submitter : WaitPlace {
 }  // namespace
 
 void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcept {
-  for (PoolJob& job : room) {
-    job.next = free_;
-    free_ = &job;
-  }
+  for (PoolJob& job : room) free_.push(job);
   base_.adopt();
   SpawnOptions own = options.spawn;
   own.detached = false;
@@ -42,9 +39,8 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
 std::expected<PoolJob*, Error> PoolBase::take_place() noexcept {
   if (closed_) return std::unexpected(Error(ErrorCode::closed));
   if (workers_ == 0) return std::unexpected(failure_);
-  if (free_ == nullptr) return std::unexpected(Error(ErrorCode::queue_full));
-  PoolJob* const job = free_;
-  free_ = job->next;
+  PoolJob* const job = free_.pop();
+  if (job == nullptr) return std::unexpected(Error(ErrorCode::queue_full));
   ++reserved_;
   return job;
 }
@@ -82,9 +78,7 @@ bool PoolBase::hand_over(PoolJob& job) noexcept {
     Locked hold(lock_);
     if (workers_ == 0) return false;
     --reserved_;
-    job.next = nullptr;
-    *last_ = &job;
-    last_ = &job.next;
+    jobs_.push(job);
     bump(queued_);
     idle_.claim_first(woken);
   }
@@ -101,8 +95,7 @@ void PoolBase::give_back(PoolJob& job) noexcept {
       static_cast<Submitter*>(first)->job = &job;
       ++reserved_;
     } else {
-      job.next = free_;
-      free_ = &job;
+      free_.push(job);
     }
   }
   if (woken != nullptr) woken->wake();
@@ -115,9 +108,7 @@ PoolJob* PoolBase::next_job() noexcept {
     WaitPlace place;
     {
       Locked hold(lock_);
-      if (PoolJob* const job = first_; job != nullptr) {
-        first_ = job->next;
-        if (first_ == nullptr) last_ = &first_;
+      if (PoolJob* const job = jobs_.pop(); job != nullptr) {
         bump(queued_, std::size_t{0} - 1);
         return job;
       }

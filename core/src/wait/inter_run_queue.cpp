@@ -104,8 +104,8 @@ std::expected<void, Error> InterRunQueue::wait_as_thread(InterRunLock& lock, Dea
 
 // wake_first calls the first that still waits; false when there is none.
 bool InterRunQueue::wake_first() noexcept {
-  while (line_.head != nullptr) {
-    auto& place = static_cast<Place&>(*line_.head);
+  while (WaitNode* const first = line_.front()) {
+    auto& place = static_cast<Place&>(*first);
     line_.remove(place);
     if (kManyWorkers || this_worker() != nullptr) {
       if (call(*place.waiter, place.fiber)) return true;
@@ -137,8 +137,8 @@ void InterRunQueue::wake_all() noexcept {
 void InterRunQueue::answer() noexcept {
   InterRunLock lock;
   lock.lock();
-  while (g_called.head != nullptr) {
-    auto& place = static_cast<Place&>(*g_called.head);
+  while (WaitNode* const first = g_called.front()) {
+    auto& place = static_cast<Place&>(*first);
     g_called.remove(place);
     call(*place.waiter, place.fiber);
   }

@@ -65,9 +65,8 @@ inline bool claim(WaitList& list, WaitNode& node) noexcept {
 
 // take_first claims the oldest that still waits, or returns null. Under the list's lock.
 inline WaitNode* take_first(WaitList& list) noexcept {
-  while (list.head != nullptr) {
-    WaitNode& node = *list.head;
-    if (claim(list, node)) return &node;
+  while (WaitNode* const node = list.front()) {
+    if (claim(list, *node)) return node;
   }
   return nullptr;
 }
@@ -75,11 +74,7 @@ inline WaitNode* take_first(WaitList& list) noexcept {
 // WakeList collects waiters that are claimed under a lock and woken once it is given up.
 class WakeList {
  public:
-  void add(WaitNode& taken) noexcept {
-    taken.next = nullptr;
-    *last_ = &taken;
-    last_ = &taken.next;
-  }
+  void add(WaitNode& taken) noexcept { nodes_.push(taken); }
 
   // add_all claims everybody who waits, in order.
   void add_all(WaitList& list) noexcept {
@@ -87,18 +82,11 @@ class WakeList {
   }
 
   void wake_all() noexcept {
-    for (WaitNode* node = first_; node != nullptr;) {
-      WaitNode* const next = node->next;
-      detail::wake_winner(*node);
-      node = next;
-    }
-    first_ = nullptr;
-    last_ = &first_;
+    while (WaitNode* const node = nodes_.pop()) wake_winner(*node);
   }
 
  private:
-  WaitNode* first_ = nullptr;
-  WaitNode** last_ = &first_;
+  IntrusiveQueue<WaitNode> nodes_;
 };
 
 // WaitFor is what a report says of a wait.

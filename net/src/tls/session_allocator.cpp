@@ -55,9 +55,8 @@ bool SessionAllocator::charge_more(std::size_t least) noexcept {
 }
 
 void SessionAllocator::free_kept() noexcept {
-  for (Block*& list : kept_) {
-    while (Block* const block = list) {
-      list = block->next;
+  for (detail::IntrusiveStack<Block>& list : kept_) {
+    while (Block* const block = list.pop()) {
       give(block->bytes);
       free(block);
     }

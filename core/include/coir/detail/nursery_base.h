@@ -6,6 +6,7 @@
 #include <expected>
 
 #include <coir/cancel_scope.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/wait_line.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -17,6 +18,8 @@ class Waiter;
 class ClaimedWaiters;
 
 namespace detail {
+
+struct SiblingLinks;  // of children: FiberControl::younger and elder
 
 // NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
 //
@@ -77,7 +80,7 @@ class NurseryBase {
 
   Scope scope_;
   Spinlock lock_;
-  FiberControl* children_ = nullptr;
+  IntrusiveSet<FiberControl, SiblingLinks> children_;
   WaitLine spawners_;
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
