@@ -16,6 +16,7 @@
 #include <coir/detail/intrusive_list.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/detail/outcome.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 
 namespace coir {
@@ -116,8 +117,8 @@ class PoolBase {
   Spinlock lock_;
   IntrusiveStack<PoolJob> free_;
   IntrusiveQueue<PoolJob> jobs_;
-  WaitLine idle_;        // workers
-  WaitLine submitters_;  // while free_ is empty
+  WaitList idle_;        // workers
+  WaitList submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
   unsigned workers_ = 0;

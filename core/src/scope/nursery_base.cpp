@@ -3,6 +3,7 @@
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
+#include "wait/wait_round.h"
 
 namespace coir::detail {
 
@@ -24,33 +25,28 @@ void NurseryBase::retreat() noexcept {
 }
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
-  Caller caller;
-  WaitPlace place;
-  {
-    Locked hold(lock_);
-    if (closed_) return std::unexpected(Error{ErrorCode::closed});
-    const std::uint32_t running = running_.load(std::memory_order_relaxed);
-    if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
-      running_.store(running + 1, std::memory_order_relaxed);
-      return {};
-    }
-    if (!wait) return std::unexpected(Error{ErrorCode::limit});
-    if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
-    if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
-    place.waiter = caller.arm();
-    spawners_.add(place);
+  lock_.lock();
+  const std::uint32_t running = running_.load(std::memory_order_relaxed);
+  Error refused;
+  if (closed_) {
+    refused = ErrorCode::closed;
+  } else if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
+    running_.store(running + 1, std::memory_order_relaxed);
+    lock_.unlock();
+    return {};
+  } else if (wait) {
+    WaitNode node;
+    return wait_in(lock_, spawners_, node, {WaitKind::admission, limit_}, Deadline::never());
+  } else {
+    refused = ErrorCode::limit;
   }
-  const WakeReason reason = caller.park(WaitKind::admission, limit_, Deadline::never());
-  if (reason == WakeReason::ready) return {};
-  Locked hold(lock_);
-  spawners_.remove(place);
-  return std::unexpected(error_of(reason));
+  lock_.unlock();
+  return std::unexpected(refused);
 }
 
 // free_place hands a child's place to the next spawner, and returns whom to wake for it.
 Waiter* NurseryBase::free_place() noexcept {
-  Waiter* woken = nullptr;
-  if (spawners_.claim_first(woken) != nullptr) return woken;
+  if (WaitNode* const next = take_first(spawners_); next != nullptr) return tell_winner(*next);
   running_.store(running_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return nullptr;
 }

@@ -20,7 +20,8 @@ namespace coir::detail {
 //   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
 // and then, without the lock,
 //   2. moves the value, or whatever is handed over,
-//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked.
+//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked. Where nothing is
+//      moved the lock may still be held while the node is named, but not when the waiter is woken (tell_winner).
 // The waiter's claimed state keeps it in place until 3: parked, it is not runnable; armed, it spins in await_winner. So
 // nothing of the round is touched after 3, and nothing that is handed over can be lost. A waiter that another source
 // ends takes its nodes out under their lists' locks; a node that was found in vain is out already.
@@ -42,16 +43,23 @@ struct WaitRound {
   WaitNode* spin_for_winner() noexcept;
 };
 
-// wake_winner tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone afterwards,
-// and whatever the waiter then destroys.
-inline void wake_winner(WaitNode& node) noexcept {
+// tell_winner tells the claimed waiter that `node` won. It returns the waiter that the caller wakes, or null: then the
+// waiter goes on by itself, and node is gone. With the list's lock or without.
+inline Waiter* tell_winner(WaitNode& node) noexcept {
   WaitRound& round = *node.round;
   if (!node.parked) {
     // release pairs with await_winner.
-    return round.winner.store(&node, std::memory_order_release);
+    round.winner.store(&node, std::memory_order_release);
+    return nullptr;
   }
   round.winner.store(&node, std::memory_order_relaxed);  // what makes it run publishes this
-  round.waiter->wake();
+  return round.waiter;
+}
+
+// wake_winner tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone
+// afterwards, and whatever the waiter then destroys.
+inline void wake_winner(WaitNode& node) noexcept {
+  if (Waiter* const woken = tell_winner(node); woken != nullptr) woken->wake();
 }
 
 // claim takes a node that stands in `list` out of it and claims its waiter; false when that has been woken by something

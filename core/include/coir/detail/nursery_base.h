@@ -7,7 +7,7 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/detail/intrusive_list.h>
-#include <coir/detail/wait_line.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
 
@@ -81,7 +81,7 @@ class NurseryBase {
   Scope scope_;
   Spinlock lock_;
   IntrusiveSet<FiberControl, SiblingLinks> children_;
-  WaitLine spawners_;
+  WaitList spawners_;
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
   std::uint32_t limit_;
