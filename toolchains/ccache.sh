@@ -18,9 +18,11 @@ while [ "$left" -gt 0 ]; do
     -MF) dependencies=$argument ;;
   esac
   previous=$argument
-  # ccache makes other paths relative itself, but not this one, which CMake hands to clang's inner half.
+  # ccache makes other paths below ROOT relative itself, but not the first, which CMake hands to clang's inner half. The
+  # second is the folder of coir/config.h, in trees that lie elsewhere too.
   case $argument in
     "$PWD"/*/cmake_pch.hxx) argument=${argument#"$PWD"/} ;;
+    -I"$PWD"/*) argument=-I${argument#"-I$PWD"/} ;;
   esac
   set -- "$@" "$argument"
   left=$((left - 1))

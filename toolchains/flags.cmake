@@ -8,19 +8,15 @@ target_compile_features(coir_language INTERFACE cxx_std_23)
 target_compile_options(coir_language INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
 target_link_options(coir_language INTERFACE -Wl,--gc-sections)
-if(COIR_SINGLE_WORKER)
-  target_compile_definitions(coir_language INTERFACE COIR_SINGLE_WORKER=1)
-endif()
+# coir/config.h lies here; installed, beside the other headers.
+target_include_directories(coir_language INTERFACE
+  $<BUILD_INTERFACE:${COIR_CONFIG_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-if(COIR_NO_ASYNC)
-  target_compile_definitions(coir_language INTERFACE COIR_NO_ASYNC=1)
-else()
+if(NOT COIR_NO_ASYNC)
   # Backtraces of fibers go along frame pointers. A leaf has none: one that is interrupted names its caller's caller next.
   target_compile_options(coir_language INTERFACE
     $<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>
     $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<CONFIG:Release>,$<NOT:$<BOOL:${COIR_SANITIZE}>>>:-momit-leaf-frame-pointer>)
-endif()
-if(NOT COIR_NO_ASYNC)
   # A frame larger than a stack's guard could step over it into another fiber's stack. Where the compiler can, such a
   # frame touches each of its pages on the way down. Where it cannot, guards are wider (kStackGuardBytes in the CPU's
   # header), and the compiler warns of a frame that comes near to one.
@@ -32,22 +28,12 @@ if(NOT COIR_NO_ASYNC)
       $<$<COMPILE_LANGUAGE:C,CXX>:-Wframe-larger-than=15360 -Wno-error=frame-larger-than>)
   endif()
 endif()
-if(COIR_TLS)
-  target_compile_definitions(coir_language INTERFACE COIR_TLS=1)
-endif()
 
 add_library(coir_build INTERFACE)
-target_compile_definitions(coir_build INTERFACE $<$<OR:$<BOOL:${COIR_WATCHDOG}>,$<CONFIG:Debug>>:COIR_WATCHDOG=1>)
-if(COIR_TRACE)
-  target_compile_definitions(coir_build INTERFACE COIR_TRACE=1)
-endif()
-if(COIR_PAINT)
-  target_compile_definitions(coir_build INTERFACE COIR_PAINT=1)
-endif()
 # (Options are structs of which a caller names the fields that matter: {.name = "reader"}.)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wundef -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
     -Wno-missing-designated-field-initializers>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 

@@ -12,6 +12,7 @@ foreach(layer port core net)
     install(DIRECTORY "${layer}/include/" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   endif()
 endforeach()
+install(FILES "${COIR_CONFIG_DIR}/coir/config.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/coir)
 
 set(coir_package ${CMAKE_INSTALL_LIBDIR}/cmake/coir)
 install(EXPORT coir NAMESPACE coir:: FILE coirTargets.cmake DESTINATION ${coir_package})

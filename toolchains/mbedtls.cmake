@@ -17,6 +17,8 @@ target_include_directories(coir_mbedtls SYSTEM PUBLIC
   $<BUILD_INTERFACE:${coir_mbedtls_dir}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/toolchains/mbedtls>)
 target_include_directories(coir_mbedtls SYSTEM PRIVATE "${coir_mbedtls_dir}/library")
 target_compile_definitions(coir_mbedtls PUBLIC MBEDTLS_CONFIG_FILE="config.h")
+# That file asks coir/config.h for the profile, and whether there are threads.
+target_include_directories(coir_mbedtls PUBLIC $<BUILD_INTERFACE:${COIR_CONFIG_DIR}>)
 # What is mended in a file of mbedTLS's: the header before it says what for.
 function(coir_mend file header)
   set_source_files_properties("${coir_mbedtls_dir}/library/${file}.c" PROPERTIES
@@ -25,12 +27,6 @@ function(coir_mend file header)
 endfunction()
 coir_mend(ssl_tls12_client tls12_client_pss)
 coir_mend(ssl_tls13_generic tls13_certificate_required)
-if(COIR_TLS_SMALL)
-  target_compile_definitions(coir_mbedtls PUBLIC COIR_TLS_SMALL)
-endif()
-if(NOT COIR_SINGLE_WORKER)
-  target_compile_definitions(coir_mbedtls PUBLIC COIR_TLS_THREADS)
-endif()
 set(COIR_MBEDTLS_OPTIMIZE -Os CACHE STRING "how mbedTLS is optimised in a release build")
 target_compile_options(coir_mbedtls PRIVATE -ffunction-sections -fdata-sections -w
   $<$<CONFIG:Release>:${COIR_MBEDTLS_OPTIMIZE}>)

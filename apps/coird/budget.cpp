@@ -1,5 +1,6 @@
 #include "budget.h"
 
+#include <coir/config.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/program.h>
@@ -9,7 +10,7 @@
 
 #include "complaint.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 #endif
 
@@ -43,7 +44,7 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   budget.fiber = kSmallStack;
   budget.request = coir::http::Server::request_bytes() + budget.fiber;
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
   if (options.any_tls()) {
     budget.session = coir::kTlsIdleBytes;
     budget.handshake = budget.request + coir::kTlsHandshakeBytes;
@@ -74,7 +75,7 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   }
   if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
   if (!options.active_given) server.max_active = std::min(server.max_active, requests);
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
   // Handshakes under way take an eighth in all, so that a flood of them leaves the established theirs. Those of others'
   // certificates may be far larger: they meet the same limit.
   coir::account::handshakes.set_ceiling(budget.room() / 8);

@@ -1,6 +1,8 @@
 #include "credentials.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#include <coir/config.h>
+
+#if COIR_TLS
 
 #include <coir/file.h>
 #include <string.h>

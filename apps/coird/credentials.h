@@ -1,8 +1,10 @@
 #pragma once
 
+#include <coir/config.h>
+
 #include "options.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 
 // load_credentials makes the server's context of the files that the options name; where they name none, of coird's own

@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>
@@ -39,12 +40,12 @@ struct Daemon {
   std::optional<FileTree> files;
   std::optional<Server> server;
   const Options* options = nullptr;
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;
 #endif
 };
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 // reload follows SIGHUP.
 void reload(void* opaque) noexcept {
   auto& daemon = *static_cast<Daemon*>(opaque);
@@ -203,7 +204,7 @@ int serve(Options& options) noexcept {
     daemon.files.emplace(std::move(*files));
   }
   daemon.options = &options;
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
   if (options.any_tls()) {
     if (!recall_state(options.state)) return 1;
     if (!coir::time_valid()) fputs("coird: the clock is not set; certificates are judged by an earlier time\n", stderr);
@@ -239,7 +240,7 @@ int serve(Options& options) noexcept {
   });
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);
   coir::MemoryWatch::close();
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
   if (options.any_tls()) keep_state(options.state);
 #endif
   if (cut_off != 0) fprintf(stderr, "coird: %zu connections cut off\n", cut_off);

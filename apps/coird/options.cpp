@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <coir/config.h>
 #include <coir/http/accounts.h>
 #include <coir/program.h>
 
@@ -16,7 +17,7 @@
 #include "option_table.h"
 #include "quantity.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 #endif
 
@@ -71,7 +72,7 @@ bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t m
 bool set_memory(const char* text, Options& options) noexcept {
   static constexpr coir::Account* kAccounts[] = {
       &coir::account::connections, &coir::account::http,      &coir::account::stacks, &coir::account::files,
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
       &coir::account::tls,         &coir::account::handshakes
 #endif
   };

@@ -1,6 +1,8 @@
 #include "own_certificate.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#include <coir/config.h>
+
+#if COIR_TLS
 
 #include <coir/file.h>
 #include <coir/net/self_signed.h>

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <coir/config.h>
+
 #include "options.h"
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 
 // kProtocols is what coird speaks over TLS.

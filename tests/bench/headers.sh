@@ -9,10 +9,11 @@ rounds=9
 
 "$root/scripts/setup" --for build
 target=$(uname -m)-linux-musl
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -P "$root/toolchains/config.cmake"
 sysroot=$(cached "musl-$target" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 compile=(clang++-19 -fsyntax-only "--target=$target" "--sysroot=$sysroot" -std=c++23 -fno-exceptions -fno-rtti -nostdinc++
-  -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -DCOIR_TLS=1 "-I$root/port/include" "-I$root/core/include"
+  -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC "-I$scratch" "-I$root/port/include" "-I$root/core/include"
   "-I$root/net/include" -Wno-pragma-once-outside-header -x c++)
 
 # cpu_ms FILE prints the processor time of one compilation in thousandths of a second: other work does not add to it.

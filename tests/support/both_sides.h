@@ -2,10 +2,11 @@
 
 #include <CppUTest/TestHarness.h>
 
+#include <coir/config.h>
 #include <coir/program.h>
 
 #include "tests/support/expectations.h"
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include "tests/support/watchdog.h"
 #endif
 
@@ -22,7 +23,7 @@ class BothSides : public Expecting {
   void both_sides(Body body) {
     body();
     check();
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
     for (const unsigned workers : {1u, 2u}) {
       const auto ended = run_until_idle({.workers = workers}, body);
       check();
@@ -31,7 +32,7 @@ class BothSides : public Expecting {
 #endif
   }
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
  private:
   Watchdog watchdog_{150, "a test on both sides"};
 #endif

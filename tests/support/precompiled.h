@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/server.h>
@@ -30,7 +31,7 @@
 #include <string_view>
 #include <utility>
 
-#if !defined(COIR_NO_ASYNC) || !COIR_NO_ASYNC
+#if !COIR_NO_ASYNC
 #include <coir/all.h>
 #include <coir/group.h>
 #include <coir/inspect.h>
@@ -46,6 +47,6 @@
 #include <coir/timeout.h>
 #include <coir/wait_group.h>
 #endif
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 #endif

@@ -1,23 +1,12 @@
 #pragma once
 
+#include <coir/config.h>
+
 namespace coir::test {
 
 // What a build is slowed down by. Numbers that a promise names hold in plain x86_64 builds; the others scale them down.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-inline constexpr bool kAddressSanitized = true;
-#else
-inline constexpr bool kAddressSanitized = false;
-#endif
-#if __has_feature(thread_sanitizer)
-inline constexpr bool kThreadSanitized = true;
-#else
-inline constexpr bool kThreadSanitized = false;
-#endif
-#else
-inline constexpr bool kAddressSanitized = false;
-inline constexpr bool kThreadSanitized = false;
-#endif
+inline constexpr bool kAddressSanitized = COIR_ASAN;
+inline constexpr bool kThreadSanitized = COIR_TSAN;
 
 // The other CPUs' programs run in an emulator, or on a small board.
 #if defined(__x86_64__)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <mbedtls/ssl.h>
 
 #include "net/src/tls/session.h"
@@ -15,11 +16,7 @@ inline mbedtls_ssl_context& inside(Stream& stream) noexcept {
 }
 
 // Every profile has TLS 1.3, the small one nothing else.
-#if defined(COIR_TLS_SMALL)
-inline constexpr bool kTls12 = false;
-#else
-inline constexpr bool kTls12 = true;
-#endif
+inline constexpr bool kTls12 = !COIR_TLS_SMALL;
 
 // without_tls13 is a context that was just made, for TLS 1.2 only.
 inline TlsContext without_tls13(TlsContext context) noexcept {

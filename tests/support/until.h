@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <coir/config.h>
 #include <coir/deadline.h>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #include <coir/inspect.h>
 #include <coir/runtime.h>
@@ -27,7 +28,7 @@ inline constexpr unsigned kPauseMicros = 200;
 // step_aside lets others get on: other fibers and what the poller and the timers have, or on a plain thread other
 // threads. A caller that has come often parks, so that it takes no CPU from those it waits for.
 inline void step_aside(int turn) noexcept {
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
   if (current().id() != 0) {
     if (turn < kQuickTurns || !sleep(std::chrono::microseconds(kPauseMicros))) yield_to_events();
     return;
@@ -66,7 +67,7 @@ inline void until_blocked(pid_t thread) {
   });
 }
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 
 // Together counts how many are inside at a time. Each that visits stays until `limit` have been, and some turns longer,
 // so that one too many is seen as well.

@@ -5,8 +5,9 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"
 . "$root/scripts/cache.sh"
-found=$(mktemp "${TMPDIR:-/tmp}/coir-no-async.XXXXXX")
-trap 'rm -f "$found"' EXIT
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-no-async.XXXXXX")
+found=$scratch/found
+trap 'rm -rf "$scratch"' EXIT
 status=0
 
 # none TEXT: the promise holds if nothing was written to $found.
@@ -46,20 +47,22 @@ for target in x86_64-linux-musl riscv64-linux-musl; do
   none "$target: the daemon has no thread-local storage"
 done
 
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_NO_ASYNC=ON -DCOIR_SINGLE_WORKER=ON -P "$root/toolchains/config.cmake"
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 sysroot=$(cached "musl-x86_64-linux-musl" musl)
 for header in coir/fiber.h coir/task.h coir/nursery.h coir/all.h coir/race.h coir/cancellation.h coir/group.h coir/pool.h \
   coir/every.h coir/runtime.h coir/resting_wait.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
   coir/semaphore.h coir/wait_group.h coir/once.h coir/rw_lock.h coir/channel.h coir/broadcast.h coir/select.h \
-  coir/port/context.h coir/port/poller.h coir/port/futex.h; do
+  coir/inspect.h coir/isolate.h coir/trace.h coir/detail/fiber_group.h coir/detail/fiber_handle.h coir/detail/nursery_base.h \
+  coir/port/barrier.h coir/port/context.h coir/port/poller.h coir/port/futex.h; do
   echo "#include <$header>" | clang++-19 -fsyntax-only --target=x86_64-linux-musl --sysroot="$sysroot" -std=c++23 \
-    -fno-exceptions -fno-rtti -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -DCOIR_NO_ASYNC=1 \
-    -DCOIR_SINGLE_WORKER=1 -I"$root/port/include" -I"$root/core/include" -x c++ - >"$found" 2>&1 &&
+    -fno-exceptions -fno-rtti -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC \
+    -I"$scratch" -I"$root/port/include" -I"$root/core/include" -x c++ - >"$found" 2>&1 &&
     echo "it compiled" >"$found"
-  if grep -qF "error: \"$header: this build has no fibers (COIR_NO_ASYNC)" "$found" &&
-    [ "$(grep -c 'error:' "$found")" -eq 1 ]; then
+  if grep -qE 'needs_fibers\.h:.*error: .*this build has none \(COIR_NO_ASYNC\)' "$found" &&
+    grep -qE "^In file included from .*$header:" "$found" && [ "$(grep -c 'error:' "$found")" -eq 1 ]; then
     : >"$found"
   fi
-  none "including $header there is one error that says what to do"
+  none "including $header there is one error that says what to do, and names the header"
 done
 exit "$status"

@@ -3,8 +3,9 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 cd "$root"
-found=$(mktemp "${TMPDIR:-/tmp}/coir-shape.XXXXXX")
-trap 'rm -f "$found"' EXIT
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-shape.XXXXXX")
+found=$scratch/found
+trap 'rm -rf "$scratch"' EXIT
 status=0
 
 # none TEXT: the promise holds if nothing was written to $found.
@@ -35,7 +36,7 @@ done >"$found"
 for name in $wanted; do [ -e "$name" ] || echo "$name is missing"; done >>"$found"
 none "the top level holds exactly what the design names"
 
-includes port | grep -v ': coir/port/' >"$found" || true
+includes port | grep -vE ': coir/(port/|config\.h$)' >"$found" || true
 none "port includes no layer above it"
 includes core | grep -E ': coir/(net|http)/' >"$found" || true
 none "core includes no layer above it"
@@ -84,32 +85,39 @@ find tests/unit -name '*_test.cpp' | sort | while read -r file; do
 done >"$found"
 none "a unit test lies in a room that exists"
 
-# A source has the header of its name, private or public, or a header or its own first lines name what it is a part of.
-for layer in core net; do
-  find "$layer/src" -name '*.cpp' | sort | while read -r file; do
-    name=$(basename "$file" .cpp)
-    [ -z "$(find "$layer/include" "$layer/src" -name "$name.h")" ] || continue
-    grep -rqE "(^|[^a-z_])$name\.cpp" "$layer/src" "$layer/include" --include='*.h' && continue
-    sed -n '1,/^namespace/p' "$file" | grep -qE '^(// .*[a-z_]+\.h|#include (<coir/|"[a-z_/]*\.h"))' || echo "$file"
-  done
+# A source has the header of its name, private or public, in its own layer, or a header that names it.
+find port core net -name '*.cpp' | sort | while read -r file; do
+  name=$(basename "$file" .cpp)
+  [ -z "$(find "${file%%/*}" -name "$name.h")" ] || continue
+  grep -rqE "(^|[^a-z_])$name\.cpp" port core net --include='*.h' || echo "$file: no $name.h, and no header names $name.cpp"
 done >"$found"
-none "a source has the header of its name, or tells whose part it is"
+none "a source has the header of its name, or a header names it"
 
 find port core net apps \( -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.S' \) -exec awk 'END { if (NR > 300) print FILENAME ": " NR }' {} \; >"$found"
 none "no source file has more than 300 lines"
 
+# What a user never includes is in no table: coir/detail/, and the part of context.h that each CPU has.
+for layer in port core net; do
+  sources $layer/include | sed "s,^$layer/include/,," | grep -vE '/(detail|arch)/' | while read -r header; do
+    grep -qE "^\\|.*\`$header\`" $layer/README.md || echo "$layer/README.md: no table has $header"
+  done
+done >"$found"
+none "each public header stands in the table of its layer's README"
+
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
 
-# Each public header compiles alone, as this machine's CPU and with the flags that users of coir need.
+# Each public header compiles alone, as this machine's CPU, with the flags that users of coir need and with the switches
+# of a build with TLS.
 . scripts/say.sh
 . scripts/cache.sh
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do
   clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
-    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -Iport/include -Icore/include -Inet/include \
-    -DCOIR_TLS=1 -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
+    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -Iport/include -Icore/include -Inet/include \
+    -Wundef -Werror -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
 done >"$found"
 none "each public header is usable alone"
 
@@ -121,7 +129,7 @@ none "no public header includes one of the C++ library's heavy ones"
 # Whatever can wait takes a deadline; errno after it is read as coir/errno.h says.
 find core/include net/include -name '*.h' ! -name deadline.h | sort | while read -r header; do
   clang++-19 -M --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -nostdinc++ -isystem "$libcxx" \
-    -Iport/include -Icore/include -Inet/include -DCOIR_TLS=1 -x c++ "$header" | tr ' ' '\n' |
+    -I"$scratch" -Iport/include -Icore/include -Inet/include -x c++ "$header" | tr ' ' '\n' |
     awk -v header="$header" '/coir\/deadline.h$/ { waits = 1 } /coir\/errno.h$/ { mended = 1 }
       END { if (waits && !mended) print header }'
 done >"$found"

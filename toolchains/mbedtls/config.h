@@ -6,6 +6,7 @@
 #ifndef COIR_MBEDTLS_CONFIG_H
 #define COIR_MBEDTLS_CONFIG_H
 
+#include <coir/config.h>
 #include <stddef.h>
 
 /* The platform. Memory, random numbers, the time and locks are coir's (net/src/tls/platform.cpp). */
@@ -25,7 +26,7 @@ void coir_tls_free(void* memory);
 #ifdef __cplusplus
 }
 #endif
-#ifdef COIR_TLS_THREADS
+#if !COIR_SINGLE_WORKER
 #define MBEDTLS_THREADING_C
 #define MBEDTLS_THREADING_ALT
 #endif
@@ -96,7 +97,7 @@ void coir_tls_free(void* memory);
 #define MBEDTLS_X509_CRT_WRITE_C
 #define MBEDTLS_X509_REMOVE_INFO
 
-#ifdef COIR_TLS_SMALL
+#if COIR_TLS_SMALL
 #define MBEDTLS_AES_ONLY_128_BIT_KEY_LENGTH
 #define MBEDTLS_MPI_MAX_SIZE 64
 #define MBEDTLS_SSL_CIPHERSUITES MBEDTLS_TLS1_3_AES_128_GCM_SHA256

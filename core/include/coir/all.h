@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/all.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <expected>
@@ -98,5 +95,3 @@ template <class T, std::size_t N, class F>
 }
 
 }  // namespace coir
-
-#endif

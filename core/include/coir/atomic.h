@@ -1,12 +1,13 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/port/atomic.h>
 
 namespace coir {
 
 // kManyWorkers tells whether fibers of this build run on several threads. With one worker every Atomic is a plain
 // variable and every Spinlock is empty: nothing else runs while a fiber does.
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 inline constexpr bool kManyWorkers = false;
 
 // Atomic has SharedAtomic's interface without its instructions.
@@ -72,14 +73,12 @@ using Atomic = SharedAtomic<T>;
 // full_fence keeps what was stored before it ahead of what is loaded after it. The thread sanitizer knows no fences;
 // there, a locked instruction.
 inline void full_fence() noexcept {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if COIR_TSAN
   static constinit SharedAtomic<int> word{0};
   word.fetch_add(0, std::memory_order_seq_cst);
-  return;
-#endif
-#endif
+#else
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
 }
 
 // spins is how often to look again before doing what costs more. Where interleavings are explored it is once.

@@ -8,15 +8,14 @@
 
 #include <coir/atomic.h>
 #include <coir/cancel_scope.h>
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
 #include <coir/error.h>
 
 namespace coir {
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 class Waiter;
-#endif
 
 // BlockingStop tells a function that runs on another thread that its caller has lost interest.
 class BlockingStop {
@@ -65,7 +64,6 @@ struct BlockingOutcome<std::expected<T, Error>> {
   using type = std::expected<T, Error>;
 };
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
 class BlockingPool;
 class BlockingSeat;
 
@@ -209,7 +207,6 @@ class BorrowedCall : public BlockingCall {
   typename BlockingOutcome<R>::type outcome_;
   BlockingStop stop_;
 };
-#endif
 
 template <class F, class... Arguments>
 auto run_in_place(F& f, const Arguments&... arguments) ->
@@ -222,25 +219,17 @@ auto run_in_place(F& f, const Arguments&... arguments) ->
   }
 }
 
-}  // namespace detail
-
-namespace detail {
-
 // blocking_for is blocking_borrowed for a call of that kind.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-enum class BlockingKind : std::uint8_t { other, names, files, processes };
-#endif
 template <class F>
 auto blocking_for(BlockingKind kind, F&& f, Deadline deadline) {
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-  static_cast<void>(kind);
-  return run_in_place(f, BlockingStop::in_place(deadline));
-#else
-  if (runs_in_place()) return run_in_place(f, BlockingStop::in_place(deadline));
-  BorrowedCall<std::remove_reference_t<F>> call(f, deadline);
-  call.kind = kind;
-  return call.go(deadline, false);
-#endif
+  if constexpr (COIR_NO_ASYNC) {
+    return run_in_place(f, BlockingStop::in_place(deadline));
+  } else {
+    if (runs_in_place()) return run_in_place(f, BlockingStop::in_place(deadline));
+    BorrowedCall<std::remove_reference_t<F>> call(f, deadline);
+    call.kind = kind;
+    return call.go(deadline, false);
+  }
 }
 
 }  // namespace detail
@@ -267,13 +256,12 @@ inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 // unsupported (a RestingWait's wake, which must not park); f's own.
 template <class F>
 auto blocking(F&& f, Deadline deadline = Deadline::never()) {
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-  static_cast<void>(deadline);
-  return detail::run_in_place(f);
-#else
-  if (detail::runs_in_place()) return detail::run_in_place(f);
-  return detail::OwnedCall<std::decay_t<F>>(std::forward<F>(f)).go(deadline);
-#endif
+  if constexpr (COIR_NO_ASYNC) {
+    return detail::run_in_place(f);
+  } else {
+    if (detail::runs_in_place()) return detail::run_in_place(f);
+    return detail::OwnedCall<std::decay_t<F>>(std::forward<F>(f)).go(deadline);
+  }
 }
 
 // blocking_borrowed is blocking for a function that touches what its caller owns, such as a buffer: once f has begun

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/broadcast.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +55,7 @@ class SubscriberCore {
   BroadcastCore* broadcast_;
   WhenSlow when_slow_;
   Atomic<std::uint64_t> missed_{0};  // the publisher's count
-  SubscriberCore* next_ = nullptr;
+  SubscriberCore* next_ = nullptr;   // one link: a second would make every Subscription larger
 };
 
 // BroadcastCore publishes messages of any type.
@@ -153,5 +150,3 @@ class Subscription : detail::SubscriberCore {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

@@ -7,6 +7,7 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/outcome.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -38,8 +39,8 @@ struct Scope {
   bool shield = false;            // what lies outside does not reach in
   bool shown = false;             // on the list of the outer one; owner only
   Spinlock lock;                  // of the list
-  Scope* inner = nullptr;         // the list
-  Scope *elder = nullptr, *younger = nullptr;
+  IntrusiveSet<Scope> inner;      // the list
+  Scope *next = nullptr, *previous = nullptr;
   Atomic<bool> cancelled{false};
   Atomic<const char*> reason{nullptr};
   FiberControl* owner = nullptr;  // null on a plain thread
@@ -48,7 +49,7 @@ struct Scope {
 };
 
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
-// with a line that says so.
+// with a line that says so. scope.cpp has these and what follows.
 void enter(Scope& scope, Deadline deadline) noexcept;
 void enter_shield(Scope& scope, Deadline deadline) noexcept;
 void leave(Scope& scope) noexcept;

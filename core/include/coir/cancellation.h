@@ -1,15 +1,13 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/cancellation.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <expected>
 
 #include <coir/atomic.h>
 #include <coir/cancel_scope.h>
 #include <coir/detail/fiber_handle.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -19,6 +17,9 @@ namespace coir {
 class CancellationWatch;
 class Case;
 class ClaimedWaiters;
+namespace detail {
+struct WatchLinks;
+}  // namespace detail
 
 // CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
 //
@@ -50,7 +51,7 @@ class CancellationSource {
 
   Spinlock lock_;
   detail::WaitList waiters_;  // selects
-  CancellationWatch* first_ = nullptr;
+  detail::IntrusiveSet<CancellationWatch, detail::WatchLinks> watches_;
   Atomic<bool> cancelled_{false};
   Atomic<const char*> reason_{nullptr};
 };
@@ -89,6 +90,7 @@ class CancellationWatch {
 
  private:
   friend class CancellationSource;
+  friend struct detail::WatchLinks;
 
   void enlist() noexcept;
   void cancel_target(const char* reason, ClaimedWaiters& woken) noexcept;
@@ -96,10 +98,13 @@ class CancellationWatch {
   CancellationSource* source_;
   detail::Scope* scope_ = nullptr;
   FiberRef task_;
-  CancellationWatch* next_ = nullptr;
-  CancellationWatch** link_ = nullptr;  // null when it is not on the source's list
+  CancellationWatch *next_ = nullptr, *previous_ = nullptr;
+  bool listed_ = false;  // its source knows it; under the source's lock
+};
+
+struct detail::WatchLinks {
+  static CancellationWatch*& next(CancellationWatch& one) noexcept { return one.next_; }
+  static CancellationWatch*& previous(CancellationWatch& one) noexcept { return one.previous_; }
 };
 
 }  // namespace coir
-
-#endif

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/channel.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -96,7 +93,7 @@ class ChannelCore {
   void free(Segment* segment) noexcept;
   void place(void* into, bool replaces, void* from, void (*how)(void*, void*) noexcept) noexcept;
 
-  // Values lie in [head_ of first_, tail_ of last_). A bounded channel has one segment, which is a ring; an unbounded
+  // Values lie in [head_ of the first segment, tail_ of the last). A bounded channel has one segment, which is a ring; an unbounded
   // one as many as it takes, and one spare. All of it is guarded by lock_.
   mutable Spinlock lock_;
   bool closed_ = false;
@@ -105,8 +102,7 @@ class ChannelCore {
   const Element* element_;
   std::size_t capacity_;
   std::size_t count_ = 0;
-  Segment* first_ = nullptr;
-  Segment* last_ = nullptr;
+  IntrusiveQueue<Segment> segments_;
   Segment* spare_ = nullptr;
   WaitList senders_;    // only while count_ is capacity_
   WaitList receivers_;  // only while count_ is 0 and nobody waits to send
@@ -206,5 +202,3 @@ class Channel {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/condition.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <expected>
 #include <utility>
@@ -59,5 +56,3 @@ class Condition {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

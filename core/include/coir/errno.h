@@ -23,7 +23,9 @@
 
 #include <errno.h>
 
-#if !defined(COIR_SINGLE_WORKER) || !COIR_SINGLE_WORKER
+#include <coir/config.h>
+
+#if !COIR_SINGLE_WORKER
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/event.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <expected>
 
@@ -50,5 +47,3 @@ class Event {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <concepts>
 #include <cstddef>
@@ -51,6 +48,7 @@ struct GivenNursery {
   NurseryBase* nursery;
   bool wait;
 };
+// prepare makes a fiber that launch then starts; both are in spawn.cpp.
 NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
 NewFiber prepare(GivenNursery given, const SpawnOptions& options, const Code& code,
                  std::source_location where) noexcept;
@@ -161,5 +159,3 @@ void yield_to_events() noexcept;
 bool cancelled() noexcept;
 
 }  // namespace coir
-
-#endif

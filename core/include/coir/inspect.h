@@ -1,8 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/inspect.h: this build has no fibers (COIR_NO_ASYNC) to look at; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +52,3 @@ void dump_fibers(int fd) noexcept;
 [[nodiscard]] std::expected<void, Error> dump_fibers_on(int signal, int fd = 2) noexcept;
 
 }  // namespace coir
-
-#endif

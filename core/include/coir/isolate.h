@@ -1,8 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/isolate.h: this build has no threads (COIR_NO_ASYNC); build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <concepts>
 #include <cstddef>
@@ -248,5 +246,3 @@ class Isolate {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

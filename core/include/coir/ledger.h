@@ -65,7 +65,7 @@ class Account {
   Atomic<std::size_t> ceiling_{SIZE_MAX};
   Atomic<std::uint64_t> refusals_{0};
   Atomic<bool> entered_{false};
-  Atomic<Account*> next_{nullptr};
+  Atomic<Account*> next_{nullptr};  // of a list without a lock: accounts are added only
 };
 
 // Ledger is the total over all accounts.

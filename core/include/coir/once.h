@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/once.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstdint>
 #include <expected>
@@ -66,5 +63,3 @@ class Once {
 };
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/pool.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <concepts>
 #include <cstddef>
@@ -16,8 +13,10 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/fiber_handle.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/detail/outcome.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 
 namespace coir {
@@ -116,11 +115,10 @@ class PoolBase {
 
   NurseryBase base_{0};
   Spinlock lock_;
-  PoolJob* free_ = nullptr;
-  PoolJob* first_ = nullptr;
-  PoolJob** last_ = &first_;
-  WaitLine idle_;        // workers
-  WaitLine submitters_;  // while free_ is null
+  IntrusiveStack<PoolJob> free_;
+  IntrusiveQueue<PoolJob> jobs_;
+  WaitList idle_;        // workers
+  WaitList submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
   unsigned workers_ = 0;
@@ -146,13 +144,11 @@ template <std::size_t Backlog>
 class Pool : public detail::PoolBase {
  public:
   static_assert(Backlog > 0);
-  explicit Pool(PoolOptions options = {}) noexcept { open(options, jobs_); }
+  explicit Pool(PoolOptions options = {}) noexcept { open(options, room_); }
   ~Pool() { static_cast<void>(close()); }
 
  private:
-  detail::PoolJob jobs_[Backlog];
+  detail::PoolJob room_[Backlog];
 };
 
 }  // namespace coir
-
-#endif

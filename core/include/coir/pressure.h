@@ -35,7 +35,7 @@ class Relief {
   PressureStep step_;
   Give give_;
   void* context_;
-  Relief* next_ = nullptr;
+  Relief* next_ = nullptr;  // in the order of the steps, which no list of detail/intrusive_list.h keeps
 };
 
 // Pressure makes room in the ledger when a charge does not fit, in the order of the steps. Each step is counted, and

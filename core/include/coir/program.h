@@ -3,7 +3,9 @@
 #include <concepts>
 #include <utility>
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include <coir/config.h>
+
+#if COIR_NO_ASYNC
 #include <coir/error.h>
 
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace coir {
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 // kFibers tells whether this build has fibers. Without them a program does one thing at a time, and whatever waits
 // waits in poll(2).
 inline constexpr bool kFibers = false;
@@ -31,6 +33,7 @@ inline std::expected<std::uint64_t, Error> write_trace(int) noexcept {
 }
 
 namespace detail {
+// environment_fits, in serial_program.cpp, complains of a variable of the environment with a bad value.
 bool environment_fits() noexcept;
 }  // namespace detail
 #else
@@ -43,7 +46,7 @@ inline constexpr bool kFibers = true;
 // over 1 without fibers), which one line on standard error has named.
 template <std::invocable F>
 int run_program(F&& body) {
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
   if (!detail::environment_fits()) return 2;
   if constexpr (std::is_convertible_v<std::invoke_result_t<F&>, int>) {
     return body();
@@ -59,7 +62,7 @@ int run_program(F&& body) {
 // show_fibers_on has a signal dump all fibers to standard error; see coir/inspect.h. Without fibers the signal stays
 // what it was.
 inline void show_fibers_on([[maybe_unused]] int signal) noexcept {
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
   static_cast<void>(dump_fibers_on(signal));
 #endif
 }

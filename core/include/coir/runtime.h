@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/runtime.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#endif
+#include <coir/port/needs_fibers.h>
 
 #include <concepts>
 #include <cstddef>
@@ -80,7 +77,7 @@ int run(F&& body, const std::source_location& where = std::source_location::curr
 // runs, and the run ends when the last fiber has. Idempotent. From a fiber.
 void shutdown() noexcept;
 
-// stats tells of the runtime that runs in this process; all zero when none does. Any thread.
+// stats, in stats.cpp, tells of the runtime that runs in this process; all zero when none does. Any thread.
 RuntimeStats stats() noexcept;
 
 }  // namespace coir

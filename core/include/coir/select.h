@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/select.h: this build has no fibers (COIR_NO_ASYNC) and nothing runs meanwhile; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -125,5 +122,3 @@ template <std::size_t N>
 }
 
 }  // namespace coir
-
-#endif  // COIR_NO_ASYNC

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/port/cpu.h>
 
 namespace coir {
@@ -25,7 +26,7 @@ class Spinlock {
   static void relax() noexcept { port::relax(); }
 
  private:
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
   [[no_unique_address]] struct {
     bool exchange(bool, std::memory_order) noexcept { return false; }
     bool load(std::memory_order) const noexcept { return false; }

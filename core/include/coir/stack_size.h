@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include <coir/config.h>
+
 namespace coir {
 
 // 16_KiB reads as it is meant in SpawnOptions.
@@ -15,15 +17,7 @@ consteval std::size_t operator""_MiB(unsigned long long n) {
 // Stacks come in four sizes; a request is rounded up to the next. Address and thread sanitizers inflate frames, so that
 // their builds give four times as much under the same names.
 inline constexpr std::size_t kStackClassCount = 4;
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr std::size_t kStackInflation = 4;
-#else
-inline constexpr std::size_t kStackInflation = 1;
-#endif
-#else
-inline constexpr std::size_t kStackInflation = 1;
-#endif
+inline constexpr std::size_t kStackInflation = COIR_ASAN || COIR_TSAN ? 4 : 1;
 
 // nominal_stack_bytes is the size of class 0..3 as its users name it: 8, 16, 32, 64 KiB.
 constexpr std::size_t nominal_stack_bytes(std::size_t stack_class) {

@@ -1,8 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/trace.h: this build has no fibers (COIR_NO_ASYNC) to trace; build without --no-async to use it"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstdint>
 #include <expected>
@@ -28,5 +26,3 @@ bool tracing() noexcept;
 std::expected<std::uint64_t, Error> write_trace(int fd) noexcept;
 
 }  // namespace coir
-
-#endif

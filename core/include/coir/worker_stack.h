@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/detail/construct.h>
 
 #include <concepts>
@@ -12,14 +13,8 @@ namespace coir {
 namespace detail {
 
 // call_on_worker_stack calls fn(argument) on the stack of the worker that runs the calling fiber; where no fiber runs,
-// right here.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-inline void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept {
-  fn(argument);
-}
-#else
+// right here. A build without fibers has none.
 void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
-#endif
 
 }  // namespace detail
 
@@ -34,7 +29,9 @@ void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
 template <std::invocable F>
 std::invoke_result_t<F&> on_worker_stack(F&& f) noexcept {
   using Result = std::invoke_result_t<F&>;
-  if constexpr (std::is_void_v<Result>) {
+  if constexpr (COIR_NO_ASYNC) {
+    return f();
+  } else if constexpr (std::is_void_v<Result>) {
     detail::call_on_worker_stack([](void* closure) { (*static_cast<std::remove_reference_t<F>*>(closure))(); },
                                  std::addressof(f));
   } else {

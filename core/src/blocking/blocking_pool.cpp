@@ -68,7 +68,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
   if (served) {
     call.waiter = waiter;
     call.state = BlockingCall::State::queued;
-    queue_.push(call);
+    queue_.push_back(call);
     // No thread is left for it but those that run.
     if (idle_ == 0 && threads_ >= board::kBlockingThreads && next() == nullptr)
       waited_.fetch_add(1, std::memory_order_relaxed);
@@ -124,7 +124,7 @@ void BlockingPool::finish(BlockingSeat& seat) noexcept {
       call->waiter->claim_and_wake(WakeReason::ready);
     } else {
       call->state = BlockingCall::State::listed;
-      listed_.push(*call);
+      listed_.push_back(*call);
       wakeup_.ring();
     }
   }

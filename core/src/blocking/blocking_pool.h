@@ -2,6 +2,7 @@
 
 #include <coir/blocking.h>
 
+#include <coir/detail/intrusive_list.h>
 #include <coir/pressure.h>
 #include <coir/stack_size.h>
 #include <pthread.h>
@@ -12,32 +13,6 @@
 namespace coir::detail {
 
 inline constexpr std::size_t kBlockingThreadBytes = kBlockingStackBytes * kStackInflation;
-
-// CallQueue is a FIFO of calls, out of whose middle one may leave.
-class CallQueue {
- public:
-  BlockingCall* front() const noexcept { return head_; }
-  std::size_t size() const noexcept { return size_; }
-
-  void push(BlockingCall& call) noexcept {
-    call.next = nullptr;
-    call.previous = tail_;
-    (tail_ != nullptr ? tail_->next : head_) = &call;
-    tail_ = &call;
-    ++size_;
-  }
-
-  void remove(BlockingCall& call) noexcept {
-    (call.previous != nullptr ? call.previous->next : head_) = call.next;
-    (call.next != nullptr ? call.next->previous : tail_) = call.previous;
-    --size_;
-  }
-
- private:
-  BlockingCall* head_ = nullptr;
-  BlockingCall* tail_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 // BlockingPool is the threads for blocking calls of the process's run and its plain threads, or of one isolated run,
 // whose own thread starts them, so that they are denied what it is. One lock guards all of it and every call's fields;
@@ -100,8 +75,8 @@ class BlockingPool {
   void destroy() noexcept;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  CallQueue queue_;
-  CallQueue listed_;  // single-worker builds: their callers are to be woken by answer
+  CountedList<BlockingCall> queue_;
+  CountedList<BlockingCall> listed_;  // single-worker builds: their callers are to be woken by answer
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
   std::size_t running_ = 0, running_of_[kBlockingKinds] = {};

@@ -5,6 +5,7 @@
 #include <source_location>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/error.h>
 
 #include "fiber/sanitizer.h"
@@ -17,6 +18,7 @@ class Worker;
 namespace detail {
 class NurseryBase;
 struct Scope;
+struct SiblingLinks;
 }  // namespace detail
 
 // WaitKind says what a parked fiber waits for; reports print it.
@@ -90,7 +92,7 @@ struct alignas(64) FiberControl : Waiter {
   detail::NurseryBase* nursery;       // whose child it is; null: the root's
   detail::Scope* current_scope;       // its innermost scope; null: none. Owner only
   const Error* failure;               // once it has ended: the error in its result, or null
-  FiberControl *elder, *younger;      // in the nursery's list, under its lock
+  FiberControl *elder, *younger;      // in the nursery's set, under its lock
   Atomic<const char*> cancel_reason;  // means something once the fiber is cancelled
   [[no_unique_address]] SanitizerContext sanitizer;
   [[no_unique_address]] TraceMark trace;
@@ -106,8 +108,12 @@ struct alignas(64) FiberControl : Waiter {
   bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
-#if !defined(COIR_ASAN) && !defined(COIR_TSAN)
-static_assert(kTracing || sizeof(FiberControl) == 192);
-#endif
+static_assert(COIR_ASAN || COIR_TSAN || kTracing || sizeof(FiberControl) == 192);
+
+// SiblingLinks are a child's in its nursery's set.
+struct detail::SiblingLinks {
+  static FiberControl*& next(FiberControl& child) noexcept { return child.younger; }
+  static FiberControl*& previous(FiberControl& child) noexcept { return child.elder; }
+};
 
 }  // namespace coir

@@ -1,6 +1,8 @@
 #include "fiber/paint.h"
 
-#if defined(COIR_PAINT) && COIR_PAINT
+#include <coir/config.h>
+
+#if COIR_PAINT
 
 #include <coir/spinlock.h>
 #include <coir/stack_size.h>

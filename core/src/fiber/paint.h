@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/config.h>
+
 #include "fiber/control.h"
 
 namespace coir {
@@ -7,7 +9,7 @@ namespace coir {
 // In builds with COIR_PAINT every fresh stack is filled with a pattern, and when its fiber ends the part that is no
 // longer there tells how deep it went. The deepest of each name is kept. Painting makes every page resident: it is for
 // finding the right class, not for the board.
-#if defined(COIR_PAINT) && COIR_PAINT
+#if COIR_PAINT
 // paint_stack fills the stack below the fiber's first frame.
 void paint_stack(FiberControl* fiber) noexcept;
 

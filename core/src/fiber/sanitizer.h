@@ -2,17 +2,14 @@
 
 #include <cstddef>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COIR_ASAN 1
+#include <coir/config.h>
+
+#if COIR_ASAN
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#endif
-#if __has_feature(thread_sanitizer)
-#define COIR_TSAN 1
+#elif COIR_TSAN
 #include <sanitizer/tsan_interface.h>
-#endif
 #endif
 
 namespace coir {
@@ -27,7 +24,7 @@ class SanitizerContext {
  public:
   // thread_stack describes the stack that the calling thread runs on; fiber_stack a fresh fiber's.
   void thread_stack() noexcept {
-#if defined(COIR_ASAN)
+#if COIR_ASAN
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
       void* low = nullptr;
@@ -35,22 +32,22 @@ class SanitizerContext {
       low_ = low;
       pthread_attr_destroy(&attributes);
     }
-#elif defined(COIR_TSAN)
+#elif COIR_TSAN
     tsan_ = __tsan_get_current_fiber();
 #endif
   }
   void fiber_stack([[maybe_unused]] void* low, [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(COIR_ASAN)
+#if COIR_ASAN
     low_ = low;
     bytes_ = bytes;
     fake_ = nullptr;
     __asan_unpoison_memory_region(low, bytes);
-#elif defined(COIR_TSAN)
+#elif COIR_TSAN
     tsan_ = __tsan_create_fiber(0);
 #endif
   }
   void ended() noexcept {
-#if defined(COIR_TSAN)
+#if COIR_TSAN
     __tsan_destroy_fiber(tsan_);
 #endif
   }
@@ -59,25 +56,25 @@ class SanitizerContext {
   // would leave TSan with one call too many on the first and one too few on the second.
   [[gnu::always_inline]] static void before_switch([[maybe_unused]] SanitizerContext* from,
                                                    [[maybe_unused]] SanitizerContext& to) noexcept {
-#if defined(COIR_ASAN)
+#if COIR_ASAN
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_ : nullptr, to.low_, to.bytes_);
-#elif defined(COIR_TSAN)
+#elif COIR_TSAN
     __tsan_switch_to_fiber(to.tsan_, 0);  // one thread runs both: what came before the switch happened before
 #endif
   }
 
   [[gnu::always_inline]] static void after_switch([[maybe_unused]] SanitizerContext& self) noexcept {
-#if defined(COIR_ASAN)
+#if COIR_ASAN
     __sanitizer_finish_switch_fiber(self.fake_, nullptr, nullptr);
 #endif
   }
 
  private:
-#if defined(COIR_ASAN)
+#if COIR_ASAN
   const void* low_ = nullptr;
   std::size_t bytes_ = 0;
   void* fake_ = nullptr;
-#elif defined(COIR_TSAN)
+#elif COIR_TSAN
   void* tsan_ = nullptr;
 #endif
 };

@@ -127,7 +127,8 @@ class StackPool {
   StackArena arenas_[kStackClassCount];
 };
 
-// StackCache is one worker's hot stacks, last used first. Owner only.
+// StackCache is one worker's hot stacks, last used first. Owner only. They are linked by hand, through
+// FiberControl::next: `keep` cuts the list in the middle.
 class StackCache {
  public:
   FiberControl* acquire(StackPool& pool, std::size_t stack_class, Error& error) noexcept {

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
+#include <coir/config.h>
+
 namespace coir {
 
 // Tracing is chosen when coir is built (COIR_TRACE): without it TraceMark is empty, and so is every function of
 // trace.h.
-#if defined(COIR_TRACE) && COIR_TRACE
+#if COIR_TRACE
 inline constexpr bool kTracing = true;
 
 // TraceMark is what tracing keeps with a fiber. `since_ns` is written by the fiber before it parks, and `flow` by who

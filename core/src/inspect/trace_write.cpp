@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/trace.h>
 
 #include "fiber/trace_mark.h"
@@ -10,7 +11,7 @@ bool tracing() noexcept {
 
 }  // namespace coir
 
-#if defined(COIR_TRACE) && COIR_TRACE
+#if COIR_TRACE
 
 #include <errno.h>
 #include <unistd.h>

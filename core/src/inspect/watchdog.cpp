@@ -1,6 +1,8 @@
 #include "inspect/watchdog.h"
 
-#if defined(COIR_WATCHDOG) && COIR_WATCHDOG
+#include <coir/config.h>
+
+#if COIR_WATCHDOG
 
 #include <fcntl.h>
 #include <pthread.h>

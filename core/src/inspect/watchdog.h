@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/deadline.h>
 
 namespace coir {
@@ -13,7 +14,7 @@ class Scheduler;
 // waited for.
 //
 // The backtrace is taken by a signal (see sample.h): a call to the kernel that is not restarted after one is cut short.
-#if defined(COIR_WATCHDOG) && COIR_WATCHDOG
+#if COIR_WATCHDOG
 // watchdog_begin starts the thread, which looks after the workers of a run until watchdog_end.
 inline constexpr bool kWatchdog = true;
 void watchdog_begin(Scheduler& scheduler, std::chrono::milliseconds threshold) noexcept;

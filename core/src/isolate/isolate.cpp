@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/isolate.h>
 
 #include <coir/fiber.h>
@@ -150,7 +151,7 @@ std::expected<void, Error> IsolateCore::run() noexcept {
     if (const Error error = run_(closure(), *this); error.code != ErrorCode{}) return std::unexpected(error);
     return {};
   };
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
   show(State::running, nullptr);
   return body();
 #else

@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/process.h>
 
 #include <errno.h>
@@ -41,13 +42,13 @@ std::expected<void, Error> poll_end(pid_t pid, const BlockingStop& stop) noexcep
 
 std::expected<void, Error> poll_end(pid_t pid, Deadline deadline, bool shielded) noexcept {
   const auto poll = [pid](const BlockingStop& stop) { return poll_end(pid, stop); };
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
-  if (shielded && !detail::runs_in_place()) {
-    detail::BorrowedCall call(poll, deadline);
-    call.kind = detail::BlockingKind::processes;
-    return call.go(deadline, true);
+  if constexpr (!COIR_NO_ASYNC) {
+    if (shielded && !detail::runs_in_place()) {
+      detail::BorrowedCall call(poll, deadline);
+      call.kind = detail::BlockingKind::processes;
+      return call.go(deadline, true);
+    }
   }
-#endif
   if (shielded) return poll(BlockingStop(deadline));
   return detail::blocking_for(detail::BlockingKind::processes, poll, deadline);
 }

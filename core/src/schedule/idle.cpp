@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
@@ -13,7 +14,7 @@ bool Worker::has_work() const noexcept {
   return !inbox_.empty() || !queue_.empty();
 }
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 // idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
 void Worker::idle() noexcept {
   static_cast<void>(scheduler_->is_quiescent());

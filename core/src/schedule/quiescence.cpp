@@ -1,5 +1,7 @@
 #include <sys/stat.h>
 
+#include <coir/config.h>
+
 #include "base/thread.h"
 #include "schedule/scheduler.h"
 #include "schedule/worker.h"
@@ -16,16 +18,6 @@ unsigned threads_of_process() noexcept {
 
 // An emulator has threads of its own, before the program's first instruction.
 const unsigned g_emulators_threads = kManyWorkers ? threads_of_process() - 1 : 0;
-
-// The thread sanitizer starts threads that nobody can tell from the program's.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define COIR_THREADS_ARE_ALL_THE_PROGRAMS 0
-#endif
-#endif
-#if !defined(COIR_THREADS_ARE_ALL_THE_PROGRAMS)
-#define COIR_THREADS_ARE_ALL_THE_PROGRAMS 1
-#endif
 
 }  // namespace
 
@@ -96,7 +88,7 @@ bool Scheduler::waits_for_threads() const noexcept {
   if (!kManyWorkers || isolated_) return false;
   const unsigned known = worker_count_ + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads;
   if (threads_of_process() <= known) return false;
-  if constexpr (COIR_THREADS_ARE_ALL_THE_PROGRAMS) return true;
+  if constexpr (!COIR_TSAN) return true;  // that sanitizer starts threads which nobody can tell from the program's
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;

@@ -2,51 +2,32 @@
 
 #include <cstdint>
 
+#include <coir/config.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/spinlock.h>
 
 #include "fiber/control.h"
 
 namespace coir {
 
-// FiberList is an unbounded FIFO of fibers linked through FiberControl::next. Not synchronised.
+// FiberList is an unbounded FIFO of fibers. Not synchronised.
 class FiberList {
  public:
-  bool empty() const noexcept { return head_ == nullptr; }
-
-  void push(FiberControl* fiber) noexcept {
-    fiber->next = nullptr;
-    if (head_ == nullptr) {
-      head_ = tail_ = fiber;
-    } else {
-      tail_->next = fiber;
-      tail_ = fiber;
-    }
-  }
-
-  FiberControl* pop() noexcept {
-    FiberControl* fiber = head_;
-    if (fiber != nullptr) head_ = fiber->next;
-    return fiber;
-  }
+  bool empty() const noexcept { return fibers_.empty(); }
+  void push(FiberControl* fiber) noexcept { fibers_.push(*fiber); }
+  FiberControl* pop() noexcept { return fibers_.pop(); }
 
   // take_nth removes the n-th from the head, or the last; the seeded schedule uses it. Linear.
   FiberControl* take_nth(std::uint32_t n) noexcept {
-    if (head_ == nullptr) return nullptr;
-    FiberControl* before = nullptr;
-    FiberControl* fiber = head_;
-    for (; n > 0 && fiber->next != nullptr; --n) {
-      before = fiber;
-      fiber = fiber->next;
-    }
-    if (before == nullptr) return pop();
-    before->next = fiber->next;
-    if (tail_ == fiber) tail_ = before;
-    return fiber;
+    FiberControl* const first = fibers_.front();
+    if (first == nullptr || n == 0 || first->next == nullptr) return fibers_.pop();
+    FiberControl* before = first;
+    for (; n > 1 && before->next->next != nullptr; --n) before = before->next;
+    return fibers_.pop_after(*before);
   }
 
  private:
-  FiberControl* head_ = nullptr;
-  FiberControl* tail_ = nullptr;
+  detail::IntrusiveQueue<FiberControl> fibers_;
 };
 
 // Inbox is a FiberList that any thread may push to. `size` may be read without the lock, to find it empty.
@@ -86,7 +67,7 @@ class Inbox {
   Atomic<std::uint32_t> size_{0};
 };
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 // RunQueue of the only worker: a plain FIFO.
 class RunQueue {
  public:

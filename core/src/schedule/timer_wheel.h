@@ -27,7 +27,8 @@ struct Timer {
 // TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): seven
 // levels of 64 slots, one tick a millisecond, 139 years of uptime. A timer stands on the level of the highest six-bit
 // digit in which its tick differs from the wheel's, so that slots never wrap. Start and stop are O(1); a timer is moved
-// at most six times.
+// at most six times. The links are not those of detail/intrusive_list.h: `link` takes a timer out of its slot without a
+// search for the slot.
 class TimerWheel {
  public:
   static constexpr std::int64_t kTickNs = 1'000'000;

@@ -1,6 +1,8 @@
 #include "schedule/trace.h"
 
-#if defined(COIR_TRACE) && COIR_TRACE
+#include <coir/config.h>
+
+#if COIR_TRACE
 
 #include <string.h>
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <coir/config.h>
+
 #include "fiber/control.h"
 
 namespace coir {
@@ -12,7 +14,7 @@ class Worker;
 // TraceKind is a change of a fiber's state, or of a worker's.
 enum class TraceKind : std::uint8_t { spawned, run, parked, yielded, ended, woken, stolen, idle };
 
-#if defined(COIR_TRACE) && COIR_TRACE
+#if COIR_TRACE
 // trace_begin makes the rings of a run, `ring_bytes` each; where the ledger or the machine has no room for them there
 // are none. trace_end gives them back, when no fiber runs any more.
 void trace_begin(unsigned workers, std::size_t ring_bytes) noexcept;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
@@ -11,7 +12,7 @@
 
 namespace coir {
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 constinit thread_local Worker* t_worker = nullptr;
 #else
 static constinit thread_local Worker* t_worker = nullptr;

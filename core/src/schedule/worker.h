@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/port/context.h>
 
 #include "fiber/control.h"
@@ -103,17 +104,20 @@ class Worker {
   void trim_if_asked() noexcept;
   void cool_down(std::int64_t now_ns) noexcept;
   void resume(FiberControl* fiber) noexcept;
+  bool offer_is_due() noexcept;
+  void note_offer() noexcept;
+  void carry_out(void* message) noexcept;
+  void end_owned(FiberControl* fiber) noexcept;
+
+  // idle.cpp: without a fiber to run
   void idle() noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(Worker& victim) noexcept;
   FiberControl* left_waiting() noexcept;
   bool any_left_waiting() noexcept;
-  bool offer_is_due() noexcept;
-  void note_offer() noexcept;
   bool has_work() const noexcept;
-  void carry_out(void* message) noexcept;
-  void end_owned(FiberControl* fiber) noexcept;
+
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.
@@ -149,7 +153,7 @@ class Worker {
 
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
 // was taken before a switch is another thread's after it.
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
 inline Worker* this_worker() noexcept {
   return t_worker;

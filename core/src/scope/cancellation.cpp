@@ -16,7 +16,9 @@ void CancellationSource::cancel(const char* reason) noexcept {
     if (cancelled_.load(std::memory_order_relaxed)) return;
     reason_.store(reason, std::memory_order_release);
     cancelled_.store(true, std::memory_order_release);
-    for (CancellationWatch* watch = first_; watch != nullptr; watch = watch->next_) watch->cancel_target(reason, woken);
+    for (CancellationWatch* watch = watches_.first(); watch != nullptr; watch = watch->next_) {
+      watch->cancel_target(reason, woken);
+    }
     selects.add_all(waiters_);
   }
   selects.wake_all();
@@ -36,9 +38,7 @@ CancellationWatch::CancellationWatch(CancellationToken token, FiberRef task) noe
 CancellationWatch::~CancellationWatch() {
   if (source_ == nullptr) return;
   Locked hold(source_->lock_);
-  if (link_ == nullptr) return;
-  *link_ = next_;
-  if (next_ != nullptr) next_->link_ = link_;
+  if (listed_) source_->watches_.remove(*this);
 }
 
 void CancellationWatch::enlist() noexcept {
@@ -49,10 +49,8 @@ void CancellationWatch::enlist() noexcept {
     if (source_->cancelled_.load(std::memory_order_relaxed)) {
       cancel_target(source_->reason_.load(std::memory_order_relaxed), woken);
     } else {
-      next_ = source_->first_;
-      link_ = &source_->first_;
-      if (next_ != nullptr) next_->link_ = &next_;
-      source_->first_ = this;
+      source_->watches_.add(*this);
+      listed_ = true;
     }
   }
   woken.wake();

@@ -3,6 +3,7 @@
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
+#include "wait/wait_round.h"
 
 namespace coir::detail {
 
@@ -24,33 +25,28 @@ void NurseryBase::retreat() noexcept {
 }
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
-  Caller caller;
-  WaitPlace place;
-  {
-    Locked hold(lock_);
-    if (closed_) return std::unexpected(Error{ErrorCode::closed});
-    const std::uint32_t running = running_.load(std::memory_order_relaxed);
-    if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
-      running_.store(running + 1, std::memory_order_relaxed);
-      return {};
-    }
-    if (!wait) return std::unexpected(Error{ErrorCode::limit});
-    if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
-    if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
-    place.waiter = caller.arm();
-    spawners_.add(place);
+  lock_.lock();
+  const std::uint32_t running = running_.load(std::memory_order_relaxed);
+  Error refused;
+  if (closed_) {
+    refused = ErrorCode::closed;
+  } else if (limit_ == 0 || (running < limit_ && spawners_.empty())) {
+    running_.store(running + 1, std::memory_order_relaxed);
+    lock_.unlock();
+    return {};
+  } else if (wait) {
+    WaitNode node;
+    return wait_in(lock_, spawners_, node, {WaitKind::admission, limit_}, Deadline::never());
+  } else {
+    refused = ErrorCode::limit;
   }
-  const WakeReason reason = caller.park(WaitKind::admission, limit_, Deadline::never());
-  if (reason == WakeReason::ready) return {};
-  Locked hold(lock_);
-  spawners_.remove(place);
-  return std::unexpected(error_of(reason));
+  lock_.unlock();
+  return std::unexpected(refused);
 }
 
 // free_place hands a child's place to the next spawner, and returns whom to wake for it.
 Waiter* NurseryBase::free_place() noexcept {
-  Waiter* woken = nullptr;
-  if (spawners_.claim_first(woken) != nullptr) return woken;
+  if (WaitNode* const next = take_first(spawners_); next != nullptr) return tell_winner(*next);
   running_.store(running_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   return nullptr;
 }
@@ -74,15 +70,11 @@ void NurseryBase::dismiss() noexcept {
 
 void NurseryBase::link(FiberControl* child) noexcept {
   Locked hold(lock_);
-  child->elder = nullptr;
-  child->younger = children_;
-  if (children_ != nullptr) children_->elder = child;
-  children_ = child;
+  children_.add(*child);
 }
 
 void NurseryBase::unlink(FiberControl* child) noexcept {
-  (child->elder != nullptr ? child->elder->younger : children_) = child->younger;
-  if (child->younger != nullptr) child->younger->elder = child->elder;
+  children_.remove(*child);
   child->nursery = nullptr;
 }
 
@@ -141,7 +133,7 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
 
 // A wait behind a shield is armed with another ticket, and goes on.
 void NurseryBase::claim_children_locked(ClaimedWaiters& woken) noexcept {
-  for (FiberControl* child = children_; child != nullptr; child = child->younger) {
+  for (FiberControl* child = children_.first(); child != nullptr; child = child->younger) {
     if (child->claim_ticket(WakeReason::cancelled, child->id.load(std::memory_order_relaxed)) == Waiter::Claim::parked)
       woken.add(child);
   }
@@ -199,7 +191,7 @@ void NurseryBase::fail(Error error) noexcept {
 // collect_failed takes over the failures of children that ended while their handles are held: of those that the owner
 // has spawned, who holds the handles and awaits them no more, or of all.
 void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
-  for (FiberControl *child = children_, *next; child != nullptr; child = next) {
+  for (FiberControl *child = children_.first(), *next; child != nullptr; child = next) {
     next = child->younger;
     if (!all && child->parent_id.load(std::memory_order_relaxed) != owner_id_) continue;
     std::uint32_t failed = FiberControl::kFailed;
@@ -223,7 +215,7 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
       // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
       ClaimedWaiters nobody;
       if (running == 0) collect_failed(true, nobody);
-      if (running == 0 && children_ == nullptr) {
+      if (running == 0 && children_.empty()) {
         closed_ = true;
         return {};
       }

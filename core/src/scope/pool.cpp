@@ -2,24 +2,12 @@
 
 #include <coir/fiber.h>
 
-#include "wait/park.h"
+#include "wait/wait_round.h"
 
 namespace coir::detail {
 
-namespace {
-
-// Submitter waits for a place, which is handed to it.
-struct Submitter : WaitPlace {
-  PoolJob* job = nullptr;
-};
-
-}  // namespace
-
 void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcept {
-  for (PoolJob& job : room) {
-    job.next = free_;
-    free_ = &job;
-  }
+  for (PoolJob& job : room) free_.push(job);
   base_.adopt();
   SpawnOptions own = options.spawn;
   own.detached = false;
@@ -42,9 +30,8 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
 std::expected<PoolJob*, Error> PoolBase::take_place() noexcept {
   if (closed_) return std::unexpected(Error(ErrorCode::closed));
   if (workers_ == 0) return std::unexpected(failure_);
-  if (free_ == nullptr) return std::unexpected(Error(ErrorCode::queue_full));
-  PoolJob* const job = free_;
-  free_ = job->next;
+  PoolJob* const job = free_.pop();
+  if (job == nullptr) return std::unexpected(Error(ErrorCode::queue_full));
   ++reserved_;
   return job;
 }
@@ -55,86 +42,71 @@ std::expected<PoolJob*, Error> PoolBase::reserve_now() noexcept {
 }
 
 std::expected<PoolJob*, Error> PoolBase::reserve(Deadline deadline) noexcept {
-  Caller caller;
-  Submitter place;
-  {
-    Locked hold(lock_);
-    std::expected<PoolJob*, Error> taken = take_place();
-    if (taken || taken.error() != ErrorCode::queue_full) return taken;
-    if (!caller.may_wait()) return std::unexpected(Error(ErrorCode::unsupported));
-    if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
-    place.waiter = caller.arm();
-    submitters_.add(place);
+  lock_.lock();
+  std::expected<PoolJob*, Error> taken = take_place();
+  if (taken || taken.error() != ErrorCode::queue_full) {
+    lock_.unlock();
+    return taken;
   }
-  const WakeReason reason = caller.park(WaitKind::backlog, 0, deadline);
-  Locked hold(lock_);
-  if (place.job != nullptr) return place.job;
-  if (reason == WakeReason::ready) return std::unexpected(Error(ErrorCode::closed));
-  submitters_.remove(place);
-  return std::unexpected(error_of(reason));
+  PoolJob* place = nullptr;  // is handed over
+  WaitNode node;
+  node.slot = &place;
+  if (auto waited = wait_in(lock_, submitters_, node, {WaitKind::backlog}, deadline); !waited) {
+    return std::unexpected(waited.error());
+  }
+  if (place == nullptr) return std::unexpected(Error(ErrorCode::closed));
+  return place;
 }
 
 // hand_over is false when the last worker has gone, which a cancellation makes it do.
 bool PoolBase::hand_over(PoolJob& job) noexcept {
   const OutsideClaim outside;
-  Waiter* woken = nullptr;
+  WaitNode* idle;
   {
     Locked hold(lock_);
     if (workers_ == 0) return false;
     --reserved_;
-    job.next = nullptr;
-    *last_ = &job;
-    last_ = &job.next;
+    jobs_.push(job);
     bump(queued_);
-    idle_.claim_first(woken);
+    idle = take_first(idle_);
   }
-  if (woken != nullptr) woken->wake();
+  if (idle != nullptr) wake_winner(*idle);
   return true;
 }
 
 void PoolBase::give_back(PoolJob& job) noexcept {
   const OutsideClaim outside;
-  Waiter* woken = nullptr;
+  WaitNode* submitter;
   {
     Locked hold(lock_);
-    if (WaitPlace* const first = submitters_.claim_first(woken); first != nullptr) {
-      static_cast<Submitter*>(first)->job = &job;
+    submitter = take_first(submitters_);
+    if (submitter != nullptr) {
+      *static_cast<PoolJob**>(submitter->slot) = &job;
       ++reserved_;
     } else {
-      job.next = free_;
-      free_ = &job;
+      free_.push(job);
     }
   }
-  if (woken != nullptr) woken->wake();
+  if (submitter != nullptr) wake_winner(*submitter);
 }
 
 // next_job waits for one; null: there will be none.
 PoolJob* PoolBase::next_job() noexcept {
   for (;;) {
-    Caller caller;
-    WaitPlace place;
-    {
-      Locked hold(lock_);
-      if (PoolJob* const job = first_; job != nullptr) {
-        first_ = job->next;
-        if (first_ == nullptr) last_ = &first_;
-        bump(queued_, std::size_t{0} - 1);
-        return job;
-      }
-      // A job whose place is taken comes yet. A cancelled worker cannot wait for it, and hand_over refuses it.
-      const bool cancelled = caller.is_cancelled();
-      if (cancelled) closed_ = true;
-      if (cancelled || (closed_ && reserved_ == 0)) {
-        --workers_;
-        return nullptr;
-      }
-      place.waiter = caller.arm();
-      idle_.add(place);
+    lock_.lock();
+    PoolJob* const job = jobs_.pop();
+    if (job != nullptr) bump(queued_, std::size_t{0} - 1);
+    // A job whose place is taken comes yet. A cancelled worker cannot wait for it, and hand_over refuses it.
+    const bool cancelled = job == nullptr && is_cancelled(running_fiber());
+    if (cancelled) closed_ = true;
+    const bool leaves = job == nullptr && (cancelled || (closed_ && reserved_ == 0));
+    if (leaves) --workers_;
+    if (job != nullptr || leaves) {
+      lock_.unlock();
+      return job;
     }
-    const WakeReason reason = caller.park(WaitKind::job, 0, Deadline::never());
-    if (reason == WakeReason::ready) continue;
-    Locked hold(lock_);
-    idle_.remove(place);
+    WaitNode node;
+    static_cast<void>(wait_in(lock_, idle_, node, {WaitKind::job}, Deadline::never()));
   }
 }
 
@@ -161,33 +133,31 @@ void PoolBase::work() noexcept {
 
 // dismiss sends the next idle worker after one that has left, and after the last those who wait for room.
 void PoolBase::dismiss() noexcept {
-  for (;;) {
-    Waiter* woken = nullptr;
-    bool more;
-    {
-      Locked hold(lock_);
-      const bool last = workers_ == 0;
-      more = (last ? submitters_ : idle_).claim_first(woken) != nullptr && last;
+  WakeList woken;
+  {
+    Locked hold(lock_);
+    if (workers_ == 0) {
+      woken.add_all(submitters_);
+    } else if (WaitNode* const idle = take_first(idle_); idle != nullptr) {
+      woken.add(*idle);
     }
-    if (woken != nullptr) woken->wake();
-    if (!more) return;
   }
+  woken.wake_all();
 }
 
 std::expected<void, Error> PoolBase::close() noexcept {
   if (joined_) return {};
   joined_ = true;
-  Waiter* woken = nullptr;
-  bool more = true;
-  while (more) {
+  {
     const OutsideClaim outside;
+    WakeList woken;
     {
       Locked hold(lock_);
       closed_ = true;
-      more = submitters_.claim_first(woken) != nullptr;
-      if (!more) idle_.claim_first(woken);  // who leaves sends the next
+      woken.add_all(submitters_);
+      if (WaitNode* const idle = take_first(idle_); idle != nullptr) woken.add(*idle);  // who leaves sends the next
     }
-    if (woken != nullptr) woken->wake();
+    woken.wake_all();
   }
   const std::expected<void, Error> left = base_.leave();
   Locked hold(lock_);

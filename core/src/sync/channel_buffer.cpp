@@ -32,7 +32,7 @@ ChannelCore::~ChannelCore() {
     element_->destroy(front());
     if (Segment* const dead = drop_front(); dead != nullptr) free(dead);
   }
-  if (first_ != nullptr) free(first_);
+  if (!segments_.empty()) free(segments_.front());
   if (spare_ != nullptr) free(spare_);
 }
 
@@ -60,7 +60,7 @@ std::expected<void, Error> ChannelCore::grow() noexcept {
   Segment* fresh = allocate();
   if (fresh == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   lock_.lock();
-  const bool wanted = spare_ == nullptr && (capacity_ == kUnbounded || first_ == nullptr);
+  const bool wanted = spare_ == nullptr && (capacity_ == kUnbounded || segments_.empty());
   if (wanted) spare_ = std::exchange(fresh, nullptr);
   lock_.unlock();
   if (fresh != nullptr) free(fresh);  // another sender was quicker

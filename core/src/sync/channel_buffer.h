@@ -2,10 +2,12 @@
 
 #include <coir/channel.h>
 
+#include <utility>
+
 namespace coir::detail {
 
-// The buffer of a channel, for channel.cpp, which has these steps inline, and channel_buffer.cpp. Under the channel's
-// lock.
+// The buffer of a channel, for channel.cpp and channel_many.cpp, which have these steps inline, and channel_buffer.cpp.
+// Under the channel's lock.
 
 struct alignas(std::max_align_t) ChannelCore::Segment {
   Segment* next;
@@ -20,22 +22,19 @@ struct alignas(std::max_align_t) ChannelCore::Segment {
 }
 
 [[gnu::always_inline]] inline void* ChannelCore::front() noexcept {
-  return first_->slots() + head_ * element_->bytes;
+  return segments_.front()->slots() + head_ * element_->bytes;
 }
 
 [[gnu::always_inline]] inline void* ChannelCore::back() noexcept {
-  return last_->slots() + tail_ * element_->bytes;
+  return segments_.back()->slots() + tail_ * element_->bytes;
 }
 
 // has_room tells whether back() may be filled, once it has put the spare segment in place where one is needed.
 [[gnu::always_inline]] inline bool ChannelCore::has_room() noexcept {
-  if (last_ != nullptr && tail_ < per_segment_) [[likely]]
+  if (segments_.back() != nullptr && tail_ < per_segment_) [[likely]]
     return true;
   if (spare_ == nullptr) return false;
-  spare_->next = nullptr;
-  (last_ != nullptr ? last_->next : first_) = spare_;
-  last_ = spare_;
-  spare_ = nullptr;
+  segments_.push(*std::exchange(spare_, nullptr));
   tail_ = 0;
   return true;
 }
@@ -60,8 +59,7 @@ struct alignas(std::max_align_t) ChannelCore::Segment {
     return nullptr;
   }
   if (head_ < per_segment_) return nullptr;
-  Segment* const dead = first_;
-  first_ = dead->next;
+  Segment* const dead = segments_.pop();
   head_ = 0;
   if (spare_ != nullptr) return dead;
   spare_ = dead;

@@ -35,17 +35,14 @@ std::size_t ChannelCore::try_send_many(std::byte* values, std::size_t count) noe
 
 std::size_t ChannelCore::try_receive_many(std::byte* into, std::size_t count) noexcept {
   WakeList woken;
-  Segment* dead = nullptr;
+  IntrusiveStack<Segment> dead;
   std::size_t received = 0;
   lock_.lock();
   for (const std::size_t most = std::min(count, kMostAtOnce); received < most; ++received) {
     void* const place_for_it = into + received * element_->bytes;
     if (count_ != 0) {
       place(place_for_it, true, front(), element_->relocate);
-      if (Segment* const left = drop_front(); left != nullptr) {
-        left->next = dead;
-        dead = left;
-      }
+      if (Segment* const left = drop_front(); left != nullptr) dead.push(*left);
       if (WaitNode* const sender = take_first(senders_); sender != nullptr) {  // the buffer was full
         put(sender->slot);
         woken.add(*sender);
@@ -59,7 +56,7 @@ std::size_t ChannelCore::try_receive_many(std::byte* into, std::size_t count) no
   }
   lock_.unlock();
   woken.wake_all();
-  while (dead != nullptr) free(std::exchange(dead, dead->next));
+  while (Segment* const left = dead.pop()) free(left);
   return received;
 }
 

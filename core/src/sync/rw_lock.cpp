@@ -79,7 +79,7 @@ void RwLock::leave(std::uint32_t left) noexcept {
   detail::WakeList woken;
   holders_ -= left;
   while (!waiters_.empty() && holders_ != kWriter) {
-    detail::WaitNode& first = *waiters_.head;
+    detail::WaitNode& first = *waiters_.front();
     const bool writes = first.slot != nullptr;
     if (writes && holders_ != 0) break;
     if (detail::claim(waiters_, first)) {

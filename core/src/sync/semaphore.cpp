@@ -37,10 +37,10 @@ void Semaphore::release(std::uint64_t count) noexcept {
   permits_.store(permits_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
   // The line is served from its head as far as the permits go.
   while (!waiters_.empty()) {
-    const std::uint64_t wanted = *static_cast<const std::uint64_t*>(waiters_.head->slot);
+    const std::uint64_t wanted = *static_cast<const std::uint64_t*>(waiters_.front()->slot);
     const std::uint64_t there = permits_.load(std::memory_order_relaxed);
     if (there < wanted) break;
-    detail::WaitNode& first = *waiters_.head;
+    detail::WaitNode& first = *waiters_.front();
     if (detail::claim(waiters_, first)) {
       permits_.store(there - wanted, std::memory_order_relaxed);
       woken.add(first);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/detail/intrusive_list.h>
+
 #include "fiber/control.h"
 #include "schedule/scheduler.h"
 #include "wait/current_scope.h"
@@ -11,33 +13,19 @@ namespace coir {
 // first claim.
 class ClaimedWaiters {
  public:
-  void add(FiberControl* fiber) noexcept {
-    fiber->next = fibers_;
-    fibers_ = fiber;
-  }
-  void add(ThreadPlace* place) noexcept {
-    place->next = threads_;
-    threads_ = place;
-  }
+  void add(FiberControl* fiber) noexcept { fibers_.push(*fiber); }
+  void add(ThreadPlace* place) noexcept { threads_.push(*place); }
 
   void wake() noexcept {
-    while (fibers_ != nullptr) {
-      FiberControl* const fiber = fibers_;
-      fibers_ = fiber->next;
-      fiber->wake();
-    }
-    while (threads_ != nullptr) {
-      // A claimed thread stays where it is until it is woken.
-      ThreadPlace* const place = threads_;
-      threads_ = place->next;
-      place->waiting->wake();
-    }
+    while (FiberControl* const fiber = fibers_.pop()) fiber->wake();
+    // A claimed thread stays where it is until it is woken.
+    while (ThreadPlace* const place = threads_.pop()) place->waiting->wake();
   }
 
  private:
   OutsideClaim outside_;
-  FiberControl* fibers_ = nullptr;
-  ThreadPlace* threads_ = nullptr;
+  detail::IntrusiveStack<FiberControl> fibers_;
+  detail::IntrusiveStack<ThreadPlace> threads_;
 };
 
 }  // namespace coir

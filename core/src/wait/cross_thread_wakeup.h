@@ -8,6 +8,7 @@
 #include <expected>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/error.h>
 #include <coir/resting_wait.h>
 
@@ -22,7 +23,7 @@ namespace coir {
 //   enter(self)   the fiber, before it shows itself to a thread
 //   ring()        the thread, after it has listed the fiber; single-worker builds
 //   leave(self)   the fiber, after its wait, whoever ended it
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 class CrossThreadWakeup {
  public:
   using Answer = void (*)() noexcept;

@@ -129,17 +129,17 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
 // waits: the claim meets its word armed, or its wait begins by looking for marks; see begin_scoped_wait.
 void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
   Scope* at = &top;
-  Scope* next = at->inner;
+  Scope* next = at->inner.first();
   for (;;) {
     if (next != nullptr) {
       claim_children_of(*next, woken);
       at = next;
       at->lock.lock();
-      next = at->inner;
+      next = at->inner.first();
     } else {
       if (at == &top) return;
       at->lock.unlock();
-      next = at->younger;
+      next = at->next;
       at = at->outer;
     }
   }

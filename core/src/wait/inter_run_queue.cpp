@@ -1,5 +1,6 @@
 #include "wait/inter_run_queue.h"
 
+#include <coir/config.h>
 #include <coir/port/futex.h>
 
 #include "wait/cross_thread_wakeup.h"
@@ -16,7 +17,7 @@ struct InterRunQueue::Place : WaitNode {
 
 namespace {
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
@@ -33,7 +34,7 @@ bool call(Waiter& waiter, FiberControl* fiber) noexcept {
 
 }  // namespace
 
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 pthread_mutex_t& InterRunLock::mutex() noexcept {
   return g_lock;
 }
@@ -103,8 +104,8 @@ std::expected<void, Error> InterRunQueue::wait_as_thread(InterRunLock& lock, Dea
 
 // wake_first calls the first that still waits; false when there is none.
 bool InterRunQueue::wake_first() noexcept {
-  while (line_.head != nullptr) {
-    auto& place = static_cast<Place&>(*line_.head);
+  while (WaitNode* const first = line_.front()) {
+    auto& place = static_cast<Place&>(*first);
     line_.remove(place);
     if (kManyWorkers || this_worker() != nullptr) {
       if (call(*place.waiter, place.fiber)) return true;
@@ -136,8 +137,8 @@ void InterRunQueue::wake_all() noexcept {
 void InterRunQueue::answer() noexcept {
   InterRunLock lock;
   lock.lock();
-  while (g_called.head != nullptr) {
-    auto& place = static_cast<Place&>(*g_called.head);
+  while (WaitNode* const first = g_called.front()) {
+    auto& place = static_cast<Place&>(*first);
     g_called.remove(place);
     call(*place.waiter, place.fiber);
   }

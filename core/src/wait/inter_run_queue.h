@@ -6,6 +6,7 @@
 #include <expected>
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
@@ -24,7 +25,7 @@ class InterRunLock {
   void unlock() noexcept { pthread_mutex_unlock(&mutex()); }
 
  private:
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
   static pthread_mutex_t& mutex() noexcept;
 #else
   pthread_mutex_t& mutex() noexcept { return mutex_; }
@@ -50,6 +51,9 @@ class [[nodiscard]] InterRunGuard {
 // Invariant: who changes what is looked at calls wake_one or wake_all under the same lock, so that no change falls
 // between a look and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this wait or
 // none. It counts as a wait of its run on the outside, so that the run is there for the wake and sees no deadlock.
+//
+// The line is a WaitList. The wait is no WaitRound, which knows one run and a Spinlock: a claimed fiber is woken by the
+// way between runs, and in single-worker builds by its own worker, so that nothing is handed over and each looks again.
 class InterRunQueue {
  public:
   // wait returns when it is worth looking again, with the lock held as before.

@@ -65,10 +65,7 @@ void show(Scope& scope) noexcept {
   for (Scope* at = &scope; !at->shown && at->outer != nullptr && !at->outer->shield; at = at->outer) {
     Scope& outer = *at->outer;
     Locked hold(outer.lock);
-    at->elder = nullptr;
-    at->younger = outer.inner;
-    if (outer.inner != nullptr) outer.inner->elder = at;
-    outer.inner = at;
+    outer.inner.add(*at);
     at->shown = true;
   }
 }
@@ -76,8 +73,7 @@ void show(Scope& scope) noexcept {
 void hide(Scope& scope) noexcept {
   if (!scope.shown) return;
   Locked hold(scope.outer->lock);
-  (scope.elder != nullptr ? scope.elder->younger : scope.outer->inner) = scope.younger;
-  if (scope.younger != nullptr) scope.younger->elder = scope.elder;
+  scope.outer->inner.remove(scope);
   scope.shown = false;
 }
 

@@ -20,7 +20,8 @@ namespace coir::detail {
 //   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
 // and then, without the lock,
 //   2. moves the value, or whatever is handed over,
-//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked.
+//   3. ends the round: names the node that won, and wakes the waiter if the claim found it parked. Where nothing is
+//      moved the lock may still be held while the node is named, but not when the waiter is woken (tell_winner).
 // The waiter's claimed state keeps it in place until 3: parked, it is not runnable; armed, it spins in await_winner. So
 // nothing of the round is touched after 3, and nothing that is handed over can be lost. A waiter that another source
 // ends takes its nodes out under their lists' locks; a node that was found in vain is out already.
@@ -42,16 +43,23 @@ struct WaitRound {
   WaitNode* spin_for_winner() noexcept;
 };
 
-// wake_winner tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone afterwards,
-// and whatever the waiter then destroys.
-inline void wake_winner(WaitNode& node) noexcept {
+// tell_winner tells the claimed waiter that `node` won. It returns the waiter that the caller wakes, or null: then the
+// waiter goes on by itself, and node is gone. With the list's lock or without.
+inline Waiter* tell_winner(WaitNode& node) noexcept {
   WaitRound& round = *node.round;
   if (!node.parked) {
     // release pairs with await_winner.
-    return round.winner.store(&node, std::memory_order_release);
+    round.winner.store(&node, std::memory_order_release);
+    return nullptr;
   }
   round.winner.store(&node, std::memory_order_relaxed);  // what makes it run publishes this
-  round.waiter->wake();
+  return round.waiter;
+}
+
+// wake_winner tells the claimed waiter that `node` won, and lets it go on. Without the list's lock; node is gone
+// afterwards, and whatever the waiter then destroys.
+inline void wake_winner(WaitNode& node) noexcept {
+  if (Waiter* const woken = tell_winner(node); woken != nullptr) woken->wake();
 }
 
 // claim takes a node that stands in `list` out of it and claims its waiter; false when that has been woken by something
@@ -65,9 +73,8 @@ inline bool claim(WaitList& list, WaitNode& node) noexcept {
 
 // take_first claims the oldest that still waits, or returns null. Under the list's lock.
 inline WaitNode* take_first(WaitList& list) noexcept {
-  while (list.head != nullptr) {
-    WaitNode& node = *list.head;
-    if (claim(list, node)) return &node;
+  while (WaitNode* const node = list.front()) {
+    if (claim(list, *node)) return node;
   }
   return nullptr;
 }
@@ -75,11 +82,7 @@ inline WaitNode* take_first(WaitList& list) noexcept {
 // WakeList collects waiters that are claimed under a lock and woken once it is given up.
 class WakeList {
  public:
-  void add(WaitNode& taken) noexcept {
-    taken.next = nullptr;
-    *last_ = &taken;
-    last_ = &taken.next;
-  }
+  void add(WaitNode& taken) noexcept { nodes_.push(taken); }
 
   // add_all claims everybody who waits, in order.
   void add_all(WaitList& list) noexcept {
@@ -87,18 +90,11 @@ class WakeList {
   }
 
   void wake_all() noexcept {
-    for (WaitNode* node = first_; node != nullptr;) {
-      WaitNode* const next = node->next;
-      detail::wake_winner(*node);
-      node = next;
-    }
-    first_ = nullptr;
-    last_ = &first_;
+    while (WaitNode* const node = nodes_.pop()) wake_winner(*node);
   }
 
  private:
-  WaitNode* first_ = nullptr;
-  WaitNode** last_ = &first_;
+  IntrusiveQueue<WaitNode> nodes_;
 };
 
 // WaitFor is what a report says of a wait.

@@ -1,6 +1,8 @@
 #include "http/session/engine.h"
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#include <coir/config.h>
+
+#if COIR_NO_ASYNC
 #include "http/serial/serial_engine.h"
 #else
 #include "http/fibers/fiber_engine.h"
@@ -12,7 +14,7 @@ namespace coir::http {
 
 namespace {
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 using Chosen = SerialEngine;
 #else
 using Chosen = FiberEngine;

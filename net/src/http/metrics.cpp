@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>
@@ -10,7 +11,7 @@
 
 #include <algorithm>
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 #include <coir/net/tls.h>
 #endif
 
@@ -65,7 +66,7 @@ class MetricsText {
   std::size_t used_ = 0;
 };
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 void write_runtime(MetricsText&) noexcept {}
 #else
 void write_runtime(MetricsText& text) noexcept {
@@ -115,7 +116,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
 }
 
-#if defined(COIR_TLS) && COIR_TLS
+#if COIR_TLS
 void write_tls(MetricsText& text) noexcept {
   const TlsCounters& all = tls_counters();
   const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };

@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/net/resolve.h>
 
 #include <arpa/inet.h>
@@ -115,15 +116,14 @@ std::expected<Addresses, Error> resolve(std::string_view host, std::uint16_t por
   }
   const Lookup lookup(host, port);
   if (Addresses addresses; lookup.numeric(addresses)) return addresses;
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-  static_cast<void>(deadline);
+  if constexpr (!COIR_NO_ASYNC) {
+    if (detail::may_run_elsewhere()) {
+      detail::OwnedCall<Lookup> call(lookup);
+      call.kind = detail::BlockingKind::names;
+      return call.go(deadline);
+    }
+  }
   return lookup();
-#else
-  if (!detail::may_run_elsewhere()) return lookup();
-  detail::OwnedCall<Lookup> call(lookup);
-  call.kind = detail::BlockingKind::names;
-  return call.go(deadline);
-#endif
 }
 
 }  // namespace coir

@@ -11,9 +11,7 @@ std::expected<void, Error> Stream::write(std::string_view from, Deadline deadlin
 
 void Stream::abandon() noexcept {
   if (!is_open()) return;
-#if defined(COIR_TLS) && COIR_TLS
   if (session_ != nullptr) end_session(false);
-#endif
   kernel::reset_on_close(fd());
   tcp_.close();
 }

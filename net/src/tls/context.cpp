@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include <coir/config.h>
 #include <coir/worker_stack.h>
 
 #include "tls/config.h"
@@ -162,11 +163,7 @@ TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept
   }
   config.remembers_peers = options.remember_clients;
   if (options.tickets && !options.remember_clients) {
-#if defined(COIR_TLS_SMALL)
-    constexpr auto cipher = MBEDTLS_CIPHER_AES_128_GCM;
-#else
-    constexpr auto cipher = MBEDTLS_CIPHER_AES_256_GCM;
-#endif
+    constexpr auto cipher = COIR_TLS_SMALL ? MBEDTLS_CIPHER_AES_128_GCM : MBEDTLS_CIPHER_AES_256_GCM;
     if (mbedtls_ssl_ticket_setup(&config.tickets, random, nullptr, cipher, kTicketSeconds) != 0) return kNoMemory;
     mbedtls_ssl_conf_session_tickets_cb(&config.ssl, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse,
                                         &config.tickets);

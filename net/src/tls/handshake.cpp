@@ -1,10 +1,11 @@
+#include <coir/config.h>
 #include <coir/net/tls_ticket.h>
 #include <coir/program.h>
 
 #include "tls/mbedtls_internals.h"
 #include "tls/session.h"
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/runtime.h>
 #include <coir/semaphore.h>
 #endif
@@ -18,7 +19,7 @@ constexpr std::int64_t kSliceNs = 200'000;
 // Turn is the right to compute: as many handshakes have it as there are workers, and the others wait in line. Without
 // it a crowd of them would take a slice each before anybody else came in between. It is held from slice to slice, and
 // given up to wait for the peer.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 class Turn {
  public:
   static std::expected<void, Error> take(Deadline) noexcept { return {}; }
@@ -168,10 +169,6 @@ std::expected<bool, Error> Stream::advance_handshake() noexcept {
 
 std::expected<void, Error> Stream::handshake() noexcept {
   return session_->handshake();
-}
-
-Deadline Stream::handshake_deadline() const noexcept {
-  return session_->handshake_deadline();
 }
 
 Direction Stream::awaited() const noexcept {

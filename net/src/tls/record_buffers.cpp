@@ -1,5 +1,6 @@
 #include "tls/record_buffers.h"
 
+#include <coir/detail/intrusive_list.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 #include <coir/spinlock.h>
@@ -20,19 +21,16 @@ class BufferPool {
  public:
   RecordBuffers* take(bool spare_only) noexcept {
     const Locked locked(lock_);
-    RecordBuffers* const buffers = spare_;
-    if (buffers == nullptr || (!spare_only && count_ <= kKept)) return nullptr;
-    spare_ = buffers->next;
+    if (count_ <= (spare_only ? 0 : kKept)) return nullptr;
     --count_;
-    return buffers;
+    return spare_.pop();
   }
 
   // keep says no where there are enough.
   bool keep(RecordBuffers* buffers) noexcept {
     const Locked locked(lock_);
     if (count_ >= kMostSpare) return false;
-    buffers->next = spare_;
-    spare_ = buffers;
+    spare_.push(*buffers);
     ++count_;
     return true;
   }
@@ -44,8 +42,7 @@ class BufferPool {
       {
         const Locked locked(lock_);
         if (count_ <= kKept) break;
-        buffers = spare_;
-        spare_ = buffers->next;
+        buffers = spare_.pop();
         --count_;
       }
       port::release(buffers, RecordBuffers::kBytes);
@@ -67,7 +64,7 @@ class BufferPool {
 
  private:
   Spinlock lock_;
-  RecordBuffers* spare_ = nullptr;
+  detail::IntrusiveStack<RecordBuffers> spare_;
   std::size_t count_ = 0;
   bool begun_ = false;
   Relief relief_{PressureStep::trim,

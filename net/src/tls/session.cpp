@@ -287,5 +287,8 @@ bool midway(Session& session) noexcept {
 void mark_ready(Session& session, Direction direction) noexcept {
   session.mark_ready(direction);
 }
+Deadline handshake_deadline(const Session& session) noexcept {
+  return session.handshake_deadline();
+}
 
 }  // namespace coir::tls

@@ -1,5 +1,6 @@
 #include "tls/session_allocator.h"
 
+#include <coir/config.h>
 #include <coir/net/tls.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ namespace {
 constexpr std::size_t kStep = 2048;
 
 // Neither survives a park: they are set around calls that do not.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 constinit SessionAllocator* t_allocator = nullptr;
 constinit const Lent* t_lent = nullptr;
 #else
@@ -54,9 +55,8 @@ bool SessionAllocator::charge_more(std::size_t least) noexcept {
 }
 
 void SessionAllocator::free_kept() noexcept {
-  for (Block*& list : kept_) {
-    while (Block* const block = list) {
-      list = block->next;
+  for (detail::IntrusiveStack<Block>& list : kept_) {
+    while (Block* const block = list.pop()) {
       give(block->bytes);
       free(block);
     }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/config.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/ledger.h>
 
 #include <cstddef>
@@ -52,16 +54,11 @@ class SessionAllocator {
   // kept takes a block of that size out of those kept, or returns null. keep keeps one; false: not one of that size.
   Block* kept(std::size_t bytes) noexcept {
     if (bytes > kSmall) return nullptr;
-    Block*& list = kept_[bytes / kGrain - 1];
-    Block* const block = list;
-    if (block != nullptr) list = block->next;
-    return block;
+    return kept_[bytes / kGrain - 1].pop();
   }
   bool keep(Block* block) noexcept {
     if (!kKeeps || block->bytes > kSmall) return false;
-    Block*& list = kept_[block->bytes / kGrain - 1];
-    block->next = list;
-    list = block;
+    kept_[block->bytes / kGrain - 1].push(*block);
     return true;
   }
 
@@ -69,15 +66,7 @@ class SessionAllocator {
   [[nodiscard]] bool charge_more(std::size_t least) noexcept;
 
   // A sanitizer wants to see every free.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  static constexpr bool kKeeps = false;
-#else
-  static constexpr bool kKeeps = true;
-#endif
-#else
-  static constexpr bool kKeeps = true;
-#endif
+  static constexpr bool kKeeps = !COIR_ASAN;
 
   void free_kept() noexcept;
 
@@ -85,7 +74,7 @@ class SessionAllocator {
   std::size_t used_ = 0;
   std::size_t charged_ = 0;
   std::size_t high_ = 0;
-  Block* kept_[kSmall / kGrain] = {};
+  detail::IntrusiveStack<Block> kept_[kSmall / kGrain];
 };
 
 // Paying names the allocator that pays for what mbedTLS allocates in this scope, which must not park.

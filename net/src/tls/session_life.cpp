@@ -1,11 +1,12 @@
 // How a session begins, rests and ends.
 #include <coir/cancel_scope.h>
+#include <coir/config.h>
 #include <mbedtls/ssl.h>
 #include <stdlib.h>
 
 #include <new>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #endif
 
@@ -185,7 +186,7 @@ void Session::leave(Session& session) noexcept {
 std::expected<void, Error> Session::yield_to_events(Deadline deadline) noexcept {
   if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
   if (auto going = check_cancelled(); !going) return going;
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
   coir::yield_to_events();
 #endif
   return {};

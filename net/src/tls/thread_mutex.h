@@ -1,11 +1,12 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/spinlock.h>
 
 #include <cstdint>
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 #include <coir/port/futex.h>
 #endif
 
@@ -17,7 +18,7 @@ namespace coir::tls {
 // The word is 0 free, 1 held, 2 held and waited for (Drepper, "Futexes are tricky").
 class ThreadMutex {
  public:
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
   void lock() noexcept {}
   void unlock() noexcept {}
 #else

@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/port/futex.h>
 
 #include <linux/futex.h>
@@ -11,22 +12,12 @@ namespace {
 
 // The thread sanitizer keeps a signal that meets a thread in a system call which it does not know, until the thread
 // makes a call that it does know. There, sleepers look for signals now and then.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define COIR_SIGNALS_ARE_DEFERRED 1
-#endif
-#endif
-#if defined(COIR_SIGNALS_ARE_DEFERRED)
 std::int64_t interruptible(std::int64_t timeout_ns) noexcept {
+  if constexpr (!COIR_TSAN) return timeout_ns;
   constexpr std::int64_t kOftenNs = 50'000'000;
   usleep(0);
   return timeout_ns < 0 || timeout_ns > kOftenNs ? kOftenNs : timeout_ns;
 }
-#else
-std::int64_t interruptible(std::int64_t timeout_ns) noexcept {
-  return timeout_ns;
-}
-#endif
 
 }  // namespace
 

@@ -1,5 +1,4 @@
 #include <coir/cancel_scope.h>
-#include <coir/detail/wait_line.h>
 #include <coir/event.h>
 
 #include "tests/explore/explore.h"
@@ -140,32 +139,30 @@ void handed_over_once() {
 // Who is first in line is served first, and who has left it is passed over.
 void line_is_kept() {
   Spinlock lock;
-  detail::WaitLine line;
-  int waits = 0;  // under the lock
-  WakeReason reasons[2] = {};
-  const auto wait = [&](int who, Deadline deadline) {
-    ThreadWaiter waiter;
-    detail::WaitPlace place{.waiter = &waiter};
-    lock.lock();
-    waiter.arm();
-    line.add(place);
-    ++waits;
-    lock.unlock();
-    reasons[who] = waiter.park(deadline);
-    Locked hold(lock);
-    line.remove(place);
-  };
-  int claims = 0;
-  threads([&] { wait(0, Deadline::after(std::chrono::milliseconds(1))); },
-          [&] {
-            Waiter* woken = nullptr;
-            lock.lock();
-            claims += line.claim_first(woken) != nullptr;
-            lock.unlock();
-            if (woken != nullptr) woken->wake();
-          });
-  require(reasons[0] == (claims == 1 ? WakeReason::ready : WakeReason::timed_out) ||
-          (claims == 1 && reasons[0] != WakeReason::timed_out));
+  WaitList line;
+  bool served = false, claimed = false;
+  Error error;
+  threads(
+      [&] {
+        WaitNode node;
+        lock.lock();
+        const auto waited = detail::wait_in(lock, line, node, {.kind = WaitKind::admission},
+                                            Deadline::after(std::chrono::milliseconds(1)));
+        served = waited.has_value();
+        if (!served) error = waited.error();
+      },
+      [&] {
+        Waiter* woken = nullptr;
+        lock.lock();
+        if (WaitNode* const first = detail::take_first(line); first != nullptr) {
+          claimed = true;
+          woken = detail::tell_winner(*first);  // under the lock, as a nursery does
+        }
+        lock.unlock();
+        if (woken != nullptr) woken->wake();
+      });
+  require(served == claimed);
+  require(served || error.code == ErrorCode::timed_out);
   require(line.empty());
 }
 

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <signal.h>
@@ -78,7 +79,7 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
 }
 
 // The address sanitizer keeps what is large on a stack of its own.
-#if !__has_feature(address_sanitizer)
+#if !COIR_ASAN
 
 // Below the stack lies the guard, and below that another fiber's stack: the write is to the array's own memory.
 [[gnu::noinline]] int take_a_large_frame() {

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
@@ -28,7 +29,7 @@ using coir::test::Watchdog;
 
 namespace {
 
-#if defined(COIR_PAINT) && COIR_PAINT
+#if COIR_PAINT
 constexpr bool kPainted = true;
 #else
 constexpr bool kPainted = false;

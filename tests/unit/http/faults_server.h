@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/http/accounts.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
@@ -161,7 +162,7 @@ class FaultyServer : public Utest {
       test.running = true;
       test.clean_end = test.site.server->serve_until({SIGUSR1}, 20s) == 0;
     };
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
     body();
 #else
     static_cast<void>(

@@ -2,6 +2,7 @@
 // server has a thread of the test's to itself.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/http/accounts.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
@@ -19,7 +20,7 @@
 #include <span>
 #include <string_view>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #endif
 
@@ -84,7 +85,7 @@ void visit_once(const Address& address, Visit visit) {
   visit(visitor);
 }
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 template <class Visit>
 void run_both(Server& server, const Address& address, Visit visit) {
   CHECK(server.start().has_value());

@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/isolate.h>
 
 #include <CppUTest/TestHarness.h>
@@ -224,7 +225,7 @@ TEST(IsolatedWorker, at_random_every_message_comes_back_once) {
   mixed.check();
 }
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 TEST(IsolatedWorker, fibers_and_plain_threads_share_one) {
   constexpr int kEach = coir::test::scaled({500, 100, 50, 100});
   std::atomic<long> sum{0};

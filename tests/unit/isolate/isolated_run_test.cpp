@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/isolate.h>
 
 #include <CppUTest/TestHarness.h>
@@ -24,7 +25,7 @@ using coir::Isolate;
 using coir::IsolatePort;
 
 // What a worker can do that has a scheduler of its own. In single-worker builds none has.
-#if defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER
+#if COIR_SINGLE_WORKER
 TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere){};
 
 TEST(IsolatedRun, without_a_scheduler_spawn_is_refused_inside) {

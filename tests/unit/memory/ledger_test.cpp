@@ -1,6 +1,7 @@
 // What the ledger promises: a ceiling that holds, figures that add up, refusals that are counted, for any mix of
 // threads.
 
+#include <coir/config.h>
 #include <coir/ledger.h>
 
 #include <pthread.h>
@@ -74,7 +75,7 @@ TEST(Ledger, an_account_is_found_by_name_once_it_was_charged) {
   LONGS_EQUAL(1, count);
 }
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 namespace {
 constinit coir::Account shared("shared");
 }

@@ -8,6 +8,8 @@
 
 #include "tests/support/scale.h"
 
+#include <coir/config.h>
+
 using coir::FiberControl;
 using coir::FiberList;
 using coir::Inbox;
@@ -101,7 +103,7 @@ TEST(RunQueue, the_nth_is_taken_and_none_is_lost) {
   POINTERS_EQUAL(nullptr, queue->take_nth(3));
 }
 
-#if !defined(COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 TEST(RunQueue, a_thief_takes_the_older_half_rounded_up) {
   RunQueue* thief = new RunQueue;
   for (std::uint32_t i = 0; i < 9; ++i) queue->push(fiber(i), overflow);

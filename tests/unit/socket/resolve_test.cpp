@@ -1,3 +1,4 @@
+#include <coir/config.h>
 #include <coir/net/resolve.h>
 
 #include <CppUTest/TestHarness.h>
@@ -10,7 +11,7 @@
 #include "tests/support/name_server.h"
 #include "tests/support/until.h"
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #include <coir/runtime.h>
 #endif
@@ -57,7 +58,7 @@ TEST_GROUP(Resolve){// with_server runs `body`, which returns whether all was ri
                             return kNoServer;
                           }
                           if (!body(server)) return 1;
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
                           for (const unsigned workers : {1u, 2u}) {
                             bool right = false;
                             if (!coir::run_until_idle({.workers = workers}, [&] { right = body(server); }) || !right)
@@ -116,7 +117,7 @@ TEST(Resolve, a_name_that_does_not_exist_is_not_found) {
               [](NameServer&) { return is(resolve("missing.example", 80), ErrorCode::not_found); });
 }
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 
 namespace {
 

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 #include <coir/net/tls_ticket.h>
@@ -140,7 +141,7 @@ TEST(TlsAllocations, that_fail_at_any_point_of_a_resumed_session_refuse_it_and_l
   fail_everywhere();
 }
 
-#if !defined(COIR_TLS_SMALL)
+#if !COIR_TLS_SMALL
 TEST(TlsAllocations, that_fail_at_any_point_of_a_session_by_tls_1_2_refuse_it_and_leak_nothing) {
   client = coir::test::without_tls13(authority.client());
   fail_everywhere();

@@ -1,6 +1,7 @@
 // TLS where nothing is a fiber: in the build without them, and on plain threads. The peer is another process, for in
 // builds with one worker no second thread may touch the ledger.
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/net/tls.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -195,7 +196,7 @@ TEST(TlsBlocking, refuses_who_is_not_trusted) {
   LONGS_EQUAL(100, WEXITSTATUS(peer.end()));
 }
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER) && !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_SINGLE_WORKER && !COIR_NO_ASYNC
 TEST(TlsBlocking, threads_read_and_write_one_stream_at_once) {
   const Peer peer(pair, client, [](TlsStream& stream) {
     // In small steps, so that both directions are under way.

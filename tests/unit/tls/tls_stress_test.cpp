@@ -1,5 +1,6 @@
 // Sessions that are read and written at the same time, wherever their fibers run.
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 #include <coir/runtime.h>
@@ -111,7 +112,7 @@ TEST(TlsStress, reads_and_writes_at_once_on_several_workers) {
   stress({.workers = 3});
 }
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 TEST(TlsStress, reads_and_writes_at_once_on_workers_that_exchange_every_fiber) {
   stress({.workers = 3, .migrate = true});
 }

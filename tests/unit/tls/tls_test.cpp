@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 #include <string.h>
@@ -220,7 +221,7 @@ TEST(Tls, connects_over_tcp_and_moves_into_a_stream_of_any_kind) {
   });
 }
 
-#if !(defined(COIR_SINGLE_WORKER) && COIR_SINGLE_WORKER)
+#if !COIR_SINGLE_WORKER
 TEST(Tls, goes_on_on_another_worker_after_every_wait) {
   const auto ended = coir::run_until_idle({.workers = 2, .migrate = true}, [&] {
     between(

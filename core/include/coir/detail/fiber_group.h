@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/fiber_group.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <expected>
 #include <utility>
@@ -59,5 +56,3 @@ class FiberGroup {
 };
 
 }  // namespace coir::detail
-
-#endif

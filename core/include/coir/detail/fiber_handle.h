@@ -1,9 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/fiber_handle.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -113,5 +110,3 @@ class [[nodiscard]] Fiber : public FiberRef {
 };
 
 }  // namespace coir
-
-#endif

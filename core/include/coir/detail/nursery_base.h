@@ -1,15 +1,13 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/nursery_base.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <cstdint>
 #include <expected>
 
 #include <coir/cancel_scope.h>
-#include <coir/detail/wait_line.h>
+#include <coir/detail/intrusive_list.h>
+#include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
 
@@ -20,6 +18,8 @@ class Waiter;
 class ClaimedWaiters;
 
 namespace detail {
+
+struct SiblingLinks;  // of children: FiberControl::younger and elder
 
 // NurseryBase is what all that own children stand on: Nursery, Group, Pool, all, any and race.
 //
@@ -80,8 +80,8 @@ class NurseryBase {
 
   Scope scope_;
   Spinlock lock_;
-  FiberControl* children_ = nullptr;
-  WaitLine spawners_;
+  IntrusiveSet<FiberControl, SiblingLinks> children_;
+  WaitList spawners_;
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
   std::uint32_t limit_;
@@ -96,5 +96,3 @@ class NurseryBase {
 }  // namespace detail
 
 }  // namespace coir
-
-#endif

@@ -1,9 +1,8 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error \
-    "coir/detail/wait_list.h: this build has no fibers (COIR_NO_ASYNC) and nobody to wait for; build without --no-async to use it"
-#endif
+#include <coir/port/needs_fibers.h>
+
+#include <coir/detail/intrusive_list.h>
 
 namespace coir::detail {
 
@@ -14,7 +13,7 @@ struct Selection;  // who waits in several lists at once; see select.h
 // guarded by the lock of the list that it stands in.
 struct WaitNode {
   WaitNode* next = nullptr;
-  WaitNode* before = nullptr;
+  WaitNode* previous = nullptr;
   WaitRound* round = nullptr;  // the wait that it belongs to
   void* slot = nullptr;        // what is waited for: the value to move from or to, or how much of something
   bool queued = false;
@@ -30,25 +29,27 @@ struct WaitNode {
 // A wait of theirs returns `unsupported` where nothing can be waited for: on a worker's own stack, as in a RestingWait's
 // wake, and on a plain thread of a single-worker build, where no other thread may touch what is waited on. What is
 // there is had all the same.
-struct WaitList {
-  WaitNode* head = nullptr;
-  WaitNode* tail = nullptr;
-
-  bool empty() const noexcept { return head == nullptr; }
+class WaitList {
+ public:
+  bool empty() const noexcept { return nodes_.empty(); }
+  WaitNode* front() const noexcept { return nodes_.front(); }
 
   void push(WaitNode& node) noexcept {
-    node.next = node.first ? head : nullptr;
-    node.before = node.first ? nullptr : tail;
-    (node.next != nullptr ? node.next->before : tail) = &node;
-    (node.before != nullptr ? node.before->next : head) = &node;
+    if (node.first) {
+      nodes_.push_front(node);
+    } else {
+      nodes_.push_back(node);
+    }
     node.queued = true;
   }
 
   void remove(WaitNode& node) noexcept {
-    (node.before != nullptr ? node.before->next : head) = node.next;
-    (node.next != nullptr ? node.next->before : tail) = node.before;
+    nodes_.remove(node);
     node.queued = false;
   }
+
+ private:
+  IntrusiveList<WaitNode> nodes_;
 };
 
 }  // namespace coir::detail

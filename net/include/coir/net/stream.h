@@ -1,5 +1,8 @@
 #pragma once
 
+#include <type_traits>
+
+#include <coir/config.h>
 #include <coir/net/tcp.h>
 #include <coir/wait.h>
 
@@ -8,7 +11,9 @@ namespace coir {
 class TlsContext;
 class TlsTicket;
 
-#if defined(COIR_TLS) && COIR_TLS
+// kTls tells whether this build has TLS. Without it nothing below is called of what only TLS defines.
+inline constexpr bool kTls = COIR_TLS;
+
 namespace tls {
 class Session;
 
@@ -24,15 +29,15 @@ void mark_ready(Session& session, Direction direction) noexcept;
 void rest(Session& session) noexcept;
 void shutdown_write(Session& session) noexcept;
 void end(Session* session, bool in_good_order) noexcept;
-}  // namespace tls
-#endif
+Deadline handshake_deadline(const Session& session) noexcept;
 
-// kTls tells whether this build has TLS.
-#if defined(COIR_TLS) && COIR_TLS
-inline constexpr bool kTls = true;
-#else
-inline constexpr bool kTls = false;
-#endif
+// NoSession stands where a Stream keeps its session in a build without TLS: always null, and no bytes.
+struct NoSession {
+  constexpr NoSession(Session* = nullptr) noexcept {}
+  constexpr operator Session*() const noexcept { return nullptr; }
+};
+using SessionPointer = std::conditional_t<kTls, Session*, NoSession>;
+}  // namespace tls
 
 // Stream is a connection, with TLS or without: what is written over it is written once. Its calls are those of
 // TcpStream, with the same deadlines and cancellation and the same errors. With TLS there are these besides:
@@ -50,7 +55,6 @@ class Stream {
   Stream(TcpStream&& tcp) noexcept : tcp_(std::move(tcp)) {}
   ~Stream() { close(); }
 
-#if defined(COIR_TLS) && COIR_TLS
   Stream(Stream&& other) noexcept : tcp_(std::move(other.tcp_)), session_(std::exchange(other.session_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
     if (this != &other) {
@@ -64,7 +68,8 @@ class Stream {
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
   // server's name and maybe a ticket, the client's. Its handshake has to be over by `deadline`; until it is, nothing
-  // else is read or written. TlsStream wraps these for those who just wait. Errors: see there.
+  // else is read or written. TlsStream wraps these for those who just wait. Errors: see there. A build without TLS
+  // declares these, up to awaited, and has none of them.
   [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                                      const TlsTicket* ticket = nullptr) noexcept;
   [[nodiscard]] std::expected<void, Error> handshake() noexcept;
@@ -72,21 +77,20 @@ class Stream {
   // False: what awaited names has to come about, and mark_ready to say so, before it is called again.
   [[nodiscard]] std::expected<bool, Error> advance_handshake() noexcept;
   Direction awaited() const noexcept;
-  Deadline handshake_deadline() const noexcept;
-  void mark_ready(Direction direction) noexcept { tls::mark_ready(*session_, direction); }
-#else
-  Stream(Stream&& other) noexcept = default;
-  Stream& operator=(Stream&& other) noexcept = default;
-  static constexpr bool secure() noexcept { return false; }
-  static Deadline handshake_deadline() noexcept { return Deadline::never(); }
-#endif
+  Deadline handshake_deadline() const noexcept {
+    if constexpr (kTls) return tls::handshake_deadline(*session_);
+    return Deadline::never();
+  }
+  void mark_ready(Direction direction) noexcept {
+    if constexpr (kTls) tls::mark_ready(*session_, direction);
+  }
 
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
                                                        Deadline deadline = Deadline::never()) noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::read(*session_, into, deadline);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::read(*session_, into, deadline);
+    }
     return tcp_.read(into, deadline);
   }
 
@@ -95,84 +99,84 @@ class Stream {
   [[nodiscard]] std::expected<std::size_t, Error> write_some(std::span<const iovec> from,
                                                              Deadline deadline = Deadline::never(),
                                                              bool more_follows = false) noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::write_some(*session_, from, deadline);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::write_some(*session_, from, deadline);
+    }
     return tcp_.write_some(from, deadline, more_follows);
   }
 
   [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
                                                             Deadline deadline = Deadline::never()) noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::send_file(*session_, file, offset, count, deadline);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::send_file(*session_, file, offset, count, deadline);
+    }
     return tcp_.send_file(file, offset, count, deadline);
   }
 
   // shutdown_write ends this side; with TLS by close_notify first, if it goes out without waiting.
   void shutdown_write() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      tls::shutdown_write(*session_);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        tls::shutdown_write(*session_);
+    }
     tcp_.shutdown_write();
   }
 
   // close ends the connection in good order, as far as that goes without waiting. abandon lets the peer know that what
   // was sent is not all: by TLS's lack of close_notify, and by a reset.
   void close() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      end_session(true);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        end_session(true);
+    }
     tcp_.close();
   }
   void abandon() noexcept;
 
   void mark_readable() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      tls::mark_ready(*session_, Direction::readable);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        tls::mark_ready(*session_, Direction::readable);
+    }
     tcp_.mark_readable();
   }
   // drained tells that the last read took all there was, of what has been decrypted too.
   bool drained() const noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::drained(*session_);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::drained(*session_);
+    }
     return tcp_.drained();
   }
 
   // midway tells that a part of a record has arrived, or that records without data have, of which the last call was not
   // to take more: until the rest is read the buffers cannot be given back.
   bool midway() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::midway(*session_);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::midway(*session_);
+    }
     return false;
   }
 
   // has_told_fault tells that this side has ended the session by an alert, for the peer to read before the connection
   // is closed.
   bool has_told_fault() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      return tls::has_told_fault(*session_);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        return tls::has_told_fault(*session_);
+    }
     return false;
   }
 
   // rest gives back what is not needed while nothing is read or written; it is taken again by the next read or write.
   void rest() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
-    if (session_ != nullptr) [[unlikely]]
-      tls::rest(*session_);
-#endif
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        tls::rest(*session_);
+    }
   }
 
   bool is_open() const noexcept { return tcp_.is_open(); }
@@ -182,14 +186,12 @@ class Stream {
   TcpStream& tcp() noexcept { return tcp_; }
 
  protected:
-#if defined(COIR_TLS) && COIR_TLS
-  void end_session(bool in_good_order) noexcept { tls::end(std::exchange(session_, nullptr), in_good_order); }
-#endif
+  void end_session(bool in_good_order) noexcept {
+    if constexpr (kTls) tls::end(std::exchange(session_, nullptr), in_good_order);
+  }
 
   TcpStream tcp_;
-#if defined(COIR_TLS) && COIR_TLS
-  tls::Session* session_ = nullptr;
-#endif
+  [[no_unique_address]] tls::SessionPointer session_ = nullptr;
 };
 
 }  // namespace coir

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/config.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/net/stream.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/resting_wait.h>
 #endif
 
@@ -27,7 +29,7 @@ enum class Eviction : std::uint8_t { none, running, ended };
 enum class Owes : std::uint8_t { head, content };
 
 // Asleep a connection waits on its own; without fibers the engine polls them all.
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 struct Asleep {};
 #else
 using Asleep = RestingWait;
@@ -61,30 +63,7 @@ std::uint64_t progress(const Connection& connection) noexcept;
 // A client owes one flight of a handshake at a time, for which it computes. Silent for so long it makes way for others.
 inline constexpr std::int64_t kSilenceNs = 1'000'000'000;
 
-// ConnectionList is intrusive and in order of arrival. Its user holds the engine's lock.
-class ConnectionList {
- public:
-  Connection* front() const noexcept { return front_; }
-  std::size_t size() const noexcept { return size_; }
-
-  void push_back(Connection& connection) noexcept {
-    connection.previous = back_;
-    connection.next = nullptr;
-    (back_ != nullptr ? back_->next : front_) = &connection;
-    back_ = &connection;
-    ++size_;
-  }
-
-  void remove(Connection& connection) noexcept {
-    (connection.previous != nullptr ? connection.previous->next : front_) = connection.next;
-    (connection.next != nullptr ? connection.next->previous : back_) = connection.previous;
-    --size_;
-  }
-
- private:
-  Connection* front_ = nullptr;
-  Connection* back_ = nullptr;
-  std::size_t size_ = 0;
-};
+// ConnectionList is in order of arrival. Its user holds the engine's lock.
+using ConnectionList = detail::CountedList<Connection>;
 
 }  // namespace coir::http

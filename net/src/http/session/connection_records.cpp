@@ -17,13 +17,10 @@ std::uint64_t progress(const Connection& connection) noexcept {
 }
 
 Connection* ConnectionRecords::take() noexcept {
-  Connection* connection = free_;
-  if (connection != nullptr) {
-    free_ = connection->next;
-  } else if (used_ < most_) {
+  Connection* connection = free_.pop();
+  if (connection == nullptr) {
+    if (used_ == most_) return nullptr;
     connection = new (array_ + used_++) Connection();
-  } else {
-    return nullptr;
   }
   connection->taken = true;
   ++taken_;
@@ -32,8 +29,7 @@ Connection* ConnectionRecords::take() noexcept {
 
 void ConnectionRecords::give(Connection& connection) noexcept {
   connection.taken = false;
-  connection.next = free_;
-  free_ = &connection;
+  free_.push(connection);
   --taken_;
 }
 
@@ -50,11 +46,9 @@ void ConnectionRecords::give_back_pages() noexcept {
   const std::uintptr_t from = pages_at(used), to = pages_at(used_);
   if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;
   used_ = used;
-  free_ = nullptr;
+  free_ = {};
   for (std::size_t i = used; i-- > 0;) {
-    if (array_[i].taken) continue;
-    array_[i].next = free_;
-    free_ = array_ + i;
+    if (!array_[i].taken) free_.push(array_[i]);
   }
 }
 

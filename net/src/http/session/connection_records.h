@@ -8,6 +8,11 @@ namespace coir::http {
 
 // ConnectionRecords is an array of connections, in address space that becomes memory as it is used. Its user holds the
 // engine's lock.
+//
+// Three kinds of things are kept for whoever comes next. They share IntrusiveStack and no class, for the kernel gets
+// each back in another way. Connections lie many to a page: only pages behind the last that is taken can go. HTTP
+// sessions are whole pages, and each goes by itself. TLS buffers (tls/record_buffers.h) are mappings of their own, and
+// serve the process, not a server.
 class ConnectionRecords {
  public:
   ConnectionRecords(Connection* array, std::size_t most) noexcept : array_(array), most_(most) {}
@@ -28,7 +33,7 @@ class ConnectionRecords {
  private:
   Connection* const array_;
   const std::size_t most_;
-  Connection* free_ = nullptr;
+  detail::IntrusiveStack<Connection> free_;
   std::size_t used_ = 0;  // those that were ever taken: the rest of the array is untouched
   std::size_t taken_ = 0;
 };

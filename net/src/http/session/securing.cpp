@@ -1,27 +1,21 @@
+#include <coir/net/tls.h>
+
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/no_room.h"
 #include "http/session/session.h"
-
-#if defined(COIR_TLS) && COIR_TLS
-#include <coir/net/tls.h>
-#endif
 
 namespace coir::http {
 
 // begin_handshake makes its session, in the place of one whose client is silent where there are too many. False: there
 // is no memory for it.
 bool Session::begin_handshake() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
   const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
   for (;;) {
     const auto begun = connection_->stream.begin_tls(connection_->tls->current(), nullptr, deadline);
     if (begun) return true;
     if (begun.error() != ErrorCode::limit || !engine_.end_silent_handshake()) return false;
   }
-#else
-  return false;
-#endif
 }
 
 // shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
@@ -29,7 +23,6 @@ bool Session::begin_handshake() noexcept {
 // a ceiling of its own, and are closed when the handshake has taken too long. So it is while a client is told why its
 // handshake has failed.
 Session::After Session::shake_hands() noexcept {
-#if defined(COIR_TLS) && COIR_TLS
   Stream& stream = connection_->stream;
   if (!stream.secure() && !begin_handshake()) {
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
@@ -48,7 +41,6 @@ Session::After Session::shake_hands() noexcept {
   }
   connection_->tls = nullptr;
   engine_.end_handshake(*connection_);
-#endif
   return After::go_on;
 }
 

@@ -140,7 +140,10 @@ void Session::serve(Connection& first) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = cut_short_ = hurried_ = false;
     for (;;) {
-      After after = connection->tls == nullptr ? After::go_on : shake_hands();
+      After after = After::go_on;
+      if constexpr (kTls) {
+        if (connection->tls != nullptr) after = shake_hands();
+      }
       if (after == After::go_on) after = run();
       if (after == After::rest) {
         // Once asleep the connection is no longer ours.

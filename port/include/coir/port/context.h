@@ -16,9 +16,7 @@
 
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/port/context.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
-#endif
+#include <coir/port/needs_fibers.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -88,6 +86,7 @@ static_assert(sizeof(ParkedFrame) % kStackAlignment == 0);
 
 // shadow_stack_active tells whether the calling thread keeps a second, protected stack of return addresses (x86 SHSTK,
 // RISC-V Zicfiss, Arm GCS). A switch of stacks is an attack to it, so the runtime refuses to start where this is true.
+// Each CPU's folder has it in shadow_stack.cpp.
 [[nodiscard]] bool shadow_stack_active() noexcept;
 
 }  // namespace coir::port

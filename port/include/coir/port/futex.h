@@ -1,8 +1,6 @@
 #pragma once
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
-#error "coir/port/futex.h: this build has no fibers (COIR_NO_ASYNC); call nothing of it, or build without --no-async"
-#endif
+#include <coir/port/needs_fibers.h>
 
 #include <cstdint>
 
