@@ -236,9 +236,9 @@ void measure_mutex_contended(long count) {
   const std::int64_t start = monotonic_ns();
   Nursery all;
   for (long i = 0; i < kFibers; ++i) {
-    static_cast<void>(all.spawn(kFiber, [&mutex, count] {
+    all.start(kFiber, [&mutex, count] {
       contend(count / kFibers, [&mutex] { must(mutex.lock()); }, [&mutex] { mutex.unlock(); });
-    }));
+    });
   }
   must(all.join());
   bench::print("mutex_contended_ns", static_cast<double>(monotonic_ns() - start) / static_cast<double>(count), "ns");

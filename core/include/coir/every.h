@@ -37,7 +37,7 @@ class Beat {
 // or a std::expected<void, Error>. Runs never overlap. Their times do not drift: each is a whole number of intervals
 // after the first, on the monotonic clock, and those that a long run has missed are left out, not made up for.
 //
-//   nursery.spawn([] { return every(1s, [] { return publish(stats()); }); });
+//   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //
 // Error `invalid`: the interval is zero or less. From a fiber or a plain thread.
 template <std::invocable F>

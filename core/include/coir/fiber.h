@@ -5,6 +5,7 @@
     "coir/fiber.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
 #else
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -27,14 +28,13 @@ namespace detail {
 
 class NurseryBase;
 
-// NewFiber is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
-// of the id.
+// NewFiber is a fiber that has its stack but does not run yet, or, where control is null, the error in place of the id.
 struct NewFiber {
   FiberControl* control;
   std::uint64_t id;
 
-  static NewFiber failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
-  Error error() const noexcept { return {static_cast<ErrorCode>(id)}; }
+  static NewFiber failed(Error error) noexcept { return {nullptr, std::bit_cast<std::uint64_t>(error)}; }
+  Error error() const noexcept { return std::bit_cast<Error>(id); }
 };
 
 // Code is how a fiber runs its body and ends its result: run returns the error that the body returned, which lies in

@@ -63,7 +63,9 @@ class PoolBase {
 
   // close takes no more jobs, waits until every job that was taken has ended, and returns the first error that one
   // returned. If the caller is cancelled or a deadline around it passes, the jobs are cancelled, those that wait still
-  // run, and it returns when they have ended. Only whoever made the pool closes it; a second close returns success.
+  // run, and it returns when they have ended. Only whoever made the pool closes it.
+  // Errors: the first job's, cancelled, timed_out; limit, no_memory, invalid (no worker could be started); stale (a
+  // second close).
   [[nodiscard]] std::expected<void, Error> close() noexcept;
 
   // cancel ends the waits of all jobs, those that wait to run included, and closes the pool.

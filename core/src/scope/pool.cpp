@@ -175,7 +175,7 @@ void PoolBase::dismiss() noexcept {
 }
 
 std::expected<void, Error> PoolBase::close() noexcept {
-  if (joined_) return {};
+  if (joined_) return std::unexpected(Error(ErrorCode::stale));
   joined_ = true;
   Waiter* woken = nullptr;
   bool more = true;

@@ -47,7 +47,7 @@ void nursery_waits_for_the_last_child() {
   Atomic<int> ended{0};
   run_on_two([&] {
     Nursery nursery;
-    for (int i = 0; i < 2; ++i) nursery.spawn([&] { ended.fetch_add(1); }).detach();
+    for (int i = 0; i < 2; ++i) nursery.start([&] { ended.fetch_add(1); });
     require(nursery.join().has_value());
     require(ended.load() == 2);
   });
@@ -57,9 +57,8 @@ void failure_cancels_the_siblings() {
   run_on_two([&] {
     Event never;
     Nursery nursery;
-    static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
-    static_cast<void>(
-        nursery.spawn([&]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::invalid}); }));
+    nursery.start([&] { require(never.wait().error() == ErrorCode::cancelled); });
+    nursery.start([&]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::invalid}); });
     require(nursery.join().error() == ErrorCode::invalid);
   });
 }
@@ -118,7 +117,7 @@ void scope_meets_children() {
       CancelScope mine;
       scope.store(&mine);
       Nursery nursery;
-      static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
+      nursery.start([&] { require(never.wait().error() == ErrorCode::cancelled); });
       while (nursery.running() != 0) yield();  // no wait of its own passes the mark on
       static_cast<void>(nursery.join());
       while (!left.load()) yield();

@@ -169,15 +169,15 @@ constexpr Call kCalls[] = {
     {"nursery",
      [](World&) {
        coir::Nursery nursery;
-       static_cast<void>(nursery.spawn([] { coir::yield(); }));
+       nursery.start([] { coir::yield(); });
        const auto joined = nursery.join();
        return joined || over(joined.error());
      }},
     {"group",
      [](World&) {
        coir::Group group;
-       const auto gone = group.go([] { coir::yield(); });
-       const auto waited = group.wait();
+       const auto gone = group.start([] { coir::yield(); });
+       const auto waited = group.join();
        return (gone || over(gone.error())) && (waited || over(waited.error()));
      }},
     {"event", [](World& world) { return world.event.set(), true; }},
