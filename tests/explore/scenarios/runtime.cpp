@@ -145,11 +145,11 @@ void mutex_of_fibers() {
     Mutex mutex;
     int count = 0;
     const auto add = [&] {
-      require(mutex.lock().has_value());
+      const auto held = mutex.lock();
+      require(held.has_value());
       const int before = count;
       yield();
       count = before + 1;
-      mutex.unlock();
     };
     Fiber one = spawn(add), other = spawn(add);
     require(one.join().has_value() && other.join().has_value());
@@ -298,16 +298,17 @@ void leaving_fiber_finds_an_idle_worker() {
     Fiber waker = spawn([&] {
       begun.store(true);
       while (!held.load()) let_others_go();
-      while (!mutex.try_lock()) let_others_go();  // free once the other stands in line
+      auto mine = mutex.try_lock();
+      for (; !mine; mine = mutex.try_lock()) let_others_go();  // free once the other stands in line
       changed.notify_one();
-      mutex.unlock();
     });
     while (!begun.load()) let_others_go();
     Fiber woken = spawn([&] {
-      require(mutex.lock().has_value());
+      auto mine = mutex.lock();
+      require(mine.has_value());
       held.store(true);
-      require(changed.wait(mutex).has_value());
-      mutex.unlock();
+      require(changed.wait(*mine).has_value());
+      mine->unlock();
       ran.store(true);
     });
     const std::int64_t start = monotonic_ns();
