@@ -142,9 +142,14 @@ class Shield {
 const char* cancel_reason() noexcept;
 
 // with_deadline runs `body` on the caller inside a scope with that deadline, with_timeout with one that lies `span`
-// ahead. A body that returns std::expected<T, Error> has its outcome returned as it is; of any other the value is
-// returned, or the error if the deadline passed before it returned. An error whose `scope` is 0 is of this deadline,
-// as with a deadline that is passed to a call; one that is not 0 is of an enclosing scope.
+// ahead.
+//
+//   auto answer = with_timeout(2s, [&] { return ask(server); });
+//
+// A body that returns std::expected<T, Error> has its outcome returned as it is, even if it comes late: that a wait
+// inside timed out is the body's to tell. Of any other body the value is returned, or the error if the deadline passed
+// before it returned. Errors: the body's; timed_out, cancelled. An error whose `scope` is 0 is of this deadline or the
+// body's own, as with a deadline that is passed to a call; one whose `scope` is not 0 is of an enclosing scope.
 template <class F>
 [[nodiscard]] detail::OutcomeOf<F> with_deadline(Deadline deadline, F&& body) {
   CancelScope scope(deadline);

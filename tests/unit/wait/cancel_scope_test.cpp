@@ -369,6 +369,21 @@ TEST(CancelScope, with_timeout_returns_what_the_body_returned_or_that_it_timed_o
   });
 }
 
+TEST(CancelScope, with_timeout_lets_an_outcome_through_that_comes_late) {
+  everywhere([&] {
+    const auto late = with_timeout(1ms, []() -> std::expected<int, Error> {
+      static_cast<void>(coir::sleep(kForEver));
+      return 7;
+    });
+    expect(late && *late == 7);
+    const auto failed = with_timeout(1ms, []() -> std::expected<int, Error> {
+      static_cast<void>(coir::sleep(kForEver));
+      return std::unexpected(Error(ErrorCode::closed));
+    });
+    expect(!failed && failed.error() == ErrorCode::closed);
+  });
+}
+
 TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
   everywhere([&] {
     Outcome inner;
