@@ -14,14 +14,15 @@
 
 namespace coir {
 
-// FileOptions is how a file is opened. `mode` is what a created file may be used for, less the process's umask.
+// FileOptions is how a file is opened: to read when nothing is asked for, else for what is asked for, so that
+// {.write = true} alone cannot be read. `mode` is what a created file may be used for, less the process's umask.
 struct FileOptions {
-  bool read = true;
+  bool read = false;
   bool write = false;
   bool create = false;     // when it is not there
   bool exclusive = false;  // with create: an error when it is there
   bool truncate = false;
-  bool append = false;  // every write goes to the end, also of what others write
+  bool append = false;  // every write goes to the end, also of what others write; implies write
   unsigned mode = 0644;
 };
 
@@ -87,8 +88,9 @@ class File {
   [[nodiscard]] static std::expected<File, Error> open(const char* path, const FileOptions& options = {},
                                                        Deadline deadline = Deadline::never()) noexcept;
 
-  // read_at reads from `offset` until `into` is full or the file ends, and returns how many bytes. Several fibers may
-  // read one File at a time.
+  // read_at reads from `offset` until `into` is full or the file ends, and returns how many bytes, of which there is at
+  // least one unless `into` is empty. Several fibers may read one File at a time.
+  // Errors: end_of_stream (the file ends at or before `offset`).
   [[nodiscard]] std::expected<std::size_t, Error> read_at(std::span<char> into, std::uint64_t offset,
                                                           Deadline deadline = Deadline::never()) const noexcept;
 
