@@ -41,7 +41,7 @@ TEST(File, a_missing_one_is_an_error_with_its_errno) {
   both_sides([&] {
     Folder folder;
     const auto file = File::open(folder.at("none"));
-    expect(!file && file.error() == ErrorCode::system && file.error().sys == ENOENT);
+    expect(!file && file.error() == ErrorCode::not_found && file.error().sys == ENOENT);
   });
 }
 

@@ -34,14 +34,14 @@ struct TlsCertificate {
   std::string_view key;
 };
 
-// TlsFault says in a phrase what is wrong with what a context was to be made of, "the key is not the certificate's",
-// and with which of it; of several certificates and keys, with the how many-th.
+// TlsFault tells which input of a context an error of TlsContext::server or client is of; of several certificates and
+// keys, the index of the certificate.
 struct TlsFault {
   enum class Input : unsigned char { none, certificate, key, authorities, protocols };  // none: memory is short
-  const char* what;
   Input input = Input::none;
   std::size_t certificate = 0;
 };
+TlsFault tls_fault(Error error) noexcept;
 
 // TlsPeer is what a server remembers of the certificate that a client has shown and that was found good.
 struct TlsPeer {
@@ -83,8 +83,10 @@ class TlsContext {
 
   // server and client take copies of all that is given. Expired certificates, keys that belong to others and what
   // cannot be read are refused. Costs some milliseconds. Fiber or thread.
-  [[nodiscard]] static std::expected<TlsContext, TlsFault> server(const Server& options) noexcept;
-  [[nodiscard]] static std::expected<TlsContext, TlsFault> client(const Client& options) noexcept;
+  // Errors: invalid (describe_tls says what is wrong, tls_fault with which input), limit (too many certificates or
+  // protocols), no_memory.
+  [[nodiscard]] static std::expected<TlsContext, Error> server(const Server& options) noexcept;
+  [[nodiscard]] static std::expected<TlsContext, Error> client(const Client& options) noexcept;
 
   TlsContext() noexcept = default;
   TlsContext(const TlsContext& other) noexcept;
@@ -188,8 +190,8 @@ class TlsStream : public Stream {
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 
-// describe_tls is a phrase for logs, as describe, and tells which alert the peer sent, or what of a certificate does
-// not hold.
+// describe_tls is a phrase for logs, as describe, and tells which alert the peer sent, what of its certificate does not
+// hold, or what is wrong with an input of a context: "the key is not the certificate's".
 const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is
