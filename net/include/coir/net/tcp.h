@@ -61,8 +61,8 @@ class TcpStream {
                                                   Deadline deadline = Deadline::never()) noexcept;
 
   // send_file sends up to `count` bytes (> 0) of the regular file `file` from `offset` on and returns how many were
-  // sent as soon as any were; 0 means that the file ends at `offset`. Reads of the file may block the thread on the
-  // disk. Errors as for write.
+  // sent as soon as any were. Reads of the file may block the thread on the disk.
+  // Errors: as write; end_of_stream (the file ends at or before `offset`).
   [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
                                                             Deadline deadline = Deadline::never()) noexcept;
 
@@ -114,8 +114,8 @@ class TcpListener {
   }
 
   // accept waits for the next connection. One that failed before it was taken is skipped.
-  // Errors: timed_out, cancelled, closed, no_memory, and system with EMFILE or ENFILE: out of descriptors; the
-  // connection stays in the backlog, and calling again at once would spin.
+  // Errors: timed_out, cancelled, closed, no_memory, system; limit (EMFILE or ENFILE, out of descriptors: the connection
+  // stays in the backlog, and calling again at once would spin).
   [[nodiscard]] std::expected<TcpStream, Error> accept(Deadline deadline = Deadline::never()) noexcept;
 
   // local_address is what was really bound: the port that the kernel chose stands in it.
