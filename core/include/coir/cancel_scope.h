@@ -106,7 +106,7 @@ class CancelScope {
   std::uint16_t id() const noexcept { return scope_.id; }
   bool caused(Error error) const noexcept { return error.scope == scope_.id; }
 
-  // ended returns the error that waits inside end with from now on, if one does.
+  // ended returns the error that waits inside end with from now on, if one does. Errors: timed_out, cancelled.
   std::expected<void, Error> ended() const noexcept {
     Error error;
     if (detail::ended(scope_, error)) return std::unexpected(error);
@@ -135,7 +135,7 @@ class Shield {
 };
 
 // check_cancelled is for a computation that does not wait: it returns the error with which a wait would end here and
-// now. It reads the clock only inside a scope with a deadline.
+// now. It reads the clock only inside a scope with a deadline. Errors: timed_out, cancelled.
 [[nodiscard]] std::expected<void, Error> check_cancelled() noexcept;
 
 // cancel_reason is the reason that was given for the cancellation of the caller, or null.

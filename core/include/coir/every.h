@@ -39,7 +39,8 @@ class Beat {
 //
 //   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //
-// Error `invalid`: the interval is zero or less. From a fiber or a plain thread.
+// From a fiber or a plain thread. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
+// unsupported (on a worker's own stack).
 template <std::invocable F>
 [[nodiscard]] std::expected<void, Error> every(std::chrono::nanoseconds interval, F&& job) {
   if (interval.count() <= 0) return std::unexpected(Error(ErrorCode::invalid));

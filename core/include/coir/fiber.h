@@ -151,8 +151,9 @@ void yield() noexcept;
 // looked at before the next fiber runs, so that what they wake waits for one slice at most.
 void yield_to_events() noexcept;
 
-// sleep parks for at least `span`. Errors: cancelled, timed_out (of a scope); unsupported on a worker's own stack. On a
-// plain thread it blocks.
+// sleep parks for at least `span`, sleep_until at least until `deadline`. On a plain thread they block.
+// Errors: cancelled, timed_out (of a scope); unsupported (on a worker's own stack); invalid (a plain thread would sleep
+// for ever, with no scope around it).
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 

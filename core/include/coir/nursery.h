@@ -99,8 +99,9 @@ class Nursery {
 
   // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,
   // on_error and on_success left. If the caller is cancelled or a deadline around it passes, the children are cancelled
-  // and waited for all the same. Returns the first failure; else what ended the wait: cancelled, timed_out.
-  // A second join returns success.
+  // and waited for all the same. A second join returns success.
+  // Errors: the first failure's; else what ended the wait: cancelled, timed_out; unsupported (core/README.md tells
+  // where).
   [[nodiscard]] std::expected<void, Error> join() noexcept;
 
   // running is how many children have not ended.

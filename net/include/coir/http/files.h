@@ -40,7 +40,8 @@ class FileTree {
  public:
   static constexpr std::size_t kCachedFileBytes = 4096;
 
-  // open opens the directory and reserves the memory. Errors: no_memory, system (ENOENT, ENOTDIR, EACCES ...).
+  // open opens the directory and reserves the memory. Errors: not_found, no_memory, limit (no descriptor is left),
+  // system (ENOTDIR, EACCES ...).
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileTreeOptions& options) noexcept;
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
     return open(root, FileTreeOptions());
