@@ -51,11 +51,11 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   if (options.client_authorities != nullptr) wishes.client_authorities = authorities.text();
   auto context = coir::TlsContext::server(wishes);
   if (context) return std::move(*context);
-  const coir::TlsFault& fault = context.error();
+  const coir::TlsFault fault = coir::tls_fault(context.error());
   const char* at_fault = options.certificates[fault.certificate];
   if (fault.input == coir::TlsFault::Input::key) at_fault = options.keys[fault.certificate];
   if (fault.input == coir::TlsFault::Input::authorities) at_fault = options.client_authorities;
-  complain_of(at_fault, fault.what, cure);
+  complain_of(at_fault, coir::describe_tls(context.error()), cure);
   return {};
 }
 

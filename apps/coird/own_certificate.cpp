@@ -87,7 +87,7 @@ const char* recall(const char* path) noexcept {
   g_own.wipe();
   g_own.may_store = true;
   auto file = coir::File::open(path);
-  if (!file && file.error() == coir::Error::from_errno(ENOENT)) return kNotThere;
+  if (!file && file.error() == coir::ErrorCode::not_found) return kNotThere;
   const auto got = file ? file->read_all(std::span(g_own.text, sizeof g_own.text - 1)) : std::unexpected(file.error());
   if (!got) {
     const bool too_long = got.error() == coir::ErrorCode::limit;

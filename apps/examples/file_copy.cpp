@@ -21,13 +21,13 @@ constinit coir::Account texts("texts");  // what may be held of files in memory
 Bytes copy(const char* from, const char* to, std::span<char> buffer) {
   const auto source = coir::File::open(from);
   if (!source) return std::unexpected(source.error());
-  auto target = coir::File::open(to, {.read = false, .write = true, .create = true, .truncate = true});
+  auto target = coir::File::open(to, {.write = true, .create = true, .truncate = true});
   if (!target) return std::unexpected(target.error());
   std::size_t copied = 0;
   for (;;) {
     const Bytes piece = source->read_at(buffer, copied);
+    if (!piece && piece.error() == coir::ErrorCode::end_of_stream) break;
     if (!piece) return piece;
-    if (*piece == 0) break;
     if (auto written = target->write_all(buffer.first(*piece)); !written) return std::unexpected(written.error());
     copied += *piece;
   }

@@ -33,7 +33,7 @@ std::expected<void, coir::Error> work_on(int count) {
     return std::unexpected(error);
   });
   // Waits for room; a nursery that has failed takes more, but they find themselves cancelled.
-  for (int i = 1; i <= count && !coir::cancelled(); ++i) static_cast<void>(nursery.spawn([i] { return work(i); }));
+  for (int i = 1; i <= count && !coir::cancelled(); ++i) nursery.start([i] { return work(i); });
   return nursery.join();
 }
 

@@ -3,7 +3,6 @@
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
-#include <coir/timeout.h>
 #include <stdio.h>
 
 using namespace std::chrono_literals;

@@ -172,7 +172,7 @@ int run(const Wishes& wishes) {
        .certificate = wishes.certificate != nullptr ? &certificate : nullptr,
        .protocols = std::span<const char* const>(protocols, wishes.protocol != nullptr ? 1 : 0),
        .tickets = true});
-  if (!context) return fail("the certificates", context.error().what);
+  if (!context) return fail("the certificates", describe_tls(context.error()));
 
   coir::TlsTicket ticket;
   for (int i = 0; i < (wishes.twice ? 2 : 1); ++i) {

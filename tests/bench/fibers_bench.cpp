@@ -44,7 +44,8 @@ void measure_switch(long count) {
   bench::print("switch_ns", ns, "ns");
 }
 
-void must(const std::expected<void, Error>& outcome) {
+template <class T>
+void must(const std::expected<T, Error>& outcome) {
   if (outcome) return;
   std::fprintf(stderr, "fibers_bench: %s\n", describe(outcome.error()));
   std::exit(1);
@@ -199,8 +200,8 @@ void measure_mutex(long count) {
   Mutex mutex;
   const double ns = bench::ns_per(count, [&] {
     for (long i = 0; i < count; ++i) {
-      must(mutex.lock());
-      mutex.unlock();
+      const auto held = mutex.lock();
+      must(held);
     }
   });
   bench::print("mutex_ns", ns, "ns");
@@ -218,13 +219,13 @@ void measure_pthread_mutex(long count) {
 }
 
 // contend runs sections of 20 steps under a lock, with 80 steps between two of them.
-template <class Lock, class Unlock>
-void contend(long count, Lock lock, Unlock unlock) {
+template <class Section>
+void contend(long count, Section section) {
   volatile int work = 0;
   for (long i = 0; i < count; ++i) {
-    lock();
-    for (int step = 0; step < 20; ++step) work = work + 1;
-    unlock();
+    section([&work] {
+      for (int step = 0; step < 20; ++step) work = work + 1;
+    });
     for (int step = 0; step < 80; ++step) work = work + 1;
   }
 }
@@ -236,9 +237,13 @@ void measure_mutex_contended(long count) {
   const std::int64_t start = monotonic_ns();
   Nursery all;
   for (long i = 0; i < kFibers; ++i) {
-    static_cast<void>(all.spawn(kFiber, [&mutex, count] {
-      contend(count / kFibers, [&mutex] { must(mutex.lock()); }, [&mutex] { mutex.unlock(); });
-    }));
+    all.start(kFiber, [&mutex, count] {
+      contend(count / kFibers, [&mutex](auto steps) {
+        const auto held = mutex.lock();
+        must(held);
+        steps();
+      });
+    });
   }
   must(all.join());
   bench::print("mutex_contended_ns", static_cast<double>(monotonic_ns() - start) / static_cast<double>(count), "ns");

@@ -36,8 +36,8 @@ struct EndlessWaits {
     int value = 0;
     switch (way) {
       case 0: {
-        auto held = own.guard();
-        return condition.wait(own);
+        auto held = own.lock();
+        return held ? condition.wait(*held) : outcome_of(held);
       }
       case 1:
         return semaphore.acquire();
@@ -46,7 +46,7 @@ struct EndlessWaits {
       case 3:
         return group.wait();
       case 4:
-        return lock.lock();
+        return outcome_of(lock.write());
       case 5:
         return channel.send(1);
       case 6:

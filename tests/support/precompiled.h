@@ -44,7 +44,6 @@
 #include <coir/rw_lock.h>
 #include <coir/select.h>
 #include <coir/semaphore.h>
-#include <coir/timeout.h>
 #include <coir/wait_group.h>
 #endif
 #if COIR_TLS

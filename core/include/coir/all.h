@@ -45,7 +45,8 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 //   auto both = all([] { return fetch("/a"); }, [] { return fetch("/b"); });
 //   if (both) auto& [a, b] = *both;
 //
-// Other errors: cancelled and timed_out of the caller (all bodies have ended by then), limit, no_memory.
+// Other errors: cancelled and timed_out of the caller (all bodies have ended by then); limit and no_memory where a fiber
+// cannot be had; unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
 template <class... F>
 [[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
   std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;
@@ -64,7 +65,7 @@ template <class... F>
 
 // all_of calls `body` with each of `items` as all does, at most options.limit at a time, and leaves what it returns in
 // `results`, in the same order; without results the body returns nothing, or std::expected<void, Error>.
-// Error `invalid`: there are fewer results than items.
+// Errors: invalid (there are fewer results than items); all's.
 template <class T, std::size_t N, class R, std::size_t M, class F>
 [[nodiscard]] std::expected<void, Error> all_of(std::span<T, N> items, std::span<R, M> results, F&& body,
                                                 NurseryOptions options = {}) {

@@ -107,7 +107,7 @@ class CancelScope {
   std::uint16_t id() const noexcept { return scope_.id; }
   bool caused(Error error) const noexcept { return error.scope == scope_.id; }
 
-  // ended returns the error that waits inside end with from now on, if one does.
+  // ended returns the error that waits inside end with from now on, if one does. Errors: timed_out, cancelled.
   std::expected<void, Error> ended() const noexcept {
     Error error;
     if (detail::ended(scope_, error)) return std::unexpected(error);
@@ -136,16 +136,21 @@ class Shield {
 };
 
 // check_cancelled is for a computation that does not wait: it returns the error with which a wait would end here and
-// now. It reads the clock only inside a scope with a deadline.
+// now. It reads the clock only inside a scope with a deadline. Errors: timed_out, cancelled.
 [[nodiscard]] std::expected<void, Error> check_cancelled() noexcept;
 
 // cancel_reason is the reason that was given for the cancellation of the caller, or null.
 const char* cancel_reason() noexcept;
 
 // with_deadline runs `body` on the caller inside a scope with that deadline, with_timeout with one that lies `span`
-// ahead. A body that returns std::expected<T, Error> has its outcome returned as it is; of any other the value is
-// returned, or the error if the deadline passed before it returned. An error whose `scope` is 0 is of this deadline,
-// as with a deadline that is passed to a call; one that is not 0 is of an enclosing scope.
+// ahead.
+//
+//   auto answer = with_timeout(2s, [&] { return ask(server); });
+//
+// A body that returns std::expected<T, Error> has its outcome returned as it is, even if it comes late: that a wait
+// inside timed out is the body's to tell. Of any other body the value is returned, or the error if the deadline passed
+// before it returned. Errors: the body's; timed_out, cancelled. An error whose `scope` is 0 is of this deadline or the
+// body's own, as with a deadline that is passed to a call; one whose `scope` is not 0 is of an enclosing scope.
 template <class F>
 [[nodiscard]] detail::OutcomeOf<F> with_deadline(Deadline deadline, F&& body) {
   CancelScope scope(deadline);

@@ -15,8 +15,9 @@ namespace coir {
 
 // Condition is where the holder of a Mutex waits for something that the mutex guards to become so.
 //
-//   auto held = mutex.guard();
-//   auto outcome = changed.wait_until(mutex, [&] { return !queue.empty(); }, deadline);
+//   auto held = mutex.lock();
+//   if (!held) return std::unexpected(held.error());
+//   auto outcome = changed.wait_until(*held, [&] { return !queue.empty(); }, deadline);
 //   // the mutex is held again, whatever the outcome
 //
 // Fibers and threads wait in one line, the oldest first. There are no spurious wakeups, but between notify and the
@@ -27,18 +28,19 @@ class Condition {
   Condition(const Condition&) = delete;
   Condition& operator=(const Condition&) = delete;
 
-  // wait gives `mutex` up, waits for a notification and takes it again. It comes back with the mutex held even when it
-  // fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after the mutex was
-  // given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex up. Fiber
-  // or thread that holds `mutex`. Errors: timed_out, cancelled, unsupported.
-  [[nodiscard]] std::expected<void, Error> wait(Mutex& mutex, Deadline deadline = Deadline::never()) noexcept;
+  // wait gives the mutex of `guard` up, waits for a notification and takes it again. It comes back with the mutex held
+  // even when it fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after the
+  // mutex was given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex
+  // up. Fiber or thread that holds the mutex; a guard that holds nothing ends the process with a line.
+  // Errors: timed_out, cancelled, unsupported (core/README.md tells where).
+  [[nodiscard]] std::expected<void, Error> wait(Mutex::Guard& guard, Deadline deadline = Deadline::never()) noexcept;
 
-  // wait_until repeats wait until `holds` does; it is asked with the mutex held.
+  // wait_until repeats wait until `holds` does; it is asked with the mutex held. Errors: as wait.
   template <class Predicate>
-  [[nodiscard]] std::expected<void, Error> wait_until(Mutex& mutex, Predicate holds,
+  [[nodiscard]] std::expected<void, Error> wait_until(Mutex::Guard& guard, Predicate holds,
                                                       Deadline deadline = Deadline::never()) {
     while (!holds()) {
-      if (auto waited = wait(mutex, deadline); !waited) {
+      if (auto waited = wait(guard, deadline); !waited) {
         if (holds()) return {};
         return waited;
       }

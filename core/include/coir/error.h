@@ -12,14 +12,14 @@ enum class ErrorCode : std::uint16_t {
   cancelled = 1,  // the caller's fiber is cancelled, or the operation was
   timed_out,      // the deadline passed first
   closed,         // the object was closed, here or by the peer
-  end_of_stream,  // the peer ended its side in good order; nothing more comes
+  end_of_stream,  // the file, or the peer's side, has ended in good order; nothing more comes
   stale,          // the handle's fiber has ended and was joined, or never was
   busy,           // somebody else already does what may be done once
   queue_full,     // a backlog is full for now
   limit,          // a ceiling, a capacity or a size limit is reached
   no_memory,      // memory or address space could not be had
-  invalid,        // an argument or an input is malformed
-  not_found,      // what was named does not exist
+  invalid,        // an argument or an input is malformed; of a TLS context, sys holds what is wrong
+  not_found,      // the name given leads to nothing
   temporary,      // it failed for now, and may succeed later
   deadlock,       // nothing can ever wake what is parked
   unsupported,    // this kernel or this build lacks it, or nothing can be waited for where the caller is
@@ -42,7 +42,7 @@ struct Error {
   constexpr Error() noexcept = default;
   constexpr Error(ErrorCode what, int number = 0) noexcept : code(what), sys(number) {}
 
-  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOMEM, EPIPE, ECONNRESET ...) and keeps the
+  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOENT, EMFILE, ENOMEM, EPIPE ...) and keeps the
   // number.
   static Error from_errno(int number) noexcept;
 

@@ -34,9 +34,10 @@ class Beat {
 // or a std::expected<void, Error>. Runs never overlap. Their times do not drift: each is a whole number of intervals
 // after the first, on the monotonic clock, and those that a long run has missed are left out, not made up for.
 //
-//   nursery.spawn([] { return every(1s, [] { return publish(stats()); }); });
+//   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //
-// Error `invalid`: the interval is zero or less. From a fiber or a plain thread.
+// From a fiber or a plain thread. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
+// unsupported (on a worker's own stack).
 template <std::invocable F>
 [[nodiscard]] std::expected<void, Error> every(std::chrono::nanoseconds interval, F&& job) {
   if (interval.count() <= 0) return std::unexpected(Error(ErrorCode::invalid));

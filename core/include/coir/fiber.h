@@ -2,6 +2,7 @@
 
 #include <coir/port/needs_fibers.h>
 
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +25,13 @@ namespace detail {
 
 class NurseryBase;
 
-// NewFiber is a fiber that has its stack but does not run yet, or, where control is null, the code of the error in place
-// of the id.
+// NewFiber is a fiber that has its stack but does not run yet, or, where control is null, the error in place of the id.
 struct NewFiber {
   FiberControl* control;
   std::uint64_t id;
 
-  static NewFiber failed(ErrorCode code) noexcept { return {nullptr, static_cast<std::uint64_t>(code)}; }
-  Error error() const noexcept { return {static_cast<ErrorCode>(id)}; }
+  static NewFiber failed(Error error) noexcept { return {nullptr, std::bit_cast<std::uint64_t>(error)}; }
+  Error error() const noexcept { return std::bit_cast<Error>(id); }
 };
 
 // Code is how a fiber runs its body and ends its result: run returns the error that the body returned, which lies in
@@ -149,8 +149,9 @@ void yield() noexcept;
 // looked at before the next fiber runs, so that what they wake waits for one slice at most.
 void yield_to_events() noexcept;
 
-// sleep parks for at least `span`. Errors: cancelled, timed_out (of a scope); unsupported on a worker's own stack. On a
-// plain thread it blocks.
+// sleep parks for at least `span`, sleep_until at least until `deadline`. On a plain thread they block.
+// Errors: cancelled, timed_out (of a scope); unsupported (on a worker's own stack); invalid (a plain thread would sleep
+// for ever, with no scope around it).
 [[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 

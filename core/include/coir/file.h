@@ -14,14 +14,15 @@
 
 namespace coir {
 
-// FileOptions is how a file is opened. `mode` is what a created file may be used for, less the process's umask.
+// FileOptions is how a file is opened: to read when nothing is asked for, else for what is asked for, so that
+// {.write = true} alone cannot be read. `mode` is what a created file may be used for, less the process's umask.
 struct FileOptions {
-  bool read = true;
+  bool read = false;
   bool write = false;
   bool create = false;     // when it is not there
   bool exclusive = false;  // with create: an error when it is there
   bool truncate = false;
-  bool append = false;  // every write goes to the end, also of what others write
+  bool append = false;  // every write goes to the end, also of what others write; implies write
   unsigned mode = 0644;
 };
 
@@ -69,7 +70,8 @@ class FileBytes {
 // for pipes, sockets or terminals: those are waited on with coir/wait.h. One call at a time on an object, but for
 // read_at.
 //
-// Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); the kernel's, with its errno.
+// Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); not_found; the kernel's, `system`
+// with its errno.
 class File {
  public:
   constexpr File() noexcept = default;
@@ -87,8 +89,9 @@ class File {
   [[nodiscard]] static std::expected<File, Error> open(const char* path, const FileOptions& options = {},
                                                        Deadline deadline = Deadline::never()) noexcept;
 
-  // read_at reads from `offset` until `into` is full or the file ends, and returns how many bytes. Several fibers may
-  // read one File at a time.
+  // read_at reads from `offset` until `into` is full or the file ends, and returns how many bytes, of which there is at
+  // least one unless `into` is empty. Several fibers may read one File at a time.
+  // Errors: end_of_stream (the file ends at or before `offset`).
   [[nodiscard]] std::expected<std::size_t, Error> read_at(std::span<char> into, std::uint64_t offset,
                                                           Deadline deadline = Deadline::never()) const noexcept;
 
@@ -122,7 +125,7 @@ class File {
 };
 
 // append_to adds `bytes` to the end of the file at `path`, which it creates when it is not there. One write as a rule,
-// so that lines of several writers do not mix.
+// so that lines of several writers do not mix. Errors: File's.
 [[nodiscard]] std::expected<void, Error> append_to(const char* path, std::span<const char> bytes,
                                                    Deadline deadline = Deadline::never()) noexcept;
 
@@ -132,7 +135,7 @@ class File {
 // the file that is replaced, else 0644 less the umask; the owner is kept where the process may. A symbolic link is
 // replaced, not followed. On failure the temporary file is removed and the old file untouched, but where the last step
 // failed, the sync of the folder. Only a process that is killed in the middle leaves the temporary file. The deadline
-// and cancellation count until the name is taken.
+// and cancellation count until the name is taken. Errors: File's.
 [[nodiscard]] std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
                                                       std::optional<unsigned> mode = std::nullopt,
                                                       Deadline deadline = Deadline::never()) noexcept;
@@ -149,7 +152,7 @@ class FileLines {
   FileLines(const File& file, std::span<char> buffer) noexcept : file_(file), buffer_(buffer) {}
 
   // next returns the next line without its '\n', valid until the next call; the last one may lack it.
-  // Errors: end_of_stream after the last; limit for a line that does not fit, of which nothing is returned and after
+  // Errors: end_of_stream after the last; invalid for an empty buffer; limit for a line that does not fit, of which nothing is returned and after
   // which the next call goes on with the line that follows; File's.
   [[nodiscard]] std::expected<std::string_view, Error> next(Deadline deadline = Deadline::never()) noexcept;
 

@@ -9,6 +9,7 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/nursery_base.h>
+#include <coir/detail/started.h>
 #include <coir/error.h>
 #include <coir/fiber.h>
 
@@ -19,57 +20,62 @@ struct GroupOptions {
   std::uint32_t limit = 0;
 };
 
-// Group runs jobs side by side and waits for them: the first that fails cancels the others, and its error is what wait
+// Group runs jobs side by side and waits for them: the first that fails cancels the others, and its error is what join
 // returns. Unlike a Nursery it does not change where its owner's own spawns go, nor end the owner's own waits.
 //
 //   Group group;
-//   for (Peer& peer : peers) static_cast<void>(group.go([&peer] { return peer.refresh(); }));
-//   auto outcome = group.wait();
+//   for (Peer& peer : peers) group.start([&peer] { return peer.refresh(); });
+//   auto outcome = group.join();
 //
-// A local variable; it belongs to the cancel scopes that it is made in. go and cancel from any fiber or thread that
-// knows it to live, wait from the one that made it.
+// A local variable; it belongs to the cancel scopes that it is made in. start and cancel from any fiber or thread
+// that knows it to live, join from the one that made it.
 class Group {
  public:
   explicit Group(GroupOptions options = {}) noexcept : base_(options.limit) { base_.adopt(); }
-  // Cancels what nobody waited for, and waits for its end.
+  // Cancels the jobs of a group that nobody joined, and waits for their end.
   ~Group() {
-    if (waiting_.load(std::memory_order_relaxed)) return;
+    if (joining_.load(std::memory_order_relaxed)) return;
     cancel("its group is gone");
-    static_cast<void>(wait());
+    static_cast<void>(join());
   }
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
-  // go starts a job: a body that returns nothing, or a std::expected<void, Error>. At the limit it waits for room.
-  // Errors: closed (waiting has begun), cancelled (a job has failed, or cancel was called; or the caller, while it
-  // waits for room), timed_out, limit and no_memory (no stack).
+  // start starts a job: a body that returns nothing, or a std::expected<void, Error>. At the limit it waits for room.
+  // A job that cannot start fails the group with the error, unless the caller asks the Started.
+  // Errors: closed (joining has begun), cancelled (a job has failed, or cancel was called; or the caller, while it
+  // waits for room), timed_out (the same), limit and no_memory (no stack), invalid (stacks are not that large),
+  // unsupported (no runtime runs, or the caller cannot wait for room where it is).
   template <class F>
-  [[nodiscard]] std::expected<void, Error> go(const SpawnOptions& options, F&& job,
-                                              const std::source_location& where = std::source_location::current()) {
-    if (auto open = accepts(); !open) return open;
-    auto fiber = detail::start(detail::GivenNursery{&base_, true}, options, std::forward<F>(job), where);
-    if (!fiber.started()) return std::unexpected(fiber.error());
-    return {};
+  Started start(const SpawnOptions& options, F&& job,
+                const std::source_location& where = std::source_location::current()) {
+    if (auto open = accepts(); !open) return {base_, open.error()};
+    const auto fiber = detail::start(detail::GivenNursery{&base_, true}, options, std::forward<F>(job), where);
+    return {base_, fiber.started() ? Error() : fiber.error()};
   }
   template <std::invocable F>
-  [[nodiscard]] std::expected<void, Error> go(F&& job,
-                                              const std::source_location& where = std::source_location::current()) {
-    return go({.name = "job"}, std::forward<F>(job), where);
+  Started start(F&& job, const std::source_location& where = std::source_location::current()) {
+    return start({.name = "job"}, std::forward<F>(job), where);
   }
 
-  // wait takes no more jobs, waits until all have ended and returns the first failure; success when there were none. A
+  // join takes no more jobs, waits until all have ended and returns the first failure; success when there were none. A
   // caller that is cancelled, or whose deadline passes, cancels the jobs and still waits for their end; it gets the
-  // jobs' failure if there is one, else cancelled or timed_out. A second wait returns success.
-  [[nodiscard]] std::expected<void, Error> wait(Deadline deadline = Deadline::never()) noexcept;
+  // jobs' failure if there is one, else cancelled or timed_out.
+  // Errors: the first failure's; cancelled, timed_out; stale (a second join); unsupported (core/README.md tells where).
+  [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
+
+  // cancel ends the waits of all jobs. It is no failure.
 
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
+
+  // running is how many jobs have not ended.
   std::uint32_t running() const noexcept { return base_.children(); }
 
  private:
   std::expected<void, Error> accepts() const noexcept;
 
   detail::NurseryBase base_;
-  Atomic<bool> waiting_{false};
+  Atomic<bool> joining_{false};
 };
 
 }  // namespace coir

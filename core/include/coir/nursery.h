@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <coir/detail/nursery_base.h>
+#include <coir/detail/started.h>
 #include <coir/error.h>
 #include <coir/fiber.h>
 
@@ -26,7 +27,7 @@ struct NurseryOptions {
 //
 //   std::expected<void, Error> fetch_all(std::span<const Url> urls) {
 //     Nursery nursery{{.limit = 10}};
-//     for (const Url& url : urls) static_cast<void>(nursery.spawn([&url] { return fetch(url); }));
+//     for (const Url& url : urls) nursery.start([&url] { return fetch(url); });
 //     return nursery.join();                       // the first failure; it has cancelled the others
 //   }
 //
@@ -51,9 +52,23 @@ class Nursery {
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // spawn starts a child, as coir::spawn does. At the limit it parks until another child has ended; a child that spawns
-  // into its own full nursery waits for its siblings. The handle may be dropped: the nursery owns the child.
-  // What await and join tell of a spawn that failed, besides that of coir::spawn: cancelled, closed (it was joined).
+  // start starts a child whose handle nobody wants: the nursery owns it and answers for its failure. At the limit it
+  // parks until another child has ended; a child that starts one in its own full nursery waits for its siblings. A child
+  // that cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
+  template <class F>
+  Started start(const SpawnOptions& options, F&& body,
+                const std::source_location& where = std::source_location::current()) {
+    const auto child = spawn(options, std::forward<F>(body), where);
+    return {base_, child.started() ? Error() : child.error()};
+  }
+  template <std::invocable F>
+  Started start(F&& body, const std::source_location& where = std::source_location::current()) {
+    return start(SpawnOptions{}, std::forward<F>(body), where);
+  }
+
+  // spawn is start for those who want the handle, to await, join or cancel the child, as coir::spawn gives it. The
+  // handle may be dropped. A failed spawn is told by await and join, with the error of coir::spawn, or with cancelled,
+  // timed_out (while it waited for room), closed (the nursery was joined).
   template <class F>
   auto spawn(const SpawnOptions& options, F&& body,
              const std::source_location& where = std::source_location::current()) {
@@ -81,8 +96,9 @@ class Nursery {
 
   // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,
   // on_error and on_success left. If the caller is cancelled or a deadline around it passes, the children are cancelled
-  // and waited for all the same. Returns the first failure; else what ended the wait: cancelled, timed_out.
-  // A second join returns success.
+  // and waited for all the same. A second join returns success.
+  // Errors: the first failure's; else what ended the wait: cancelled, timed_out; unsupported (core/README.md tells
+  // where).
   [[nodiscard]] std::expected<void, Error> join() noexcept;
 
   // running is how many children have not ended.

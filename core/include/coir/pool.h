@@ -46,15 +46,17 @@ class PoolBase {
   PoolBase& operator=(const PoolBase&) = delete;
 
   // try_submit leaves a job to the workers: a body that returns nothing, or a std::expected<void, Error>; it is moved,
-  // and at most 48 bytes large. Errors: queue_full (the backlog is), closed, and why no worker could be started: limit,
-  // no_memory. From any fiber or thread.
+  // and at most 48 bytes large. From any fiber or thread.
+  // Errors: queue_full (the backlog is), closed, and why no fiber of the pool could be started: limit, no_memory,
+  // invalid (none was asked for, or stacks are not that large), unsupported (no runtime runs).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> try_submit(F&& job) {
     return leave_to_workers(reserve_now(), std::forward<F>(job));
   }
 
   // submit waits for room in the backlog, first come first served.
-  // Errors: timed_out, cancelled (the caller), closed, limit, no_memory.
+  // Errors: timed_out, cancelled (the caller), closed; limit, no_memory, invalid as try_submit; unsupported (also where
+  // nothing can be waited for; core/README.md tells where).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> submit(F&& job, Deadline deadline = Deadline::never()) {
     return leave_to_workers(reserve(deadline), std::forward<F>(job));
@@ -62,7 +64,8 @@ class PoolBase {
 
   // close takes no more jobs, waits until every job that was taken has ended, and returns the first error that one
   // returned. If the caller is cancelled or a deadline around it passes, the jobs are cancelled, those that wait still
-  // run, and it returns when they have ended. Only whoever made the pool closes it; a second close returns success.
+  // run, and it returns when they have ended. Only whoever made the pool closes it.
+  // Errors: the first job's; cancelled, timed_out; stale (a second close); unsupported (core/README.md tells where).
   [[nodiscard]] std::expected<void, Error> close() noexcept;
 
   // cancel ends the waits of all jobs, those that wait to run included, and closes the pool.

@@ -96,8 +96,8 @@ class Process {
   // Kills the group of a process that was not waited for, waits for its end, and closes out() and err().
   ~Process();
 
-  // start returns once the program runs. Errors: the kernel's (ENOENT: no such program or directory), limit, no_memory,
-  // invalid (argv is not as it is to be); timed_out, cancelled.
+  // start returns once the program runs. Errors: not_found (no such program or directory), the kernel's, limit, no_memory,
+  // invalid (argv is empty or not null-terminated), timed_out, cancelled, unsupported.
   [[nodiscard]] static std::expected<Process, Error> start(const Command& command,
                                                            Deadline deadline = Deadline::never()) noexcept;
 
@@ -109,7 +109,8 @@ class Process {
   int err() const noexcept { return err_; }
 
   // wait waits for the end of the process itself, not of what it has left running, and returns how it ended; again when
-  // asked again. Errors: timed_out, cancelled (the process goes on); stale (none was started); system.
+  // asked again. Errors: timed_out, cancelled (the process goes on); stale (none was started); system; those of
+  // coir::wait; where the kernel lacks pidfd_open, those of blocking.
   [[nodiscard]] std::expected<Exit, Error> wait(Deadline deadline = Deadline::never()) noexcept;
 
   // signal sends a signal to the whole group, and to the process itself if it has left that. Error: stale (the process
@@ -117,7 +118,7 @@ class Process {
   [[nodiscard]] std::expected<void, Error> signal(int number) const noexcept;
 
   // stop sends SIGTERM as signal does and, `grace` later, or when the process itself has ended, SIGKILL. It waits for
-  // the end, also in a fiber that is cancelled.
+  // the end, also in a fiber that is cancelled. Errors: stale (none was started), system.
   std::expected<Exit, Error> stop(std::chrono::nanoseconds grace = std::chrono::seconds(1)) noexcept;
 
  private:
@@ -159,7 +160,7 @@ struct Captured {
 
 // run_process starts a process, reads what it writes until its end, and returns how it ended. At the deadline, and when
 // the caller is cancelled, the group is stopped as by Process::stop; no process is left when it returns.
-// Errors: Process::start's and wait's.
+// Errors: those of Process::start and Process::wait.
 [[nodiscard]] std::expected<Captured, Error> run_process(const Command& command, const Capture& capture = {},
                                                          Deadline deadline = Deadline::never()) noexcept;
 

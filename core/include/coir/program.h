@@ -24,7 +24,7 @@ namespace coir {
 // waits in poll(2).
 inline constexpr bool kFibers = false;
 
-// Without fibers there is nothing to trace; see coir/trace.h.
+// Without fibers there is nothing to trace; see coir/trace.h. Error: unsupported.
 inline bool tracing() noexcept {
   return false;
 }

@@ -57,7 +57,8 @@ using CommonValue = std::common_type_t<ValueOf<F>...>;
 //   auto page = race([] { return fetch(primary); },
 //                    [] { return sleep(50ms).and_then([] { return fetch(mirror); }); });
 //
-// Errors: as the bodies; cancelled and timed_out of the caller; limit, no_memory when a fiber cannot be had.
+// Errors: the bodies'; cancelled and timed_out of the caller; limit and no_memory where a fiber cannot be had;
+// unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
 template <class... F>
 [[nodiscard]] std::expected<detail::CommonValue<F...>, Error> race(F&&... bodies) {
   using T = detail::CommonValue<F...>;
@@ -68,7 +69,7 @@ template <class... F>
 }
 
 // any is race for the first that succeeds: failures are passed over, and only when every body has failed is the first
-// failure returned.
+// failure returned. Errors: as race.
 template <class... F>
 [[nodiscard]] std::expected<detail::CommonValue<F...>, Error> any(F&&... bodies) {
   using T = detail::CommonValue<F...>;

@@ -27,7 +27,7 @@ struct alignas(8) RestingWait {
 
 // arm_resting_wait puts the record to sleep until `fd` becomes readable, hangs up or fails.
 // Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit,
-// closed, no_memory, system. Runs in a fiber or in a wake.
+// closed, invalid (fd is negative), no_memory, system; unsupported (not in a fiber or in a wake).
 [[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd) noexcept;
 
 // disarm_resting_wait takes a sleeping record back. True: wake has not run and will not. False: it has run or is

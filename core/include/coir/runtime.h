@@ -42,7 +42,7 @@ int report_run(std::expected<void, Error> outcome) noexcept;
 // thread. The body may return a std::expected<T, Error>, as every fiber's. Errors: the first failure of a fiber that
 // nobody handled (every fiber was then cancelled; see coir/nursery.h), deadlock (every parked fiber was listed on
 // standard error, then cancelled and drained), invalid (a bad value in the environment; one line names it), busy (a
-// runtime runs already), no_memory, system.
+// runtime runs already), unsupported (the kernel keeps a shadow stack for this process), limit, no_memory, system.
 template <class F>
 [[nodiscard]] std::expected<void, Error> run_until_idle(
     const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {

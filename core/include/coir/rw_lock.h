@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <utility>
 
 #include <coir/atomic.h>
@@ -21,8 +22,8 @@ namespace coir {
 //   auto reading = lock.read(deadline);     // std::expected<RwLock::Shared, Error>
 //   auto writing = lock.write(deadline);    // std::expected<RwLock::Exclusive, Error>
 //
-// unlock() happens-before the return of every lock that it makes way for. A fiber that reads and asks to read again
-// while a writer waits has locked itself out.
+// The end of a guard happens-before the return of every read and write that it makes way for. A fiber that reads and
+// asks to read again while a writer waits has locked itself out.
 class RwLock {
  public:
   class Shared;
@@ -32,29 +33,22 @@ class RwLock {
   RwLock(const RwLock&) = delete;
   RwLock& operator=(const RwLock&) = delete;
 
-  // lock_shared waits for its turn to read, lock for its turn to write. Fiber or thread.
-  // Errors: timed_out, cancelled, unsupported.
-  [[nodiscard]] std::expected<void, Error> lock_shared(Deadline deadline = Deadline::never()) noexcept;
-  [[nodiscard]] std::expected<void, Error> lock(Deadline deadline = Deadline::never()) noexcept;
-
-  // The locks that succeed without a wait or not at all.
-  [[nodiscard]] bool try_lock_shared() noexcept;
-  [[nodiscard]] bool try_lock() noexcept;
-
-  // unlock_shared and unlock give it up and let in whoever is next. What is not locked so stops the program with a line
-  // that says so. Never park.
-  void unlock_shared() noexcept;
-  void unlock() noexcept;
-
-  // read and write are the same for a scope.
+  // read waits for its turn to read, write for its turn to write. A lock that is free is taken immediately, even by a
+  // cancelled fiber. Fiber or thread. Errors: timed_out, cancelled, unsupported (core/README.md tells where).
   [[nodiscard]] std::expected<Shared, Error> read(Deadline deadline = Deadline::never()) noexcept;
   [[nodiscard]] std::expected<Exclusive, Error> write(Deadline deadline = Deadline::never()) noexcept;
+
+  // try_read and try_write succeed without a wait, or return nothing.
+  [[nodiscard]] std::optional<Shared> try_read() noexcept;
+  [[nodiscard]] std::optional<Exclusive> try_write() noexcept;
 
  private:
   static constexpr std::uint32_t kWriter = UINT32_MAX;
 
+  bool try_enter(bool writes) noexcept;
   bool enter(bool writes) noexcept;
   std::expected<void, Error> wait_for_turn(bool writes, Deadline deadline) noexcept;
+  void unlock(std::uint32_t left) noexcept;
   void leave(std::uint32_t left) noexcept;
 
   std::uint32_t holders_ = 0;  // how many read, or kWriter; under lock_
@@ -62,10 +56,10 @@ class RwLock {
   detail::WaitList waiters_;
 };
 
-// Shared and Exclusive unlock at the end of their scope. Move-only.
+// Shared and Exclusive hold the lock, and give it up at the end of their scope. Move-only; unlock gives it up early,
+// lets in whoever is next and never parks. Any fiber or thread may end one.
 class [[nodiscard]] RwLock::Shared {
  public:
-  explicit Shared(RwLock& locked) noexcept : lock_(&locked) {}
   Shared(Shared&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)) {}
   Shared& operator=(Shared&& other) noexcept {
     unlock();
@@ -74,16 +68,18 @@ class [[nodiscard]] RwLock::Shared {
   }
   ~Shared() { unlock(); }
   void unlock() noexcept {
-    if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock_shared();
+    if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(1);
   }
 
  private:
+  friend class RwLock;
+  explicit Shared(RwLock& locked) noexcept : lock_(&locked) {}
+
   RwLock* lock_;
 };
 
 class [[nodiscard]] RwLock::Exclusive {
  public:
-  explicit Exclusive(RwLock& locked) noexcept : lock_(&locked) {}
   Exclusive(Exclusive&& other) noexcept : lock_(std::exchange(other.lock_, nullptr)) {}
   Exclusive& operator=(Exclusive&& other) noexcept {
     unlock();
@@ -92,19 +88,30 @@ class [[nodiscard]] RwLock::Exclusive {
   }
   ~Exclusive() { unlock(); }
   void unlock() noexcept {
-    if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock();
+    if (lock_ != nullptr) std::exchange(lock_, nullptr)->unlock(kWriter);
   }
 
  private:
+  friend class RwLock;
+  explicit Exclusive(RwLock& locked) noexcept : lock_(&locked) {}
+
   RwLock* lock_;
 };
 
 inline std::expected<RwLock::Shared, Error> RwLock::read(Deadline deadline) noexcept {
-  if (auto held = lock_shared(deadline); !held) return std::unexpected(held.error());
+  if (auto held = wait_for_turn(false, deadline); !held) return std::unexpected(held.error());
   return Shared(*this);
 }
 inline std::expected<RwLock::Exclusive, Error> RwLock::write(Deadline deadline) noexcept {
-  if (auto held = lock(deadline); !held) return std::unexpected(held.error());
+  if (auto held = wait_for_turn(true, deadline); !held) return std::unexpected(held.error());
+  return Exclusive(*this);
+}
+inline std::optional<RwLock::Shared> RwLock::try_read() noexcept {
+  if (!try_enter(false)) return std::nullopt;
+  return Shared(*this);
+}
+inline std::optional<RwLock::Exclusive> RwLock::try_write() noexcept {
+  if (!try_enter(true)) return std::nullopt;
   return Exclusive(*this);
 }
 

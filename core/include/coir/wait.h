@@ -17,8 +17,8 @@ namespace coir {
 // to ask first: an edge that has been consumed does not come again. May return without readiness; callers loop.
 //
 // One waiter per fd and direction: a second gets `busy`.
-// Errors: timed_out, cancelled, closed (close_fd was called meanwhile), busy, no_memory, system; unsupported on a
-// worker's own stack, where nothing may wait.
+// Errors: timed_out, cancelled, closed (close_fd was called meanwhile), busy, no_memory, system; invalid (fd is
+// negative); limit (fd is beyond the reactor's table); unsupported on a worker's own stack, where nothing may wait.
 // Cost: no system call when the readiness is already known; one epoll_ctl in the fd's life.
 [[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction,
                                               Deadline deadline = Deadline::never()) noexcept;

@@ -21,6 +21,8 @@ Error Error::from_errno(int number) noexcept {
     case EMFILE:
     case ENFILE:
       return {ErrorCode::limit, number};
+    case ENOENT:
+      return {ErrorCode::not_found, number};
     case EINVAL:
       return {ErrorCode::invalid, number};
     case ENOSYS:

@@ -38,7 +38,7 @@ std::expected<File, Error> File::open(const char* path, const FileOptions& optio
   // O_NONBLOCK: a pipe without a writer does not hold the thread for ever. On files it has no meaning.
   int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const bool write = options.write || options.append;
-  flags |= write ? options.read ? O_RDWR : O_WRONLY : O_RDONLY;
+  flags |= !write ? O_RDONLY : options.read ? O_RDWR : O_WRONLY;
   if (options.create) flags |= O_CREAT;
   if (options.exclusive) flags |= O_EXCL;
   if (options.truncate) flags |= O_TRUNC;
@@ -56,8 +56,11 @@ std::expected<File, Error> File::open(const char* path, const FileOptions& optio
       deadline);
 }
 
-std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint64_t offset,
-                                                Deadline deadline) const noexcept {
+namespace {
+
+// read_until_end is read_at that returns 0 at the end, for those who read on until then.
+std::expected<std::size_t, Error> read_until_end(int fd, std::span<char> into, std::uint64_t offset,
+                                                 Deadline deadline) noexcept {
   if (into.empty()) return std::size_t{0};
   return detail::blocking_for(
       detail::BlockingKind::files,
@@ -66,7 +69,7 @@ std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint6
         while (done < into.size()) {
           if (stop.wanted()) return std::unexpected(stop.why());
           const std::size_t piece = std::min(into.size() - done, kFilePiece);
-          const ssize_t n = ::pread(fd_, into.data() + done, piece, static_cast<off_t>(offset + done));
+          const ssize_t n = ::pread(fd, into.data() + done, piece, static_cast<off_t>(offset + done));
           if (n == 0) break;
           if (n > 0) {
             done += static_cast<std::size_t>(n);
@@ -79,11 +82,20 @@ std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint6
       deadline);
 }
 
+}  // namespace
+
+std::expected<std::size_t, Error> File::read_at(std::span<char> into, std::uint64_t offset,
+                                                Deadline deadline) const noexcept {
+  const auto done = read_until_end(fd_, into, offset, deadline);
+  if (done && *done == 0 && !into.empty()) return std::unexpected(Error{ErrorCode::end_of_stream});
+  return done;
+}
+
 std::expected<std::size_t, Error> File::read_all(std::span<char> into, Deadline deadline) const noexcept {
-  auto done = read_at(into, 0, deadline);
+  auto done = read_until_end(fd_, into, 0, deadline);
   if (!done || *done < into.size()) return done;
   char more;
-  const auto beyond = read_at({&more, 1}, *done, deadline);
+  const auto beyond = read_until_end(fd_, {&more, 1}, *done, deadline);
   if (!beyond) return beyond;
   if (*beyond != 0) return std::unexpected(Error{ErrorCode::limit, EFBIG});
   return done;
@@ -100,7 +112,7 @@ std::expected<FileBytes, Error> File::read_all(Account& account, std::size_t mos
     // At most one byte beyond `most` is asked for: that it comes tells that the file is too long.
     room = std::min(room, most < SIZE_MAX ? most + 1 : most);
     if (auto made = out.make_room(room); !made) return std::unexpected(made.error());
-    const auto n = read_at({out.data_ + out.size_, out.room_ - out.size_}, out.size_, deadline);
+    const auto n = read_until_end(fd_, {out.data_ + out.size_, out.room_ - out.size_}, out.size_, deadline);
     if (!n) return std::unexpected(n.error());
     out.size_ += *n;
     if (out.size_ > most) return std::unexpected(Error{ErrorCode::limit, EFBIG});
@@ -134,7 +146,7 @@ std::expected<void, Error> File::close() noexcept {
 }
 
 std::expected<void, Error> append_to(const char* path, std::span<const char> bytes, Deadline deadline) noexcept {
-  auto file = File::open(path, {.read = false, .create = true, .append = true}, deadline);
+  auto file = File::open(path, {.create = true, .append = true}, deadline);
   if (!file) return std::unexpected(file.error());
   if (auto written = file->write_all(bytes, deadline); !written) return written;
   return file->close();
@@ -164,7 +176,7 @@ std::expected<std::string_view, Error> FileLines::next(Deadline deadline) noexce
       begin_ = 0;
       end_ = have.size();
     }
-    const auto n = file_.read_at(buffer_.subspan(end_), offset_, deadline);
+    const auto n = read_until_end(file_.fd(), buffer_.subspan(end_), offset_, deadline);
     if (!n) return std::unexpected(n.error());
     offset_ += *n;
     end_ += *n;

@@ -146,7 +146,7 @@ void PoolBase::dismiss() noexcept {
 }
 
 std::expected<void, Error> PoolBase::close() noexcept {
-  if (joined_) return {};
+  if (joined_) return std::unexpected(Error(ErrorCode::stale));
   joined_ = true;
   {
     const OutsideClaim outside;

@@ -59,13 +59,13 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
   Scheduler* const isolated = Scheduler::isolated_here();
   if (isolated == nullptr && !door::enter_with_fiber()) return detail::NewFiber::failed(ErrorCode::unsupported);
   Scheduler* const scheduler = isolated != nullptr ? isolated : Scheduler::of_process();
-  const auto refuse = [=](ErrorCode code) {
+  const auto refuse = [=](Error why) {
     if (isolated == nullptr) {
       door::brought();
       scheduler->wake_if_idle();
       door::leave();
     }
-    return detail::NewFiber::failed(code);
+    return detail::NewFiber::failed(why);
   };
   if (!scheduler->takes_outsiders()) return refuse(ErrorCode::unsupported);
   const std::size_t stack_class = class_for(options.stack != 0 ? options.stack : scheduler->default_stack());
@@ -74,7 +74,7 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
   }
   Error error{};
   FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
-  if (control == nullptr) return refuse(error.code);
+  if (control == nullptr) return refuse(error);
   const std::uint64_t id = Scheduler::id_block();
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
           where);
@@ -93,7 +93,7 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
   Error error{};
   FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
   if (control == nullptr) [[unlikely]]
-    return detail::NewFiber::failed(error.code);
+    return detail::NewFiber::failed(error);
   const FiberControl* const parent = worker->current();
   const std::uint64_t id = worker->next_id();
   bump(worker->counters.spawned);
@@ -125,7 +125,7 @@ NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, 
 NewFiber prepare(GivenNursery given, const SpawnOptions& options, const Code& code,
                  std::source_location where) noexcept {
   if (options.detached) return prepare(CurrentNursery{}, options, code, where);
-  if (auto admitted = given.nursery->admit(given.wait); !admitted) return NewFiber::failed(admitted.error().code);
+  if (auto admitted = given.nursery->admit(given.wait); !admitted) return NewFiber::failed(admitted.error());
   // The wait may have moved the caller to another worker.
   Worker* const worker = this_worker();
   const NewFiber made = worker != nullptr ? prepare_on(worker, given.nursery, options, code, where)

@@ -54,8 +54,8 @@ BroadcastCore::~BroadcastCore() {
 std::expected<std::size_t, Error> BroadcastCore::publish(const void* message, void* copied, void* dropped,
                                                          void (*copy)(void*, const void*),
                                                          void (*destroy)(void*) noexcept) noexcept {
-  if (auto held = mutex_.lock_shielded(); !held) return std::unexpected(held.error());
-  const Mutex::Guard hold(mutex_);
+  const auto held = mutex_.lock_shielded();
+  if (!held) return std::unexpected(held.error());
   if (closed_) return std::unexpected(Error{ErrorCode::closed});
   std::size_t delivered = 0;
   for (SubscriberCore* one = first_; one != nullptr; one = one->next_) {

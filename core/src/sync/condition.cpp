@@ -1,14 +1,21 @@
 #include <coir/condition.h>
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "wait/wait_round.h"
 
 namespace coir {
 
-std::expected<void, Error> Condition::wait(Mutex& mutex, Deadline deadline) noexcept {
+std::expected<void, Error> Condition::wait(Mutex::Guard& guard, Deadline deadline) noexcept {
+  if (guard.mutex_ == nullptr) {
+    fputs("coir: a condition was waited for without its mutex\n", stderr);
+    abort();
+  }
   struct Held {
     Mutex& mutex;
     bool released = false;
-  } held{mutex};
+  } held{*guard.mutex_};
   detail::WaitNode node;
   lock_.lock();
   // The mutex is given up by one who stands in line: a notification that comes once it is free finds the waiter there.
@@ -16,12 +23,11 @@ std::expected<void, Error> Condition::wait(Mutex& mutex, Deadline deadline) noex
       lock_, waiters_, node, {.kind = WaitKind::condition}, deadline, Shielded::no,
       [](void* of) noexcept {
         static_cast<Held*>(of)->released = true;
-        static_cast<Held*>(of)->mutex.unlock();
+        static_cast<Held*>(of)->mutex.raw_unlock();
       },
       &held);
-  if (held.released) {
-    if (auto again = mutex.lock_shielded(); !again) return again;
-  }
+  // Where it was possible to wait for the notification, it is for the mutex.
+  if (held.released && !held.mutex.raw_lock_shielded()) guard.mutex_ = nullptr;
   return waited;
 }
 

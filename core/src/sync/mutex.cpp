@@ -35,19 +35,19 @@ std::uintptr_t word_of(FiberControl* fiber, std::uintptr_t thread) noexcept {
 
 }  // namespace
 
-std::expected<void, Error> Mutex::lock(Deadline deadline) noexcept {
-  return lock(deadline, Shielded::no);
+std::expected<void, Error> Mutex::raw_lock(Deadline deadline) noexcept {
+  return raw_lock(deadline, Shielded::no);
 }
 
-std::expected<void, Error> Mutex::lock_shielded() noexcept {
-  return lock(Deadline::never(), Shielded::yes);
+std::expected<void, Error> Mutex::raw_lock_shielded() noexcept {
+  return raw_lock(Deadline::never(), Shielded::yes);
 }
 
-inline std::expected<void, Error> Mutex::lock(Deadline deadline, Shielded shielded) noexcept {
+inline std::expected<void, Error> Mutex::raw_lock(Deadline deadline, Shielded shielded) noexcept {
   FiberControl* const fiber = running_fiber();
   const Word self = word_of(fiber, kThread);
   Word seen = kFree;
-  // acquire pairs with the release in unlock.
+  // acquire pairs with the release in raw_unlock.
   if (!word_.compare_exchange_strong(seen, self, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]] {
     if (auto locked = lock_contended(self, deadline, shielded); !locked) return locked;
   }
@@ -55,7 +55,7 @@ inline std::expected<void, Error> Mutex::lock(Deadline deadline, Shielded shield
   return {};
 }
 
-bool Mutex::try_lock() noexcept {
+bool Mutex::raw_try_lock() noexcept {
   FiberControl* const fiber = running_fiber();
   const Word self = word_of(fiber, kThread);
   Word seen = kFree;
@@ -68,13 +68,13 @@ bool Mutex::try_lock() noexcept {
   return true;
 }
 
-void Mutex::unlock() noexcept {
+void Mutex::raw_unlock() noexcept {
   FiberControl* const fiber = running_fiber();
   const Word self = word_of(fiber, kThread);
   if (fiber != nullptr) --fiber->mutexes_held;
   for (;;) {
     Word seen = self;
-    // release pairs with the acquire in lock.
+    // release pairs with the acquire in raw_lock.
     if (word_.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) [[likely]]
       return;
     if (seen != (self | kContended)) stop_for_wrong_owner();
@@ -145,16 +145,21 @@ bool Mutex::leave_to_others(Word self) noexcept {
   detail::WaitNode* const next = called_ ? nullptr : detail::take_first(waiters_);
   if (next != nullptr) called_ = true;
   const bool others = called_;
-  // release: as in unlock. Unmarked it is left to unlock, for who takes a free one may destroy it.
+  // release: as in raw_unlock. Unmarked it is left to raw_unlock, for who takes a free one may destroy it.
   word_.store(others ? kContended : self, std::memory_order_release);
   lock_.unlock();
   if (next != nullptr) detail::wake_winner(*next);
   return others;
 }
 
+std::expected<Mutex::Guard, Error> Mutex::lock_shielded() noexcept {
+  if (auto held = raw_lock_shielded(); !held) return std::unexpected(held.error());
+  return Guard(*this);
+}
+
 // guard_shielded can fail only where nothing can be waited for.
 Mutex::Guard Mutex::guard_shielded() noexcept {
-  if (!lock_shielded()) {
+  if (!raw_lock_shielded()) {
     fputs("coir: a locked mutex was met where nothing can be waited for\n", stderr);
     abort();
   }

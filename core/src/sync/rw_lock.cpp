@@ -1,8 +1,5 @@
 #include <coir/rw_lock.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "wait/wait_round.h"
 
 namespace coir {
@@ -11,11 +8,6 @@ namespace {
 
 // What waits to write points here, what waits to read to nothing.
 constinit char g_writes = 0;
-
-[[noreturn]] void stop_for_no_lock() noexcept {
-  fputs("coir: an RwLock was unlocked that was not locked so\n", stderr);
-  abort();
-}
 
 }  // namespace
 
@@ -26,22 +18,9 @@ bool RwLock::enter(bool writes) noexcept {
   return true;
 }
 
-bool RwLock::try_lock_shared() noexcept {
+bool RwLock::try_enter(bool writes) noexcept {
   Locked hold(lock_);
-  return enter(false);
-}
-
-bool RwLock::try_lock() noexcept {
-  Locked hold(lock_);
-  return enter(true);
-}
-
-std::expected<void, Error> RwLock::lock_shared(Deadline deadline) noexcept {
-  return wait_for_turn(false, deadline);
-}
-
-std::expected<void, Error> RwLock::lock(Deadline deadline) noexcept {
-  return wait_for_turn(true, deadline);
+  return enter(writes);
 }
 
 std::expected<void, Error> RwLock::wait_for_turn(bool writes, Deadline deadline) noexcept {
@@ -61,16 +40,9 @@ std::expected<void, Error> RwLock::wait_for_turn(bool writes, Deadline deadline)
   return waited;
 }
 
-void RwLock::unlock_shared() noexcept {
+void RwLock::unlock(std::uint32_t left) noexcept {
   lock_.lock();
-  if (holders_ == 0 || holders_ == kWriter) stop_for_no_lock();
-  leave(1);
-}
-
-void RwLock::unlock() noexcept {
-  lock_.lock();
-  if (holders_ != kWriter) stop_for_no_lock();
-  leave(kWriter);
+  leave(left);
 }
 
 // leave takes `left` from the holders and lets in the first in line, and with a reader all readers right behind it.

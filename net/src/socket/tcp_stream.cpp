@@ -105,7 +105,8 @@ std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t o
     }
     const ssize_t sent = kernel::send_file(fd_, file, offset, count);
     // A short count has other causes than a full socket here, so only EAGAIN means wait.
-    if (sent >= 0) return static_cast<std::size_t>(sent);
+    if (sent > 0) return static_cast<std::size_t>(sent);
+    if (sent == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
     if (sent == -EINTR) continue;
     if (sent != -EAGAIN) return failed(sent);
     filled_ = true;

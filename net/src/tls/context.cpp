@@ -7,6 +7,7 @@
 #include <coir/worker_stack.h>
 
 #include "tls/config.h"
+#include "tls/flaw.h"
 #include "tls/library.h"
 #include "tls/mbedtls_internals.h"
 #include "tls/session.h"
@@ -18,10 +19,14 @@ namespace coir {
 namespace tls {
 namespace {
 
-using Input = TlsFault::Input;
+using Made = std::expected<void, Error>;
 
-constexpr TlsFault kNone{nullptr};
-constexpr TlsFault kNoMemory{"out of memory"};
+constexpr std::unexpected<Error> kNoMemory{ErrorCode::no_memory};
+
+// flaw refuses an input.
+std::unexpected<Error> flaw(Flaw what) noexcept {
+  return std::unexpected(flawed(what));
+}
 
 constexpr std::uint32_t kTicketSeconds = 24 * 60 * 60;
 
@@ -67,9 +72,8 @@ int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char*
   return 0;
 }
 
-TlsFault add_identity(Config& config, const TlsCertificate& given) noexcept {
-  if (config.identity_count == TlsContext::kMaxCertificates)
-    return {"there are too many certificates", Input::certificate};
+Made add_identity(Config& config, const TlsCertificate& given) noexcept {
+  if (config.identity_count == TlsContext::kMaxCertificates) return flaw(Flaw::most_certificates);
   Identity& identity = config.identities[config.identity_count++];
   mbedtls_x509_crt_init(&identity.chain);
   mbedtls_pk_init(&identity.key);
@@ -78,29 +82,27 @@ TlsFault add_identity(Config& config, const TlsCertificate& given) noexcept {
     if (text.data() == nullptr) return kNoMemory;
     const int code = mbedtls_x509_crt_parse(&identity.chain, text.data(), text.size());
     if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
-    if (code > 0) return {"a certificate of the chain cannot be read", Input::certificate};
-    if (code != 0) return {"the certificate is no certificate, or of a kind that this build lacks", Input::certificate};
+    if (code > 0) return flaw(Flaw::chain_unread);
+    if (code != 0) return flaw(Flaw::no_chain);
   }
   {
     const Text text(given.key);
     if (text.data() == nullptr) return kNoMemory;
     const int code = mbedtls_pk_parse_key(&identity.key, text.data(), text.size(), nullptr, 0, random, nullptr);
     if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
-    if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED) return {"the key is encrypted", Input::key};
-    if (code != 0) return {"the key is no private key, or of a kind that this build lacks", Input::key};
+    if (code == MBEDTLS_ERR_PK_PASSWORD_REQUIRED) return flaw(Flaw::key_encrypted);
+    if (code != 0) return flaw(Flaw::no_key);
   }
   if (mbedtls_pk_check_pair(&identity.chain.pk, &identity.key, random, nullptr) != 0) {
-    return {"the key is not the certificate's", Input::key};
+    return flaw(Flaw::key_of_another);
   }
   for (const mbedtls_x509_crt* each = &identity.chain; each != nullptr; each = each->next) {
     if (mbedtls_x509_time_is_past(&each->valid_to)) {
-      return {each == &identity.chain ? "the certificate has expired" : "a certificate of the chain has expired",
-              Input::certificate};
+      return flaw(each == &identity.chain ? Flaw::certificate_expired : Flaw::chain_expired);
     }
   }
-  if (time_valid() && mbedtls_x509_time_is_future(&identity.chain.valid_from))
-    return {"the certificate is not valid yet", Input::certificate};
-  return kNone;
+  if (time_valid() && mbedtls_x509_time_is_future(&identity.chain.valid_from)) return flaw(Flaw::certificate_early);
+  return {};
 }
 
 // judge_dates follows mbedTLS's own judgement of one certificate of the peer's. While the clock is not set, what has
@@ -110,44 +112,42 @@ int judge_dates(void*, mbedtls_x509_crt*, int, std::uint32_t* flags) noexcept {
   return 0;
 }
 
-TlsFault add_authorities(Config& config, std::string_view given) noexcept {
+Made add_authorities(Config& config, std::string_view given) noexcept {
   const Text text(given);
   if (text.data() == nullptr) return kNoMemory;
   const int code = mbedtls_x509_crt_parse(&config.authorities, text.data(), text.size());
   if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
   // A bundle for everybody may hold what this build cannot read.
-  if (code < 0 || config.authorities.version == 0) return {"the authorities are no certificates", Input::authorities};
+  if (code < 0 || config.authorities.version == 0) return flaw(Flaw::no_authorities);
   mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
   mbedtls_ssl_conf_verify(&config.ssl, judge_dates, nullptr);
-  return kNone;
+  return {};
 }
 
-TlsFault add_protocols(Config& config, std::span<const char* const> given) noexcept {
-  if (given.empty()) return kNone;
-  if (given.size() > TlsContext::kMaxProtocols) return {"there are too many protocols", Input::protocols};
+Made add_protocols(Config& config, std::span<const char* const> given) noexcept {
+  if (given.empty()) return {};
+  if (given.size() > TlsContext::kMaxProtocols) return flaw(Flaw::most_protocols);
   for (std::size_t i = 0; i < given.size(); ++i) config.protocols[i] = given[i];
-  if (mbedtls_ssl_conf_alpn_protocols(&config.ssl, config.protocols) != 0)
-    return {"a protocol's name is bad", Input::protocols};
-  return kNone;
+  if (mbedtls_ssl_conf_alpn_protocols(&config.ssl, config.protocols) != 0) return flaw(Flaw::bad_protocol);
+  return {};
 }
 
-TlsFault begin(Config& config, int endpoint) noexcept {
+Made begin(Config& config, int endpoint) noexcept {
   if (mbedtls_ssl_config_defaults(&config.ssl, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT) !=
       0) {
     return kNoMemory;
   }
   mbedtls_ssl_conf_rng(&config.ssl, random, nullptr);
   mbedtls_ssl_conf_groups(&config.ssl, kGroups);
-  return kNone;
+  return {};
 }
 
-TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept {
-  if (const TlsFault fault = begin(config, MBEDTLS_SSL_IS_SERVER); fault.what != nullptr) return fault;
-  if (options.certificates.empty()) return {"there is no certificate", Input::certificate};
+Made make_server(Config& config, const TlsContext::Server& options) noexcept {
+  if (auto done = begin(config, MBEDTLS_SSL_IS_SERVER); !done) return done;
+  if (options.certificates.empty()) return flaw(Flaw::no_certificate);
   for (std::size_t i = 0; i < options.certificates.size(); ++i) {
-    if (TlsFault fault = add_identity(config, options.certificates[i]); fault.what != nullptr) {
-      fault.certificate = i;
-      return fault;
+    if (auto done = add_identity(config, options.certificates[i]); !done) {
+      return std::unexpected(of_certificate(done.error(), i));
     }
   }
   // Where the client names nobody whom another is for, it gets the first.
@@ -157,8 +157,7 @@ TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept
   mbedtls_ssl_conf_sni(&config.ssl, choose_identity, &config);
   mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
   if (options.client_authorities) {
-    if (const TlsFault fault = add_authorities(config, *options.client_authorities); fault.what != nullptr)
-      return fault;
+    if (auto done = add_authorities(config, *options.client_authorities); !done) return done;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
   config.remembers_peers = options.remember_clients;
@@ -171,16 +170,16 @@ TlsFault make_server(Config& config, const TlsContext::Server& options) noexcept
   return add_protocols(config, options.protocols);
 }
 
-TlsFault make_client(Config& config, const TlsContext::Client& options) noexcept {
-  if (const TlsFault fault = begin(config, MBEDTLS_SSL_IS_CLIENT); fault.what != nullptr) return fault;
+Made make_client(Config& config, const TlsContext::Client& options) noexcept {
+  if (auto done = begin(config, MBEDTLS_SSL_IS_CLIENT); !done) return done;
   if (options.accept_any_peer_without_verifying_it) {
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_NONE);
   } else {
-    if (const TlsFault fault = add_authorities(config, options.authorities); fault.what != nullptr) return fault;
+    if (auto done = add_authorities(config, options.authorities); !done) return done;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
   if (options.certificate != nullptr) {
-    if (const TlsFault fault = add_identity(config, *options.certificate); fault.what != nullptr) return fault;
+    if (auto done = add_identity(config, *options.certificate); !done) return done;
     if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
       return kNoMemory;
     }
@@ -195,14 +194,14 @@ TlsFault make_client(Config& config, const TlsContext::Client& options) noexcept
 
 // made creates a Config and has `make` complete it.
 template <class Make>
-std::expected<Config*, TlsFault> made(Make make) noexcept {
-  if (!start_library()) return std::unexpected(kNoMemory);
+std::expected<Config*, Error> made(Make make) noexcept {
+  if (!start_library()) return kNoMemory;
   Config* const config = Config::create();
-  if (config == nullptr) return std::unexpected(kNoMemory);
-  const TlsFault fault = on_worker_stack([&]() noexcept { return make(*config); });
-  if (fault.what == nullptr) return config;
+  if (config == nullptr) return kNoMemory;
+  const Made done = on_worker_stack([&]() noexcept { return make(*config); });
+  if (done) return config;
   Config::release(config);
-  return std::unexpected(fault);
+  return std::unexpected(done.error());
 }
 
 }  // namespace
@@ -232,12 +231,12 @@ void Config::release(Config* config) noexcept {
 
 }  // namespace tls
 
-std::expected<TlsContext, TlsFault> TlsContext::server(const Server& options) noexcept {
+std::expected<TlsContext, Error> TlsContext::server(const Server& options) noexcept {
   return tls::made([&](tls::Config& config) noexcept { return tls::make_server(config, options); })
       .transform([](tls::Config* config) { return TlsContext(config); });
 }
 
-std::expected<TlsContext, TlsFault> TlsContext::client(const Client& options) noexcept {
+std::expected<TlsContext, Error> TlsContext::client(const Client& options) noexcept {
   return tls::made([&](tls::Config& config) noexcept { return tls::make_client(config, options); })
       .transform([](tls::Config* config) { return TlsContext(config); });
 }

@@ -2,6 +2,8 @@
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509.h>
 
+#include "tls/flaw.h"
+
 namespace coir {
 namespace {
 
@@ -66,6 +68,7 @@ const char* describe_distrust(unsigned flags) noexcept {
 
 const char* describe_tls(Error error) noexcept {
   if (error == ErrorCode::alert) return describe_alert(error.sys);
+  if (const char* const phrase = tls::describe_flaw(error); phrase != nullptr) return phrase;
   if (error == ErrorCode::untrusted) return describe_distrust(static_cast<unsigned>(error.sys));
   return describe(error);
 }

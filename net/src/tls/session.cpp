@@ -265,13 +265,15 @@ std::expected<std::size_t, Error> write_some(Session& session, std::span<const i
 
 std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
                                             Deadline deadline) noexcept {
-  return session.write_records(count, deadline, [=](unsigned char* into, std::size_t room) {
+  const auto sent = session.write_records(count, deadline, [=](unsigned char* into, std::size_t room) {
     ssize_t got;
     do {
       got = kernel::read_at(file, into, room, offset);
     } while (got == -EINTR);
     return got;
   });
+  if (sent && *sent == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
+  return sent;
 }
 
 bool drained(Session& session) noexcept {

@@ -31,9 +31,9 @@ void mutex_is_handed_over() {
   Mutex mutex;
   Inside inside;
   const auto visit = [&] {
-    require(mutex.lock().has_value());
+    const auto held = mutex.lock();
+    require(held.has_value());
     inside.visit();
-    mutex.unlock();
   };
   threads(visit, visit, visit);
   require(!mutex.locked());
@@ -43,9 +43,7 @@ void mutex_timeout_leaves_the_line() {
   Mutex mutex;
   Inside inside;
   const auto visit = [&](Deadline deadline) {
-    if (!mutex.lock(deadline)) return;
-    inside.visit();
-    mutex.unlock();
+    if (const auto held = mutex.lock(deadline)) inside.visit();
   };
   threads([&] { visit(Deadline::never()); }, [&] { visit(Deadline::after(milliseconds(1))); },
           [&] { visit(Deadline::never()); });
@@ -64,21 +62,15 @@ void mutex_keeps_the_line() {
   int served = 0, passer = 0;
   run_on_one([&] {
     const auto visit = [&](int turn) {
-      require(mutex.lock().has_value());
-      require(served++ == turn);
-      mutex.unlock();
+      const auto mine = mutex.lock();
+      require(mine && served++ == turn);
     };
-    require(mutex.lock().has_value());
+    auto held = mutex.lock();
+    require(held.has_value());
     Fiber first = spawn([&] { visit(0); }), second = spawn([&] { visit(1); });
     yield();  // both stand in line
-    passer = start(
-        [](void* of) {
-          auto& passed = *static_cast<Mutex*>(of);
-          require(passed.lock().has_value());
-          passed.unlock();
-        },
-        &mutex);
-    mutex.unlock();
+    passer = start([](void* of) { require(static_cast<Mutex*>(of)->lock().has_value()); }, &mutex);
+    held->unlock();
     require(first.join().has_value() && second.join().has_value());
   });
   join(passer);
@@ -90,21 +82,19 @@ void mutex_passes_over_within_the_bound() {
   Mutex mutex;
   bool served = false;
   run_on_one([&] {
-    require(mutex.lock().has_value());
+    auto held = mutex.lock();
+    require(held.has_value());
     Fiber waiter = spawn([&] {
-      require(mutex.lock().has_value());
+      const auto mine = mutex.lock();
+      require(mine.has_value());
       served = true;
-      mutex.unlock();
     });
     Fiber leaver = spawn([&] { require(mutex.lock().error() == ErrorCode::cancelled); });
     yield();  // both stand in line
-    mutex.unlock();
+    held->unlock();
     require(leaver.cancel().has_value() && leaver.join().has_value());  // goes on here, before the waiter
     require(!served);
-    for (unsigned i = 0; i <= Mutex::kMostPassed; ++i) {
-      require(mutex.lock().has_value());
-      mutex.unlock();
-    }
+    for (unsigned i = 0; i <= Mutex::kMostPassed; ++i) require(mutex.lock().has_value());
     require(served);
     require(waiter.join().has_value());
   });
@@ -116,13 +106,13 @@ void condition_loses_no_notification() {
   Condition changed;
   int stock = 0;
   const auto take = [&] {
-    auto held = mutex.guard();
-    while (stock == 0) require(changed.wait(mutex).has_value());
+    auto held = mutex.lock();
+    while (stock == 0) require(changed.wait(*held).has_value());
     --stock;
   };
   threads(take, take, [&] {
     for (int i = 0; i < 2; ++i) {
-      auto held = mutex.guard();
+      auto held = mutex.lock();
       ++stock;
       held->unlock();
       changed.notify_one();
@@ -137,16 +127,16 @@ void condition_timeout_holds_the_mutex() {
   Inside inside;
   threads(
       [&] {
-        require(mutex.lock().has_value());
-        static_cast<void>(changed.wait(mutex, Deadline::after(milliseconds(1))));
+        auto held = mutex.lock();
+        require(held.has_value());
+        static_cast<void>(changed.wait(*held, Deadline::after(milliseconds(1))));
         inside.visit();
-        mutex.unlock();
       },
       [&] {
-        require(mutex.lock().has_value());
+        const auto held = mutex.lock();
+        require(held.has_value());
         inside.visit();
         changed.notify_all();
-        mutex.unlock();
       });
   require(!mutex.locked());
 }
@@ -226,17 +216,17 @@ void rw_lock_keeps_writers_alone() {
   RwLock lock;
   Atomic<int> readers{0}, writers{0};
   const auto read = [&] {
-    require(lock.lock_shared().has_value());
+    const auto held = lock.read();
+    require(held.has_value());
     readers.fetch_add(1);
     require(writers.load() == 0);
     readers.fetch_sub(1);
-    lock.unlock_shared();
   };
   threads(read, read, [&] {
-    require(lock.lock().has_value());
+    const auto held = lock.write();
+    require(held.has_value());
     require(writers.fetch_add(1) == 0 && readers.load() == 0);
     writers.fetch_sub(1);
-    lock.unlock();
   });
 }
 

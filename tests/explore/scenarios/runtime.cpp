@@ -47,7 +47,7 @@ void nursery_waits_for_the_last_child() {
   Atomic<int> ended{0};
   run_on_two([&] {
     Nursery nursery;
-    for (int i = 0; i < 2; ++i) nursery.spawn([&] { ended.fetch_add(1); }).detach();
+    for (int i = 0; i < 2; ++i) nursery.start([&] { ended.fetch_add(1); });
     require(nursery.join().has_value());
     require(ended.load() == 2);
   });
@@ -57,9 +57,8 @@ void failure_cancels_the_siblings() {
   run_on_two([&] {
     Event never;
     Nursery nursery;
-    static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
-    static_cast<void>(
-        nursery.spawn([&]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::invalid}); }));
+    nursery.start([&] { require(never.wait().error() == ErrorCode::cancelled); });
+    nursery.start([&]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::invalid}); });
     require(nursery.join().error() == ErrorCode::invalid);
   });
 }
@@ -118,7 +117,7 @@ void scope_meets_children() {
       CancelScope mine;
       scope.store(&mine);
       Nursery nursery;
-      static_cast<void>(nursery.spawn([&] { require(never.wait().error() == ErrorCode::cancelled); }));
+      nursery.start([&] { require(never.wait().error() == ErrorCode::cancelled); });
       while (nursery.running() != 0) yield();  // no wait of its own passes the mark on
       static_cast<void>(nursery.join());
       while (!left.load()) yield();
@@ -146,11 +145,11 @@ void mutex_of_fibers() {
     Mutex mutex;
     int count = 0;
     const auto add = [&] {
-      require(mutex.lock().has_value());
+      const auto held = mutex.lock();
+      require(held.has_value());
       const int before = count;
       yield();
       count = before + 1;
-      mutex.unlock();
     };
     Fiber one = spawn(add), other = spawn(add);
     require(one.join().has_value() && other.join().has_value());
@@ -299,16 +298,17 @@ void leaving_fiber_finds_an_idle_worker() {
     Fiber waker = spawn([&] {
       begun.store(true);
       while (!held.load()) let_others_go();
-      while (!mutex.try_lock()) let_others_go();  // free once the other stands in line
+      auto mine = mutex.try_lock();
+      for (; !mine; mine = mutex.try_lock()) let_others_go();  // free once the other stands in line
       changed.notify_one();
-      mutex.unlock();
     });
     while (!begun.load()) let_others_go();
     Fiber woken = spawn([&] {
-      require(mutex.lock().has_value());
+      auto mine = mutex.lock();
+      require(mine.has_value());
       held.store(true);
-      require(changed.wait(mutex).has_value());
-      mutex.unlock();
+      require(changed.wait(*mine).has_value());
+      mine->unlock();
       ran.store(true);
     });
     const std::int64_t start = monotonic_ns();

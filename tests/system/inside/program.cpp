@@ -63,7 +63,7 @@ extern "C" {
   depth = 1;
 }
 [[gnu::noinline]] void wants_the_mutex(Shared& shared) {
-  if (shared.mutex.lock()) shared.mutex.unlock();
+  if (const auto held = shared.mutex.lock()) depth = 0;
   depth = 1;
 }
 [[gnu::noinline]] void stop_here() {
@@ -104,7 +104,7 @@ int main(int count, char** arguments) {
   shared.what = count > 1 ? arguments[1] : "";
   if (!coir::dump_fibers_on(SIGQUIT)) return 1;
   return coir::run([&] {
-    static_cast<void>(shared.mutex.lock());
+    auto held = shared.mutex.lock();
     coir::Fiber reader = coir::spawn({.name = "reader"}, [&] { reads_outermost(shared); });
     coir::Fiber sleeper = coir::spawn({.name = "sleeper"}, [] { sleeps_long(); });
     coir::Fiber locker = coir::spawn({.name = "locker"}, [&] { wants_the_mutex(shared); });
@@ -125,7 +125,7 @@ int main(int count, char** arguments) {
       static_cast<void>(coir::sleep(5ms));
       if (!coir::write_trace(STDOUT_FILENO)) _exit(3);
     }
-    shared.mutex.unlock();
+    held->unlock();
     static_cast<void>(sleeper.cancel());
     shared.channel.close();
     for (coir::Fiber* each : {&reader, &sleeper, &locker, &fresh}) static_cast<void>(each->join());

@@ -21,7 +21,7 @@ TEST(Error, every_code_has_a_lower_case_phrase_of_its_own) {
 }
 
 TEST(Error, the_kernels_refusal_reads_as_the_kernel_puts_it) {
-  STRCMP_EQUAL(strerror(ENOENT), describe(Error::from_errno(ENOENT)));
+  STRCMP_EQUAL(strerror(EACCES), describe(Error::from_errno(EACCES)));
 }
 
 TEST(Error, errno_is_kept_whatever_word_it_maps_to) {
@@ -30,7 +30,8 @@ TEST(Error, errno_is_kept_whatever_word_it_maps_to) {
     ErrorCode code;
   } kCases[] = {{ECANCELED, ErrorCode::cancelled}, {ETIMEDOUT, ErrorCode::timed_out}, {EPIPE, ErrorCode::closed},
                 {ECONNRESET, ErrorCode::closed},   {ENOMEM, ErrorCode::no_memory},    {EMFILE, ErrorCode::limit},
-                {EINVAL, ErrorCode::invalid},      {ENOSYS, ErrorCode::unsupported},  {ENOENT, ErrorCode::system}};
+                {EINVAL, ErrorCode::invalid},      {ENOSYS, ErrorCode::unsupported},  {ENOENT, ErrorCode::not_found},
+                {ENFILE, ErrorCode::limit},        {EACCES, ErrorCode::system}};
   for (const auto& [number, code] : kCases) {
     const Error error = Error::from_errno(number);
     CHECK_TRUE(error == code);

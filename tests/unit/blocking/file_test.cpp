@@ -18,6 +18,7 @@
 #include "tests/support/folder.h"
 
 using coir::Deadline;
+using coir::Error;
 using coir::ErrorCode;
 using coir::File;
 using coir::FileLines;
@@ -41,7 +42,7 @@ TEST(File, a_missing_one_is_an_error_with_its_errno) {
   both_sides([&] {
     Folder folder;
     const auto file = File::open(folder.at("none"));
-    expect(!file && file.error() == ErrorCode::system && file.error().sys == ENOENT);
+    expect(!file && file.error() == ErrorCode::not_found && file.error().sys == ENOENT);
   });
 }
 
@@ -54,7 +55,9 @@ TEST(File, is_read_in_parts_and_whole) {
     char part[4];
     expect(file->read_at(part, 3).value_or(0) == 4 && memcmp(part, "3456", 4) == 0);
     expect(file->read_at(part, 8).value_or(0) == 2);
-    expect(file->read_at(part, 10).value_or(9) == 0);
+    const auto past = file->read_at(part, 10);
+    expect(!past && past.error() == ErrorCode::end_of_stream);
+    expect(file->read_at({}, 10).value_or(9) == 0);
     char whole[10];
     expect(file->read_all(whole).value_or(0) == 10 && memcmp(whole, "0123456789", 10) == 0);
     char short_of_one[9];
@@ -99,7 +102,7 @@ TEST(File, one_that_tells_no_size_is_read_whole_too) {
 TEST(File, is_written_and_appended_to) {
   both_sides([&] {
     Folder folder;
-    auto file = File::open(folder.at("a"), {.read = false, .write = true, .create = true, .mode = 0600});
+    auto file = File::open(folder.at("a"), {.write = true, .create = true, .mode = 0600});
     expect(file && file->write_all(std::string_view("one ")).has_value());
     expect(file->write_all(std::string_view("two")).has_value());
     expect(file->sync().has_value());
@@ -109,6 +112,23 @@ TEST(File, is_written_and_appended_to) {
     expect(holds(folder.at("a"), "one two three"));
     const auto again = File::open(folder.at("a"), {.write = true, .create = true, .exclusive = true});
     expect(!again && again.error().sys == EEXIST);
+  });
+}
+
+TEST(File, opened_to_write_cannot_be_read_unless_that_is_asked_for) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "here");
+    char part[4];
+    auto writing = File::open(folder.at("a"), {.write = true});
+    expect(writing && writing->read_at(part, 0).error_or(Error{}).sys == EBADF);
+    auto appending = File::open(folder.at("a"), {.append = true});
+    expect(appending && appending->read_at(part, 0).error_or(Error{}).sys == EBADF);
+    auto both = File::open(folder.at("a"), {.read = true, .write = true});
+    expect(both && both->write_all(std::string_view("th")).has_value());
+    expect(both->read_at(part, 0).value_or(0) == 4 && memcmp(part, "thre", 4) == 0);
+    auto reading = File::open(folder.at("a"), {});
+    expect(reading && reading->write_all(std::string_view("x")).error_or(Error{}).sys == EBADF);
   });
 }
 
@@ -131,7 +151,7 @@ TEST(File, a_full_disk_is_an_error_with_its_errno) {
     Folder folder;
     static char many[100'000];
     SmallDisk disk(70'000);
-    auto file = File::open(folder.at("a"), {.read = false, .write = true, .create = true});
+    auto file = File::open(folder.at("a"), {.write = true, .create = true});
     const auto written = file->write_all(many);
     expect(!written && written.error().sys == EFBIG);
   });

@@ -45,13 +45,13 @@ namespace {
 int pipeline(int count) {
   coir::Channel<int> numbers({.capacity = 4});
   coir::Nursery nursery;
-  static_cast<void>(nursery.spawn([&] {
+  nursery.start([&] {
     for (int i = 1; i <= count; ++i) {
       if (!numbers.send(i)) return;
       coir::yield();
     }
     numbers.close();
-  }));
+  });
   int sum = 0;
   while (auto number = numbers.receive()) sum += *number;
   return nursery.join() ? sum : -1;

@@ -16,6 +16,7 @@ using coir::ErrorCode;
 using coir::Fiber;
 using coir::Group;
 using coir::kManyWorkers;
+using coir::operator""_KiB;
 using coir::spawn;
 using coir::test::Everywhere;
 using coir::test::Together;
@@ -33,6 +34,10 @@ bool is(const Outcome& outcome, ErrorCode code) {
   return !outcome && outcome.error() == code;
 }
 
+bool is(const coir::Started& started, ErrorCode code) {
+  return !started && started.error() == code;
+}
+
 Outcome fail(ErrorCode code) {
   return std::unexpected(Error(code));
 }
@@ -41,28 +46,42 @@ Outcome fail(ErrorCode code) {
 
 TEST_GROUP_BASE(Group, Everywhere){};
 
-TEST(Group, wait_returns_when_all_jobs_have_ended) {
+TEST(Group, join_returns_when_all_jobs_have_ended) {
   everywhere([&] {
     std::atomic<int> ended{0};
     Group group;
     for (int i = 0; i < 20; ++i) {
-      expect(group
-                 .go([&ended, owner = coir::current()] {
-                   until_parked(owner);
-                   ++ended;
-                 })
-                 .has_value());
+      expect(bool{group.start([&ended, owner = coir::current()] {
+        until_parked(owner);
+        ++ended;
+      })});
     }
-    expect(group.wait().has_value());
+    expect(group.join().has_value());
     expect(ended == 20);
   });
 }
 
-TEST(Group, an_empty_wait_is_fine) {
+TEST(Group, an_empty_join_is_fine_and_a_second_one_is_stale) {
   everywhere([&] {
     Group group;
-    expect(group.wait().has_value());
-    expect(group.wait().has_value());
+    expect(group.join().has_value());
+    expect(is(group.join(), ErrorCode::stale));
+  });
+}
+
+TEST(Group, a_job_that_cannot_start_fails_it_unless_it_is_asked) {
+  everywhere([&] {
+    {
+      Group group;
+      expect(is(group.start({.stack = 128_KiB}, [] {}), ErrorCode::invalid));
+      expect(group.join().has_value());
+    }
+    Group group;
+    std::atomic<int> cancelled{0};
+    group.start([&cancelled] { cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled); });
+    group.start({.stack = 128_KiB}, [] {});
+    expect(is(group.join(), ErrorCode::invalid));
+    expect(cancelled == 1);
   });
 }
 
@@ -71,31 +90,29 @@ TEST(Group, the_first_failure_cancels_the_others_and_not_the_owner) {
     std::atomic<int> cancelled{0};
     Group group;
     for (int i = 0; i < 3; ++i) {
-      expect(group.go([&cancelled] { cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled); }).has_value());
+      expect(bool{group.start([&cancelled] { cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled); })});
     }
-    expect(group.go([] { return fail(ErrorCode::closed); }).has_value());
+    expect(bool{group.start([] { return fail(ErrorCode::closed); })});
     until([&] { return group.running() == 0; });
     expect(coir::sleep(1us).has_value());
-    expect(is(group.go([] {}), ErrorCode::cancelled));
-    expect(is(group.wait(), ErrorCode::closed));
+    expect(is(group.start([] {}), ErrorCode::cancelled));
+    expect(is(group.join(), ErrorCode::closed));
     expect(cancelled == 3);
   });
 }
 
-TEST(Group, no_job_is_accepted_once_waiting_began) {
+TEST(Group, no_job_is_accepted_once_joining_began) {
   everywhere([&] {
     std::atomic<bool> refused{false}, waiting{false};
     Group group;
-    expect(group
-               .go([&] {
-                 while (!waiting) coir::yield();
-                 refused = is(group.go([] {}), ErrorCode::closed);
-               })
-               .has_value());
+    expect(bool{group.start([&] {
+      while (!waiting) coir::yield();
+      refused = is(group.start([] {}), ErrorCode::closed);
+    })});
     Fiber watcher = spawn([&] {
-      // Every attempt is taken until the wait begins.
+      // Every attempt is taken until the join begins.
       for (;;) {
-        const Outcome taken = group.go([] {});
+        const auto taken = group.start([] {});
         if (taken) {
           coir::yield();
           continue;
@@ -106,10 +123,10 @@ TEST(Group, no_job_is_accepted_once_waiting_began) {
       waiting = true;
     });
     coir::yield();
-    expect(group.wait().has_value());
+    expect(group.join().has_value());
     expect(watcher.join().has_value());
     expect(refused);
-    expect(is(group.go([] {}), ErrorCode::closed));
+    expect(is(group.start([] {}), ErrorCode::closed));
   });
 }
 
@@ -120,25 +137,25 @@ TEST(Group, does_not_take_its_owners_spawns) {
     Fiber other = spawn([&go] {
       while (!go) coir::yield();
     });
-    expect(group.wait().has_value());
+    expect(group.join().has_value());
     go = true;
     expect(other.join().has_value());
   });
 }
 
-TEST(Group, at_its_limit_go_waits) {
+TEST(Group, at_its_limit_start_waits) {
   everywhere([&] {
     Together together(2);
     Group group({.limit = 2});
     for (int i = 0; i < 12; ++i) {
-      expect(group.go([&] { together.visit(); }).has_value());
+      expect(bool{group.start([&] { together.visit(); })});
     }
-    expect(group.wait().has_value());
+    expect(group.join().has_value());
     expect(together.most() == 2);
   });
 }
 
-TEST(Group, a_wait_that_is_cut_short_cancels_the_jobs_and_still_waits) {
+TEST(Group, a_join_that_is_cut_short_cancels_the_jobs_and_still_waits) {
   everywhere([&] {
     std::atomic<int> ended{0};
     const auto job = [&ended] {
@@ -148,14 +165,14 @@ TEST(Group, a_wait_that_is_cut_short_cancels_the_jobs_and_still_waits) {
     };
     {
       Group group;
-      expect(group.go(job).has_value() && group.go(job).has_value());
-      const Outcome outcome = group.wait(Deadline::after(1ms));
+      expect(bool{group.start(job)} && bool{group.start(job)});
+      const Outcome outcome = group.join(Deadline::after(1ms));
       expect(is(outcome, ErrorCode::timed_out) && outcome.error().scope == 0);
       expect(ended == 2);
     }
     {
       Group group;
-      expect(group.go(job).has_value());
+      expect(bool{group.start(job)});
     }
     expect(ended == 3);
   });
@@ -176,13 +193,13 @@ TEST(Group, of_a_plain_thread_with_jobs_from_fibers_and_threads) {
           auto& self = *static_cast<Shared*>(argument);
           Group group;
           for (int i = 0; i < 10; ++i) {
-            static_cast<void>(group.go([&self, &group] {
-              static_cast<void>(group.go([&self] { ++self.ended; }));
+            group.start([&self, &group] {
+              group.start([&self] { ++self.ended; });
               ++self.ended;
-            }));
+            });
           }
           until([&] { return self.ended >= 20; });
-          self.outcome = group.wait();
+          self.outcome = group.join();
           self.over = true;
           return nullptr;
         },

@@ -28,7 +28,7 @@ bool is_end_of_wait(const Error& error) noexcept {
 
 }  // namespace
 
-// Each job that a group has accepted has run when wait returns, and wait tells of the one that failed.
+// Each job that a group has accepted has run when join returns, and join tells of the one that failed.
 TEST(JobsStress, group) {
   Mixed mixed("group", 8);
   mixed.run([&](Random& random) {
@@ -39,17 +39,17 @@ TEST(JobsStress, group) {
     Group group({.limit = random.below(3)});
     for (std::uint32_t jobs = random.below(5); jobs > 0; --jobs) {
       const bool fails = random.below(6) == 0, yields = random.below(2) == 0;
-      const auto taken = group.go([&ran, fails, yields]() -> std::expected<void, Error> {
+      const auto taken = group.start([&ran, fails, yields]() -> std::expected<void, Error> {
         if (yields) coir::yield();
         ++ran;
         if (fails) return std::unexpected(Error{ErrorCode::invalid});
         return {};
       });
-      accepted += taken.has_value();
+      accepted += bool{taken};
       failing = failing || (taken && fails);
       mixed.expect(taken || taken.error() == ErrorCode::cancelled);
     }
-    const auto outcome = group.wait(random.below(4) == 0 ? Deadline::after(random.micros(100)) : Deadline::never());
+    const auto outcome = group.join(random.below(4) == 0 ? Deadline::after(random.micros(100)) : Deadline::never());
     mixed.expect(ran == accepted);
     mixed.expect(outcome   ? !failing
                  : failing ? outcome.error() == ErrorCode::invalid

@@ -19,6 +19,7 @@ using coir::ErrorCode;
 using coir::Fiber;
 using coir::kManyWorkers;
 using coir::Nursery;
+using coir::operator""_KiB;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::Task;
@@ -68,11 +69,11 @@ TEST(Nursery, is_left_when_the_last_child_has_ended) {
       const coir::FiberRef owner = coir::current();
       Nursery nursery;
       for (int i = 0; i < 50; ++i) {
-        static_cast<void>(nursery.spawn([&ended, owner, i] {
+        nursery.start([&ended, owner, i] {
           if (i % 3 == 0) until_parked(owner, "nursery");
           coir::yield();
           ++ended;
-        }));
+        });
       }
     }
     expect(ended == 50);
@@ -106,7 +107,7 @@ TEST(Nursery, is_inherited_by_the_children_of_its_children) {
     {
       const coir::FiberRef owner = coir::current();
       Nursery nursery;
-      static_cast<void>(nursery.spawn([&ended, owner] {
+      nursery.start([&ended, owner] {
         static_cast<void>(spawn([&ended, owner] {
           until_parked(owner, "nursery");
           static_cast<void>(spawn([&ended] {
@@ -114,7 +115,7 @@ TEST(Nursery, is_inherited_by_the_children_of_its_children) {
             ++ended;
           }));
         }));
-      }));
+      });
     }
     expect(ended == 1);
   });
@@ -152,7 +153,7 @@ TEST(Nursery, a_detached_fiber_belongs_to_the_root) {
         while (!go) coir::yield();
         ended = true;
       }));
-      static_cast<void>(nursery.spawn({.detached = true}, [] {}));
+      nursery.start({.detached = true}, [] {});
       expect(nursery.running() == 0);
     }
     expect(!ended);
@@ -165,15 +166,15 @@ TEST(Nursery, the_first_failure_cancels_the_siblings_and_is_returned_once) {
   everywhere([&] {
     std::atomic<int> cancelled{0};
     Nursery nursery;
-    for (int i = 0; i < 5; ++i) static_cast<void>(nursery.spawn(sleeper(cancelled)));
-    static_cast<void>(nursery.spawn([]() -> Outcome {
+    for (int i = 0; i < 5; ++i) nursery.start(sleeper(cancelled));
+    nursery.start([]() -> Outcome {
       until_sleepers(6);
       return fail(ErrorCode::closed);
-    }));
-    static_cast<void>(nursery.spawn([]() -> Outcome {
+    });
+    nursery.start([]() -> Outcome {
       static_cast<void>(coir::sleep(kForEver));
       return fail(ErrorCode::busy);
-    }));
+    });
     expect(is(nursery.join(), ErrorCode::closed));
     expect(cancelled == 5);
     expect(nursery.join().has_value());
@@ -184,7 +185,7 @@ TEST(Nursery, the_first_failure_cancels_the_siblings_and_is_returned_once) {
 TEST(Nursery, a_failure_ends_the_owners_own_wait_inside) {
   everywhere([&] {
     Nursery nursery;
-    static_cast<void>(nursery.spawn([] { return fail(ErrorCode::closed); }));
+    nursery.start([] { return fail(ErrorCode::closed); });
     const auto slept = coir::sleep(kForEver);
     expect(is(slept, ErrorCode::cancelled) && slept.error().scope != 0);
     expect(is(nursery.join(), ErrorCode::closed));
@@ -195,14 +196,14 @@ TEST(Nursery, a_failure_reaches_the_children_of_nurseries_inside) {
   everywhere([&] {
     std::atomic<int> cancelled{0};
     Nursery nursery;
-    static_cast<void>(nursery.spawn([&cancelled] {
+    nursery.start([&cancelled] {
       Nursery inner;
       for (int i = 0; i < 3; ++i) static_cast<void>(spawn(sleeper(cancelled)));
-    }));
-    static_cast<void>(nursery.spawn([] {
+    });
+    nursery.start([] {
       until_sleepers(3);
       return fail(ErrorCode::closed);
-    }));
+    });
     expect(is(nursery.join(), ErrorCode::closed));
     expect(cancelled == 3);
   });
@@ -213,10 +214,10 @@ TEST(Nursery, an_awaited_child_is_taken_out_and_not_reported) {
     std::atomic<int> ended{0};
     coir::Event awaited;
     Nursery nursery;
-    static_cast<void>(nursery.spawn([&] {
+    nursery.start([&] {
       if (!awaited.wait()) return;
       ++ended;
-    }));
+    });
     Task<int> running = nursery.spawn([owner = coir::current()]() -> std::expected<int, Error> {
       until_parked(owner, "join");
       return std::unexpected(Error(ErrorCode::closed));
@@ -242,7 +243,7 @@ TEST(Nursery, a_held_childs_failure_waits_for_its_handle_until_the_scope_is_left
     Task<void> held = nursery.spawn([] { return fail(ErrorCode::closed); });
     while (!held.done()) coir::yield();
     expect(coir::sleep(1ms).has_value());
-    static_cast<void>(nursery.spawn(sleeper(cancelled)));
+    nursery.start(sleeper(cancelled));
     expect(is(nursery.join(), ErrorCode::closed));
     expect(cancelled == 1);
     expect(is(held.await(), ErrorCode::closed));
@@ -283,11 +284,11 @@ TEST(Nursery, cancelling_it_is_no_failure) {
   everywhere([&] {
     std::atomic<int> cancelled{0};
     Nursery nursery;
-    for (int i = 0; i < 3; ++i) static_cast<void>(nursery.spawn(sleeper(cancelled)));
-    static_cast<void>(nursery.spawn([] { return coir::sleep(kForEver); }));
+    for (int i = 0; i < 3; ++i) nursery.start(sleeper(cancelled));
+    nursery.start([] { return coir::sleep(kForEver); });
     coir::yield();
     nursery.cancel("enough");
-    static_cast<void>(nursery.spawn(sleeper(cancelled)));
+    nursery.start(sleeper(cancelled));
     expect(nursery.join().has_value());
     expect(cancelled == 4);
   });
@@ -299,12 +300,12 @@ TEST(Nursery, a_cancelled_owner_cancels_the_children_and_waits_for_them) {
     Outcome outcome;
     Fiber owner = spawn([&] {
       Nursery nursery;
-      for (int i = 0; i < 3; ++i) static_cast<void>(nursery.spawn(sleeper(cancelled)));
-      static_cast<void>(nursery.spawn([&ended] {
+      for (int i = 0; i < 3; ++i) nursery.start(sleeper(cancelled));
+      nursery.start([&ended] {
         static_cast<void>(coir::sleep(kForEver));
         for (int i = 0; i < 10; ++i) coir::yield();
         ++ended;
-      }));
+      });
       outcome = nursery.join();
     });
     until_parked(owner, "nursery");
@@ -344,9 +345,9 @@ TEST(Nursery, who_waits_at_the_limit_is_served_in_order_and_may_be_cancelled) {
   everywhere([&] {
     Nursery nursery{{.limit = 1}};
     std::atomic<bool> go{false};
-    static_cast<void>(nursery.spawn([&go] {
+    nursery.start([&go] {
       while (!go) coir::yield();
-    }));
+    });
     int order[3] = {}, next = 0;
     Fiber waiting[3];
     for (int i = 0; i < 3; ++i) {
@@ -376,6 +377,48 @@ TEST(Nursery, after_it_was_joined_it_takes_nobody) {
   });
 }
 
+TEST(Nursery, a_start_without_a_stack_fails_it_unless_it_is_asked) {
+  everywhere([&] {
+    {
+      Nursery nursery;
+      const auto refused = nursery.start({.stack = 128_KiB}, [] {});
+      expect(!refused && refused.error() == ErrorCode::invalid);
+      expect(nursery.join().has_value());
+    }
+    std::atomic<int> cancelled{0};
+    Nursery nursery;
+    nursery.start(sleeper(cancelled));
+    nursery.start({.stack = 128_KiB}, [] {});
+    nursery.start(sleeper(cancelled));
+    expect(is(nursery.join(), ErrorCode::invalid));
+    expect(cancelled == 2);
+  });
+}
+
+TEST(Nursery, what_could_not_start_in_a_cancelled_one_is_no_failure) {
+  everywhere([&] {
+    std::atomic<int> cancelled{0};
+    Nursery nursery{{.limit = 1}};
+    nursery.start(sleeper(cancelled));
+    nursery.cancel();
+    nursery.start([&cancelled] { cancelled = 5; });  // its owner's wait for room is cancelled, too
+    expect(nursery.join().has_value());
+    expect(cancelled == 1);
+  });
+}
+
+TEST(Nursery, a_start_that_found_no_room_in_time_names_the_scope_that_ended_it) {
+  everywhere([&] {
+    std::atomic<int> cancelled{0};
+    Nursery nursery{{.limit = 1}};
+    nursery.start(sleeper(cancelled));
+    coir::CancelScope soon(Deadline::after(1ms));
+    const auto late = nursery.start([] {});
+    expect(!late && late.error() == ErrorCode::timed_out && soon.caused(late.error()));
+    nursery.cancel();
+  });
+}
+
 TEST(Nursery, what_was_deferred_runs_after_the_children_in_reverse_order) {
   everywhere([&] {
     int order[4] = {}, next = 0;
@@ -390,10 +433,10 @@ TEST(Nursery, what_was_deferred_runs_after_the_children_in_reverse_order) {
         order[next++] = 3;
         after = ended == 1;
       });
-      static_cast<void>(nursery.spawn([&ended, owner = coir::current()] {
+      nursery.start([&ended, owner = coir::current()] {
         until_parked(owner, "nursery");
         ++ended;
-      }));
+      });
     }
     expect(next == 3 && order[0] == 3 && order[1] == 2 && order[2] == 1 && after);
   });
@@ -411,7 +454,7 @@ TEST(Nursery, on_error_may_handle_the_failure) {
       return fail(ErrorCode::busy);
     });
     nursery.on_success([&] { order[next++] = 9; });
-    static_cast<void>(nursery.spawn([] { return fail(ErrorCode::closed); }));
+    nursery.start([] { return fail(ErrorCode::closed); });
     expect(nursery.join().has_value());
     expect(next == 4 && order[0] == 4 && order[1] == 3 && order[2] == 2 && order[3] == 1);
   });
@@ -428,7 +471,7 @@ TEST(Nursery, what_was_deferred_runs_in_a_cancelled_fiber_too) {
         cleaned = coir::sleep(1ms).has_value();
       });
       nursery.on_error([&](Error error) { told = error == ErrorCode::cancelled; });
-      static_cast<void>(nursery.spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
+      nursery.start([] { static_cast<void>(coir::sleep(kForEver)); });
     });
     until_parked(owner, "nursery");
     expect(owner.cancel().has_value() && owner.join().has_value());
@@ -493,8 +536,8 @@ struct Outsider {
     }
     {
       Nursery nursery;
-      for (int i = 0; i < 3; ++i) static_cast<void>(nursery.spawn(sleeper(self.cancelled)));
-      static_cast<void>(nursery.spawn([] { return fail(ErrorCode::closed); }));
+      for (int i = 0; i < 3; ++i) nursery.start(sleeper(self.cancelled));
+      nursery.start([] { return fail(ErrorCode::closed); });
       self.second = nursery.join();
     }
     self.over = true;

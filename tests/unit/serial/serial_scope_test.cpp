@@ -2,7 +2,6 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
-#include <coir/timeout.h>
 #include <coir/wait.h>
 
 #include "core/src/wait/wait_several.h"
@@ -51,9 +50,9 @@ TEST(SerialScope, cancelled_it_fails_every_wait_at_once) {
   STRCMP_EQUAL("over", coir::cancel_reason());
 }
 
-TEST(SerialScope, with_timeout_and_timeout_work) {
+TEST(SerialScope, with_timeout_works) {
   const auto late = coir::with_timeout(1ms, [&] { return coir::wait(pipe.reader, Direction::readable); });
   CHECK_TRUE(!late && late.error() == ErrorCode::timed_out && late.error().scope == 0);
   pipe.put();
-  CHECK_TRUE(coir::timeout(1h, [&] { return coir::wait(pipe.reader, Direction::readable); }).has_value());
+  CHECK_TRUE(coir::with_timeout(1h, [&] { return coir::wait(pipe.reader, Direction::readable); }).has_value());
 }

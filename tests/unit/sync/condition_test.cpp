@@ -33,16 +33,17 @@ TEST(Condition, wait_gives_the_mutex_up_and_has_it_again) {
     Mutex mutex;
     Condition changed;
     bool ready = false;
-    expect(mutex.lock().has_value());
+    auto held = mutex.lock();
+    expect(held.has_value());
     Fiber fiber = spawn([&] {
-      auto held = mutex.guard();  // had only while the other waits
-      expect(held.has_value());
+      auto mine = mutex.lock();  // had only while the other waits
+      expect(mine.has_value());
       ready = true;
       changed.notify_one();
     });
-    expect(changed.wait(mutex).has_value());
+    expect(changed.wait(*held).has_value());
     expect(ready && mutex.locked() && !mutex.try_lock());
-    mutex.unlock();
+    held->unlock();
     expect(fiber.join().has_value());
   });
 }
@@ -55,8 +56,8 @@ TEST(Condition, notify_one_wakes_who_has_waited_longest) {
     Fiber fibers[4];
     for (int i = 0; i < 4; ++i) {
       fibers[i] = spawn([&, i] {
-        auto held = mutex.guard();
-        expect(held && changed.wait(mutex).has_value());
+        auto held = mutex.lock();
+        expect(held && changed.wait(*held).has_value());
         expect(next++ == i);
       });
       until_parked(fibers[i], "condition");
@@ -66,8 +67,8 @@ TEST(Condition, notify_one_wakes_who_has_waited_longest) {
       expect(fiber.join().has_value());
     }
     changed.notify_one();  // nobody waits: it is not kept
-    auto held = mutex.guard();
-    expect(is(changed.wait(mutex, Deadline::now()), ErrorCode::timed_out));
+    auto held = mutex.lock();
+    expect(is(changed.wait(*held, Deadline::now()), ErrorCode::timed_out));
   });
 }
 
@@ -80,14 +81,14 @@ TEST(Condition, notify_all_wakes_everybody) {
     Fiber fibers[5];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
-        auto held = mutex.guard();
+        auto held = mutex.lock();
         ++waiting;
-        expect(changed.wait_until(mutex, [&] { return go; }).has_value());
+        expect(changed.wait_until(*held, [&] { return go; }).has_value());
       });
     }
     while (waiting < 5) coir::yield();
     {
-      auto held = mutex.guard();
+      auto held = mutex.lock();
       go = true;
     }
     changed.notify_all();
@@ -102,19 +103,20 @@ TEST(Condition, a_wait_that_fails_comes_back_with_the_mutex_all_the_same) {
     Condition never;
     bool left = false;
     Fiber fiber = spawn([&] {
-      auto held = mutex.guard();
-      expect(is(never.wait(mutex), ErrorCode::cancelled));
+      auto held = mutex.lock();
+      expect(is(never.wait(*held), ErrorCode::cancelled));
       expect(left && mutex.locked());
     });
     until_parked(fiber, "condition");
-    expect(mutex.lock().has_value());
+    auto other = mutex.lock();
+    expect(other.has_value());
     expect(fiber.cancel().has_value());
     until_parked(fiber, "mutex");
     left = true;
-    mutex.unlock();
+    other->unlock();
     expect(fiber.join().has_value());
-    auto held = mutex.guard();
-    expect(is(never.wait(mutex, Deadline::after(1ms)), ErrorCode::timed_out));
+    auto held = mutex.lock();
+    expect(is(never.wait(*held, Deadline::after(1ms)), ErrorCode::timed_out));
     expect(mutex.locked());
   });
 }
@@ -125,7 +127,7 @@ TEST(Condition, stress) {
   Condition changed;
   int tokens = 0, inside = 0;
   mixed.run([&](Random& random) {
-    auto held = mutex.guard();
+    auto held = mutex.lock();
     if (!held) return mixed.expect(held.error() == ErrorCode::cancelled);
     mixed.expect(++inside == 1);
     if (random.below(2) == 0) {
@@ -134,7 +136,7 @@ TEST(Condition, stress) {
       if (random.below(8) == 0) changed.notify_all();
     } else {
       --inside;
-      const auto waited = changed.wait_until(mutex, [&] { return tokens > 0; }, Deadline::after(random.micros(400)));
+      const auto waited = changed.wait_until(*held, [&] { return tokens > 0; }, Deadline::after(random.micros(400)));
       mixed.expect(++inside == 1);
       if (waited) {
         mixed.expect(tokens-- > 0);

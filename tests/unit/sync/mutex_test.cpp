@@ -5,6 +5,8 @@
 #include <coir/runtime.h>
 #include <stdio.h>
 
+#include <optional>
+
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
@@ -34,12 +36,12 @@ TEST(Mutex, one_that_is_free_is_had_at_once_and_by_one_only) {
   everywhere([&] {
     Mutex mutex;
     expect(!mutex.locked());
-    expect(mutex.lock(Deadline::now()).has_value());
+    auto held = mutex.lock(Deadline::now());
+    expect(held.has_value());
     expect(mutex.locked());
     expect(!mutex.try_lock());
-    mutex.unlock();
-    expect(mutex.try_lock());
-    mutex.unlock();
+    held->unlock();
+    expect(mutex.try_lock().has_value());
     expect(!mutex.locked());
   });
 }
@@ -48,18 +50,19 @@ TEST(Mutex, those_who_wait_get_it_in_the_order_in_which_they_came) {
   everywhere([&] {
     Mutex mutex;
     int next = 0;
-    expect(mutex.lock().has_value());
+    auto held = mutex.lock();
+    expect(held.has_value());
     Fiber fibers[5];
     for (int i = 0; i < 5; ++i) {
       fibers[i] = spawn([&, i] {
-        expect(mutex.lock().has_value());
+        const auto mine = mutex.lock();
+        expect(mine.has_value());
         expect(next++ == i);
         coir::yield();
-        mutex.unlock();
       });
       until_parked(fibers[i], "mutex");
     }
-    mutex.unlock();
+    held->unlock();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
     expect(next == 5);
   });
@@ -71,20 +74,20 @@ TEST(Mutex, whoever_waits_is_passed_by_a_bounded_number_of_others) {
     Mutex mutex;
     bool served = false;
     unsigned passed = 0;
-    expect(mutex.lock().has_value());
+    auto held = mutex.lock();
+    expect(held.has_value());
     Fiber waiter = spawn([&] {
-      expect(mutex.lock().has_value());
+      const auto mine = mutex.lock();
+      expect(mine.has_value());
       served = true;
-      mutex.unlock();
     });
     until_parked(waiter, "mutex");
-    mutex.unlock();
+    held->unlock();
     for (;; ++passed) {
-      expect(mutex.lock().has_value());
+      const auto again = mutex.lock();
+      expect(again.has_value());
       if (served) break;
-      mutex.unlock();
     }
-    mutex.unlock();
     expect(passed <= Mutex::kMostPassed);
     expect(waiter.join().has_value());
   });
@@ -97,7 +100,7 @@ TEST(Mutex, may_be_held_across_a_park) {
     Fiber fibers[4];
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
-        auto held = mutex.guard();
+        auto held = mutex.lock();
         expect(held.has_value());
         expect(++inside == 1);
         static_cast<void>(coir::sleep(1ms));
@@ -112,17 +115,15 @@ TEST(Mutex, may_be_held_across_a_park) {
 TEST(Mutex, a_wait_that_times_out_or_is_cancelled_leaves_the_line) {
   everywhere([&] {
     Mutex mutex;
-    expect(mutex.lock().has_value());
+    auto held = mutex.lock();
+    expect(held.has_value());
     Fiber cancelled = spawn([&] { expect(is(mutex.lock(), ErrorCode::cancelled)); });
     Fiber late = spawn([&] { expect(is(mutex.lock(Deadline::after(2ms)), ErrorCode::timed_out)); });
-    Fiber last = spawn([&] {
-      expect(mutex.lock().has_value());
-      mutex.unlock();
-    });
+    Fiber last = spawn([&] { expect(mutex.lock().has_value()); });
     expect(late.join().has_value());
     expect(cancelled.cancel().has_value());
     expect(cancelled.join().has_value());
-    mutex.unlock();
+    held->unlock();
     expect(last.join().has_value());
     expect(!mutex.locked());
   });
@@ -134,7 +135,6 @@ TEST(Mutex, a_cancelled_fiber_still_gets_one_that_is_free) {
     expect(coir::spawn([&] {
              static_cast<void>(coir::current().cancel());
              expect(mutex.lock().has_value());
-             mutex.unlock();
            })
                .join()
                .has_value());
@@ -144,7 +144,7 @@ TEST(Mutex, a_cancelled_fiber_still_gets_one_that_is_free) {
 TEST(Mutex, to_lock_it_twice_is_a_deadlock_and_said_so) {
   everywhere([&] {
     Mutex mutex;
-    auto held = mutex.guard();
+    auto held = mutex.lock();
     expect(held.has_value());
     expect(is(mutex.lock(), ErrorCode::deadlock));
     held->unlock();
@@ -156,7 +156,8 @@ TEST(Mutex, a_fiber_that_ends_with_one_locked_is_named) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
       static Mutex mutex;
-      static_cast<void>(spawn({.name = "forgetful"}, [] { static_cast<void>(mutex.lock()); }).join());
+      static constinit std::optional<Mutex::Guard> kept;
+      static_cast<void>(spawn({.name = "forgetful"}, [] { kept = mutex.lock().value(); }).join());
       const auto locked = mutex.lock(Deadline::after(1ms));
       return !locked && locked.error() == ErrorCode::timed_out ? 0 : 1;
     });
@@ -171,8 +172,8 @@ TEST(Mutex, to_unlock_what_another_holds_stops_the_program) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 1}, [] {
       Mutex mutex;
-      static_cast<void>(mutex.lock());
-      static_cast<void>(spawn([&] { mutex.unlock(); }).join());
+      auto held = mutex.lock();
+      static_cast<void>(spawn([&] { held->unlock(); }).join());
     });
   });
   CHECK_TRUE(end.signal != 0 || end.status > 1);
@@ -184,7 +185,7 @@ TEST(Mutex, who_waits_for_it_is_listed_with_who_holds_it) {
   const ChildEnd end = in_child([] {
     return coir::run({.workers = 2}, [] {
       Mutex mutex;
-      static_cast<void>(mutex.lock());
+      const auto held = mutex.lock();
       static_cast<void>(spawn({.name = "waiting"}, [&] { static_cast<void>(mutex.lock()); }).join());
     });
   });
@@ -198,9 +199,7 @@ TEST(Mutex, threads_without_a_runtime_exclude_each_other) {
   int count = 0;
   const auto work = [&] {
     for (int i = 0; i < 2'000; ++i) {
-      if (!mutex.lock()) continue;
-      ++count;
-      mutex.unlock();
+      if (const auto held = mutex.lock(); held) ++count;
     }
   };
   {
@@ -216,7 +215,7 @@ TEST(Mutex, stress) {
   int inside = 0, entered = 0;
   mixed.run([&](Random& random) {
     const Deadline deadline = random.below(4) == 0 ? Deadline::after(random.micros(200)) : Deadline::never();
-    if (auto held = mutex.guard(deadline)) {
+    if (auto held = mutex.lock(deadline)) {
       mixed.expect(++inside == 1);
       ++entered;
       if (random.below(4) == 0) coir::yield();

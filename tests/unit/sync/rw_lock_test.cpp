@@ -32,15 +32,15 @@ TEST(RwLock, readers_share_it_and_a_writer_has_it_alone) {
     RwLock lock;
     auto first = lock.read();
     auto second = lock.read();
-    expect(first && second && !lock.try_lock());
+    expect(first && second && !lock.try_write());
     expect(is(lock.write(Deadline::now()), ErrorCode::timed_out));
     first->unlock();
     second->unlock();
     auto writing = lock.write(Deadline::now());
-    expect(writing && !lock.try_lock() && !lock.try_lock_shared());
+    expect(writing && !lock.try_write() && !lock.try_read());
     writing->unlock();
-    expect(lock.try_lock_shared());
-    lock.unlock_shared();
+    expect(lock.try_read().has_value());
+    expect(lock.try_write().has_value());
   });
 }
 
@@ -48,14 +48,15 @@ TEST(RwLock, a_reader_does_not_pass_a_writer_that_waits) {
   everywhere([&] {
     RwLock lock;
     int order = 0;
-    expect(lock.lock_shared().has_value());
+    auto first = lock.read();
+    expect(first.has_value());
     Fiber writer = spawn([&] {
-      expect(lock.lock().has_value());
+      const auto held = lock.write();
+      expect(held.has_value());
       expect(order++ == 0);
-      lock.unlock();
     });
     until_parked(writer, "exclusive lock");
-    expect(!lock.try_lock_shared());
+    expect(!lock.try_read());
     std::atomic<int> reading{0};
     Fiber readers[3];
     for (Fiber& reader : readers) {
@@ -67,7 +68,7 @@ TEST(RwLock, a_reader_does_not_pass_a_writer_that_waits) {
       });
     }
     for (Fiber& reader : readers) until_parked(reader, "shared lock");
-    lock.unlock_shared();
+    first->unlock();
     expect(writer.join().has_value());
     for (Fiber& reader : readers) expect(reader.join().has_value());
   });
@@ -77,7 +78,7 @@ TEST(RwLock, readers_behind_a_writer_that_gives_up_come_in) {
   everywhere([&] {
     RwLock lock;
     auto reading = lock.read();
-    Fiber writer = spawn([&] { expect(is(lock.lock(), ErrorCode::cancelled)); });
+    Fiber writer = spawn([&] { expect(is(lock.write(), ErrorCode::cancelled)); });
     until_parked(writer, "exclusive lock");
     Fiber late = spawn([&] { expect(is(lock.write(Deadline::after(8ms)), ErrorCode::timed_out)); });
     Fiber reader = spawn([&] { expect(lock.read().has_value()); });
@@ -96,23 +97,24 @@ TEST(RwLock, stress) {
   mixed.run([&](Random& random) {
     const Deadline deadline = random.below(4) == 0 ? Deadline::after(random.micros(300)) : Deadline::never();
     const bool writes = random.below(3) == 0;
-    const auto held = writes ? lock.lock(deadline) : lock.lock_shared(deadline);
-    if (!held) {
-      return mixed.expect(held.error() == ErrorCode::timed_out || held.error() == ErrorCode::cancelled);
-    }
+    const auto gave_up = [&](coir::Error error) {
+      mixed.expect(error == ErrorCode::timed_out || error == ErrorCode::cancelled);
+    };
     if (writes) {
+      const auto held = lock.write(deadline);
+      if (!held) return gave_up(held.error());
       mixed.expect(++writers == 1 && readers == 0);
       if (random.below(4) == 0) coir::yield();
       --writers;
-      lock.unlock();
     } else {
+      const auto held = lock.read(deadline);
+      if (!held) return gave_up(held.error());
       ++readers;
       mixed.expect(writers == 0);
       if (random.below(4) == 0) coir::yield();
       --readers;
-      lock.unlock_shared();
     }
   });
-  mixed.expect(lock.try_lock());
+  mixed.expect(lock.try_write().has_value());
   mixed.check();
 }

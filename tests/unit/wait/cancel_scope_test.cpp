@@ -204,21 +204,19 @@ TEST(CancelScope, cancelled_it_ends_the_waits_of_all_descendants_while_their_own
       scope = &mine;
       CancelScope inner;  // one without a nursery between
       Nursery nursery;
-      static_cast<void>(nursery.spawn(wait_in_vain));
-      static_cast<void>(nursery.spawn([&] {  // a child that opens more, and is busy as well
+      nursery.start(wait_in_vain);
+      nursery.start([&] {  // a child that opens more, and is busy as well
         coir::Group group;
-        expect(group.go(wait_in_vain).has_value());
-        expect(group
-                   .go([&] {
-                     CancelScope deeper;
-                     Nursery deepest;
-                     static_cast<void>(deepest.spawn(wait_in_vain));
-                     while (!over) coir::yield();
-                   })
-                   .has_value());
+        expect(bool{group.start(wait_in_vain)});
+        expect(bool{group.start([&] {
+          CancelScope deeper;
+          Nursery deepest;
+          deepest.start(wait_in_vain);
+          while (!over) coir::yield();
+        })});
         while (!over) coir::yield();
-        static_cast<void>(group.wait());
-      }));
+        static_cast<void>(group.join());
+      });
       for (int i = 0; i < 20; ++i) coir::yield();  // so that the children wait, mostly
       waiting.set();
       while (!over) coir::yield();  // not once does an owner wait or look for a mark
@@ -240,16 +238,16 @@ TEST(CancelScope, cancelled_it_leaves_the_shielded_waits_of_descendants_alone) {
       CancelScope mine;
       scope = &mine;
       Nursery outer;
-      static_cast<void>(outer.spawn([&] {
+      outer.start([&] {
         Shield shield(Deadline::never());
         Nursery inside;
-        static_cast<void>(inside.spawn([&] {
+        inside.start([&] {
           shielded.set();
           expect(open.wait().has_value());  // a child of a nursery that a shield surrounds
-        }));
+        });
         expect(inside.join().has_value());
         done.set();
-      }));
+      });
       static_cast<void>(outer.join());
     });
     expect(shielded.wait().has_value());
@@ -371,6 +369,21 @@ TEST(CancelScope, with_timeout_returns_what_the_body_returned_or_that_it_timed_o
   });
 }
 
+TEST(CancelScope, with_timeout_lets_an_outcome_through_that_comes_late) {
+  everywhere([&] {
+    const auto late = with_timeout(1ms, []() -> std::expected<int, Error> {
+      static_cast<void>(coir::sleep(kForEver));
+      return 7;
+    });
+    expect(late && *late == 7);
+    const auto failed = with_timeout(1ms, []() -> std::expected<int, Error> {
+      static_cast<void>(coir::sleep(kForEver));
+      return std::unexpected(Error(ErrorCode::closed));
+    });
+    expect(!failed && failed.error() == ErrorCode::closed);
+  });
+}
+
 TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
   everywhere([&] {
     Outcome inner;
@@ -389,7 +402,7 @@ TEST(CancelScope, a_nursery_never_takes_an_outer_scopes_end_for_its_own) {
                CancelScope outer;
                for (int i = 0; i < 65'534; ++i) const CancelScope other;
                Nursery nursery;
-               static_cast<void>(nursery.spawn([] { static_cast<void>(coir::sleep(kForEver)); }));
+               nursery.start([] { static_cast<void>(coir::sleep(kForEver)); });
                outer.cancel("from outside");
                expect(is(nursery.join(), ErrorCode::cancelled));
              }).has_value());

@@ -108,10 +108,10 @@ struct Shared {
     int value = 0;
     switch (way) {
       case 0:
-        return mutex.lock();
+        return outcome_of(mutex.lock());
       case 1: {
-        auto held = own.guard();
-        return condition.wait(own);
+        auto held = own.lock();
+        return held ? condition.wait(*held) : outcome_of(held);
       }
       case 2:
         return semaphore.acquire();
@@ -120,9 +120,9 @@ struct Shared {
       case 4:
         return group.wait();
       case 5:
-        return lock.lock();
+        return outcome_of(lock.write());
       case 6:
-        return lock.lock_shared();
+        return outcome_of(lock.read());
       case 7:
         return once.call([] {});
       case 8:
@@ -152,8 +152,8 @@ TEST(Cancel, ends_every_wait_for_other_fibers_within_one_round) {
     bool cancelled = false, within_one_round = false, still_cancelled = false;
     const auto ended = run_until_idle({.workers = 1}, [&] {
       Shared shared;
-      static_cast<void>(shared.mutex.lock());
-      static_cast<void>(shared.lock.lock());
+      auto held = shared.mutex.lock();
+      auto writing = shared.lock.write();
       Fiber runner = spawn([&] {
         static_cast<void>(shared.once.call([]() -> std::expected<void, Error> { return coir::sleep(kForEver); }));
       });
@@ -169,8 +169,8 @@ TEST(Cancel, ends_every_wait_for_other_fibers_within_one_round) {
       static_cast<void>(fiber.join());
       static_cast<void>(runner.cancel());
       static_cast<void>(runner.join());
-      shared.mutex.unlock();
-      shared.lock.unlock();
+      held->unlock();
+      writing->unlock();
     });
     CHECK_TRUE(ended.has_value());
     CHECK_TRUE(within_one_round);

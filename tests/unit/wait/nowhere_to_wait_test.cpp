@@ -40,15 +40,15 @@ bool takes_what_is_there() {
   coir::Subscription<int> feed(news);
   int value = 0;
   event.set();
-  bool right = mutex.lock() && semaphore.acquire() && event.wait() && group.wait() && lock.lock_shared() &&
-               once.call([] {}) && channel.send(1) && news.publish(2) && feed.receive() == 2;
+  const auto held = mutex.lock();
+  const auto reading = lock.read();
+  bool right = held && reading && semaphore.acquire() && event.wait() && group.wait() && once.call([] {}) &&
+               channel.send(1) && news.publish(2) && feed.receive() == 2;
   const auto won = coir::select({coir::Case::receive(channel, value)});
   right = right && won && value == 1;
   right = right && is(semaphore.acquire(Deadline::now()), ErrorCode::timed_out);
   right = right && is(channel.receive(Deadline::now()), ErrorCode::timed_out);
   right = right && is(coir::select({coir::Case::receive(feed, value)}, Deadline::now()), ErrorCode::timed_out);
-  mutex.unlock();
-  lock.unlock_shared();
   return right;
 }
 
@@ -80,7 +80,8 @@ TEST(NowhereToWait, on_a_workers_own_stack_a_wait_is_unsupported) {
   everywhere([&] {
     Pipe pipe;
     Probe probe;
-    expect(probe.waits.lock.lock_shared().has_value());
+    const auto reading = probe.waits.lock.read();
+    expect(reading.has_value());
     expect(coir::arm_resting_wait(probe, pipe.reader).has_value());
     expect(pipe.put());
     expect(probe.over.wait().has_value());
@@ -91,7 +92,8 @@ TEST(NowhereToWait, on_a_workers_own_stack_a_wait_is_unsupported) {
 
 TEST(NowhereToWait, on_a_plain_thread_a_wait_is_unsupported_in_single_worker_builds_only) {
   EndlessWaits waits;
-  CHECK_TRUE(waits.lock.lock_shared().has_value());
+  const auto reading = waits.lock.read();
+  CHECK_TRUE(reading.has_value());
   for (int way = 0; way < EndlessWaits::kWays; ++way) {
     CancelScope scope(Deadline::after(1ms));
     const auto waited = waits.wait_in(way);
@@ -105,7 +107,8 @@ TEST(NowhereToWait, in_a_call_on_a_workers_stack_every_wait_is_unsupported) {
   everywhere([&] {
     Pipe pipe;
     EndlessWaits waits;
-    expect(waits.lock.lock_shared().has_value());
+    const auto reading = waits.lock.read();
+    expect(reading.has_value());
     coir::on_worker_stack([&] {
       for (int way = 0; way < EndlessWaits::kWays; ++way) expect(is(waits.wait_in(way), ErrorCode::unsupported));
       expect(is(coir::sleep(1h), ErrorCode::unsupported));

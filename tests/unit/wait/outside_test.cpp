@@ -169,15 +169,15 @@ constexpr Call kCalls[] = {
     {"nursery",
      [](World&) {
        coir::Nursery nursery;
-       static_cast<void>(nursery.spawn([] { coir::yield(); }));
+       nursery.start([] { coir::yield(); });
        const auto joined = nursery.join();
        return joined || over(joined.error());
      }},
     {"group",
      [](World&) {
        coir::Group group;
-       const auto gone = group.go([] { coir::yield(); });
-       const auto waited = group.wait();
+       const auto gone = group.start([] { coir::yield(); });
+       const auto waited = group.join();
        return (gone || over(gone.error())) && (waited || over(waited.error()));
      }},
     {"event", [](World& world) { return world.event.set(), true; }},
@@ -187,16 +187,8 @@ constexpr Call kCalls[] = {
        return static_cast<void>(world.channel.receive(Deadline::now())), true;
      }},
     {"broadcast", [](World& world) { return world.news.publish(1).has_value(); }},
-    {"mutex",
-     [](World& world) {
-       if (!world.mutex.lock(Deadline::after(kLong))) return false;
-       return world.mutex.unlock(), true;
-     }},
-    {"reader-writer lock",
-     [](World& world) {
-       if (!world.rw_lock.lock(Deadline::after(kLong))) return false;
-       return world.rw_lock.unlock(), true;
-     }},
+    {"mutex", [](World& world) { return world.mutex.lock(Deadline::after(kLong)).has_value(); }},
+    {"reader-writer lock", [](World& world) { return world.rw_lock.write(Deadline::after(kLong)).has_value(); }},
     {"condition", [](World& world) { return world.condition.notify_all(), true; }},
     {"semaphore",
      [](World& world) {
@@ -227,7 +219,7 @@ std::expected<void, Error> run_once(World& world) {
   return run_until_idle({.workers = 2}, [&] {
     spawn([&world] { static_cast<void>(world.event.wait(Deadline::after(20us))); }).detach();
     spawn([&world] {
-      if (const auto held = world.mutex.guard(); held) coir::yield();
+      if (const auto held = world.mutex.lock(); held) coir::yield();
       if (const auto held = world.rw_lock.write(); held) coir::yield();
     }).detach();
     Task<int> task = spawn([] {

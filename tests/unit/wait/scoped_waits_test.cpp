@@ -24,7 +24,8 @@ TEST_GROUP_BASE(ScopedWaits, Everywhere){};
 TEST(ScopedWaits, end_by_the_deadline_of_the_scope_and_tell_whose_it_was) {
   everywhere([&] {
     EndlessWaits shared;
-    expect(shared.lock.lock_shared().has_value());
+    const auto reading = shared.lock.read();
+    expect(reading.has_value());
     const auto all = [&] {
       for (int way = 0; way < EndlessWaits::kWays; ++way) {
         CancelScope scope(Deadline::after(2ms));
@@ -42,7 +43,8 @@ TEST(ScopedWaits, end_by_the_deadline_of_the_scope_and_tell_whose_it_was) {
 TEST(ScopedWaits, end_when_the_scope_is_cancelled) {
   everywhere([&] {
     EndlessWaits shared;
-    expect(shared.lock.lock_shared().has_value());
+    const auto reading = shared.lock.read();
+    expect(reading.has_value());
     for (int way = 0; way < EndlessWaits::kWays; ++way) {
       CancelScope scope;
       auto canceller = spawn({.detached = true}, [&scope, waiting = coir::current()] {

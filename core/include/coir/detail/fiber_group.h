@@ -24,7 +24,7 @@ class FiberGroup {
   template <class F>
   void add(F&& body, const std::source_location& where = std::source_location::current()) {
     auto child = start(GivenNursery{&base_, true}, {.name = "branch"}, std::forward<F>(body), where);
-    if (!child.started()) refused(child.error());
+    if (!child.started()) base_.refuse(child.error());
   }
 
   std::expected<void, Error> join() noexcept {
@@ -46,11 +46,6 @@ class FiberGroup {
   bool ended() const noexcept { return base_.cancelled(); }
 
  private:
-  // At the limit, who waits for room is cancelled with the children.
-  void refused(Error error) noexcept {
-    if (!ended()) base_.fail(error);
-  }
-
   NurseryBase base_;
   bool joined_ = false;
 };

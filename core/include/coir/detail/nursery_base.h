@@ -48,6 +48,11 @@ class NurseryBase {
   // fail makes `error` the first failure unless there is one, and cancels everything inside.
   void fail(Error error) noexcept;
 
+  // refuse is fail for a child that could not start; in a cancelled nursery that is no failure.
+  void refuse(Error error) noexcept {
+    if (!cancelled()) fail(error);
+  }
+
   bool cancelled() const noexcept { return scope_.cancelled.load(std::memory_order_seq_cst); }
   Scope& scope() noexcept { return scope_; }
   std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }

@@ -41,14 +41,15 @@ struct Validators {
   bool exists = true;  // false: there is no representation (a PUT that would create one)
 };
 
-enum class Condition : std::uint8_t {
+// Precondition is how a request's preconditions came out.
+enum class Precondition : std::uint8_t {
   proceed,       // answer as if unconditional; range_applies tells whether Range counts
   not_modified,  // 304
   failed,        // 412
 };
 
-struct ConditionResult {
-  Condition condition = Condition::proceed;
+struct PreconditionResult {
+  Precondition precondition = Precondition::proceed;
   bool range_applies = false;
 };
 
@@ -56,7 +57,7 @@ struct ConditionResult {
 // If-Unmodified-Since; If-None-Match, else If-Modified-Since; If-Range. To be called only where the answer without them
 // would be a success. `now` (seconds) is for two-digit years. A field that is no date, or occurs twice, is ignored.
 // Costs a few instructions when the request has none of them.
-ConditionResult evaluate(const Request& request, const Validators& validators, std::int64_t now) noexcept;
+PreconditionResult evaluate(const Request& request, const Validators& validators, std::int64_t now) noexcept;
 
 // etag_list_matches tells whether the list of a field If-Match (strong) or If-None-Match (weak comparison) holds
 // `etag`. A malformed list matches nothing. "*" is the caller's.

@@ -70,12 +70,15 @@ class Exchange {
   // read is read and dropped first, so that what is wrong with it is answered instead.
   ResponseHead& start(int status) noexcept;
 
+  // Errors of begin_fixed, begin_chunked and begin_empty: closed (the connection has failed), invalid (start was not
+  // called, or the response has begun), limit (the head is too long).
+  //
   // begin_fixed ends the head of a response with `bytes` of content, all of which must follow by write and send_file.
   [[nodiscard]] std::expected<void, Error> begin_fixed(std::uint64_t bytes) noexcept;
   // begin_chunked ends the head of a response whose length is not known: chunked, or ended by close for an HTTP/1.0
-  // client.
+  // client. Errors: as begin_fixed.
   [[nodiscard]] std::expected<void, Error> begin_chunked() noexcept;
-  // begin_empty ends the head of a response that has no content by its status: 204 or 304.
+  // begin_empty ends the head of a response that has no content by its status: 204 or 304. Errors: as begin_fixed.
   [[nodiscard]] std::expected<void, Error> begin_empty() noexcept;
 
   // write adds to the content. Small pieces are gathered; the client sees them when the memory for them is full, at
@@ -83,8 +86,8 @@ class Exchange {
   // ServerOptions::write_timeout. Errors: timed_out, closed, cancelled, invalid (more than begin_fixed promised).
   [[nodiscard]] std::expected<void, Error> write(std::string_view content) noexcept;
 
-  // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones. Errors as
-  // write, and `end_of_stream` when the file has become shorter.
+  // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones. 
+  // Errors: as write; end_of_stream (the file has become shorter); system (it cannot be read).
   [[nodiscard]] std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
 
   // flush sends what has been gathered. Errors as write.

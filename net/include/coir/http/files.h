@@ -13,7 +13,8 @@ namespace coir::http {
 
 class FileCache;
 
-struct FileOptions {
+// FileTreeOptions is what a FileTree keeps and shows.
+struct FileTreeOptions {
   // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
   std::size_t cached_files = kFibers ? 64 : 16;
   // Serves what has a dot in front of its name, and what lies in such a folder: ".git", ".htpasswd". Without, it is
@@ -39,10 +40,11 @@ class FileTree {
  public:
   static constexpr std::size_t kCachedFileBytes = 4096;
 
-  // open opens the directory and reserves the memory. Errors: no_memory, system (ENOENT, ENOTDIR, EACCES ...).
-  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileOptions& options) noexcept;
+  // open opens the directory and reserves the memory. Errors: not_found, no_memory, limit (no descriptor is left),
+  // system (ENOTDIR, EACCES ...).
+  [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileTreeOptions& options) noexcept;
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
-    return open(root, FileOptions());
+    return open(root, FileTreeOptions());
   }
 
   FileTree(FileTree&& other) noexcept

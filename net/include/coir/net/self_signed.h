@@ -24,7 +24,7 @@ struct SelfSigned {
                                                           SelfSigned& into) noexcept;
 
 // reissue_self_signed makes another certificate, for `names`, of the key in `pem`, which may hold more than that. All
-// else is as with make_self_signed. Errors: also invalid, where there is no key.
+// else is as with make_self_signed. Errors: as make_self_signed; invalid (there is no key).
 [[nodiscard]] std::expected<void, Error> reissue_self_signed(std::string_view pem,
                                                              std::span<const std::string_view> names,
                                                              SelfSigned& into) noexcept;
@@ -35,10 +35,11 @@ struct SelfSigned {
                                                        std::span<const std::string_view> names) noexcept;
 
 // Each text `pem` here has a NUL behind it, and of several certificates the first one counts.
-//
-// fingerprint writes the SHA-256 of a certificate as browsers show it: "AB:CD:...". key_fingerprint writes that of its
-// key, of SubjectPublicKeyInfo in DER: all certificates that are issued for one key share it. Error: invalid.
 inline constexpr std::size_t kFingerprintBytes = 32 * 3;
+
+// fingerprint writes the SHA-256 of a certificate as browsers show it: "AB:CD:...". key_fingerprint writes that of its
+// key, of SubjectPublicKeyInfo in DER: all certificates that are issued for one key share it.
+// Errors: no_memory, invalid (no certificate).
 [[nodiscard]] std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept;
 [[nodiscard]] std::expected<void, Error> key_fingerprint(std::string_view pem,
                                                          char (&into)[kFingerprintBytes]) noexcept;

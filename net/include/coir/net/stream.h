@@ -40,7 +40,9 @@ using SessionPointer = std::conditional_t<kTls, Session*, NoSession>;
 }  // namespace tls
 
 // Stream is a connection, with TLS or without: what is written over it is written once. Its calls are those of
-// TcpStream, with the same deadlines and cancellation and the same errors. With TLS there are these besides:
+// TcpStream, with the same deadlines and cancellation.
+//
+// Errors of all calls: those of TcpStream; with TLS also
 //
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
 //   alert, protocol, no_memory    describe_tls tells more
@@ -68,13 +70,16 @@ class Stream {
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
   // server's name and maybe a ticket, the client's. Its handshake has to be over by `deadline`; until it is, nothing
-  // else is read or written. TlsStream wraps these for those who just wait. Errors: see there. A build without TLS
-  // declares these, up to awaited, and has none of them.
+  // else is read or written. TlsStream wraps these for those who just wait. A build without TLS declares these, up to
+  // awaited, and has none of them.
+  // Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                                      const TlsTicket* ticket = nullptr) noexcept;
+  // handshake waits until the handshake is over, or has failed. Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<void, Error> handshake() noexcept;
   // advance_handshake goes on without waiting for the peer, but for its turn to compute. True: the handshake is over.
   // False: what awaited names has to come about, and mark_ready to say so, before it is called again.
+  // Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<bool, Error> advance_handshake() noexcept;
   Direction awaited() const noexcept;
   Deadline handshake_deadline() const noexcept {

@@ -25,6 +25,8 @@ namespace coir {
 // arrives in one piece costs one system call, not two. The same holds for writes. A sender of TCP urgent data or of
 // file descriptors defeats this for its own connection only: its reader sees the rest when more bytes or the end
 // arrive.
+//
+// Errors of all calls that wait: those of coir::wait.
 class TcpStream {
  public:
   TcpStream() noexcept = default;
@@ -35,7 +37,8 @@ class TcpStream {
   TcpStream& operator=(TcpStream&& other) noexcept;
   ~TcpStream() { close(); }
 
-  // connect makes a connection. Errors: timed_out, cancelled, system (ECONNREFUSED, EHOSTUNREACH ...).
+  // connect makes a connection. Errors: limit (no descriptor is left), not_found (no such Unix socket), unsupported (the
+  // kernel lacks the family), system (ECONNREFUSED, EHOSTUNREACH ...).
   [[nodiscard]] static std::expected<TcpStream, Error> connect(const Address& to,
                                                                Deadline deadline = Deadline::never()) noexcept;
 
@@ -50,19 +53,19 @@ class TcpStream {
   [[nodiscard]] std::expected<void, Error> write(std::string_view from, Deadline deadline = Deadline::never()) noexcept;
 
   // write_some waits until something can be sent and returns how many bytes were, at least one. For writers whose
-  // deadline is renewed by progress. `more_follows` lets the kernel hold back a partial segment.
+  // deadline is renewed by progress. `more_follows` lets the kernel hold back a partial segment. Errors: as write.
   [[nodiscard]] std::expected<std::size_t, Error> write_some(std::span<const iovec> from,
                                                              Deadline deadline = Deadline::never(),
                                                              bool more_follows = false) noexcept;
 
-  // writev sends all of `parts`, in order. The entries are used up: their lengths are 0 afterwards. Errors as for
+  // writev sends all of `parts`, in order. The entries are used up: their lengths are 0 afterwards. Errors: as
   // write.
   [[nodiscard]] std::expected<void, Error> writev(std::span<iovec> parts,
                                                   Deadline deadline = Deadline::never()) noexcept;
 
   // send_file sends up to `count` bytes (> 0) of the regular file `file` from `offset` on and returns how many were
-  // sent as soon as any were; 0 means that the file ends at `offset`. Reads of the file may block the thread on the
-  // disk. Errors as for write.
+  // sent as soon as any were. Reads of the file may block the thread on the disk.
+  // Errors: as write; end_of_stream (the file ends at or before `offset`).
   [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
                                                             Deadline deadline = Deadline::never()) noexcept;
 
@@ -78,6 +81,7 @@ class TcpStream {
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
 
+  // Errors: closed (the stream is), system.
   [[nodiscard]] std::expected<Address, Error> local_address() const noexcept;
   [[nodiscard]] std::expected<Address, Error> peer_address() const noexcept;
 
@@ -106,16 +110,17 @@ class TcpListener {
   ~TcpListener() { close(); }
 
   // listen binds and listens. ":80" and "*:80" take both families on one socket, or IPv4 alone where the kernel has no
-  // IPv6. The path of a Unix socket nobody listens on any more is taken over. Never waits. Errors: no_memory,
-  // unsupported (the kernel lacks the family), system (EADDRINUSE, EACCES ...).
+  // IPv6. The path of a Unix socket nobody listens on any more is taken over. Never waits.
+  // Errors: unsupported (the kernel lacks the family), limit (no descriptor is left), not_found (no folder for the Unix
+  // socket), no_memory, system (EADDRINUSE, EACCES ...).
   [[nodiscard]] static std::expected<TcpListener, Error> listen(const Address& at, Options options) noexcept;
   [[nodiscard]] static std::expected<TcpListener, Error> listen(const Address& at) noexcept {
     return listen(at, Options());
   }
 
   // accept waits for the next connection. One that failed before it was taken is skipped.
-  // Errors: timed_out, cancelled, closed, no_memory, and system with EMFILE or ENFILE: out of descriptors; the
-  // connection stays in the backlog, and calling again at once would spin.
+  // Errors: those of coir::wait, system; limit (EMFILE or ENFILE, out of descriptors: the connection
+  // stays in the backlog, and calling again at once would spin).
   [[nodiscard]] std::expected<TcpStream, Error> accept(Deadline deadline = Deadline::never()) noexcept;
 
   // local_address is what was really bound: the port that the kernel chose stands in it.

@@ -36,14 +36,14 @@ struct TlsCertificate {
   std::string_view key;
 };
 
-// TlsFault says in a phrase what is wrong with what a context was to be made of, "the key is not the certificate's",
-// and with which of it; of several certificates and keys, with the how many-th.
+// TlsFault tells which input of a context an error of TlsContext::server or client is of; of several certificates and
+// keys, the index of the certificate.
 struct TlsFault {
   enum class Input : unsigned char { none, certificate, key, authorities, protocols };  // none: memory is short
-  const char* what;
   Input input = Input::none;
   std::size_t certificate = 0;
 };
+TlsFault tls_fault(Error error) noexcept;
 
 // TlsPeer is what a server remembers of the certificate that a client has shown and that was found good.
 struct TlsPeer {
@@ -85,8 +85,10 @@ class TlsContext {
 
   // server and client take copies of all that is given. Expired certificates, keys that belong to others and what
   // cannot be read are refused. Costs some milliseconds. Fiber or thread.
-  [[nodiscard]] static std::expected<TlsContext, TlsFault> server(const Server& options) noexcept;
-  [[nodiscard]] static std::expected<TlsContext, TlsFault> client(const Client& options) noexcept;
+  // Errors: invalid (describe_tls says what is wrong, tls_fault with which input), limit (too many certificates or
+  // protocols), no_memory.
+  [[nodiscard]] static std::expected<TlsContext, Error> server(const Server& options) noexcept;
+  [[nodiscard]] static std::expected<TlsContext, Error> client(const Client& options) noexcept;
 
   TlsContext() noexcept = default;
   TlsContext(const TlsContext& other) noexcept;
@@ -145,8 +147,8 @@ class TlsStream : public Stream {
 
   // accept is the server's side of the handshake, connect the client's, which names the server `name`: with SNI, and to
   // check the certificate. Either ends within `deadline`.
-  // Errors: timed_out, cancelled, closed, truncated, no_memory, limit (too many handshakes under way), alert,
-  // untrusted, protocol, system.
+  // Errors: those of TcpStream; truncated, no_memory, limit (too many handshakes under way), alert, untrusted, protocol;
+  // invalid (the context is empty, or a client names no server).
   [[nodiscard]] static std::expected<TlsStream, Error> accept(TcpStream&& stream, const TlsContext& context,
                                                               Deadline deadline) noexcept;
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
@@ -178,8 +180,8 @@ class TlsStream : public Stream {
 // connect_tls connects to a host and is the client's side of the handshake with it. The host is resolved
 // (coir/net/resolve.h) and its addresses are tried in turn until one accepts the connection, each with an equal share
 // of the time that is left; who accepts it has to have a certificate for the host's name, by the context. All of it
-// ends within `deadline`. From a fiber or a thread. connecting.cpp has it. Errors: those of resolve, TcpStream::connect
-// (the last address's) and TlsStream::connect.
+// ends within `deadline`. From a fiber or a thread. connecting.cpp has it.
+// Errors: those of resolve, TcpStream::connect (the last address's) and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
@@ -187,11 +189,12 @@ class TlsStream : public Stream {
                                                           Deadline deadline) noexcept;
 
 // connect_tls with an address goes there and nowhere else, to the server called `name`.
+// Errors: those of TcpStream::connect and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 
-// describe_tls, in describe.cpp, is a phrase for logs, as describe, and tells which alert the peer sent, or what of a
-// certificate does not hold.
+// describe_tls, in describe.cpp, is a phrase for logs, as describe, and tells which alert the peer sent, what of its
+// certificate does not hold, or what is wrong with an input of a context: "the key is not the certificate's".
 const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is

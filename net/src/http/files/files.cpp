@@ -94,9 +94,9 @@ void redirect_to_directory(Exchange& exchange) noexcept {
 void respond(Exchange& exchange, const FileFacts& facts, const char* content, int file) noexcept {
   const Request& request = exchange.request();
   const Validators validators = {.etag = facts.etag.text(), .modified = facts.modified, .stable = !facts.etag.weak()};
-  const ConditionResult outcome = evaluate(request, validators, exchange.now());
-  if (outcome.condition == Condition::failed) return exchange.respond_status(412);
-  if (outcome.condition == Condition::not_modified) {
+  const PreconditionResult outcome = evaluate(request, validators, exchange.now());
+  if (outcome.precondition == Precondition::failed) return exchange.respond_status(412);
+  if (outcome.precondition == Precondition::not_modified) {
     exchange.start(304).fixed(facts.validator_lines());
     static_cast<void>(exchange.begin_empty());
     return;
@@ -208,7 +208,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   respond(exchange, facts, nullptr, file.fd());
 }
 
-std::expected<FileTree, Error> FileTree::open(const char* root, const FileOptions& options) noexcept {
+std::expected<FileTree, Error> FileTree::open(const char* root, const FileTreeOptions& options) noexcept {
   const int fd = ::open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return std::unexpected(Error::from_errno(errno));
   FileCache* cache = FileCache::create(options.cached_files);

@@ -65,10 +65,10 @@ bool if_range_holds(std::string_view value, const Validators& validators, std::i
 
 }  // namespace
 
-ConditionResult evaluate(const Request& request, const Validators& validators, std::int64_t now) noexcept {
+PreconditionResult evaluate(const Request& request, const Validators& validators, std::int64_t now) noexcept {
   const bool reads = request.method == Method::get || request.method == Method::head;
-  constexpr ConditionResult failed = {.condition = Condition::failed};
-  constexpr ConditionResult not_modified = {.condition = Condition::not_modified};
+  constexpr PreconditionResult failed = {.precondition = Precondition::failed};
+  constexpr PreconditionResult not_modified = {.precondition = Precondition::not_modified};
 
   if (present(request.if_match)) {
     if (!any_line_matches(request, request.if_match, "if-match", validators, true)) return failed;

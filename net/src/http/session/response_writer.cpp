@@ -158,8 +158,8 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
       return connection_->stream.send_file(
           file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
     });
+    if (!sent && sent.error() == ErrorCode::end_of_stream) return cut_short(sent.error());
     if (!sent) return broken(sent.error());
-    if (*sent == 0) return cut_short(Error{ErrorCode::end_of_stream});
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
     offset += *sent;
     count -= *sent;

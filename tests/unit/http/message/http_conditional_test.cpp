@@ -19,18 +19,18 @@ constexpr Validators kStrong = {.etag = "\"abc\"", .modified = kModified};
 constexpr Validators kWeak = {.etag = "W/\"abc\"", .modified = kModified, .stable = false};
 constexpr Validators kAbsent = {.etag = {}, .has_modified = false, .exists = false};
 
-Condition outcome(const Request& request, const Validators& validators = kStrong) {
-  return evaluate(request, validators, kNow).condition;
+Precondition outcome(const Request& request, const Validators& validators = kStrong) {
+  return evaluate(request, validators, kNow).precondition;
 }
 
-Condition none_match(std::string_view value, Method method = Method::get, const Validators& validators = kStrong) {
+Precondition none_match(std::string_view value, Method method = Method::get, const Validators& validators = kStrong) {
   Request r;
   r.method = method;
   r.if_none_match = value;
   return outcome(r, validators);
 }
 
-Condition match(std::string_view value, const Validators& validators = kStrong) {
+Precondition match(std::string_view value, const Validators& validators = kStrong) {
   Request r;
   r.method = Method::put;
   r.if_match = value;
@@ -49,43 +49,43 @@ bool range_applies(std::string_view if_range, const Validators& validators = kSt
 TEST_GROUP(HttpConditional){};
 
 TEST(HttpConditional, a_request_without_conditions_proceeds) {
-  CHECK(outcome(Request{}) == Condition::proceed);
+  CHECK(outcome(Request{}) == Precondition::proceed);
   CHECK_FALSE(evaluate(Request{}, kStrong, kNow).range_applies);
 }
 
 TEST(HttpConditional, if_none_match_with_the_current_tag_is_304) {
-  CHECK(none_match("\"abc\"") == Condition::not_modified);
-  CHECK(none_match("\"abc\"", Method::head) == Condition::not_modified);
-  CHECK(none_match("\"x\", \"abc\"") == Condition::not_modified);
-  CHECK(none_match("*") == Condition::not_modified);
-  CHECK(none_match("\"abd\"") == Condition::proceed);
+  CHECK(none_match("\"abc\"") == Precondition::not_modified);
+  CHECK(none_match("\"abc\"", Method::head) == Precondition::not_modified);
+  CHECK(none_match("\"x\", \"abc\"") == Precondition::not_modified);
+  CHECK(none_match("*") == Precondition::not_modified);
+  CHECK(none_match("\"abd\"") == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_none_match_of_another_method_is_412) {
-  CHECK(none_match("\"abc\"", Method::put) == Condition::failed);
-  CHECK(none_match("*", Method::put) == Condition::failed);
-  CHECK(none_match("*", Method::put, kAbsent) == Condition::proceed);
+  CHECK(none_match("\"abc\"", Method::put) == Precondition::failed);
+  CHECK(none_match("*", Method::put) == Precondition::failed);
+  CHECK(none_match("*", Method::put, kAbsent) == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_none_match_compares_weakly) {
-  CHECK(none_match("W/\"abc\"") == Condition::not_modified);
-  CHECK(none_match("\"abc\"", Method::get, kWeak) == Condition::not_modified);
-  CHECK(none_match("W/\"abc\"", Method::get, kWeak) == Condition::not_modified);
+  CHECK(none_match("W/\"abc\"") == Precondition::not_modified);
+  CHECK(none_match("\"abc\"", Method::get, kWeak) == Precondition::not_modified);
+  CHECK(none_match("W/\"abc\"", Method::get, kWeak) == Precondition::not_modified);
 }
 
 TEST(HttpConditional, if_match_compares_strongly) {
-  CHECK(match("\"abc\"") == Condition::proceed);
-  CHECK(match("\"x\" ,\"abc\"") == Condition::proceed);
-  CHECK(match("W/\"abc\"") == Condition::failed);
-  CHECK(match("\"abc\"", kWeak) == Condition::failed);
-  CHECK(match("W/\"abc\"", kWeak) == Condition::failed);
-  CHECK(match("\"x\"") == Condition::failed);
+  CHECK(match("\"abc\"") == Precondition::proceed);
+  CHECK(match("\"x\" ,\"abc\"") == Precondition::proceed);
+  CHECK(match("W/\"abc\"") == Precondition::failed);
+  CHECK(match("\"abc\"", kWeak) == Precondition::failed);
+  CHECK(match("W/\"abc\"", kWeak) == Precondition::failed);
+  CHECK(match("\"x\"") == Precondition::failed);
 }
 
 TEST(HttpConditional, if_match_any_wants_something_to_exist) {
-  CHECK(match("*") == Condition::proceed);
-  CHECK(match("*", kAbsent) == Condition::failed);
-  CHECK(match("\"abc\"", kAbsent) == Condition::failed);
+  CHECK(match("*") == Precondition::proceed);
+  CHECK(match("*", kAbsent) == Precondition::failed);
+  CHECK(match("\"abc\"", kAbsent) == Precondition::failed);
 }
 
 TEST(HttpConditional, every_line_of_a_list_field_counts) {
@@ -93,9 +93,9 @@ TEST(HttpConditional, every_line_of_a_list_field_counts) {
   Request r;
   r.headers = lines;
   r.if_none_match = "\"x\"";
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
   r.repeated = true;
-  CHECK(outcome(r) == Condition::not_modified);
+  CHECK(outcome(r) == Precondition::not_modified);
 }
 
 TEST(HttpConditional, a_malformed_tag_list_matches_nothing) {
@@ -117,70 +117,70 @@ TEST(HttpConditional, a_tag_list_may_have_empty_elements_and_commas_in_tags) {
 TEST(HttpConditional, if_modified_since_is_304_unless_changed_later) {
   Request r;
   r.if_modified_since = kSame;
-  CHECK(outcome(r) == Condition::not_modified);
+  CHECK(outcome(r) == Precondition::not_modified);
   r.if_modified_since = kAfter;
-  CHECK(outcome(r) == Condition::not_modified);
+  CHECK(outcome(r) == Precondition::not_modified);
   r.if_modified_since = kBefore;
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_modified_since_is_for_get_and_head) {
   Request r;
   r.method = Method::post;
   r.if_modified_since = kSame;
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
   r.method = Method::head;
-  CHECK(outcome(r) == Condition::not_modified);
+  CHECK(outcome(r) == Precondition::not_modified);
 }
 
 TEST(HttpConditional, if_none_match_overrides_if_modified_since) {
   Request r;
   r.if_none_match = "\"x\"";
   r.if_modified_since = kSame;
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_unmodified_since_is_412_when_changed_later) {
   Request r;
   r.method = Method::put;
   r.if_unmodified_since = kBefore;
-  CHECK(outcome(r) == Condition::failed);
+  CHECK(outcome(r) == Precondition::failed);
   r.if_unmodified_since = kSame;
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_match_overrides_if_unmodified_since) {
   Request r;
   r.if_match = "\"abc\"";
   r.if_unmodified_since = kBefore;
-  CHECK(outcome(r) == Condition::proceed);
+  CHECK(outcome(r) == Precondition::proceed);
 }
 
 TEST(HttpConditional, if_match_comes_before_if_none_match) {
   Request r;
   r.if_match = "\"x\"";
   r.if_none_match = "\"abc\"";
-  CHECK(outcome(r) == Condition::failed);
+  CHECK(outcome(r) == Precondition::failed);
 }
 
 TEST(HttpConditional, what_is_no_date_is_ignored) {
   for (const std::string_view value : {std::string_view("yesterday"), std::string_view("", 0)}) {
     Request r;
     r.if_modified_since = value;
-    CHECK(outcome(r) == Condition::proceed);
+    CHECK(outcome(r) == Precondition::proceed);
     r.if_modified_since = {};
     r.if_unmodified_since = value;
-    CHECK(outcome(r) == Condition::proceed);
+    CHECK(outcome(r) == Precondition::proceed);
   }
 }
 
 TEST(HttpConditional, dates_are_ignored_where_there_is_none_to_compare) {
   Request r;
   r.if_modified_since = kAfter;
-  CHECK(outcome(r, kAbsent) == Condition::proceed);
+  CHECK(outcome(r, kAbsent) == Precondition::proceed);
   r.if_modified_since = {};
   r.if_unmodified_since = kBefore;
-  CHECK(outcome(r, kAbsent) == Condition::proceed);
+  CHECK(outcome(r, kAbsent) == Precondition::proceed);
 }
 
 TEST(HttpConditional, a_range_without_if_range_applies_to_get_alone) {

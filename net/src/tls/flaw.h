@@ -1,0 +1,37 @@
+#pragma once
+
+#include <coir/net/tls.h>
+
+#include <cstddef>
+
+namespace coir::tls {
+
+// Flaw is what is wrong with one of the inputs of a context. An Error carries it in `sys`, above every errno, with the
+// number of the certificate below.
+enum class Flaw : int {
+  none,
+  chain_unread,
+  no_certificate,
+  no_chain,
+  certificate_expired,
+  chain_expired,
+  certificate_early,
+  key_encrypted,
+  no_key,
+  key_of_another,
+  no_authorities,
+  bad_protocol,
+  most_certificates,
+  most_protocols,
+};
+
+// flawed is the error of a flaw: `limit` for too many of something, else `invalid`.
+Error flawed(Flaw flaw, std::size_t certificate = 0) noexcept;
+
+// of_certificate makes the error that of another certificate. An error without a flaw stays.
+Error of_certificate(Error error, std::size_t certificate) noexcept;
+
+// describe_flaw is a phrase, or null if the error carries no flaw.
+const char* describe_flaw(Error error) noexcept;
+
+}  // namespace coir::tls
