@@ -33,8 +33,8 @@ std::size_t aligned(std::size_t bytes) noexcept {
 
 }  // namespace
 
-// IsolateCore is what the owner and the worker share: three queues, the third for the result, and the closure, behind it
-// in one piece of memory. The owner frees it once the thread has ended.
+// IsolateCore is the memory that owner and isolate share, in one piece: itself, the closure, and three queues, the third
+// for the result. The owner frees it once the thread has ended.
 class alignas(MessageQueue::kAlignment) IsolateCore {
  public:
   struct Plan {
@@ -55,7 +55,7 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   std::expected<void, Error> start() noexcept;
   void cancel() noexcept;
   bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
-  // failure is what ended the worker, once `outcome` is closed.
+  // failure is the error that await returns, once `outcome` is closed.
   Error failure() const noexcept { return failure_; }
   void join() noexcept { pthread_join(thread_, nullptr); }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -92,9 +92,9 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   Error failure_;
 };
 
-// start starts the thread and waits until it is known whether f will run.
+// start starts the thread and waits until the thread has told whether f will run.
 std::expected<void, Error> IsolateCore::start() noexcept {
-  // Signals of the process are for its other threads; faults are for whoever makes them.
+  // Signals of the process go to its other threads; a fault stays with the thread that makes it.
   sigset_t most = all_signals();
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&most, fault);
   const int error = start_thread(thread_, kThreadBytes, most, &thread_main, this);
@@ -103,7 +103,7 @@ std::expected<void, Error> IsolateCore::start() noexcept {
     const InterRunGuard hold(lock);
     while (state_ == State::starting) {
       if (started_.wait(lock, WaitKind::blocking, Deadline::never(), Shielded::yes)) continue;
-      lock.unlock();  // no descriptor to wait with is left: it will not be long
+      lock.unlock();  // no descriptor is left to wait with: look again until the thread has started
       sched_yield();
       lock.lock();
     }
@@ -218,7 +218,7 @@ void end_isolate(IsolateCore* core) noexcept {
     core->to_owner.close();
   }
   core->cancel();
-  // Where it cannot be waited for, joining blocks.
+  // Where the caller cannot wait, joining blocks.
   static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
   const std::size_t bytes = core->bytes();
@@ -255,7 +255,7 @@ std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& typ
   return core.outcome.send(type, result, Deadline::now());
 }
 
-// The result is there before the queue is closed, but the worker has not ended: what it fails with counts for more.
+// A result may lie in the queue before the isolate has ended: wait for the end, whose failure comes before the result.
 std::expected<void, Error> take_result(IsolateCore& core, const MessageType* type, void* into,
                                        Deadline deadline) noexcept {
   if (auto ended = core.outcome.await_close(deadline); !ended) return ended;
