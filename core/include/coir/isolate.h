@@ -13,14 +13,15 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
+#include <coir/detail/fiber_handle.h>
 #include <coir/detail/outcome.h>
 #include <coir/error.h>
 #include <coir/message.h>
 
 namespace coir {
 
-// Deny names system calls that an isolate gives up, for itself and for everything that it starts. The kernel answers
-// them with EPERM.
+// Deny names what an isolate gives up, for itself and for everything that it starts. The kernel answers the system
+// calls with EPERM, and Isolate::spawn its caller.
 //
 //   net      socket, socketpair, connect, bind, listen, accept: no new socket and no new connection
 //   fs       every call that names a file by its path, with AT_EMPTY_PATH too: open, stat, readlink, rename, mkdir,
@@ -28,6 +29,7 @@ namespace coir {
 //            like also beneath an open folder; new sockets and pairs of AF_UNIX, whose addresses are paths that no
 //            filter can read
 //   process  fork, vfork, clone except for threads, execve; clone3 answers ENOSYS, so that libc takes clone
+//   isolates Isolate::spawn; threads of other kinds can still be started
 //
 // Open descriptors stay usable, whatever is denied: an open socket sends and receives, a datagram socket to any
 // address, a socket of AF_UNIX to any path. System calls that are newer than the list answer ENOSYS. Each denial
@@ -37,7 +39,7 @@ namespace coir {
 // A denial contains mistakes, and calls to the kernel that foreign data talks a parser into. It is no wall against
 // machine code in the isolate, which shares the process's memory. A plain thread that the isolate starts is denied the
 // same calls, but belongs to no run of the isolate: a fiber that such a thread spawns is the process's.
-enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4 };
+enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4, isolates = 8 };
 constexpr Deny operator|(Deny a, Deny b) noexcept {
   return static_cast<Deny>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
 }
@@ -74,8 +76,10 @@ std::expected<void, Error> send_message(IsolateCore& core, IsolateSide from, con
 std::expected<void, Error> receive_message(IsolateCore& core, IsolateSide by, const MessageType& type, void* into,
                                            Deadline deadline) noexcept;
 void close_messages(IsolateCore& core, IsolateSide from) noexcept;
-void cancel_isolate(IsolateCore& core) noexcept;
+void cancel_isolate(IsolateCore& core, const char* reason) noexcept;
 bool isolate_cancelled(const IsolateCore& core) noexcept;
+const char* isolate_cancel_reason(const IsolateCore& core) noexcept;
+FiberStatus isolate_status(IsolateCore& core) noexcept;
 std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& type, const void* result) noexcept;
 std::expected<void, Error> take_result(IsolateCore& core, const MessageType* type, void* into,
                                        Deadline deadline) noexcept;
@@ -116,6 +120,8 @@ class IsolatePort {
 
   // cancelled tells whether the owner has cancelled the isolate. A long computation asks now and then.
   bool cancelled() const noexcept { return detail::isolate_cancelled(core_); }
+  // cancel_reason is the owner's reason for it, or null. Fibers of the isolate also get it from coir::cancel_reason.
+  const char* cancel_reason() const noexcept { return detail::isolate_cancel_reason(core_); }
 
  private:
   detail::IsolateCore& core_;
@@ -131,7 +137,8 @@ concept IsolateFunction =
 
 // Isolate is a thread with a scheduler of its own. It shares two queues of messages with the rest of the process, and
 // nothing else: its fibers, channels and locks are not for fibers of other runs, nor theirs for its own. A fiber that
-// waits for the other side parks; a plain thread blocks.
+// waits for the other side parks; a plain thread blocks. A handle that was moved from has no isolate: its calls return
+// `stale`.
 //
 //   auto renderer = coir::Isolate::spawn([](coir::IsolatePort& port) {
 //     while (auto job = port.receive<Job>()) static_cast<void>(port.send(render(*job)));
@@ -139,7 +146,7 @@ concept IsolateFunction =
 //   renderer->send(job);
 //   auto page = renderer->receive<Page>(Deadline::after(1s));
 //   renderer->close();                            // the loop above ends once it has drained its queue
-//   renderer->await();
+//   if (auto ended = renderer->await(Deadline::after(1s)); !ended) renderer->cancel("it is too late");
 //
 // Inside f everything of coir works as in a run of its own: spawn, timers, descriptors, File, Process. Calls that block
 // run on threads that the isolate starts, so that its denials hold for them. A deadlock of its fibers is reported and
@@ -157,7 +164,8 @@ class Isolate {
  public:
   // spawn starts an isolate that runs f. It returns once the denials are in force and the scheduler runs; neither a
   // deadline nor a cancellation ends that wait. Errors: unsupported (the kernel cannot enforce a denial, with its errno;
-  // or called on a worker's own stack), no_memory, limit, system. After an error f has not run.
+  // or called on a worker's own stack), no_memory, limit, system (EPERM where the caller is denied isolates). After an
+  // error f has not run.
   template <IsolateFunction F>
   [[nodiscard]] static std::expected<Isolate, Error> spawn(const F& f, const IsolateOptions& options = {}) noexcept {
     using Result = std::invoke_result_t<F&, IsolatePort&>;
@@ -170,8 +178,12 @@ class Isolate {
   }
 
   Isolate(Isolate&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  // An isolate that the handle had before ends as by its destructor.
   Isolate& operator=(Isolate&& other) noexcept {
-    std::swap(core_, other.core_);
+    if (this != &other) {
+      if (core_ != nullptr) detail::end_isolate(core_);
+      core_ = std::exchange(other.core_, nullptr);
+    }
     return *this;
   }
 
@@ -186,6 +198,7 @@ class Isolate {
   // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out, cancelled.
   template <Message T>
   [[nodiscard]] std::expected<void, Error> send(const T& message, Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     return detail::send_message(*core_, detail::IsolateSide::owner, detail::kMessageType<T>, std::addressof(message),
                                 deadline);
   }
@@ -195,23 +208,41 @@ class Isolate {
   // returned (the message is gone), timed_out, cancelled.
   template <Message T>
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     return detail::receive_as<T>(*core_, detail::IsolateSide::owner, deadline);
   }
 
   // close tells the isolate that no more messages come: it drains its queue, then gets `closed`. Idempotent; never waits.
-  void close() noexcept { detail::close_messages(*core_, detail::IsolateSide::owner); }
+  // A handle without an isolate has nothing to close.
+  void close() noexcept {
+    if (core_ != nullptr) detail::close_messages(*core_, detail::IsolateSide::owner);
+  }
 
-  // cancel ends every wait of the isolate's fibers with `cancelled`, the later ones too. Idempotent; never waits.
-  void cancel() noexcept { detail::cancel_isolate(*core_); }
+  // cancel ends every wait of the isolate's fibers with `cancelled`, the later ones too. The first `reason`, a literal
+  // or null, is what cancel_reason() returns inside. Idempotent; never waits. Fiber or thread. Error: stale.
+  [[nodiscard]] std::expected<void, Error> cancel(const char* reason = nullptr) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
+    detail::cancel_isolate(*core_, reason);
+    return {};
+  }
+
+  // status tells how far the isolate has come: `failed` if await returns an error of the isolate, `empty` without an
+  // isolate. done tells whether it has ended, so that await need not wait. Neither waits. Fiber or thread.
+  FiberStatus status() const noexcept { return core_ == nullptr ? FiberStatus::empty : detail::isolate_status(*core_); }
+  bool done() const noexcept {
+    const FiberStatus now = status();
+    return now == FiberStatus::succeeded || now == FiberStatus::failed;
+  }
 
   // await waits for the end of the isolate and returns the result of f. A result that is a value can be taken once. R is
   // the type that f returns, or the value of the std::expected that f returns; void leaves the result in place.
   // Errors: the error of f; the first failure of a fiber that nobody handled; deadlock; invalid (f returns another
-  // type); stale (the result was taken); limit (a marshalled result is larger than queue_bytes); timed_out, cancelled
+  // type); stale (the result was taken, or there is no isolate); limit (a marshalled result is larger than queue_bytes); timed_out, cancelled
   // (the wait).
   template <class R = void>
     requires std::is_void_v<R> || Message<R>
   [[nodiscard]] std::expected<R, Error> await(Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     if constexpr (std::is_void_v<R>) {
       return detail::take_result(*core_, nullptr, nullptr, deadline);
     } else {

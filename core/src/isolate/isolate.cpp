@@ -4,6 +4,7 @@
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 #include <coir/runtime.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -53,8 +54,12 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   }
 
   std::expected<void, Error> start() noexcept;
-  void cancel() noexcept;
-  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+  void cancel(const char* reason) noexcept;
+  // acquire pairs with the release in cancel, before which the reason was written.
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+  const char* cancel_reason() const noexcept { return cancelled() ? reason_ : nullptr; }
+  // status is called under the lock.
+  FiberStatus status() const noexcept;
   // failure is the error that await returns, once `outcome` is closed.
   Error failure() const noexcept { return failure_; }
   void join() noexcept { pthread_join(thread_, nullptr); }
@@ -84,6 +89,7 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   std::size_t bytes_;
   pthread_t thread_{};
   SharedAtomic<bool> cancelled_{false};  // set under the lock; crosses threads in single-worker builds too
+  const char* reason_ = nullptr;         // for the cancellation; written once, before cancelled_
 
   // Under the lock.
   InterRunQueue started_;
@@ -133,7 +139,8 @@ std::expected<void, Error> IsolateCore::deny() const noexcept {
   if (options_.deny == Deny::nothing) return {};
   const int error = port::deny_system_calls({.net = denies(options_.deny, Deny::net),
                                              .fs = denies(options_.deny, Deny::fs),
-                                             .process = denies(options_.deny, Deny::process)});
+                                             .process = denies(options_.deny, Deny::process),
+                                             .isolates = denies(options_.deny, Deny::isolates)});
   if (error == 0) return {};
   return std::unexpected(Error{ErrorCode::unsupported, error});
 }
@@ -175,16 +182,23 @@ std::expected<void, Error> IsolateCore::run() noexcept {
 #endif
 }
 
-void IsolateCore::cancel() noexcept {
+void IsolateCore::cancel(const char* reason) noexcept {
   const InterRunGuard hold(lock);
-  cancelled_.store(true, std::memory_order_relaxed);
+  if (!cancelled_.load(std::memory_order_relaxed)) reason_ = reason;
+  cancelled_.store(true, std::memory_order_release);
   to_isolate.wake_waiters();
   to_owner.wake_waiters();
-  if (kManyWorkers && scheduler_ != nullptr) scheduler_->cancel_from_outside();
+  if (kManyWorkers && scheduler_ != nullptr) scheduler_->cancel_from_outside(reason_);
+}
+
+FiberStatus IsolateCore::status() const noexcept {
+  if (outcome.closed()) return failure_.code == ErrorCode{} ? FiberStatus::succeeded : FiberStatus::failed;
+  return cancelled() ? FiberStatus::cancelling : FiberStatus::running;
 }
 
 std::expected<IsolateCore*, Error> start_isolate(const IsolateBody& body, const IsolateOptions& options) noexcept {
   if (this_worker() != nullptr && running_fiber() == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  if (port::isolates_denied()) return std::unexpected(Error{ErrorCode::system, EPERM});
   if (options.queue_bytes > kMostQueueBytes) return std::unexpected(Error{ErrorCode::limit});
   IsolateCore::Plan plan{aligned(body.closure_bytes), aligned(options.queue_bytes), 0};
   if (body.result_bytes == SIZE_MAX) {
@@ -217,7 +231,7 @@ void end_isolate(IsolateCore* core) noexcept {
     core->to_isolate.close();
     core->to_owner.close();
   }
-  core->cancel();
+  core->cancel(nullptr);
   // Where the caller cannot wait, joining blocks.
   static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
@@ -243,12 +257,21 @@ void close_messages(IsolateCore& core, IsolateSide from) noexcept {
   core.from(from).close();
 }
 
-void cancel_isolate(IsolateCore& core) noexcept {
-  core.cancel();
+void cancel_isolate(IsolateCore& core, const char* reason) noexcept {
+  core.cancel(reason);
 }
 
 bool isolate_cancelled(const IsolateCore& core) noexcept {
   return core.cancelled();
+}
+
+const char* isolate_cancel_reason(const IsolateCore& core) noexcept {
+  return core.cancel_reason();
+}
+
+FiberStatus isolate_status(IsolateCore& core) noexcept {
+  const InterRunGuard hold(core.lock);
+  return core.status();
 }
 
 std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& type, const void* result) noexcept {

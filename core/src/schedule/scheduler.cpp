@@ -196,8 +196,9 @@ void Scheduler::cancel_all() noexcept {
   });
 }
 
-void Scheduler::cancel_from_outside() noexcept {
+void Scheduler::cancel_from_outside(const char* reason) noexcept {
   const Hold hold(*this);
+  if (reason != nullptr) cancel_reason_.store(reason, std::memory_order_release);
   // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
   outside_waits.fetch_add(1, std::memory_order_seq_cst);
   cancel_all();

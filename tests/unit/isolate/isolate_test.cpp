@@ -141,7 +141,7 @@ TEST(Isolate, cancel_ends_its_waits) {
     });
     expect(isolate.has_value());
     expect(isolate->receive<int>().has_value());
-    isolate->cancel();
+    expect(isolate->cancel().has_value());
     expect(isolate->await<bool>().value_or(false));
   });
 }

@@ -157,7 +157,7 @@ TEST(IsolatedRun, cancel_reaches_every_fiber_in_any_wait) {
       return ended;
     });
     expect(isolate && isolate->receive<int>());
-    isolate->cancel();
+    expect(isolate->cancel().has_value());
     expect(isolate->await<int>().value_or(0) == 3);
   });
 }
