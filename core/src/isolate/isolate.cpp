@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "isolate/isolated_run.h"
 #include "isolate/message_queue.h"
+#include "memory/heap.h"
 #include "wait/park.h"
 
 namespace coir::detail {
@@ -123,6 +124,7 @@ void* IsolateCore::thread_main(void* core) noexcept {
   auto& self = *static_cast<IsolateCore*>(core);
   std::expected<void, Error> ended = self.deny();
   if (ended) ended = self.run();
+  enter_heap();
   const InterRunGuard hold(self.lock);
   if (!ended) self.failure_ = ended.error();
   self.to_isolate.close();
@@ -235,6 +237,7 @@ void end_isolate(IsolateCore* core) noexcept {
   // Where the caller cannot wait, joining blocks.
   static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
+  enter_heap();
   const std::size_t bytes = core->bytes();
   core->~IsolateCore();
   free(core);
@@ -282,6 +285,7 @@ std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& typ
 std::expected<void, Error> take_result(IsolateCore& core, const MessageType* type, void* into,
                                        Deadline deadline) noexcept {
   if (auto ended = core.outcome.await_close(deadline); !ended) return ended;
+  enter_heap();
   if (core.failure().code != ErrorCode{}) return std::unexpected(core.failure());
   if (type == nullptr) return {};
   auto taken = core.outcome.receive(*type, into, Deadline::now());

@@ -15,6 +15,7 @@
 
 #include "board.h"
 #include "fiber/paint.h"
+#include "memory/heap.h"
 #include "schedule/debugger_view.h"
 
 namespace coir {
@@ -160,6 +161,7 @@ void Scheduler::finish() noexcept {
   reactor.close();
   stacks.empty();
   withdraw();
+  enter_heap();
 }
 
 void Scheduler::withdraw() noexcept {
