@@ -1,5 +1,5 @@
-// A worker that parses what came from outside: it has messages and nothing else, for files, network and processes are
-// denied to it. Where the kernel cannot deny them the program goes on with a worker that is merely isolated.
+// An isolate parses text that came from outside. Files, network and processes are denied to it; it has messages and
+// nothing else. Where the kernel cannot deny them, the program goes on with an isolate without denials.
 
 #include <coir/isolate.h>
 #include <coir/runtime.h>
@@ -35,21 +35,21 @@ void parse(IsolatePort& port) {
 
 int main() {
   return coir::run([]() -> std::expected<void, coir::Error> {
-    auto worker = coir::Isolate::spawn(&parse, {.deny = Deny::net | Deny::fs | Deny::process});
-    if (!worker && worker.error() == coir::ErrorCode::unsupported) worker = coir::Isolate::spawn(&parse);
-    if (!worker) return std::unexpected(worker.error());
+    auto isolate = coir::Isolate::spawn(&parse, {.deny = Deny::net | Deny::fs | Deny::process});
+    if (!isolate && isolate.error() == coir::ErrorCode::unsupported) isolate = coir::Isolate::spawn(&parse);
+    if (!isolate) return std::unexpected(isolate.error());
 
     for (const char* line : {"room 101", "a1b2c3", "no digits"}) {
       Text text{};
       strncpy(text.bytes, line, sizeof text.bytes - 1);
-      if (auto sent = worker->send(text); !sent) return sent;
-      auto count = worker->receive<Count>(coir::Deadline::after(std::chrono::seconds(10)));
+      if (auto sent = isolate->send(text); !sent) return sent;
+      auto count = isolate->receive<Count>(coir::Deadline::after(std::chrono::seconds(10)));
       if (!count) return std::unexpected(count.error());
       printf("\"%s\": %d letters, %d digits\n", line, count->letters, count->digits);
     }
-    worker->close();
-    auto ended = worker->await();
-    printf("the worker %s\n", ended ? "has ended" : coir::describe(ended.error()));
+    isolate->close();
+    auto ended = isolate->await();
+    printf("the isolate %s\n", ended ? "has ended" : coir::describe(ended.error()));
     return {};
   });
 }

@@ -11,31 +11,33 @@
 
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
+#include <coir/detail/fiber_handle.h>
 #include <coir/detail/outcome.h>
 #include <coir/error.h>
 #include <coir/message.h>
 
 namespace coir {
 
-// Deny is what a worker may not do, nor what it starts: the kernel answers EPERM to the system calls in question.
+// Deny names what an isolate gives up, for itself and for everything that it starts. The kernel answers the system
+// calls with EPERM, and Isolate::spawn its caller.
 //
 //   net      socket, socketpair, connect, bind, listen, accept: no new socket and no new connection
 //   fs       every call that names a file by its path, with AT_EMPTY_PATH too: open, stat, readlink, rename, mkdir,
-//            chdir, mount, extended attributes, inotify_add_watch, mq_open, bpf, execve and so on; and new sockets of
-//            AF_UNIX, pairs too, for their addresses are paths, which no filter can read
-//   process  fork, vfork, clone but for threads, execve; clone3 answers ENOSYS, so that libc takes clone
+//            chdir, mount, extended attributes, inotify_add_watch, mq_open, bpf, execve and so on; openat and its
+//            like also beneath an open folder; new sockets and pairs of AF_UNIX, whose addresses are paths that no
+//            filter can read
+//   process  fork, vfork, clone except for threads, execve; clone3 answers ENOSYS, so that libc takes clone
+//   isolates Isolate::spawn; threads of other kinds can still be started
 //
-// Descriptors that are open already stay usable in each case, for what passes through them as well: a socket carries
-// on, a datagram socket to any address, one of AF_UNIX to and from any path; and openat's like are denied even beneath
-// an open folder. System calls that are newer than the list answer ENOSYS. Each denies io_uring, ptrace,
-// process_vm_readv and pidfd_getfd too, which lead around it, and the system calls of other CPUs' programs (32-bit
-// code, x32).
+// Open descriptors stay usable, whatever is denied: an open socket sends and receives, a datagram socket to any
+// address, a socket of AF_UNIX to any path. System calls that are newer than the list answer ENOSYS. Each denial
+// includes the ways around it: io_uring, ptrace, process_vm_readv, pidfd_getfd, and the system calls of other CPUs'
+// programs (32-bit code, x32).
 //
-// A denial holds for what the kernel is asked for. It contains mistakes, and what foreign data makes a parser do
-// through the kernel; it is no wall against machine code that runs in the worker, which shares the process's memory.
-// Nor does it follow what is handed to others: a plain thread that the worker starts is denied the same, but is no
-// thread of its run, and a fiber that it spawns is one of the process's.
-enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4 };
+// A denial contains mistakes, and calls to the kernel that foreign data talks a parser into. It is no wall against
+// machine code in the isolate, which shares the process's memory. A plain thread that the isolate starts is denied the
+// same calls, but belongs to no run of the isolate: a fiber that such a thread spawns is the process's.
+enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4, isolates = 8 };
 constexpr Deny operator|(Deny a, Deny b) noexcept {
   return static_cast<Deny>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
 }
@@ -44,17 +46,17 @@ constexpr bool denies(Deny set, Deny one) noexcept {
 }
 
 struct IsolateOptions {
-  const char* name = "isolate";  // of its first fiber; outlives the worker
+  const char* name = "isolate";  // of its first fiber; outlives the isolate
   Deny deny = Deny::nothing;
   std::size_t stack = 0;           // bytes, of its first fiber; 0: the board's default
-  std::size_t queue_bytes = 4096;  // what may lie between the two, in each direction; a message takes 16 bytes more
+  std::size_t queue_bytes = 4096;  // of each of its two queues; a message takes 16 bytes more
 };
 
 namespace detail {
 
 class IsolateCore;
 
-// IsolateBody is how a worker's thread calls f and keeps its result.
+// IsolateBody is how an isolate's thread calls f and keeps its result.
 struct IsolateBody {
   const void* closure;
   std::size_t closure_bytes;
@@ -72,8 +74,10 @@ std::expected<void, Error> send_message(IsolateCore& core, IsolateSide from, con
 std::expected<void, Error> receive_message(IsolateCore& core, IsolateSide by, const MessageType& type, void* into,
                                            Deadline deadline) noexcept;
 void close_messages(IsolateCore& core, IsolateSide from) noexcept;
-void cancel_isolate(IsolateCore& core) noexcept;
+void cancel_isolate(IsolateCore& core, const char* reason) noexcept;
 bool isolate_cancelled(const IsolateCore& core) noexcept;
+const char* isolate_cancel_reason(const IsolateCore& core) noexcept;
+FiberStatus isolate_status(IsolateCore& core) noexcept;
 std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& type, const void* result) noexcept;
 std::expected<void, Error> take_result(IsolateCore& core, const MessageType* type, void* into,
                                        Deadline deadline) noexcept;
@@ -91,14 +95,15 @@ std::expected<T, Error> receive_as(IsolateCore& core, IsolateSide by, Deadline d
 
 }  // namespace detail
 
-// IsolatePort is a worker's end of the two queues. Its fibers and threads may use it at a time, until f returns.
+// IsolatePort is an isolate's end of the two queues. Several of its fibers and threads may use it at a time, until f
+// returns.
 class IsolatePort {
  public:
   explicit IsolatePort(detail::IsolateCore& core) noexcept : core_(core) {}
   IsolatePort(const IsolatePort&) = delete;
   IsolatePort& operator=(const IsolatePort&) = delete;
 
-  // send and receive are Isolate's, from the other end.
+  // send and receive are as Isolate's, from the other end.
   template <Message T>
   [[nodiscard]] std::expected<void, Error> send(const T& message, Deadline deadline = Deadline::never()) noexcept {
     return detail::send_message(core_, detail::IsolateSide::isolate, detail::kMessageType<T>, std::addressof(message),
@@ -108,52 +113,57 @@ class IsolatePort {
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     return detail::receive_as<T>(core_, detail::IsolateSide::isolate, deadline);
   }
-  // close tells the owner that no more comes. What f's end does in any case.
+  // close tells the owner that no more messages come. The end of f closes too.
   void close() noexcept { detail::close_messages(core_, detail::IsolateSide::isolate); }
 
-  // cancelled tells whether the owner has cancelled the worker; a long computation asks now and then.
+  // cancelled tells whether the owner has cancelled the isolate. A long computation asks now and then.
   bool cancelled() const noexcept { return detail::isolate_cancelled(core_); }
+  // cancel_reason is the owner's reason for it, or null. Fibers of the isolate also get it from coir::cancel_reason.
+  const char* cancel_reason() const noexcept { return detail::isolate_cancel_reason(core_); }
 
  private:
   detail::IsolateCore& core_;
 };
 
-// IsolateFunction is what a worker can run: f(IsolatePort&), whose closure crosses as a message would, by its bytes.
+// IsolateFunction is a function that an isolate can run: f(IsolatePort&). Its closure is copied by its bytes, as a
+// message is.
 template <class F>
 concept IsolateFunction =
     std::is_trivially_copyable_v<F> && alignof(F) <= alignof(std::max_align_t) && std::invocable<F&, IsolatePort&> &&
     (std::is_void_v<typename detail::Outcome<std::invoke_result_t<F&, IsolatePort&> >::Value> ||
      Message<typename detail::Outcome<std::invoke_result_t<F&, IsolatePort&> >::Value>);
 
-// Isolate is a thread of its own with a scheduler of its own, which shares nothing with the rest of the process but two
-// queues of messages: its fibers, channels and locks are not for fibers of other runs, nor theirs for them. Who waits
-// in one for the other parks, if a fiber, or blocks, if a plain thread.
+// Isolate is a thread with a scheduler of its own. It shares two queues of messages with the rest of the process, and
+// nothing else: its fibers, channels and locks are not for fibers of other runs, nor theirs for its own. A fiber that
+// waits for the other side parks; a plain thread blocks. A handle that was moved from has no isolate: its calls return
+// `stale`.
 //
-//   auto worker = coir::Isolate::spawn([](coir::IsolatePort& port) {
+//   auto renderer = coir::Isolate::spawn([](coir::IsolatePort& port) {
 //     while (auto job = port.receive<Job>()) static_cast<void>(port.send(render(*job)));
 //   }, {.deny = coir::Deny::net | coir::Deny::fs | coir::Deny::process});
-//   worker->send(job);
-//   auto page = worker->receive<Page>(Deadline::after(1s));
-//   worker->close();                              // the loop above ends once it has drained its queue
-//   worker->await();
+//   renderer->send(job);
+//   auto page = renderer->receive<Page>(Deadline::after(1s));
+//   renderer->close();                            // the loop above ends once it has drained its queue
+//   if (auto ended = renderer->await(Deadline::after(1s)); !ended) renderer->cancel("it is too late");
 //
 // Inside f everything of coir works as in a run of its own: spawn, timers, descriptors, File, Process. Calls that block
-// run on threads that the worker starts for itself, so that what is denied is denied to them. A deadlock of its fibers
-// is reported and ends it; a fiber that waits for a message is no deadlock, on either side. A descriptor is waited on,
-// and closed, in one run at a time. stats and dump_fibers tell of the run that calls them; wait_signal is for the
-// process's own.
+// run on threads that the isolate starts, so that its denials hold for them. A deadlock of its fibers is reported and
+// ends the isolate; a fiber that waits for a message is no deadlock, on either side. A descriptor is waited on, and
+// closed, in one run at a time. stats and dump_fibers tell of the run that calls them. wait_signal is for the process's
+// own run.
 //
-// In a build with one worker (COIR_SINGLE_WORKER) nothing of a fiber may be touched by a second thread, so f runs on
-// its thread without a scheduler: messages, files and processes block it, spawn fails with `unsupported`, and it may
-// use neither ledger nor channels. There the owner's calls are for fibers of the run, or for a plain thread before it.
+// In a build with one worker (COIR_SINGLE_WORKER) no second thread may touch a fiber. There f runs on its thread without
+// a scheduler: messages, files and processes block the thread, spawn fails with `unsupported`, and f may use neither
+// ledger nor channels. The owner's calls are then for fibers of the run, or for a plain thread before the run.
 //
 // Cost: a thread, 64 KB of stack on account::stacks, both queues on account::channels, two or three descriptors; some
 // tens of microseconds to start.
 class Isolate {
  public:
-  // spawn starts a worker that runs f, and returns once its denials are in force and its scheduler runs. Waits for
-  // that, whatever comes. Errors: unsupported (the kernel cannot enforce a denial, with its errno; or called on a
-  // worker's own stack), no_memory, limit, system. f has not run then.
+  // spawn starts an isolate that runs f. It returns once the denials are in force and the scheduler runs; neither a
+  // deadline nor a cancellation ends that wait. Errors: unsupported (the kernel cannot enforce a denial, with its errno;
+  // or called on a worker's own stack), no_memory, limit, system (EPERM where the caller is denied isolates). After an
+  // error f has not run.
   template <IsolateFunction F>
   [[nodiscard]] static std::expected<Isolate, Error> spawn(const F& f, const IsolateOptions& options = {}) noexcept {
     using Result = std::invoke_result_t<F&, IsolatePort&>;
@@ -166,46 +176,71 @@ class Isolate {
   }
 
   Isolate(Isolate&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+  // An isolate that the handle had before ends as by its destructor.
   Isolate& operator=(Isolate&& other) noexcept {
-    std::swap(core_, other.core_);
+    if (this != &other) {
+      if (core_ != nullptr) detail::end_isolate(core_);
+      core_ = std::exchange(other.core_, nullptr);
+    }
     return *this;
   }
 
-  // The end of a worker closes both queues, cancels it and waits until its thread has ended, whatever comes.
+  // The end of the handle closes both queues, cancels the isolate and waits until its thread has ended. Neither a
+  // deadline nor a cancellation ends that wait.
   ~Isolate() {
     if (core_ != nullptr) detail::end_isolate(core_);
   }
 
-  // send waits for room. Messages arrive in the order of their sending, each once; of several that wait none is sure to
-  // be first. The message's bytes are copied. Fiber or thread.
-  // Errors: closed (by either side, or f has ended), limit (it is larger than the queue), timed_out, cancelled.
+  // send waits for room and copies the message's bytes. Messages arrive once each, in the order of their sending;
+  // senders that wait at the same time go on in any order. Fiber or thread.
+  // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out, cancelled.
   template <Message T>
   [[nodiscard]] std::expected<void, Error> send(const T& message, Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     return detail::send_message(*core_, detail::IsolateSide::owner, detail::kMessageType<T>, std::addressof(message),
                                 deadline);
   }
 
-  // receive waits for the next message, which is there after a close as well. Errors: closed (and drained), invalid (it is
-  // of another type, and stays for who asks for that), what unmarshalling it returned, timed_out, cancelled.
+  // receive waits for the next message. Messages that were sent before a close are received after it. Fiber or thread.
+  // Errors: closed (and drained), invalid (the next message is of another type, and stays), the error that unmarshalling
+  // returned (the message is gone), timed_out, cancelled.
   template <Message T>
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     return detail::receive_as<T>(*core_, detail::IsolateSide::owner, deadline);
   }
 
-  // close tells the worker that no more comes: it drains its queue, then gets `closed`. Idempotent; never waits.
-  void close() noexcept { detail::close_messages(*core_, detail::IsolateSide::owner); }
+  // close tells the isolate that no more messages come: it drains its queue, then gets `closed`. Idempotent; never waits.
+  // A handle without an isolate has nothing to close.
+  void close() noexcept {
+    if (core_ != nullptr) detail::close_messages(*core_, detail::IsolateSide::owner);
+  }
 
-  // cancel ends every wait of the worker's fibers, those that come later too, with `cancelled`. Idempotent; never
-  // waits.
-  void cancel() noexcept { detail::cancel_isolate(*core_); }
+  // cancel ends every wait of the isolate's fibers with `cancelled`, the later ones too. The first `reason`, a literal
+  // or null, is what cancel_reason() returns inside. Idempotent; never waits. Fiber or thread. Error: stale.
+  [[nodiscard]] std::expected<void, Error> cancel(const char* reason = nullptr) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
+    detail::cancel_isolate(*core_, reason);
+    return {};
+  }
 
-  // await waits for the end of the worker and returns what f returned; once, for a result that is a value. R is what f
-  // returns, or the value of the std::expected that it returns. Errors: f's own; the first failure of a fiber that
-  // nobody handled; deadlock; invalid (f returns something else); stale (it was taken); limit (a marshalled result
-  // larger than queue_bytes); timed_out, cancelled (the wait).
+  // status tells how far the isolate has come: `failed` if await returns an error of the isolate, `empty` without an
+  // isolate. done tells whether it has ended, so that await need not wait. Neither waits. Fiber or thread.
+  FiberStatus status() const noexcept { return core_ == nullptr ? FiberStatus::empty : detail::isolate_status(*core_); }
+  bool done() const noexcept {
+    const FiberStatus now = status();
+    return now == FiberStatus::succeeded || now == FiberStatus::failed;
+  }
+
+  // await waits for the end of the isolate and returns the result of f. A result that is a value can be taken once. R is
+  // the type that f returns, or the value of the std::expected that f returns; void leaves the result in place.
+  // Errors: the error of f; the first failure of a fiber that nobody handled; deadlock; invalid (f returns another
+  // type); stale (the result was taken, or there is no isolate); limit (a marshalled result is larger than queue_bytes); timed_out, cancelled
+  // (the wait).
   template <class R = void>
     requires std::is_void_v<R> || Message<R>
   [[nodiscard]] std::expected<R, Error> await(Deadline deadline = Deadline::never()) noexcept {
+    if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     if constexpr (std::is_void_v<R>) {
       return detail::take_result(*core_, nullptr, nullptr, deadline);
     } else {

@@ -13,7 +13,7 @@ namespace coir {
 // then keeps its latest state changes of fibers in a ring, and so do all other threads together: spawned, run, parked
 // and for what, woken and by whom, yielded, ended; stolen from another worker; the worker idle. What is older than the
 // ring is forgotten and counted. The rings are charged to account::trace at the start of a run; COIR_TRACE_KB sets the
-// size of each, 256 by default (5,400 events). At the ceiling the run goes on without. Isolated workers are not traced.
+// size of each, 256 by default (5,400 events). At the ceiling the run goes on without. Isolates are not traced.
 
 // tracing tells whether this build has it.
 bool tracing() noexcept;

@@ -3,6 +3,7 @@
 #include <coir/port/seccomp.h>
 
 #include "blocking/blocking_pool.h"
+#include "memory/heap.h"
 #include "wait/park.h"
 
 namespace coir::detail {
@@ -39,6 +40,7 @@ std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noex
   const bool done = pool.withdraw(call);
   pool.unlock();
   pool.leave(self);
+  enter_heap();
   if (!done) return std::unexpected(error_of(reason));
   return {};
 }
@@ -69,6 +71,7 @@ std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, 
   const bool done = pool.withdraw(call);
   pool.unlock();
   pool.leave(self);
+  enter_heap();
   if (!done) return std::unexpected(error);
   return {};
 }

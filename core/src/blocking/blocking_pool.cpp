@@ -7,6 +7,7 @@
 #include <coir/port/futex.h>
 
 #include "base/thread.h"
+#include "memory/heap.h"
 
 namespace coir::detail {
 
@@ -170,6 +171,7 @@ void BlockingPool::serve() noexcept {
       call->seat = &seat;
       seat.call_ = call;
       call->run(*call, seat);  // opens the lock
+      enter_heap();            // of a result that nobody waited for
       lock();
       --running_;
       --running_of_[kind];
@@ -208,6 +210,7 @@ void BlockingSeat::begin() noexcept {
 }
 
 bool BlockingSeat::end() noexcept {
+  enter_heap();
   pool_.lock();
   return call_ != nullptr;
 }

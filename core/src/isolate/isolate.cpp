@@ -5,6 +5,7 @@
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 #include <coir/runtime.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "base/thread.h"
 #include "isolate/isolated_run.h"
 #include "isolate/message_queue.h"
+#include "memory/heap.h"
 #include "wait/park.h"
 
 namespace coir::detail {
@@ -34,8 +36,8 @@ std::size_t aligned(std::size_t bytes) noexcept {
 
 }  // namespace
 
-// IsolateCore is what the owner and the worker share: three queues, the third for the result, and the closure, behind it
-// in one piece of memory. The owner frees it once the thread has ended.
+// IsolateCore is the memory that owner and isolate share, in one piece: itself, the closure, and three queues, the third
+// for the result. The owner frees it once the thread has ended.
 class alignas(MessageQueue::kAlignment) IsolateCore {
  public:
   struct Plan {
@@ -54,9 +56,13 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   }
 
   std::expected<void, Error> start() noexcept;
-  void cancel() noexcept;
-  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
-  // failure is what ended the worker, once `outcome` is closed.
+  void cancel(const char* reason) noexcept;
+  // acquire pairs with the release in cancel, before which the reason was written.
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+  const char* cancel_reason() const noexcept { return cancelled() ? reason_ : nullptr; }
+  // status is called under the lock.
+  FiberStatus status() const noexcept;
+  // failure is the error that await returns, once `outcome` is closed.
   Error failure() const noexcept { return failure_; }
   void join() noexcept { pthread_join(thread_, nullptr); }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -85,6 +91,7 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   std::size_t bytes_;
   pthread_t thread_{};
   SharedAtomic<bool> cancelled_{false};  // set under the lock; crosses threads in single-worker builds too
+  const char* reason_ = nullptr;         // for the cancellation; written once, before cancelled_
 
   // Under the lock.
   InterRunQueue started_;
@@ -93,9 +100,9 @@ class alignas(MessageQueue::kAlignment) IsolateCore {
   Error failure_;
 };
 
-// start starts the thread and waits until it is known whether f will run.
+// start starts the thread and waits until the thread has told whether f will run.
 std::expected<void, Error> IsolateCore::start() noexcept {
-  // Signals of the process are for its other threads; faults are for whoever makes them.
+  // Signals of the process go to its other threads; a fault stays with the thread that makes it.
   sigset_t most = all_signals();
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&most, fault);
   const int error = start_thread(thread_, kThreadBytes, most, &thread_main, this);
@@ -104,7 +111,7 @@ std::expected<void, Error> IsolateCore::start() noexcept {
     const InterRunGuard hold(lock);
     while (state_ == State::starting) {
       if (started_.wait(lock, WaitKind::blocking, Deadline::never(), Shielded::yes)) continue;
-      lock.unlock();  // no descriptor to wait with is left: it will not be long
+      lock.unlock();  // no descriptor is left to wait with: look again until the thread has started
       sched_yield();
       lock.lock();
     }
@@ -118,6 +125,7 @@ void* IsolateCore::thread_main(void* core) noexcept {
   auto& self = *static_cast<IsolateCore*>(core);
   std::expected<void, Error> ended = self.deny();
   if (ended) ended = self.run();
+  enter_heap();
   const InterRunGuard hold(self.lock);
   if (!ended) self.failure_ = ended.error();
   self.to_isolate.close();
@@ -134,7 +142,8 @@ std::expected<void, Error> IsolateCore::deny() const noexcept {
   if (options_.deny == Deny::nothing) return {};
   const int error = port::deny_system_calls({.net = denies(options_.deny, Deny::net),
                                              .fs = denies(options_.deny, Deny::fs),
-                                             .process = denies(options_.deny, Deny::process)});
+                                             .process = denies(options_.deny, Deny::process),
+                                             .isolates = denies(options_.deny, Deny::isolates)});
   if (error == 0) return {};
   return std::unexpected(Error{ErrorCode::unsupported, error});
 }
@@ -176,16 +185,23 @@ std::expected<void, Error> IsolateCore::run() noexcept {
 #endif
 }
 
-void IsolateCore::cancel() noexcept {
+void IsolateCore::cancel(const char* reason) noexcept {
   const InterRunGuard hold(lock);
-  cancelled_.store(true, std::memory_order_relaxed);
+  if (!cancelled_.load(std::memory_order_relaxed)) reason_ = reason;
+  cancelled_.store(true, std::memory_order_release);
   to_isolate.wake_waiters();
   to_owner.wake_waiters();
-  if (kManyWorkers && scheduler_ != nullptr) scheduler_->cancel_from_outside();
+  if (kManyWorkers && scheduler_ != nullptr) scheduler_->cancel_from_outside(reason_);
+}
+
+FiberStatus IsolateCore::status() const noexcept {
+  if (outcome.closed()) return failure_.code == ErrorCode{} ? FiberStatus::succeeded : FiberStatus::failed;
+  return cancelled() ? FiberStatus::cancelling : FiberStatus::running;
 }
 
 std::expected<IsolateCore*, Error> start_isolate(const IsolateBody& body, const IsolateOptions& options) noexcept {
   if (this_worker() != nullptr && running_fiber() == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  if (port::isolates_denied()) return std::unexpected(Error{ErrorCode::system, EPERM});
   if (options.queue_bytes > kMostQueueBytes) return std::unexpected(Error{ErrorCode::limit});
   IsolateCore::Plan plan{aligned(body.closure_bytes), aligned(options.queue_bytes), 0};
   if (body.result_bytes == SIZE_MAX) {
@@ -218,10 +234,11 @@ void end_isolate(IsolateCore* core) noexcept {
     core->to_isolate.close();
     core->to_owner.close();
   }
-  core->cancel();
-  // Where it cannot be waited for, joining blocks.
+  core->cancel(nullptr);
+  // Where the caller cannot wait, joining blocks.
   static_cast<void>(core->outcome.await_close(Deadline::never(), Shielded::yes));
   core->join();
+  enter_heap();
   const std::size_t bytes = core->bytes();
   core->~IsolateCore();
   free(core);
@@ -244,22 +261,32 @@ void close_messages(IsolateCore& core, IsolateSide from) noexcept {
   core.from(from).close();
 }
 
-void cancel_isolate(IsolateCore& core) noexcept {
-  core.cancel();
+void cancel_isolate(IsolateCore& core, const char* reason) noexcept {
+  core.cancel(reason);
 }
 
 bool isolate_cancelled(const IsolateCore& core) noexcept {
   return core.cancelled();
 }
 
+const char* isolate_cancel_reason(const IsolateCore& core) noexcept {
+  return core.cancel_reason();
+}
+
+FiberStatus isolate_status(IsolateCore& core) noexcept {
+  const InterRunGuard hold(core.lock);
+  return core.status();
+}
+
 std::expected<void, Error> keep_result(IsolateCore& core, const MessageType& type, const void* result) noexcept {
   return core.outcome.send(type, result, Deadline::now());
 }
 
-// The result is there before the queue is closed, but the worker has not ended: what it fails with counts for more.
+// A result may lie in the queue before the isolate has ended: wait for the end, whose failure comes before the result.
 std::expected<void, Error> take_result(IsolateCore& core, const MessageType* type, void* into,
                                        Deadline deadline) noexcept {
   if (auto ended = core.outcome.await_close(deadline); !ended) return ended;
+  enter_heap();
   if (core.failure().code != ErrorCode{}) return std::unexpected(core.failure());
   if (type == nullptr) return {};
   auto taken = core.outcome.receive(*type, into, Deadline::now());

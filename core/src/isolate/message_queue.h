@@ -46,8 +46,9 @@ class MessageQueue {
   // await_close waits until the queue is closed. Errors: timed_out, cancelled (neither if shielded), unsupported.
   std::expected<void, Error> await_close(Deadline deadline, Shielded shielded = Shielded::no) noexcept;
 
-  // close and wake_waiters are called under the lock.
+  // close, closed and wake_waiters are called under the lock.
   void close() noexcept;
+  bool closed() const noexcept { return closed_; }
   void wake_waiters() noexcept;
 
  private:

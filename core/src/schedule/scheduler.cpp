@@ -15,6 +15,7 @@
 
 #include "board.h"
 #include "fiber/paint.h"
+#include "memory/heap.h"
 #include "schedule/debugger_view.h"
 
 namespace coir {
@@ -160,6 +161,7 @@ void Scheduler::finish() noexcept {
   reactor.close();
   stacks.empty();
   withdraw();
+  enter_heap();
 }
 
 void Scheduler::withdraw() noexcept {
@@ -196,8 +198,9 @@ void Scheduler::cancel_all() noexcept {
   });
 }
 
-void Scheduler::cancel_from_outside() noexcept {
+void Scheduler::cancel_from_outside(const char* reason) noexcept {
   const Hold hold(*this);
+  if (reason != nullptr) cancel_reason_.store(reason, std::memory_order_release);
   // Between its claim and its wake a fiber is in no queue: until then it counts as one that waits for the outside.
   outside_waits.fetch_add(1, std::memory_order_seq_cst);
   cancel_all();

@@ -67,7 +67,9 @@ class Scheduler {
 
   void cancel_all() noexcept;
   // cancel_from_outside is cancel_all for a thread that is none of this run's; the run goes on until it returns.
-  void cancel_from_outside() noexcept;
+  // `reason`, a literal or null, is what cancel_reason returns from then on.
+  void cancel_from_outside(const char* reason = nullptr) noexcept;
+  const char* cancel_reason() const noexcept { return cancel_reason_.load(std::memory_order_acquire); }
 
   // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
   void fail(Error error) noexcept;
@@ -144,6 +146,7 @@ class Scheduler {
   SharedAtomic<bool> polling_{false};
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
+  SharedAtomic<const char*> cancel_reason_{nullptr};  // before cancelling_
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
   Atomic<bool> awaits_threads_{
       false};  // only a plain thread can still wake a fiber; looked at again while there are any

@@ -87,6 +87,9 @@ std::expected<void, Error> check_cancelled() noexcept {
 const char* cancel_reason() noexcept {
   const FiberControl* const self = running_fiber();
   if (self != nullptr && self->cancelled()) return self->cancel_reason.load(std::memory_order_acquire);
+  if (self != nullptr && !self->shielded()) {
+    if (const char* const reason = self->worker->scheduler().cancel_reason(); reason != nullptr) return reason;
+  }
   const detail::Scope* const by = cancelled_scope(current_scope());
   return by == nullptr ? nullptr : by->reason.load(std::memory_order_acquire);
 }

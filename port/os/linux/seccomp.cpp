@@ -155,9 +155,17 @@ constexpr int kProcess[] = {
     SYS_execveat,
 };
 
-// The question of system_calls_denied: no option of prctl(2), which answers EINVAL without the filter.
-constexpr std::uint32_t kQuestion = 0x636f6972;
+// The questions of system_calls_denied and isolates_denied: no options of prctl(2), which answers EINVAL without the
+// filter.
+constexpr std::uint32_t kAnyDenied = 0x636f6972, kIsolatesDenied = 0x636f6973;
 constexpr int kYes = EKEYREJECTED;
+
+bool is_yes(std::uint32_t question) noexcept {
+  const int before = errno;
+  const bool yes = prctl(static_cast<int>(question), 0, 0, 0, 0) == -1 && errno == kYes;
+  errno = before;
+  return yes;
+}
 
 // Program is a filter that is written front to back; each test skips the answer behind it, so that no jump is long.
 class Program {
@@ -233,10 +241,14 @@ void write_filter(Program& program, DeniedCalls denied) noexcept {
     program.allow();
     program.refuse(EPERM);
   }
-  program.skip_unless_equal(SYS_prctl, 3);
+  program.skip_unless_equal(SYS_prctl, denied.isolates ? 5 : 3);
   program.load(offsetof(seccomp_data, args[0]));
-  program.skip_unless_equal(kQuestion, 1);
+  program.skip_unless_equal(kAnyDenied, 1);
   program.refuse(kYes);
+  if (denied.isolates) {
+    program.skip_unless_equal(kIsolatesDenied, 1);
+    program.refuse(kYes);
+  }
   program.allow();
 }
 
@@ -256,10 +268,11 @@ int deny_system_calls(DeniedCalls denied) noexcept {
 }
 
 bool system_calls_denied() noexcept {
-  const int before = errno;
-  const bool denied = prctl(static_cast<int>(kQuestion), 0, 0, 0, 0) == -1 && errno == kYes;
-  errno = before;
-  return denied;
+  return is_yes(kAnyDenied);
+}
+
+bool isolates_denied() noexcept {
+  return is_yes(kIsolatesDenied);
 }
 
 }  // namespace coir::port

@@ -71,7 +71,7 @@ int in_thread(int (*ask)() noexcept) noexcept {
   return answer;
 }
 
-// Asked is what a worker found, by errno.
+// Asked is the errno of each call that an isolate tried.
 struct Asked {
   int net, fs, process;
 };
@@ -81,93 +81,94 @@ Asked ask_all() noexcept {
 
 // why_not is why nothing can be denied here, or null.
 const char* why_not() noexcept {
-  auto worker = Isolate::spawn([](IsolatePort&) {}, {.deny = Deny::net});
-  if (worker) return nullptr;
-  return worker.error() == ErrorCode::unsupported ? "this kernel, or emulator, has no seccomp filters" : "spawn failed";
+  auto isolate = Isolate::spawn([](IsolatePort&) {}, {.deny = Deny::net});
+  if (isolate) return nullptr;
+  return isolate.error() == ErrorCode::unsupported ? "this kernel, or emulator, has no seccomp filters"
+                                                   : "spawn failed";
 }
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolatedWorkerDeny,
+TEST_GROUP_BASE(IsolateDeny,
                 coir::test::Everywhere){bool skipped(const char* promise){const char* const why = why_not();
 if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
 return why != nullptr;
 }
 
-// in_worker returns what `ask` returned in a worker with that denial.
+// in_isolate returns what `ask` returned in an isolate with that denial.
 template <class Ask>
-auto in_worker(Deny deny, Ask ask) {
+auto in_isolate(Deny deny, Ask ask) {
   using Answer = decltype(ask());
-  auto worker = Isolate::spawn([ask](IsolatePort&) { return ask(); }, {.deny = deny});
-  expect(worker.has_value());
-  auto answer = worker ? worker->template await<Answer>() : std::unexpected(worker.error());
+  auto isolate = Isolate::spawn([ask](IsolatePort&) { return ask(); }, {.deny = deny});
+  expect(isolate.has_value());
+  auto answer = isolate ? isolate->template await<Answer>() : std::unexpected(isolate.error());
   expect(answer.has_value());
   return answer ? *answer : Answer{};
 }
 }
 ;
 
-TEST(IsolatedWorkerDeny, each_denies_its_own_calls_and_no_others) {
+TEST(IsolateDeny, each_denies_its_own_calls_and_no_others) {
   if (skipped("each denial denies its own calls and no others")) return;
   everywhere([&] {
-    const Asked net = in_worker(Deny::net, &ask_all);
+    const Asked net = in_isolate(Deny::net, &ask_all);
     expect(net.net == EPERM && net.fs == 0 && net.process == 0);
-    const Asked fs = in_worker(Deny::fs, &ask_all);
+    const Asked fs = in_isolate(Deny::fs, &ask_all);
     expect(fs.net == 0 && fs.fs == EPERM && fs.process == 0);
-    const Asked process = in_worker(Deny::process, &ask_all);
+    const Asked process = in_isolate(Deny::process, &ask_all);
     expect(process.net == 0 && process.fs == 0 && process.process == EPERM);
-    const Asked all = in_worker(Deny::net | Deny::fs | Deny::process, &ask_all);
+    const Asked all = in_isolate(Deny::net | Deny::fs | Deny::process, &ask_all);
     expect(all.net == EPERM && all.fs == EPERM && all.process == EPERM);
   });
 }
 
-TEST(IsolatedWorkerDeny, the_process_keeps_what_its_worker_gave_up) {
-  if (skipped("the process keeps what its worker gave up")) return;
+TEST(IsolateDeny, the_process_keeps_what_its_isolate_gave_up) {
+  if (skipped("the process keeps what its isolate gave up")) return;
   everywhere([&] {
-    static_cast<void>(in_worker(Deny::net | Deny::fs | Deny::process, &ask_all));
+    static_cast<void>(in_isolate(Deny::net | Deny::fs | Deny::process, &ask_all));
     expect(open_socket() == 0 && open_file() == 0 && !coir::port::system_calls_denied());
-    expect(in_worker(Deny::nothing, &open_socket) == 0);
+    expect(in_isolate(Deny::nothing, &open_socket) == 0);
   });
 }
 
-TEST(IsolatedWorkerDeny, holds_for_threads_that_it_starts) {
-  if (skipped("a denial holds for threads that the worker starts")) return;
+TEST(IsolateDeny, holds_for_threads_that_it_starts) {
+  if (skipped("a denial holds for threads that the isolate starts")) return;
   everywhere([&] {
-    expect(in_worker(Deny::net | Deny::process, [] { return in_thread(&open_socket); }) == EPERM);
-    expect(in_worker(Deny::net, [] {
+    expect(in_isolate(Deny::net | Deny::process, [] { return in_thread(&open_socket); }) == EPERM);
+    expect(in_isolate(Deny::net, [] {
              return in_thread([]() noexcept -> int { return coir::port::system_calls_denied(); });
            }) == 1);
   });
 }
 
-TEST(IsolatedWorkerDeny, holds_for_processes_that_it_starts) {
-  if (skipped("a denial holds for processes that the worker starts")) return;
-  everywhere([&] { expect(in_worker(Deny::net, [] { return in_fork(&open_socket); }) == EPERM); });
+TEST(IsolateDeny, holds_for_processes_that_it_starts) {
+  if (skipped("a denial holds for processes that the isolate starts")) return;
+  everywhere([&] { expect(in_isolate(Deny::net, [] { return in_fork(&open_socket); }) == EPERM); });
 }
 
-TEST(IsolatedWorkerDeny, holds_for_its_blocking_calls_and_files) {
-  if (skipped("a denial holds for the worker's blocking calls and files")) return;
+TEST(IsolateDeny, holds_for_its_blocking_calls_and_files) {
+  if (skipped("a denial holds for the isolate's blocking calls and files")) return;
   everywhere([&] {
     // The process's pool has threads, which nothing is denied to.
     expect(coir::blocking(&open_file).value_or(-1) == 0);
-    expect(in_worker(Deny::fs, [] { return coir::blocking(&open_file).value_or(-1); }) == EPERM);
-    expect(in_worker(Deny::fs, [] {
+    expect(in_isolate(Deny::fs, [] { return coir::blocking(&open_file).value_or(-1); }) == EPERM);
+    expect(in_isolate(Deny::fs, [] {
              auto file = coir::File::open("/dev/null");
              return file ? 0 : file.error().sys;
            }) == EPERM);
   });
 }
 
-TEST(IsolatedWorkerDeny, no_program_is_started_where_processes_are_denied) {
+TEST(IsolateDeny, no_program_is_started_where_processes_are_denied) {
   if (skipped("no program is started where processes are denied")) return;
   everywhere([&] {
     const char* const arguments[] = {"/bin/true", nullptr};
-    expect(in_worker(Deny::process, [&arguments] {
+    expect(in_isolate(Deny::process, [&arguments] {
              auto ran = coir::run_process({.argv = arguments});
              return ran ? 0 : ran.error().sys;
            }) == EPERM);
-    expect(in_worker(Deny::process, [] { return syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS; }));
-    expect(in_worker(Deny::process, [] {
+    expect(in_isolate(Deny::process, [] { return syscall(SYS_clone3, nullptr, 0) == -1 && errno == ENOSYS; }));
+    expect(in_isolate(Deny::process, [] {
       const long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
       if (child == 0) _exit(0);
       return child == -1 && errno == EPERM;
@@ -175,13 +176,13 @@ TEST(IsolatedWorkerDeny, no_program_is_started_where_processes_are_denied) {
   });
 }
 
-TEST(IsolatedWorkerDeny, what_is_open_already_stays_usable) {
+TEST(IsolateDeny, what_is_open_already_stays_usable) {
   if (skipped("what is open already stays usable")) return;
   everywhere([&] {
     int ends[2];
     expect(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     const int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    expect(in_worker(Deny::net | Deny::fs | Deny::process, [fd = ends[0], folder] {
+    expect(in_isolate(Deny::net | Deny::fs | Deny::process, [fd = ends[0], folder] {
       struct stat status{};
       return send(fd, "x", 1, 0) == 1 && syscall(SYS_fstat, folder, &status) == 0 &&
              openat(folder, "dev", O_RDONLY | O_CLOEXEC) == -1 && errno == EPERM;
@@ -192,11 +193,11 @@ TEST(IsolatedWorkerDeny, what_is_open_already_stays_usable) {
   });
 }
 
-TEST(IsolatedWorkerDeny, ways_around_are_denied_with_any) {
+TEST(IsolateDeny, ways_around_are_denied_with_any) {
   if (skipped("ways around a denial are denied with any")) return;
   everywhere([&] {
     for (const Deny deny : {Deny::net, Deny::fs, Deny::process}) {
-      expect(in_worker(deny, [] {
+      expect(in_isolate(deny, [] {
         return syscall(SYS_io_uring_setup, 1, nullptr) == -1 && errno == EPERM &&
                syscall(SYS_ptrace, 0, 0, 0, 0) == -1 && errno == EPERM;
       }));
@@ -204,15 +205,15 @@ TEST(IsolatedWorkerDeny, ways_around_are_denied_with_any) {
   });
 }
 
-TEST(IsolatedWorkerDeny, what_cannot_be_enforced_is_an_error_before_it_runs) {
+TEST(IsolateDeny, what_cannot_be_enforced_is_an_error_before_it_runs) {
   if (why_not() == nullptr) {
     printf("ok - what cannot be enforced is an error # SKIP this kernel enforces it\n");
     return;
   }
   everywhere([&] {
     coir::test::Pipe pipe;
-    auto worker = Isolate::spawn([fd = pipe.writer](IsolatePort&) { return write(fd, "x", 1); }, {.deny = Deny::fs});
-    expect(!worker && worker.error() == ErrorCode::unsupported && worker.error().sys != 0);
+    auto isolate = Isolate::spawn([fd = pipe.writer](IsolatePort&) { return write(fd, "x", 1); }, {.deny = Deny::fs});
+    expect(!isolate && isolate.error() == ErrorCode::unsupported && isolate.error().sys != 0);
     fcntl(pipe.reader, F_SETFL, O_NONBLOCK);
     char byte;
     expect(read(pipe.reader, &byte, 1) == -1 && errno == EAGAIN);
@@ -262,36 +263,36 @@ constexpr Asking kByPath[] = {
 
 }  // namespace
 
-TEST(IsolatedWorkerDeny, fs_denies_every_other_way_to_name_a_file) {
+TEST(IsolateDeny, fs_denies_every_other_way_to_name_a_file) {
   if (skipped("fs denies every other way to name a file")) return;
   for (const Asking& one : kByPath) {
-    const int answer = in_worker(Deny::fs, one.ask);
+    const int answer = in_isolate(Deny::fs, one.ask);
     if (answer != EPERM) printf("%s: %d\n", one.name, answer);
     LONGS_EQUAL(EPERM, answer);
   }
 }
 
-TEST(IsolatedWorkerDeny, net_denies_pairs_of_sockets_which_send_to_any_address) {
+TEST(IsolateDeny, net_denies_pairs_of_sockets_which_send_to_any_address) {
   if (skipped("net denies pairs of sockets, which send to any address")) return;
-  LONGS_EQUAL(EPERM, in_worker(Deny::net, kByPath[4].ask));
+  LONGS_EQUAL(EPERM, in_isolate(Deny::net, kByPath[4].ask));
 }
 
-// What was open before stays open: that is told, not denied.
-TEST(IsolatedWorkerDeny, a_socket_that_was_open_before_stays_usable) {
+// A socket that was open before the denial is documented as usable.
+TEST(IsolateDeny, a_socket_that_was_open_before_stays_usable) {
   if (skipped("a socket that was open before stays usable")) return;
   static int s_open = -1;
   s_open = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  LONGS_EQUAL(ENOENT, in_worker(Deny::fs, [] {
+  LONGS_EQUAL(ENOENT, in_isolate(Deny::fs, [] {
                 const sockaddr_un nowhere = path_address();
                 return errno_of(sendto(s_open, "x", 1, 0, reinterpret_cast<const sockaddr*>(&nowhere), sizeof nowhere));
               }));
   close(s_open);
 }
 
-TEST(IsolatedWorkerDeny, a_call_that_nobody_has_judged_is_as_if_the_kernel_had_none) {
+TEST(IsolateDeny, a_call_that_nobody_has_judged_is_as_if_the_kernel_had_none) {
   if (skipped("a call that nobody has judged is as if the kernel had none")) return;
   for (const Deny deny : {Deny::net, Deny::fs, Deny::process}) {
-    CHECK_TRUE(in_worker(deny, [] {
+    CHECK_TRUE(in_isolate(deny, [] {
       bool none = true;
       for (int call = coir::port::kLastKnownCall + 1; call < coir::port::kLastKnownCall + 200; ++call)
         none = syscall(call, -1, -1, -1, -1, -1, -1) == -1 && errno == ENOSYS && none;
@@ -301,7 +302,7 @@ TEST(IsolatedWorkerDeny, a_call_that_nobody_has_judged_is_as_if_the_kernel_had_n
 }
 
 // The kernel's table, as its headers on this machine have it: a number that is new there has to be judged.
-TEST(IsolatedWorkerDeny, every_call_of_the_kernels_table_was_judged) {
+TEST(IsolateDeny, every_call_of_the_kernels_table_was_judged) {
   FILE* const table = fopen("/usr/include/asm-generic/unistd.h", "re");
   if (table == nullptr) {
     puts("ok - every call of the kernel's table was judged # SKIP no headers of the kernel");

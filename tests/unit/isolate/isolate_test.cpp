@@ -33,19 +33,19 @@ constexpr auto kEcho = [](IsolatePort& port) {
   while (auto number = port.receive<int>()) static_cast<void>(port.send(*number + 1));
 };
 
-// used is what the ledger holds for channels: both queues of each worker.
+// used is what the ledger holds for channels: both queues of each isolate.
 std::size_t used() noexcept {
   return coir::account::channels.used();
 }
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolatedWorker, coir::test::Everywhere){
-    // echoes sends numbers through an echoing worker and tells how many came back right.
-    static int echoes(Isolate & worker, int from, int count){int right = 0;
+TEST_GROUP_BASE(Isolate, coir::test::Everywhere){
+    // echoes sends numbers through an echoing isolate and tells how many came back right.
+    static int echoes(Isolate & isolate, int from, int count){int right = 0;
 for (int i = from; i < from + count; ++i) {
-  if (!worker.send(i)) break;
-  auto back = worker.receive<int>();
+  if (!isolate.send(i)) break;
+  auto back = isolate.receive<int>();
   right += back && *back == i + 1;
 }
 return right;
@@ -53,15 +53,15 @@ return right;
 }
 ;
 
-TEST(IsolatedWorker, a_plain_thread_owns_one_without_any_run) {
-  auto worker = Isolate::spawn(kEcho);
-  CHECK_TRUE(worker.has_value());
-  LONGS_EQUAL(100, echoes(*worker, 0, 100));
-  worker->close();
-  CHECK_TRUE(worker->await().has_value());
+TEST(Isolate, a_plain_thread_owns_one_without_any_run) {
+  auto isolate = Isolate::spawn(kEcho);
+  CHECK_TRUE(isolate.has_value());
+  LONGS_EQUAL(100, echoes(*isolate, 0, 100));
+  isolate->close();
+  CHECK_TRUE(isolate->await().has_value());
 }
 
-TEST(IsolatedWorker, a_full_queue_makes_the_sender_wait) {
+TEST(Isolate, a_full_queue_makes_the_sender_wait) {
   everywhere([&] {
     std::atomic<bool> full{false};
     auto slow = Isolate::spawn(
@@ -79,9 +79,9 @@ TEST(IsolatedWorker, a_full_queue_makes_the_sender_wait) {
   });
 }
 
-TEST(IsolatedWorker, close_lets_the_worker_drain_what_was_sent) {
+TEST(Isolate, close_lets_the_isolate_drain_what_was_sent) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) -> std::expected<int, Error> {
+    auto isolate = Isolate::spawn([](IsolatePort& port) -> std::expected<int, Error> {
       int sum = 0;
       for (;;) {
         auto number = port.receive<int>();
@@ -89,103 +89,103 @@ TEST(IsolatedWorker, close_lets_the_worker_drain_what_was_sent) {
         sum += *number;
       }
     });
-    expect(worker.has_value());
-    for (int i = 1; i <= 10; ++i) expect(worker->send(i).has_value());
-    worker->close();
-    expect(worker->send(11).error() == ErrorCode::closed);
-    expect(worker->await<int>().value_or(0) == 55);
+    expect(isolate.has_value());
+    for (int i = 1; i <= 10; ++i) expect(isolate->send(i).has_value());
+    isolate->close();
+    expect(isolate->send(11).error() == ErrorCode::closed);
+    expect(isolate->await<int>().value_or(0) == 55);
   });
 }
 
-TEST(IsolatedWorker, the_result_is_had_once_and_by_its_type) {
+TEST(Isolate, the_result_is_had_once_and_by_its_type) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort&) { return Answer{'d', 7}; });
-    expect(worker.has_value());
-    expect(worker->await<int>().error() == ErrorCode::invalid);
-    expect(worker->await().has_value());
-    auto answer = worker->await<Answer>();
+    auto isolate = Isolate::spawn([](IsolatePort&) { return Answer{'d', 7}; });
+    expect(isolate.has_value());
+    expect(isolate->await<int>().error() == ErrorCode::invalid);
+    expect(isolate->await().has_value());
+    auto answer = isolate->await<Answer>();
     expect(answer && answer->word == 'd' && answer->number == 7);
-    expect(worker->await<Answer>().error() == ErrorCode::stale);
+    expect(isolate->await<Answer>().error() == ErrorCode::stale);
   });
 }
 
-TEST(IsolatedWorker, its_error_is_the_result) {
+TEST(Isolate, its_error_is_the_result) {
   everywhere([&] {
-    auto worker = Isolate::spawn(
+    auto isolate = Isolate::spawn(
         [](IsolatePort&) -> std::expected<int, Error> { return std::unexpected(Error{ErrorCode::limit}); });
-    expect(worker.has_value());
-    expect(worker->await<int>().error() == ErrorCode::limit);
+    expect(isolate.has_value());
+    expect(isolate->await<int>().error() == ErrorCode::limit);
   });
 }
 
-TEST(IsolatedWorker, waits_end_by_their_deadlines) {
+TEST(Isolate, waits_end_by_their_deadlines) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) {
+    auto isolate = Isolate::spawn([](IsolatePort& port) {
       const bool late = port.receive<int>(Deadline::after(5ms)).error() == ErrorCode::timed_out;
       static_cast<void>(port.send(late));
       while (port.receive<int>()) {
       }
     });
-    expect(worker.has_value());
-    expect(worker->receive<bool>().value_or(false));
-    expect(worker->receive<bool>(Deadline::after(5ms)).error() == ErrorCode::timed_out);
-    expect(worker->receive<bool>(Deadline::now()).error() == ErrorCode::timed_out);
-    expect(worker->await(Deadline::after(5ms)).error() == ErrorCode::timed_out);
+    expect(isolate.has_value());
+    expect(isolate->receive<bool>().value_or(false));
+    expect(isolate->receive<bool>(Deadline::after(5ms)).error() == ErrorCode::timed_out);
+    expect(isolate->receive<bool>(Deadline::now()).error() == ErrorCode::timed_out);
+    expect(isolate->await(Deadline::after(5ms)).error() == ErrorCode::timed_out);
   });
 }
 
-TEST(IsolatedWorker, cancel_ends_its_waits) {
+TEST(Isolate, cancel_ends_its_waits) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) -> std::expected<bool, Error> {
+    auto isolate = Isolate::spawn([](IsolatePort& port) -> std::expected<bool, Error> {
       static_cast<void>(port.send(1));
       return port.receive<int>().error() == ErrorCode::cancelled && port.cancelled();
     });
-    expect(worker.has_value());
-    expect(worker->receive<int>().has_value());
-    worker->cancel();
-    expect(worker->await<bool>().value_or(false));
+    expect(isolate.has_value());
+    expect(isolate->receive<int>().has_value());
+    expect(isolate->cancel().has_value());
+    expect(isolate->await<bool>().value_or(false));
   });
 }
 
-TEST(IsolatedWorker, a_dropped_worker_is_cancelled_and_joined_and_refunds_all) {
+TEST(Isolate, a_dropped_isolate_is_cancelled_and_joined_and_refunds_all) {
   const std::size_t before = used();
   everywhere([&] {
     for (int i = 0; i < 10; ++i) {
-      auto worker = Isolate::spawn([](IsolatePort& port) {
+      auto isolate = Isolate::spawn([](IsolatePort& port) {
         while (port.receive<int>()) {
         }
       });
-      expect(worker.has_value() && used() > before);
+      expect(isolate.has_value() && used() > before);
     }
   });
   LONGS_EQUAL(before, used());
 }
 
-TEST(IsolatedWorker, cancelling_who_waits_for_a_message_leaves_the_message) {
+TEST(Isolate, cancelling_who_waits_for_a_message_leaves_the_message) {
   everywhere([&] {
-    auto worker = Isolate::spawn(kEcho);
-    expect(worker.has_value());
-    auto waiting = coir::spawn([&] { return worker->receive<int>().error() == ErrorCode::cancelled; });
+    auto isolate = Isolate::spawn(kEcho);
+    expect(isolate.has_value());
+    auto waiting = coir::spawn([&] { return isolate->receive<int>().error() == ErrorCode::cancelled; });
     coir::yield();
     expect(waiting.cancel().has_value());
     expect(waiting.await().value_or(false));
-    expect(echoes(*worker, 0, 1) == 1);
+    expect(echoes(*isolate, 0, 1) == 1);
   });
 }
 
-TEST(IsolatedWorker, many_fibers_share_one) {
+TEST(Isolate, many_fibers_share_one) {
   everywhere([&] {
     constexpr int kFibers = 20, kEach = coir::test::scaled({200, 50, 20, 50});
-    auto worker = Isolate::spawn(kEcho, {.queue_bytes = 128});
-    expect(worker.has_value());
+    auto isolate = Isolate::spawn(kEcho, {.queue_bytes = 128});
+    expect(isolate.has_value());
     std::atomic<int> got{0};
     std::atomic<long> sum{0};
     coir::Fiber fibers[kFibers];
     for (int f = 0; f < kFibers; ++f) {
       fibers[f] = coir::spawn([&, f] {
         for (int i = 0; i < kEach; ++i) {
-          if (!worker->send(f * kEach + i)) return;
-          if (auto back = worker->receive<int>(); back) {
+          if (!isolate->send(f * kEach + i)) return;
+          if (auto back = isolate->receive<int>(); back) {
             ++got;
             sum += *back - 1;
           }
@@ -198,10 +198,10 @@ TEST(IsolatedWorker, many_fibers_share_one) {
   });
 }
 
-TEST(IsolatedWorker, at_random_every_message_comes_back_once) {
+TEST(Isolate, at_random_every_message_comes_back_once) {
   coir::test::Mixed mixed("isolate", 4);
-  auto worker = Isolate::spawn(kEcho, {.queue_bytes = 160});
-  CHECK_TRUE(worker.has_value());
+  auto isolate = Isolate::spawn(kEcho, {.queue_bytes = 160});
+  CHECK_TRUE(isolate.has_value());
   std::atomic<long> sent{0}, received{0}, owed{0};
   const auto back = [&](const std::expected<int, Error>& number) {
     if (!number) return mixed.expect(number.error() != ErrorCode::invalid);
@@ -211,14 +211,14 @@ TEST(IsolatedWorker, at_random_every_message_comes_back_once) {
   mixed.run([&](coir::test::Random& random) {
     const int number = static_cast<int>(random.below(1000));
     const auto deadline = random.below(3) == 0 ? Deadline::now() : Deadline::after(random.micros(300));
-    if (worker->send(number, deadline)) {
+    if (isolate->send(number, deadline)) {
       ++sent;
       owed += number + 1;
     }
-    back(worker->receive<int>(Deadline::after(random.micros(300))));
+    back(isolate->receive<int>(Deadline::after(random.micros(300))));
   });
-  worker->close();
-  while (auto number = worker->receive<int>()) back(number);
+  isolate->close();
+  while (auto number = isolate->receive<int>()) back(number);
   LONGS_EQUAL(sent.load(), received.load());
   LONGS_EQUAL(0, owed.load());
   CHECK_TRUE(received.load() > 100);
@@ -226,15 +226,15 @@ TEST(IsolatedWorker, at_random_every_message_comes_back_once) {
 }
 
 #if !COIR_SINGLE_WORKER
-TEST(IsolatedWorker, fibers_and_plain_threads_share_one) {
+TEST(Isolate, fibers_and_plain_threads_share_one) {
   constexpr int kEach = coir::test::scaled({500, 100, 50, 100});
   std::atomic<long> sum{0};
-  auto worker = Isolate::spawn(kEcho, {.queue_bytes = 128});
-  CHECK_TRUE(worker.has_value());
+  auto isolate = Isolate::spawn(kEcho, {.queue_bytes = 128});
+  CHECK_TRUE(isolate.has_value());
   auto use = [&] {
     for (int i = 0; i < kEach; ++i) {
-      if (!worker->send(i)) return;
-      if (auto back = worker->receive<int>(); back) sum += *back;
+      if (!isolate->send(i)) return;
+      if (auto back = isolate->receive<int>(); back) sum += *back;
     }
   };
   {
@@ -247,10 +247,10 @@ TEST(IsolatedWorker, fibers_and_plain_threads_share_one) {
 }
 #endif
 
-TEST(IsolatedWorker, a_plain_threads_wait_for_it_ends_with_its_scope) {
+TEST(Isolate, a_plain_threads_wait_for_it_ends_with_its_scope) {
   if (!coir::kManyWorkers) return;  // there no other thread may cancel it
-  auto worker = Isolate::spawn([](IsolatePort& port) { static_cast<void>(port.receive<int>()); });
-  CHECK_TRUE(worker.has_value());
+  auto isolate = Isolate::spawn([](IsolatePort& port) { static_cast<void>(port.receive<int>()); });
+  CHECK_TRUE(isolate.has_value());
   coir::CancelScope scope;
   std::atomic<bool> waits{false};
   coir::test::Thread canceller([&] {
@@ -258,6 +258,6 @@ TEST(IsolatedWorker, a_plain_threads_wait_for_it_ends_with_its_scope) {
     scope.cancel("outside");
   });
   waits = true;
-  const auto got = worker->receive<int>(Deadline::after(60s));
+  const auto got = isolate->receive<int>(Deadline::after(60s));
   CHECK_TRUE(!got && got.error() == ErrorCode::cancelled && scope.caused(got.error()));
 }

@@ -14,7 +14,7 @@ using coir::ErrorCode;
 using coir::Isolate;
 using coir::IsolatePort;
 
-// What crosses between a worker and its owner, and how it lies in the queue meanwhile.
+// Messages between an isolate and its owner: which types may cross, and how messages lie in the queue.
 
 namespace {
 
@@ -49,16 +49,16 @@ class Line {
   std::size_t size_;
 };
 
-// Owner is trivially movable in no way: it does not cross.
+// Owner is not trivially copyable: it does not cross.
 struct Owner {
   std::unique_ptr<int> owned;
 };
 
 template <class T>
-constexpr bool kCrosses = requires(Isolate& worker, IsolatePort& port, const T& message) {
-  worker.send(message);
+constexpr bool kCrosses = requires(Isolate& isolate, IsolatePort& port, const T& message) {
+  isolate.send(message);
   port.send(message);
-  worker.receive<T>();
+  isolate.receive<T>();
 };
 static_assert(kCrosses<int> && kCrosses<Job> && kCrosses<Line>);
 static_assert(!kCrosses<Owner> && !kCrosses<int*> && !kCrosses<const char*> && !kCrosses<std::string_view> &&
@@ -79,52 +79,52 @@ TEST_GROUP_BASE(IsolatedMessages, coir::test::Everywhere){};
 
 TEST(IsolatedMessages, messages_go_there_and_back_in_order) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) {
+    auto isolate = Isolate::spawn([](IsolatePort& port) {
       while (auto job = port.receive<Job>()) {
         ++job->number;
         static_cast<void>(port.send(*job));
       }
     });
-    expect(worker.has_value());
-    for (int i = 0; i < 20; ++i) expect(worker->send(Job{i, "fold"}).has_value());
+    expect(isolate.has_value());
+    for (int i = 0; i < 20; ++i) expect(isolate->send(Job{i, "fold"}).has_value());
     for (int i = 0; i < 20; ++i) {
-      auto job = worker->receive<Job>();
+      auto job = isolate->receive<Job>();
       expect(job && job->number == i + 1 && std::string_view(job->what) == "fold");
     }
-    worker->close();
-    expect(worker->await().has_value());
+    isolate->close();
+    expect(isolate->await().has_value());
   });
 }
 
 TEST(IsolatedMessages, a_marshalled_message_of_any_size_crosses) {
   everywhere([&] {
-    auto worker = Isolate::spawn(
+    auto isolate = Isolate::spawn(
         [](IsolatePort& port) {
           while (auto line = port.receive<Line>()) static_cast<void>(port.send(line->with('!')));
         },
         {.queue_bytes = 256});
-    expect(worker.has_value());
+    expect(isolate.has_value());
     char text[241];
     memset(text, 'x', sizeof text);
     // 240 bytes and their header fill the queue; each size leaves its records at other places of the ring.
     for (std::size_t size = 1; size < 240; size += 7) {
       const Line line(std::string_view(text, size));
-      expect(worker->send(line).has_value());
-      auto back = worker->receive<Line>();
+      expect(isolate->send(line).has_value());
+      auto back = isolate->receive<Line>();
       expect(back && back->text() == line.with('!').text());
     }
-    expect(worker->send(Line(std::string_view(text, 241))).error() == ErrorCode::limit);
+    expect(isolate->send(Line(std::string_view(text, 241))).error() == ErrorCode::limit);
   });
 }
 
 TEST(IsolatedMessages, messages_of_uneven_size_go_round_the_ring_whole_and_in_order) {
   everywhere([&] {
-    auto worker = Isolate::spawn(
+    auto isolate = Isolate::spawn(
         [](IsolatePort& port) {
           while (auto line = port.receive<Line>()) static_cast<void>(port.send(*line));
         },
         {.queue_bytes = 256});
-    expect(worker.has_value());
+    expect(isolate.has_value());
     char text[100];
     memset(text, 'x', sizeof text);
     constexpr int kLines = 200, kAhead = 3;
@@ -133,9 +133,9 @@ TEST(IsolatedMessages, messages_of_uneven_size_go_round_the_ring_whole_and_in_or
       return Line(std::string_view(text, static_cast<std::size_t>(1 + i * 29 % 83)));
     };
     for (int i = 0; i < kLines; ++i) {
-      expect(worker->send(line(i)).has_value());
+      expect(isolate->send(line(i)).has_value());
       if (i < kAhead) continue;
-      auto back = worker->receive<Line>();
+      auto back = isolate->receive<Line>();
       expect(back && back->text() == line(i - kAhead).text());
     }
   });
@@ -143,23 +143,23 @@ TEST(IsolatedMessages, messages_of_uneven_size_go_round_the_ring_whole_and_in_or
 
 TEST(IsolatedMessages, a_message_of_another_type_stays_for_who_asks_for_it) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) { static_cast<void>(port.send(7)); });
-    expect(worker.has_value());
-    expect(worker->receive<long>().error() == ErrorCode::invalid);
-    expect(worker->receive<int>().value_or(0) == 7);
-    expect(worker->receive<int>().error() == ErrorCode::closed);
+    auto isolate = Isolate::spawn([](IsolatePort& port) { static_cast<void>(port.send(7)); });
+    expect(isolate.has_value());
+    expect(isolate->receive<long>().error() == ErrorCode::invalid);
+    expect(isolate->receive<int>().value_or(0) == 7);
+    expect(isolate->receive<int>().error() == ErrorCode::closed);
   });
 }
 
 TEST(IsolatedMessages, what_unmarshals_badly_is_an_error_and_gone) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) {
+    auto isolate = Isolate::spawn([](IsolatePort& port) {
       static_cast<void>(port.send(Line("")));
       static_cast<void>(port.send(Line("next")));
     });
-    expect(worker.has_value());
-    expect(worker->receive<Line>().error() == ErrorCode::invalid);
-    auto next = worker->receive<Line>();
+    expect(isolate.has_value());
+    expect(isolate->receive<Line>().error() == ErrorCode::invalid);
+    auto next = isolate->receive<Line>();
     expect(next && next->text() == "next");
   });
 }

@@ -24,17 +24,17 @@ using coir::ErrorCode;
 using coir::Isolate;
 using coir::IsolatePort;
 
-// What a worker can do that has a scheduler of its own. In single-worker builds none has.
+// An isolate has a scheduler of its own, except in single-worker builds.
 #if COIR_SINGLE_WORKER
 TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere){};
 
 TEST(IsolatedRun, without_a_scheduler_spawn_is_refused_inside) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort&) {
+    auto isolate = Isolate::spawn([](IsolatePort&) {
       coir::Fiber fiber = coir::spawn([] {});
       return fiber.join().error() == ErrorCode::unsupported;
     });
-    expect(worker && worker->await<bool>().value_or(false));
+    expect(isolate && isolate->await<bool>().value_or(false));
   });
 }
 #else
@@ -63,51 +63,51 @@ TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere){};
 
 TEST(IsolatedRun, fibers_channels_and_timers_work_inside) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort&) {
+    auto isolate = Isolate::spawn([](IsolatePort&) {
       const Deadline earliest = Deadline::after(3ms);
       const bool slept = coir::sleep(3ms).has_value() && earliest.passed();
       return slept ? pipeline(100) : 0;
     });
-    expect(worker.has_value());
+    expect(isolate.has_value());
     expect(pipeline(100) == 5050);
-    expect(worker->await<int>().value_or(0) == 5050);
+    expect(isolate->await<int>().value_or(0) == 5050);
   });
 }
 
 TEST(IsolatedRun, several_run_at_once_beside_the_process_and_each_other) {
   everywhere([&] {
-    constexpr int kWorkers = 4, kRounds = coir::test::scaled({300, 100, 30, 50});
-    std::expected<Isolate, Error> workers[kWorkers] = {std::unexpected(Error{}), std::unexpected(Error{}),
-                                                       std::unexpected(Error{}), std::unexpected(Error{})};
-    for (auto& worker : workers) {
-      worker = Isolate::spawn([](IsolatePort&) {
+    constexpr int kIsolates = 4, kRounds = coir::test::scaled({300, 100, 30, 50});
+    std::expected<Isolate, Error> isolates[kIsolates] = {std::unexpected(Error{}), std::unexpected(Error{}),
+                                                         std::unexpected(Error{}), std::unexpected(Error{})};
+    for (auto& isolate : isolates) {
+      isolate = Isolate::spawn([](IsolatePort&) {
         int right = 0;
         for (int i = 0; i < kRounds; ++i) right += pipeline(20) == 210;
         return right;
       });
-      expect(worker.has_value());
+      expect(isolate.has_value());
     }
     for (int i = 0; i < kRounds; ++i) expect(pipeline(20) == 210);
-    for (auto& worker : workers) expect(worker && worker->await<int>().value_or(0) == kRounds);
+    for (auto& isolate : isolates) expect(isolate && isolate->await<int>().value_or(0) == kRounds);
   });
 }
 
 TEST(IsolatedRun, a_descriptor_wakes_a_fiber_inside) {
   everywhere([&] {
     coir::test::Pipe pipe;
-    auto worker = Isolate::spawn([fd = pipe.reader](IsolatePort& port) {
+    auto isolate = Isolate::spawn([fd = pipe.reader](IsolatePort& port) {
       static_cast<void>(port.send(true));
       return coir::wait(fd, coir::Direction::readable).has_value();
     });
-    expect(worker && worker->receive<bool>());
+    expect(isolate && isolate->receive<bool>());
     expect(write(pipe.writer, "x", 1) == 1);
-    expect(worker->await<bool>().value_or(false));
+    expect(isolate->await<bool>().value_or(false));
   });
 }
 
 TEST(IsolatedRun, a_blocking_call_inside_leaves_its_other_fibers_running) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort&) {
+    auto isolate = Isolate::spawn([](IsolatePort&) {
       const pthread_t self = pthread_self();
       int ends[2];
       if (pipe(ends) != 0) return false;
@@ -120,7 +120,7 @@ TEST(IsolatedRun, a_blocking_call_inside_leaves_its_other_fibers_running) {
       close(ends[1]);
       return there.value_or(false);
     });
-    expect(worker && worker->await<bool>().value_or(false));
+    expect(isolate && isolate->await<bool>().value_or(false));
   });
 }
 
@@ -128,7 +128,7 @@ TEST(IsolatedRun, a_call_that_outlives_its_run_is_left_to_its_thread) {
   everywhere([&] {
     int ends[2];
     expect(pipe(ends) == 0);
-    auto worker = Isolate::spawn([in = ends[0]](IsolatePort&) {
+    auto isolate = Isolate::spawn([in = ends[0]](IsolatePort&) {
       auto late = coir::blocking(
           [in] {
             char byte;
@@ -139,14 +139,14 @@ TEST(IsolatedRun, a_call_that_outlives_its_run_is_left_to_its_thread) {
           Deadline::after(2ms));
       return late.error() == ErrorCode::timed_out;
     });
-    expect(worker && worker->await<bool>().value_or(false));
+    expect(isolate && isolate->await<bool>().value_or(false));
     close(ends[1]);
   });
 }
 
 TEST(IsolatedRun, cancel_reaches_every_fiber_in_any_wait) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) -> std::expected<int, Error> {
+    auto isolate = Isolate::spawn([](IsolatePort& port) -> std::expected<int, Error> {
       coir::Task<bool> sleeper = coir::spawn([] { return coir::sleep(1h).error() == ErrorCode::cancelled; });
       coir::Task<bool> receiver = coir::spawn([&] { return port.receive<int>().error() == ErrorCode::cancelled; });
       static_cast<void>(port.send(1));
@@ -157,34 +157,34 @@ TEST(IsolatedRun, cancel_reaches_every_fiber_in_any_wait) {
       ended += receiver.await().value_or(false);
       return ended;
     });
-    expect(worker && worker->receive<int>());
-    worker->cancel();
-    expect(worker->await<int>().value_or(0) == 3);
+    expect(isolate && isolate->receive<int>());
+    expect(isolate->cancel().has_value());
+    expect(isolate->await<int>().value_or(0) == 3);
   });
 }
 
-TEST(IsolatedRun, a_dropped_worker_is_cancelled_wherever_it_waits) {
+TEST(IsolatedRun, a_dropped_isolate_is_cancelled_wherever_it_waits) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort& port) {
+    auto isolate = Isolate::spawn([](IsolatePort& port) {
       static_cast<void>(port.send(1));
       static_cast<void>(coir::sleep(1h));
     });
-    expect(worker && worker->receive<int>());
+    expect(isolate && isolate->receive<int>());
   });
 }
 
 TEST(IsolatedRun, the_first_failure_nobody_handled_is_its_result) {
   everywhere([&] {
-    auto worker = Isolate::spawn([](IsolatePort&) {
+    auto isolate = Isolate::spawn([](IsolatePort&) {
       static_cast<void>(
           coir::spawn([]() -> std::expected<void, Error> { return std::unexpected(Error{ErrorCode::limit}); }));
       static_cast<void>(coir::sleep(1h));
     });
-    expect(worker && worker->await().error() == ErrorCode::limit);
+    expect(isolate && isolate->await().error() == ErrorCode::limit);
   });
 }
 
-TEST(IsolatedRun, a_worker_may_own_a_worker) {
+TEST(IsolatedRun, an_isolate_may_own_an_isolate) {
   everywhere([&] {
     auto outer = Isolate::spawn([](IsolatePort& port) {
       auto inner = Isolate::spawn([](IsolatePort& up) {
@@ -201,11 +201,11 @@ TEST(IsolatedRun, a_worker_may_own_a_worker) {
 
 TEST(IsolatedRun, its_deadlock_is_reported_and_ends_it) {
   const coir::test::ChildEnd end = coir::test::in_child([] {
-    auto worker = Isolate::spawn([](IsolatePort&) {
+    auto isolate = Isolate::spawn([](IsolatePort&) {
       coir::Channel<int> nobody_sends;
       static_cast<void>(nobody_sends.receive());
     });
-    return worker && worker->await().error() == ErrorCode::deadlock ? 0 : 1;
+    return isolate && isolate->await().error() == ErrorCode::deadlock ? 0 : 1;
   });
   LONGS_EQUAL(0, end.status);
   CHECK_TRUE(end.wrote("coir: deadlock"));
@@ -214,8 +214,8 @@ TEST(IsolatedRun, its_deadlock_is_reported_and_ends_it) {
 TEST(IsolatedRun, its_stacks_are_refunded) {
   const std::size_t before = coir::account::stacks.used();
   {
-    auto worker = Isolate::spawn([](IsolatePort&) { return pipeline(10); });
-    CHECK_TRUE(worker && worker->await<int>().value_or(0) == 55);
+    auto isolate = Isolate::spawn([](IsolatePort&) { return pipeline(10); });
+    CHECK_TRUE(isolate && isolate->await<int>().value_or(0) == 55);
   }
   LONGS_EQUAL(before, coir::account::stacks.used());
 }

@@ -8,6 +8,7 @@ struct DeniedCalls {
   bool net = false;
   bool fs = false;
   bool process = false;
+  bool isolates = false;  // no system call: isolates_denied remembers it
 };
 
 // kLastKnownCall is the highest number of a system call that was judged, that of Linux 6.18. Each denial has those
@@ -22,5 +23,9 @@ int deny_system_calls(DeniedCalls denied) noexcept;
 // system_calls_denied tells whether deny_system_calls was called on this thread, or on one that it descends from. Cost:
 // a system call.
 bool system_calls_denied() noexcept;
+
+// isolates_denied tells whether DeniedCalls::isolates was among the denials of this thread, or of one that it descends
+// from. Cost: a system call.
+bool isolates_denied() noexcept;
 
 }  // namespace coir::port
