@@ -45,27 +45,34 @@ struct Daemon {
 };
 
 #if defined(COIR_TLS) && COIR_TLS
-// reload follows SIGHUP.
-void reload(void* opaque) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
-  if (!daemon.tls) return;
-  coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay");
-  if (!fresh) return;
-  daemon.tls->replace(std::move(fresh));
-  constexpr std::string_view kDone = "coird: certificates read again\n";
-  coir::log_line(kDone);
+// read_certificates_again tells whether there are any. One line says what has become of them.
+bool read_certificates_again(Daemon& daemon) noexcept {
+  if (!daemon.tls) return false;
+  if (coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay")) {
+    daemon.tls->replace(std::move(fresh));
+    coir::log_line("coird: certificates read again\n");
+  }
+  return true;
 }
 
 coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
   return &*daemon.tls;
 }
 #else
-constexpr auto reload = nullptr;
+bool read_certificates_again(Daemon&) noexcept {
+  return false;
+}
 
 coir::TlsContextSlot* tls_of(Daemon&) noexcept {
   return nullptr;
 }
 #endif
+
+// reload follows SIGHUP, and always says what it did.
+void reload(void* opaque) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+  if (!read_certificates_again(daemon)) coir::log_line("coird: SIGHUP: there is nothing to read again\n");
+}
 
 bool is_read(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;

@@ -105,6 +105,12 @@ bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   return true;
 }
 
+// set_time_or_zero takes 0, which set_time refuses, as what the option says of it.
+bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept {
+  into = milliseconds(0);
+  return strcmp(text, "0") == 0 || set_time(chosen, text, into);
+}
+
 // names_file tells which options name a file or a folder: an empty name is a variable that was not set, and the option
 // must not be taken for one that was left out.
 bool names_file(int chosen) noexcept {
@@ -177,10 +183,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kMaxBody:
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:
-      return set_time(chosen, text, server.idle_timeout);
+      return set_time_or_zero(chosen, text, server.idle_timeout);
     case kEvictAfter:
-      server.evict_after = milliseconds(0);
-      return strcmp(text, "0") == 0 || set_time(chosen, text, server.evict_after);
+      return set_time_or_zero(chosen, text, server.evict_after);
     case kHeaderTimeout:
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:
