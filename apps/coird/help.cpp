@@ -1,5 +1,4 @@
-#include <stdio.h>
-
+#include "complaint.h"
 #include "options.h"
 
 namespace {
@@ -80,5 +79,5 @@ constexpr char kHelp[] =
 }  // namespace
 
 void print_help() noexcept {
-  fputs(kHelp, stdout);
+  print_text(kHelp);
 }
