@@ -4,7 +4,6 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/program.h>
-#include <stdio.h>
 
 #include <algorithm>
 
@@ -55,23 +54,24 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
       kFibersOfTheDaemon * 16 * 1024 + budget.connection + std::max(budget.request, budget.handshake);
   if (budget.room() < least) {
     if (options.memory <= takeable) {
-      return complain(kSeeBudget, "--memory %zu: the daemon itself takes %zu bytes, and one request %zu",
-                      options.memory, budget.process, least);
+      return complain(kSeeBudget, {"--memory ", options.memory, ": the daemon itself takes ", budget.process,
+                                   " bytes, and one request ", least});
     }
-    return complain(kSeeBudget, "the machine can spare %zu bytes and keeps %zu free: one request takes %zu",
-                    budget.spare, budget.reserve, budget.process + least);
+    return complain(kSeeBudget, {"the machine can spare ", budget.spare, " bytes and keeps ", budget.reserve,
+                                 " free: one request takes ", budget.process + least});
   }
   // Where some come without TLS, the ledger alone tells how many there may be of each.
   const std::size_t connection = budget.connection + (options.only_tls() ? budget.session : 0);
   const std::size_t connections = budget.room() / connection;
   const std::size_t requests = budget.room() / (budget.request + budget.connection);
   if (options.connections_given && server.max_connections > connections) {
-    return complain(kSeeBudget, "--max-connections %zu: each takes %zu bytes, %zu of them fit into %zu",
-                    server.max_connections, connection, connections, budget.room());
+    return complain(kSeeBudget, {"--max-connections ", server.max_connections, ": each takes ", connection, " bytes, ",
+                                 connections, " of them fit into ", budget.room()});
   }
   if (options.active_given && server.max_active > requests) {
-    return complain(kSeeBudget, "--max-active %zu: each takes %zu bytes, %zu of them fit into %zu", server.max_active,
-                    budget.request + budget.connection, requests, budget.room());
+    return complain(kSeeBudget,
+                    {"--max-active ", server.max_active, ": each takes ", budget.request + budget.connection,
+                     " bytes, ", requests, " of them fit into ", budget.room()});
   }
   if (!options.connections_given) server.max_connections = std::min(server.max_connections, connections);
   if (!options.active_given) server.max_active = std::min(server.max_active, requests);
@@ -91,7 +91,7 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
 
 void print_budget(const Options& options, const Budget& budget) noexcept {
   const auto line = [](const char* name, std::size_t value, const char* unit) {
-    if (value != SIZE_MAX) printf("%s: %zu %s\n", name, value, unit);
+    if (value != SIZE_MAX) print({name, ": ", value, " ", unit});
   };
   line("ceiling", budget.ceiling, "bytes");
   line("spare", budget.spare, "bytes");
@@ -112,6 +112,6 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
   line("max_active", options.server.max_active, "requests");
   if (tls) line("max_handshakes", options.server.max_handshakes, "handshakes");
   for (std::size_t i = 0; i < options.account_count; ++i) {
-    printf("ceiling_%s: %zu bytes\n", options.accounts[i].account->name(), options.accounts[i].bytes);
+    print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }
 }

@@ -1,42 +1,67 @@
 #include "complaint.h"
 
 #include <coir/net/log_line.h>
-#include <coir/worker_stack.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <algorithm>
-#include <string_view>
+#include <unistd.h>
 
 namespace {
 
 constinit bool g_serving = false;
 
-}  // namespace
-
-bool complain_of(const char* path, const char* what, const char* cure) noexcept {
-  return coir::on_worker_stack([=] { return complain(cure, "%s: %s", path, what); });
+// write_all writes what it can: there is nobody to tell of an error.
+void write_all(int fd, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
+
+}  // namespace
 
 void complain_without_waiting() noexcept {
   g_serving = true;
 }
 
-bool complain(const char* cure, const char* what, ...) noexcept {
-  constexpr int kMost = 704;
-  char line[kMost] = "coird: ";
-  int size = 7;
-  va_list arguments;
-  va_start(arguments, what);
-  // A complaint that is too long is cut: 256 bytes are kept for its cure.
-  size = std::min(size + vsnprintf(line + size, kMost - 256 - size, what, arguments), kMost - 257);
-  va_end(arguments);
-  size = std::min(size + snprintf(line + size, static_cast<std::size_t>(kMost - size), " (%s)\n", cure), kMost - 1);
-  const std::string_view text(line, static_cast<std::size_t>(size));
+void say_line(std::string_view line) noexcept {
   if (g_serving) {
-    coir::log_line(text);
+    coir::log_line(line);
   } else {
-    fwrite(text.data(), 1, text.size(), stderr);
+    write_all(STDERR_FILENO, line);
   }
+}
+
+void Word::add_to(coir::Formatter& out) const noexcept {
+  if (text_.data() != nullptr) {
+    out.add(text_);
+  } else {
+    out.add(number_);
+  }
+}
+
+void say(std::initializer_list<Word> what) noexcept {
+  char line[kLineBytes];
+  coir::Formatter out(line);
+  out.add("coird: ");
+  for (const Word& word : what) word.add_to(out);
+  say_line(out.add("\n").text());
+}
+
+void print(std::initializer_list<Word> what) noexcept {
+  char line[kLineBytes];
+  coir::Formatter out(line);
+  for (const Word& word : what) word.add_to(out);
+  print_text(out.add("\n").text());
+}
+
+bool complain(const char* cure, std::initializer_list<Word> what) noexcept {
+  constexpr std::size_t kForCure = 256;
+  char text[kLineBytes - kForCure];
+  coir::Formatter out(text);
+  for (const Word& word : what) word.add_to(out);
+  say({out.text(), " (", cure, ")"});
   return false;
+}
+
+void print_text(std::string_view text) noexcept {
+  write_all(STDOUT_FILENO, text);
 }

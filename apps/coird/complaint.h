@@ -1,11 +1,46 @@
 #pragma once
 
-// complain writes one line, "coird: WHAT (CURE)", to standard error and returns false. Cut at 700 bytes.
-[[gnu::format(printf, 2, 3)]] bool complain(const char* cure, const char* what, ...) noexcept;
+#include <coir/error.h>
+#include <coir/format.h>
 
-// complain_of is complain of a file or an option, from a fiber too, whose stack printf may not have.
-bool complain_of(const char* path, const char* what, const char* cure) noexcept;
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
 
-// complain_without_waiting is called once, before anything is served: from then on a complaint that nobody reads is
-// dropped (coir/net/log_line.h).
+// What coird says, by coir/format.h: nothing here needs more stack than a fiber has.
+
+// The longest line that is said; a longer one is cut.
+inline constexpr std::size_t kLineBytes = 704;
+
+// Word is one of the parts that the lines below are made of: a text, or a number.
+class Word {
+ public:
+  constexpr Word(const char* text) noexcept : text_(text) {}
+  constexpr Word(std::string_view text) noexcept : text_(text) {}
+  constexpr Word(coir::Error error) noexcept : text_(describe(error)) {}
+  constexpr Word(std::unsigned_integral auto number) noexcept : number_(number) {}
+
+  void add_to(coir::Formatter& out) const noexcept;
+
+ private:
+  std::string_view text_;  // null: a number
+  std::uint64_t number_ = 0;
+};
+
+// say_line writes one line, its end included, to standard error.
+void say_line(std::string_view line) noexcept;
+
+// say writes the line "coird: WHAT" to standard error, print the line WHAT to standard output.
+void say(std::initializer_list<Word> what) noexcept;
+void print(std::initializer_list<Word> what) noexcept;
+void print_text(std::string_view text) noexcept;
+
+// complain writes the line "coird: WHAT (CURE)" to standard error and returns false. A `what` that is too long is cut,
+// its cure is not.
+bool complain(const char* cure, std::initializer_list<Word> what) noexcept;
+
+// complain_without_waiting is called once, before anything is served: from then on a line that nobody reads is dropped
+// (coir/net/log_line.h).
 void complain_without_waiting() noexcept;

@@ -18,9 +18,9 @@ constexpr std::size_t kMostBytes = 256 * 1024;
 
 bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
   auto file = coir::File::open(path);
-  if (!file) return complain_of(path, describe(file.error()), cure);
+  if (!file) return complain(cure, {path, ": ", file.error()});
   auto bytes = file->read_all(coir::account::process, kMostBytes);
-  if (!bytes) return complain_of(path, describe(bytes.error()), cure);
+  if (!bytes) return complain(cure, {path, ": ", bytes.error()});
   into = std::move(*bytes);
   return true;
 }
@@ -55,7 +55,7 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   const char* at_fault = options.certificates[fault.certificate];
   if (fault.input == coir::TlsFault::Input::key) at_fault = options.keys[fault.certificate];
   if (fault.input == coir::TlsFault::Input::authorities) at_fault = options.client_authorities;
-  complain_of(at_fault, coir::describe_tls(context.error()), cure);
+  complain(cure, {at_fault, ": ", coir::describe_tls(context.error())});
   return {};
 }
 

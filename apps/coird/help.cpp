@@ -1,5 +1,4 @@
-#include <stdio.h>
-
+#include "complaint.h"
 #include "options.h"
 
 namespace {
@@ -47,7 +46,7 @@ constexpr char kHelp[] =
     "      --max-body BYTES        content of one request (default: 1M)\n"
     "\n"
     "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
-    "      --idle-timeout TIME     between two requests (default: 60s)\n"
+    "      --idle-timeout TIME     between two requests, 0 for any (default: 60s)\n"
     "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
     "                              new one; 0 for any (default: 10s)\n"
     "      --handshake-timeout TIME\n"
@@ -59,8 +58,9 @@ constexpr char kHelp[] =
     "\n"
     "      --trace FILE            write the latest state changes of fibers there at the end, for\n"
     "                              ui.perfetto.dev (in a build with tracing)\n"
-    "      --access-log            one line for each request on standard error; dropped, counted and\n"
-    "                              told while nobody reads it\n"
+    "      --access-log            one line for each request on standard error, in the combined format\n"
+    "                              with seconds and scheme behind it; dropped, counted and told while\n"
+    "                              nobody reads it\n"
     "      --print-budget          print what the memory is planned for, and exit\n"
     "      --probe                 print what this kernel offers and what is used instead, and exit\n"
     "  -h, --help                  print this and exit\n"
@@ -72,10 +72,12 @@ constexpr char kHelp[] =
     "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
     "the work goes on (in a build with fibers). SIGHUP reads the files of certificates again; if they\n"
     "are not in order the old ones stay. coird's own certificate is then issued again, by the same\n"
-    "key, if the machine has got other addresses. Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "key, if the machine has got other addresses. One line says what was done.\n"
+    "\n"
+    "Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
 
 }  // namespace
 
 void print_help() noexcept {
-  fputs(kHelp, stdout);
+  print_text(kHelp);
 }

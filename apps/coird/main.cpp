@@ -4,14 +4,12 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
-#include <coir/net/log_line.h>
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -46,27 +44,34 @@ struct Daemon {
 };
 
 #if COIR_TLS
-// reload follows SIGHUP.
-void reload(void* opaque) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
-  if (!daemon.tls) return;
-  coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay");
-  if (!fresh) return;
-  daemon.tls->replace(std::move(fresh));
-  constexpr std::string_view kDone = "coird: certificates read again\n";
-  coir::log_line(kDone);
+// read_certificates_again tells whether there are any. One line says what has become of them.
+bool read_certificates_again(Daemon& daemon) noexcept {
+  if (!daemon.tls) return false;
+  if (coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay")) {
+    daemon.tls->replace(std::move(fresh));
+    say({"certificates read again"});
+  }
+  return true;
 }
 
 coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
   return &*daemon.tls;
 }
 #else
-constexpr auto reload = nullptr;
+bool read_certificates_again(Daemon&) noexcept {
+  return false;
+}
 
 coir::TlsContextSlot* tls_of(Daemon&) noexcept {
   return nullptr;
 }
 #endif
+
+// reload follows SIGHUP, and always says what it did.
+void reload(void* opaque) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+  if (!read_certificates_again(daemon)) say({"SIGHUP: there is nothing to read again"});
+}
 
 bool is_read(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;
@@ -103,7 +108,7 @@ void answer(Exchange& exchange) {
 
 // failed writes the one line that says why coird cannot run.
 int failed(const char* what, const char* which, coir::Error error) noexcept {
-  fprintf(stderr, "coird: %s %s: %s\n", what, which, describe(error));
+  say({what, " ", which, ": ", describe(error)});
   return 1;
 }
 
@@ -119,8 +124,7 @@ void fit_descriptors(Options& options) noexcept {
   if (options.root != nullptr) {
     files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
     if (options.active_given && options.server.max_active > files) {
-      fprintf(stderr, "coird: --max-active %zu: the limit of open files allows %zu with --root\n",
-              options.server.max_active, files);
+      say({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
     }
     options.server.max_active = files;
   }
@@ -129,8 +133,7 @@ void fit_descriptors(Options& options) noexcept {
   const std::size_t most = limit.rlim_cur > others + 1 ? static_cast<std::size_t>(limit.rlim_cur) - others : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
-    fprintf(stderr, "coird: --max-connections %zu: the limit of open files allows %zu\n",
-            options.server.max_connections, most);
+    say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
   }
   options.server.max_connections = most;
 }
@@ -139,16 +142,17 @@ int print_probe() noexcept {
   coir::port::Feature features[coir::port::kFeatures];
   const std::size_t count = coir::port::probe(features);
   for (const auto& feature : std::span(features).first(count)) {
-    printf("%-15s %-4s %s\n", feature.name, feature.present ? "yes" : "no", feature.used());
+    char line[kLineBytes];
+    print_text(coir::format(line, coir::left(feature.name, 15), " ", coir::left(feature.present ? "yes" : "no", 4), " ",
+                            feature.used(), "\n"));
   }
   return 0;
 }
 
-// Announcement is what standard error is told when the daemon is ready. It is written down before the run: printf needs
-// more stack than a fiber may have.
+// Announcement is what standard error is told when the daemon is ready, in one piece.
 struct Announcement {
-  char text[Server::kMaxListeners * (coir::Address::kMaxText + 48)];
-  std::size_t size = 0;
+  char room[Server::kMaxListeners * (coir::Address::kMaxText + 48)];
+  coir::Formatter text{room};
 };
 
 // open_listeners binds every address, so that a failure is known before anything is served.
@@ -166,9 +170,8 @@ int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) 
     coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
     if (auto added = server.add(std::move(*listener), tls); !added)
       return failed("cannot listen on", text, added.error());
-    ready.size += static_cast<std::size_t>(snprintf(ready.text + ready.size, sizeof ready.text - ready.size,
-                                                    "coird: %s on %s%s\n", options.metrics[i] ? "metrics" : "listening",
-                                                    text, options.tls[i] ? " with TLS" : ""));
+    ready.text.add("coird: ", options.metrics[i] ? "metrics" : "listening", " on ", text,
+                   options.tls[i] ? " with TLS\n" : "\n");
   }
   return 0;
 }
@@ -207,7 +210,7 @@ int serve(Options& options) noexcept {
 #if COIR_TLS
   if (options.any_tls()) {
     if (!recall_state(options.state)) return 1;
-    if (!coir::time_valid()) fputs("coird: the clock is not set; certificates are judged by an earlier time\n", stderr);
+    if (!coir::time_valid()) say({"the clock is not set; certificates are judged by an earlier time"});
     coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
     if (!context) return 2;
     daemon.tls.emplace(std::move(context));
@@ -232,7 +235,7 @@ int serve(Options& options) noexcept {
       start_error = started.error();
       return 1;
     }
-    static_cast<void>(!::write(STDERR_FILENO, ready.text, ready.size));
+    say_line(ready.text.text());
     complain_without_waiting();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
@@ -243,7 +246,7 @@ int serve(Options& options) noexcept {
 #if COIR_TLS
   if (options.any_tls()) keep_state(options.state);
 #endif
-  if (cut_off != 0) fprintf(stderr, "coird: %zu connections cut off\n", cut_off);
+  if (cut_off != 0) say({cut_off, " connections cut off"});
   return status;
 }
 
@@ -257,7 +260,7 @@ int main(int count, char** arguments) {
       print_help();
       return 0;
     case Options::Action::version:
-      puts("coird " COIR_VERSION);
+      print({"coird " COIR_VERSION});
       return 0;
     case Options::Action::probe:
       return print_probe();

@@ -4,7 +4,6 @@
 #include <coir/http/accounts.h>
 #include <coir/program.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #include <algorithm>
@@ -29,17 +28,18 @@ constexpr const char* kSeeHelp = "coird --help lists the options";
 
 bool add_listener(const char* name, const char* text, Options& options) noexcept {
   if (options.listen_count == coir::http::Server::kMaxListeners) {
-    return complain(kSeeHelp, "--%s '%s': more than %zu addresses", name, text, coir::http::Server::kMaxListeners);
+    return complain(kSeeHelp,
+                    {"--", name, " '", text, "': more than ", coir::http::Server::kMaxListeners, " addresses"});
   }
   const auto address = coir::Address::parse(text);
-  if (!address) return complain(kSeeHelp, "--%s '%s': %s", name, text, address.error());
+  if (!address) return complain(kSeeHelp, {"--", name, " '", text, "': ", address.error()});
   options.listen[options.listen_count++] = *address;
   return true;
 }
 
 bool add_file(const char* name, const char* text, const char* (&into)[Options::kMaxCertificates],
               std::size_t& count) noexcept {
-  if (count == Options::kMaxCertificates) return complain(kSeeHelp, "--%s '%s': more than %zu", name, text, count);
+  if (count == Options::kMaxCertificates) return complain(kSeeHelp, {"--", name, " '", text, "': more than ", count});
   into[count++] = text;
   return true;
 }
@@ -47,13 +47,13 @@ bool add_file(const char* name, const char* text, const char* (&into)[Options::k
 // check_tls looks at what only the whole command line tells.
 bool check_tls(const Options& options) noexcept {
   if (options.certificate_count != options.key_count) {
-    return complain(kSeeHelp, "--cert %zu times and --key %zu times: they come in pairs", options.certificate_count,
-                    options.key_count);
+    return complain(kSeeHelp, {"--cert ", options.certificate_count, " times and --key ", options.key_count,
+                               " times: they come in pairs"});
   }
   const bool given = options.certificate_count != 0 || options.client_authorities != nullptr;
-  if (given && !options.any_tls()) return complain(kSeeHelp, "--cert or --client-ca without --tls-listen");
+  if (given && !options.any_tls()) return complain(kSeeHelp, {"--cert or --client-ca without --tls-listen"});
   if (options.client_authorities != nullptr && options.certificate_count == 0) {
-    return complain(kSeeHelp, "--client-ca without --cert");
+    return complain(kSeeHelp, {"--client-ca without --cert"});
   }
   return true;
 }
@@ -61,8 +61,7 @@ bool check_tls(const Options& options) noexcept {
 bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& into) noexcept {
   const auto value = parse_size(text);
   if (!value || *value < least || *value > most) {
-    return complain(kSeeHelp, "--%s '%s': not a number from %llu to %llu", name_of(chosen), text,
-                    static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': not a number from ", least, " to ", most});
   }
   into = *value;
   return true;
@@ -83,27 +82,33 @@ bool set_memory(const char* text, Options& options) noexcept {
       if (size.substr(0, equals) == known->name()) account = known;
     }
     if (account == nullptr)
-      return complain(kSeeHelp, "--memory '%s': the accounts are connections, http, stacks, files, tls and handshakes",
-                      text);
+      return complain(kSeeHelp,
+                      {"--memory '", text, "': the accounts are connections, http, stacks, files, tls and handshakes"});
     size.remove_prefix(equals + 1);
   }
   const auto bytes = parse_size(size);
-  if (!bytes || *bytes == 0) return complain(kSeeHelp, "--memory '%s': not a size such as 512K or 8M", text);
+  if (!bytes || *bytes == 0) return complain(kSeeHelp, {"--memory '", text, "': not a size such as 512K or 8M"});
   if (account == nullptr) {
     options.memory = static_cast<std::size_t>(*bytes);
     return true;
   }
   if (options.account_count == Options::kMaxCeilings)
-    return complain(kSeeHelp, "--memory '%s': more than %zu", text, Options::kMaxCeilings);
+    return complain(kSeeHelp, {"--memory '", text, "': more than ", Options::kMaxCeilings});
   options.accounts[options.account_count++] = {account, static_cast<std::size_t>(*bytes)};
   return true;
 }
 
 bool set_time(int chosen, const char* text, milliseconds& into) noexcept {
   const auto value = parse_time(text);
-  if (!value) return complain(kSeeHelp, "--%s '%s': not a time such as 500ms, 30s or 2m", name_of(chosen), text);
+  if (!value) return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': not a time such as 500ms, 30s or 2m"});
   into = *value;
   return true;
+}
+
+// set_time_or_zero takes 0, which set_time refuses, as what the option says of it.
+bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept {
+  into = milliseconds(0);
+  return strcmp(text, "0") == 0 || set_time(chosen, text, into);
 }
 
 // names_file tells which options name a file or a folder: an empty name is a variable that was not set, and the option
@@ -114,14 +119,14 @@ bool names_file(int chosen) noexcept {
 }
 
 bool apply(int chosen, const char* text, Options& options) noexcept {
-  if (names_file(chosen) && *text == '\0') return complain(kSeeHelp, "--%s '': a name is missing", name_of(chosen));
+  if (names_file(chosen) && *text == '\0') return complain(kSeeHelp, {"--", name_of(chosen), " '': a name is missing"});
   coir::http::ServerOptions& server = options.server;
   std::uint64_t value = 0;
   switch (chosen) {
     case 'l':
       return add_listener("listen", text, options);
     case kTlsListen:
-      if (!coir::kTls) return complain(kSeeHelp, "--tls-listen '%s': this build has no TLS", text);
+      if (!coir::kTls) return complain(kSeeHelp, {"--tls-listen '", text, "': this build has no TLS"});
       if (!add_listener("tls-listen", text, options)) return false;
       options.tls[options.listen_count - 1] = true;
       return true;
@@ -167,7 +172,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       options.active_given = true;
       if (!set_size(chosen, text, 1, 100'000, value)) return false;
       if (!coir::kFibers && value > 1) {
-        return complain(kSeeHelp, "--max-active '%s': this build has no fibers and serves one request at a time", text);
+        return complain(kSeeHelp,
+                        {"--max-active '", text, "': this build has no fibers and serves one request at a time"});
       }
       server.max_active = static_cast<std::size_t>(value);
       return true;
@@ -178,10 +184,9 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kMaxBody:
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:
-      return set_time(chosen, text, server.idle_timeout);
+      return set_time_or_zero(chosen, text, server.idle_timeout);
     case kEvictAfter:
-      server.evict_after = milliseconds(0);
-      return strcmp(text, "0") == 0 || set_time(chosen, text, server.evict_after);
+      return set_time_or_zero(chosen, text, server.evict_after);
     case kHeaderTimeout:
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:
@@ -204,7 +209,7 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       options.dot_files = true;
       return true;
     case kTrace:
-      if (!coir::tracing()) return complain(kSeeHelp, "--trace '%s': this build has no tracing", text);
+      if (!coir::tracing()) return complain(kSeeHelp, {"--trace '", text, "': this build has no tracing"});
       options.trace = text;
       return true;
     case kProbe:
@@ -229,20 +234,22 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
     const int chosen = getopt_long(count, arguments, ":l:r:hV", kOptions, nullptr);
     if (chosen == -1) break;
     if (chosen == ':') {
-      if (optopt > ' ' && optopt < 256) return complain(kSeeHelp, "--%s: a value is missing", name_of(optopt));
-      return complain(kSeeHelp, "%s: a value is missing", arguments[optind - 1]);
+      if (optopt > ' ' && optopt < 256) return complain(kSeeHelp, {"--", name_of(optopt), ": a value is missing"});
+      return complain(kSeeHelp, {arguments[optind - 1], ": a value is missing"});
     }
     if (chosen == '?') {
-      if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0)
-        return complain(kSeeHelp, "-%c: no such option", optopt);
-      return complain(kSeeHelp, "%s: no such option, or it takes no value", arguments[optind - 1]);
+      if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0) {
+        const char letter = static_cast<char>(optopt);
+        return complain(kSeeHelp, {"-", std::string_view(&letter, 1), ": no such option"});
+      }
+      return complain(kSeeHelp, {arguments[optind - 1], ": no such option, or it takes no value"});
     }
     if (!apply(chosen, optarg, options)) return false;
   }
-  if (optind < count) return complain(kSeeHelp, "'%s': an option is expected here", arguments[optind]);
+  if (optind < count) return complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
   const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
   if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
   if (options.metrics_apart && options.no_metrics)
-    return complain(kSeeHelp, "--metrics-listen and --no-metrics: one of them");
+    return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
   return check_tls(options);
 }

@@ -8,7 +8,6 @@
 #include <coir/net/self_signed.h>
 #include <coir/worker_stack.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,7 +59,7 @@ struct Paths {
 
 // note is for what is no failure.
 void note(const char* remark, const char* path, const char* what) noexcept {
-  complain_of(path, what, remark);
+  complain(remark, {path, ": ", what});
 }
 
 coir::TlsContext failed(const char* cure, const char* path, const char* what) noexcept {
@@ -113,7 +112,8 @@ enum class Renewal : std::uint8_t { none, renamed, repaired, made, failed };
 
 // take_up replaces what g_own holds, and wipes what it was made of.
 void take_up(SelfSigned& fresh) noexcept {
-  g_own.size = static_cast<std::size_t>(snprintf(g_own.text, sizeof g_own.text, "%s%s", fresh.certificate, fresh.key));
+  g_own.size = coir::format(std::span(g_own.text).first(sizeof g_own.text - 1), fresh.certificate, fresh.key).size();
+  g_own.text[g_own.size] = '\0';
   g_own.only_here = true;
   explicit_bzero(&fresh, sizeof fresh);
 }
@@ -176,31 +176,28 @@ void publish(const char* path) noexcept {
   if (!written) note("clients can be given the certificate of self-signed.pem", path, describe(written.error()));
 }
 
-// tell writes the one line about what has been done, given what was wrong with the file. Not on a fiber's stack.
+// tell writes the one line about what has been done, given what was wrong with the file.
 void tell(Renewal renewal, const char* path, const char* fault) noexcept {
   if (renewal == Renewal::none) return;
   if (renewal == Renewal::renamed)
     return note("its key is the same", path, "issued again: this machine has other names or addresses");
   if (renewal == Renewal::repaired) return note("its key is the same", path, "held no certificate: issued again");
   if (fault == kNotThere) {
-    if (!g_own.only_here) fprintf(stderr, "coird: made a certificate: %s\n", path);
+    if (!g_own.only_here) say({"made a certificate: ", path});
     return;
   }
-  char what[160];
-  snprintf(what, sizeof what, "%s: made a certificate by a new key", fault);
-  note("clients that know the last key have to be told", path, what);
+  complain("clients that know the last key have to be told", {path, ": ", fault, ": made a certificate by a new key"});
 }
 
 void print_fingerprint() noexcept {
   char shown[coir::kFingerprintBytes];
   if (coir::key_fingerprint(g_own.view(), shown))
-    fprintf(stderr, "coird: the key's fingerprint, SHA-256 of SubjectPublicKeyInfo: %s\n", shown);
+    say({"the key's fingerprint, SHA-256 of SubjectPublicKeyInfo: ", shown});
 }
 
 bool name_paths(const char* state, Paths& paths) noexcept {
-  const int longest = snprintf(paths.pem, sizeof paths.pem, "%s/self-signed.pem", state);
-  snprintf(paths.certificate, sizeof paths.certificate, "%s/self-signed.crt", state);
-  return longest < static_cast<int>(sizeof paths.pem);
+  coir::Formatter pem(paths.pem), certificate(paths.certificate);
+  return pem.add(state, "/self-signed.pem", '\0').fits() && certificate.add(state, "/self-signed.crt", '\0').fits();
 }
 
 }  // namespace
@@ -222,7 +219,7 @@ coir::TlsContext use_own_certificate(const Options& options, bool at_start, cons
   if (renewal == Renewal::failed) return failed(cure, paths.pem, fault);
   if (g_own.only_here && store(paths, options.state) && was_only_here)
     note("it was in memory only", paths.pem, "stored");
-  coir::on_worker_stack([&]() noexcept { tell(renewal, paths.pem, fault); });
+  tell(renewal, paths.pem, fault);
   if (!g_own.only_here) publish(paths.certificate);
   if (at_start) print_fingerprint();
   return std::move(*context);

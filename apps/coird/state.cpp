@@ -10,13 +10,14 @@
 #include <fcntl.h>
 #include <linux/random.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include "complaint.h"
 
 namespace {
 
@@ -26,7 +27,9 @@ constexpr std::size_t kSeedBytes = 64;
 constinit timespec g_seen{};
 
 struct SeedPath {
-  explicit SeedPath(const char* folder) noexcept { snprintf(text, sizeof text, "%s/seed", folder); }
+  explicit SeedPath(const char* folder) noexcept {
+    if (coir::Formatter path(text); !path.add(folder, "/seed", '\0').fits()) text[0] = '\0';
+  }
   char text[256];
 };
 
@@ -82,7 +85,7 @@ bool recall_state(const char* folder) noexcept {
     coir::time_was_seen(g_seen.tv_sec);
   }
   if (open_to_others) {
-    fprintf(stderr, "coird: %s: others could read it: it is not used\n", path.text);
+    say({path.text, ": others could read it: it is not used"});
     ::unlink(path.text);
   }
   if (random_is_ready()) return true;
@@ -94,9 +97,9 @@ bool recall_state(const char* folder) noexcept {
     explicit_bzero(seed, sizeof seed);
   }
   if (random_is_ready()) return true;
-  fputs("coird: waiting for the kernel's random numbers\n", stderr);
+  say({"waiting for the kernel's random numbers"});
   if (await_random(coir::Deadline::after(std::chrono::seconds(20)))) return true;
-  fputs("coird: the kernel has no random numbers after 20 seconds\n", stderr);
+  say({"the kernel has no random numbers after 20 seconds"});
   return false;
 }
 

@@ -42,7 +42,8 @@ std::expected<void, coir::Error> work_on(int count) {
 int main() {
   return coir::run([] {
     const auto ten = work_on(10);
-    printf("%d of 10 done, at most %d at a time: %s\n", done.load(), most.load(), ten ? "fine" : "failed");
+    printf("%d of 10 done, %s at a time: %s\n", done.load(), most <= 3 ? "at most 3" : "too many",
+           ten ? "fine" : "failed");
     const auto hundred = work_on(100);
     printf("%s\n", hundred ? "fine" : "failed");
   });

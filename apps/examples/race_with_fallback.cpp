@@ -19,10 +19,10 @@ Answer ask(const char* server, std::chrono::nanoseconds delay) {
   return server;
 }
 
-Answer ask_with_fallback(std::chrono::nanoseconds delay_of_the_first) {
+Answer ask_with_fallback(std::chrono::nanoseconds delay_of_the_first, std::chrono::nanoseconds patience) {
   return coir::race([&] { return ask("first server", delay_of_the_first); },
-                    []() -> Answer {
-                      if (auto slept = coir::sleep(50ms); !slept) return std::unexpected(slept.error());
+                    [&]() -> Answer {
+                      if (auto slept = coir::sleep(patience); !slept) return std::unexpected(slept.error());
                       return ask("second server", 10ms);
                     });
 }
@@ -31,8 +31,8 @@ Answer ask_with_fallback(std::chrono::nanoseconds delay_of_the_first) {
 
 int main() {
   return coir::run([] {
-    printf("answered by the %s\n", ask_with_fallback(1ms).value_or("none"));
-    printf("answered by the %s\n", ask_with_fallback(1h).value_or("none"));
+    printf("answered by the %s\n", ask_with_fallback(1ms, 1h).value_or("none"));
+    printf("answered by the %s\n", ask_with_fallback(1h, 50ms).value_or("none"));
 
     // any passes over failures.
     const Answer answer = coir::any([]() -> Answer { return std::unexpected(coir::Error(coir::ErrorCode::closed)); },

@@ -12,7 +12,7 @@
 
 #include "base/line.h"
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include "wait/park.h"
 #endif
 
@@ -24,7 +24,7 @@ namespace coir {
 namespace {
 
 void name_fiber(Line& line) noexcept {
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
   static_cast<void>(line);
 #else
   const FiberControl* const fiber = running_fiber();

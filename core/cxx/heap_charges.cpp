@@ -8,7 +8,7 @@
 
 #include "failure.h"
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <pthread.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ struct HeapCredit {
   std::size_t most;  // kMostCredit once the thread's end will give the credit back; 0 before, and after
 };
 
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
 constinit HeapCredit t_credit{0, kMostCredit};
 
 void give_back_at_end() noexcept {}

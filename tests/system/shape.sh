@@ -136,6 +136,9 @@ find core/include net/include -name '*.h' ! -name deadline.h | sort | while read
 done >"$found"
 none "a header of what can wait brings the errno that survives waits"
 
+grep -rnE '\b(v?[sf]?n?printf|fputs|puts|fwrite)\(' apps/coird >"$found" || true
+none "coird writes without stdio: printf wants more stack than a fiber has"
+
 for header in $(find port core net apps -name '*.h'); do
   grep -qE '^#(pragma once|ifndef COIR_)' "$header" || echo "$header"
 done >"$found"

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include <algorithm>
+#include <iterator>
+
+#include "http/metrics_text.h"
+#include "http/process_metrics.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
@@ -18,53 +22,7 @@
 namespace coir::http {
 namespace {
 
-enum class Kind : unsigned char { counter, gauge };
-
-// MetricsText gathers lines in the exchange's scratch memory and sends them in chunks.
-class MetricsText {
- public:
-  explicit MetricsText(Exchange& exchange) noexcept : exchange_(exchange), memory_(exchange.scratch()) {}
-
-  // about opens a family of samples; its name has to end in _total for a counter.
-  void about(Kind kind, std::string_view name, std::string_view help) noexcept {
-    add({"# HELP ", name, " ", help, "\n# TYPE ", name, kind == Kind::counter ? " counter\n" : " gauge\n"});
-  }
-  // sample adds one line; `labels` is empty or stands in braces.
-  void sample(std::string_view name, std::string_view labels, std::uint64_t value) noexcept {
-    char digits[20];
-    add({name, labels, " ", std::string_view(digits, write_decimal(digits, value)), "\n"});
-  }
-  void one(Kind kind, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
-    about(kind, name, help);
-    sample(name, {}, value);
-  }
-  // state says which of several words holds, as a label of a sample that is 1.
-  void state(std::string_view name, std::string_view help, std::string_view label, std::string_view word) noexcept {
-    about(Kind::gauge, name, help);
-    add({name, "{", label, "=\"", word, "\"} 1\n"});
-  }
-  void end() noexcept {
-    static_cast<void>(exchange_.write({memory_.data(), used_}));
-    used_ = 0;
-  }
-
- private:
-  void add(std::initializer_list<std::string_view> parts) noexcept {
-    std::size_t size = 0;
-    for (std::string_view part : parts) size += part.size();
-    if (size > memory_.size()) return;
-    if (size > memory_.size() - used_) end();
-    for (std::string_view part : parts) {
-      if (part.empty()) continue;
-      memcpy(memory_.data() + used_, part.data(), part.size());
-      used_ += part.size();
-    }
-  }
-
-  Exchange& exchange_;
-  std::span<char> memory_;
-  std::size_t used_ = 0;
-};
+using Kind = MetricsText::Kind;
 
 #if COIR_NO_ASYNC
 void write_runtime(MetricsText&) noexcept {}
@@ -86,6 +44,22 @@ void write_runtime(MetricsText& text) noexcept {
   text.state("coir_poller", "How the kernel is asked for readiness.", "kind", now.poller);
 }
 #endif
+
+// write_durations adds the buckets, each with those before it, the sum and the count.
+void write_durations(MetricsText& text, const DurationHistogram& durations) noexcept {
+  constexpr std::string_view kLabels[] = {"{le=\"0.0005\"}", "{le=\"0.001\"}", "{le=\"0.0025\"}", "{le=\"0.005\"}",
+                                          "{le=\"0.01\"}",   "{le=\"0.025\"}", "{le=\"0.05\"}",   "{le=\"0.1\"}",
+                                          "{le=\"0.25\"}",   "{le=\"0.5\"}",   "{le=\"1\"}",      "{le=\"2.5\"}",
+                                          "{le=\"5\"}",      "{le=\"10\"}",    "{le=\"+Inf\"}"};
+  static_assert(std::size(kLabels) == DurationHistogram::kBuckets);
+  std::uint64_t so_far = 0;
+  for (std::size_t i = 0; i < std::size(kLabels); ++i) {
+    so_far += durations.count(i);
+    text.sample("coir_http_request_duration_seconds_bucket", kLabels[i], so_far);
+  }
+  text.seconds("coir_http_request_duration_seconds_sum", {}, durations.sum_ns());
+  text.sample("coir_http_request_duration_seconds_count", {}, so_far);
+}
 
 void write_server(MetricsText& text, const Server& server) noexcept {
   const ServerGauges now = server.gauges();
@@ -112,6 +86,9 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   for (std::size_t i = 0; i < std::size(kClasses); ++i) {
     text.sample("coir_http_responses_total", kClasses[i], read(all.responses[i]));
   }
+  text.about(Kind::histogram, "coir_http_request_duration_seconds",
+             "Time from the end of a request's head to the end of its answer.");
+  write_durations(text, all.durations);
   text.one(Kind::counter, "coir_http_received_bytes_total", "Bytes read from clients.", read(all.bytes_received));
   text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
 }
@@ -190,7 +167,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
   }
   text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
            log_lines_dropped());
-  text.one(Kind::gauge, "process_resident_memory_bytes", "Resident memory.", MemoryWatch::resident());
+  write_process(text);
   text.end();
 }
 

@@ -16,7 +16,10 @@ std::expected<Server, Error> Server::create(const ServerOptions& options) noexce
                      options.limits.max_target < Session::kScratchBytes;
   if (!kFibers && options.max_active > 1) return std::unexpected(Error{ErrorCode::unsupported});
   if (!sound) return std::unexpected(Error{ErrorCode::invalid});
-  Engine* engine = Engine::create(options);
+  ServerOptions kept = options;
+  // A time that no process sees the end of, and that nanoseconds since the boot can be added to.
+  if (kept.idle_timeout == std::chrono::milliseconds(0)) kept.idle_timeout = std::chrono::hours(24 * 365 * 100);
+  Engine* engine = Engine::create(kept);
   if (engine == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return Server(engine);
 }

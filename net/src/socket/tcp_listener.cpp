@@ -78,14 +78,17 @@ int open_bound(const Address& at, const TcpListener::Options& options) noexcept 
 }  // namespace
 
 std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept {
+  const detail::UsedDescriptor::Use use(socket_);
+  if (!use) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {
-    const int fd = kernel::accept(fd_);
+    const int fd = kernel::accept(use.fd());
     if (fd >= 0) return TcpStream(fd);
+    if (use.ended()) return std::unexpected(Error{ErrorCode::closed});
     if (concerns_one_connection(fd)) continue;
     // The kernel takes a descriptor before it looks for a connection: without one it does not say whether there is any.
-    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(fd_));
+    const bool none = fd == -EAGAIN || ((fd == -EMFILE || fd == -ENFILE) && !kernel::has_connection(use.fd()));
     if (!none) return std::unexpected(Error::from_errno(-fd));
-    if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
+    if (auto ready = wait(use.fd(), Direction::readable, deadline); !ready) return std::unexpected(ready.error());
   }
 }
 
@@ -100,7 +103,7 @@ std::expected<TcpListener, Error> TcpListener::listen(const Address& at, Options
     return std::unexpected(-fd == EAFNOSUPPORT ? Error{ErrorCode::unsupported, -fd} : Error::from_errno(-fd));
   }
   TcpListener listener;
-  listener.fd_ = fd;
+  listener.socket_ = detail::UsedDescriptor(fd);
   listener.address_ = bound;
   if (bound.family() != Address::Family::unix_path && bound.port() == 0) {
     sockaddr_storage name;
@@ -116,17 +119,17 @@ std::expected<TcpListener, Error> TcpListener::listen(const Address& at, Options
 TcpListener& TcpListener::operator=(TcpListener&& other) noexcept {
   if (this != &other) {
     close();
-    fd_ = std::exchange(other.fd_, -1);
+    socket_ = std::move(other.socket_);
     address_ = other.address_;
   }
   return *this;
 }
 
 void TcpListener::close() noexcept {
-  if (fd_ < 0) return;
+  // The path first: whoever listens on it next must not lose it.
   const std::string_view path = address_.unix_path();
-  if (!path.empty() && path[0] != '\0') ::unlink(path.data());
-  close_fd(std::exchange(fd_, -1));
+  if (is_open() && !path.empty() && path[0] != '\0') ::unlink(path.data());
+  socket_.close();
 }
 
 }  // namespace coir

@@ -12,6 +12,12 @@
 namespace coir {
 namespace {
 
+using Use = detail::UsedDescriptor::Use;
+
+std::unexpected<Error> closed() noexcept {
+  return std::unexpected(Error{ErrorCode::closed});
+}
+
 // failed takes what a function of kernel.h answered.
 std::unexpected<Error> failed(ssize_t negative) noexcept {
   return std::unexpected(Error::from_errno(static_cast<int>(-negative)));
@@ -35,16 +41,19 @@ static_assert(EAGAIN == EWOULDBLOCK);
 }  // namespace
 
 std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline deadline) noexcept {
+  const Use use(socket_);
+  if (!use) return closed();
   for (;;) {
     if (drained_) {
-      if (auto ready = wait(fd_, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
+      if (auto ready = wait(use.fd(), Direction::readable, deadline); !ready) return std::unexpected(ready.error());
       drained_ = false;
     }
-    const ssize_t got = kernel::receive(fd_, into.data(), into.size());
+    const ssize_t got = kernel::receive(use.fd(), into.data(), into.size());
     if (got > 0) {
       drained_ = static_cast<std::size_t>(got) < into.size();
       return static_cast<std::size_t>(got);
     }
+    if (use.ended()) return closed();
     if (got == 0) return std::unexpected(Error{into.empty() ? ErrorCode::invalid : ErrorCode::end_of_stream});
     if (got == -EINTR) continue;
     if (got != -EAGAIN) return failed(got);
@@ -57,19 +66,22 @@ std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> f
   std::size_t wanted = 0;
   for (const iovec& part : from) wanted += part.iov_len;
   const int flags = more_follows ? MSG_MORE : 0;
+  const Use use(socket_);
+  if (!use) return closed();
   for (;;) {
     if (filled_) {
-      if (auto ready = wait(fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+      if (auto ready = wait(use.fd(), Direction::writable, deadline); !ready) return std::unexpected(ready.error());
       filled_ = false;
     }
-    const ssize_t sent = from.size() == 1 ? kernel::send(fd_, from[0].iov_base, from[0].iov_len, flags)
-                                          : kernel::send_parts(fd_, from.data(), from.size(), flags);
+    const ssize_t sent = from.size() == 1 ? kernel::send(use.fd(), from[0].iov_base, from[0].iov_len, flags)
+                                          : kernel::send_parts(use.fd(), from.data(), from.size(), flags);
     if (sent >= 0) {
       // The kernel has noted that we want to hear of room (SOCK_NOSPACE) when it took less than it was given.
       filled_ = static_cast<std::size_t>(sent) < wanted;
       if (sent > 0 || wanted == 0) return static_cast<std::size_t>(sent);
       continue;
     }
+    if (use.ended()) return closed();
     if (sent == -EINTR) continue;
     if (sent != -EAGAIN) return failed(sent);
     filled_ = true;
@@ -98,15 +110,18 @@ std::expected<void, Error> TcpStream::writev(std::span<iovec> parts, Deadline de
 
 std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t offset, std::size_t count,
                                                        Deadline deadline) noexcept {
+  const Use use(socket_);
+  if (!use) return closed();
   for (;;) {
     if (filled_) {
-      if (auto ready = wait(fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+      if (auto ready = wait(use.fd(), Direction::writable, deadline); !ready) return std::unexpected(ready.error());
       filled_ = false;
     }
-    const ssize_t sent = kernel::send_file(fd_, file, offset, count);
+    const ssize_t sent = kernel::send_file(use.fd(), file, offset, count);
     // A short count has other causes than a full socket here, so only EAGAIN means wait.
     if (sent > 0) return static_cast<std::size_t>(sent);
     if (sent == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
+    if (use.ended()) return closed();
     if (sent == -EINTR) continue;
     if (sent != -EAGAIN) return failed(sent);
     filled_ = true;
@@ -134,30 +149,15 @@ std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline d
   return stream;
 }
 
-TcpStream& TcpStream::operator=(TcpStream&& other) noexcept {
-  if (this != &other) {
-    close();
-    fd_ = std::exchange(other.fd_, -1);
-    drained_ = other.drained_;
-    filled_ = other.filled_;
-  }
-  return *this;
-}
-
 void TcpStream::shutdown_write() noexcept {
-  ::shutdown(fd_, SHUT_WR);
-}
-
-void TcpStream::close() noexcept {
-  if (fd_ >= 0) close_fd(std::exchange(fd_, -1));
-  drained_ = filled_ = false;
+  if (const Use use(socket_); use) ::shutdown(use.fd(), SHUT_WR);
 }
 
 std::expected<Address, Error> TcpStream::local_address() const noexcept {
-  return name_of(kernel::local_name, fd_);
+  return name_of(kernel::local_name, fd());
 }
 std::expected<Address, Error> TcpStream::peer_address() const noexcept {
-  return name_of(kernel::peer_name, fd_);
+  return name_of(kernel::peer_name, fd());
 }
 
 }  // namespace coir

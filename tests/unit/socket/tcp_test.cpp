@@ -1,11 +1,13 @@
 // What TcpStream and TcpListener promise, between fibers and between plain threads: the same calls, the same outcomes.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
 #include <coir/fiber.h>
 #include <coir/net/tcp.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +18,8 @@
 #include <atomic>
 #include <source_location>
 
+#include "tests/support/pipe.h"
+#include "tests/support/thread.h"
 #include "tests/support/until.h"
 
 using namespace std::chrono_literals;
@@ -350,5 +354,96 @@ TEST(Tcp, a_fiber_that_reads_is_woken_by_close) {
     CHECK(reader.join(soon()).has_value());
   });
   CHECK(ran.has_value());
+  LONGS_EQUAL(0, failed_line);
+}
+
+TEST(Tcp, the_number_of_a_closed_stream_stays_taken_until_its_reader_has_left) {
+  auto listener = listen_on("127.0.0.1:0");
+  auto ran = coir::run_until_idle({.workers = 1}, [&] {
+    auto here = TcpStream::connect(listener.local_address(), soon());
+    auto there = listener.accept(soon());
+    expect(here.has_value() && there.has_value());
+    const int number = here->fd();
+    coir::Fiber reader = coir::spawn({.name = "reader", .stack = 32 * 1024}, [&] {
+      char text[4];
+      expect(here->read(text, soon()).error() == ErrorCode::closed);
+    });
+    coir::test::until_parked(reader, "readable");
+    here->close();
+    expect(!here->is_open() && here->fd() == -1);
+    // The reader has not run since.
+    const int next = dup(listener.fd());
+    expect(next >= 0 && next != number);
+    ::close(next);
+    // The peer hears of it all the same.
+    char text[4];
+    expect(there->read(text, soon()).error() == ErrorCode::end_of_stream);
+    expect(reader.join(soon()).has_value());
+    expect(fcntl(number, F_GETFD) < 0);
+    expect(here->read(text, soon()).error() == ErrorCode::closed);
+    expect(here->write("x", soon()).error() == ErrorCode::closed);
+  });
+  CHECK(ran.has_value());
+  LONGS_EQUAL(0, failed_line);
+}
+
+TEST(Tcp, a_fiber_that_accepts_is_woken_by_close) {
+  for (const char* where : {"127.0.0.1:0", "unix:@coir-tcp-test-accepts"}) {
+    auto listener = listen_on(where);
+    auto ran = coir::run_until_idle({}, [&] {
+      coir::Fiber acceptor = coir::spawn({.name = "acceptor", .stack = 32 * 1024},
+                                         [&] { expect(listener.accept(soon()).error() == ErrorCode::closed); });
+      coir::test::until_parked(acceptor, "readable");
+      listener.close();
+      expect(acceptor.join(soon()).has_value());
+      expect(listener.accept(soon()).error() == ErrorCode::closed);
+    });
+    CHECK(ran.has_value());
+    LONGS_EQUAL(0, failed_line);
+  }
+}
+
+TEST(Tcp, threads_that_read_and_accept_are_woken_by_close) {
+  if (!coir::kManyWorkers) return;
+  auto listener = listen_on("127.0.0.1:0");
+  auto here = TcpStream::connect(listener.local_address(), soon());
+  CHECK(here.has_value());
+  auto there = listener.accept(soon());
+  CHECK(there.has_value());
+  {
+    coir::test::Thread reader([&] {
+      char text[4];
+      expect(here->read(text, soon()).error() == ErrorCode::closed);
+    });
+    coir::test::Thread acceptor([&] { expect(listener.accept(soon()).error() == ErrorCode::closed); });
+    reader.until_blocked();
+    acceptor.until_blocked();
+    here->close();
+    listener.close();
+  }
+  LONGS_EQUAL(0, failed_line);
+}
+
+TEST(Tcp, a_stream_that_is_closed_at_any_moment_reads_from_no_other) {
+  if (!coir::kManyWorkers) return;
+  auto listener = listen_on("127.0.0.1:0");
+  for (int turn = 0; turn < 200; ++turn) {
+    auto here = TcpStream::connect(listener.local_address(), soon());
+    CHECK(here.has_value());
+    auto there = listener.accept(soon());
+    CHECK(there.has_value());
+    coir::test::Thread reader([&] {
+      char text[4];
+      expect(here->read(text, soon()).error() == ErrorCode::closed);
+      expect(here->read(text, soon()).error() == ErrorCode::closed);
+    });
+    here->close();
+    // Its number would be taken by the next; whoever still read would take the byte.
+    coir::test::Pipe next;
+    expect(next.put());
+    reader.join();
+    char byte;
+    expect_equal(1, static_cast<std::size_t>(::read(next.reader, &byte, 1)));
+  }
   LONGS_EQUAL(0, failed_line);
 }

@@ -3,6 +3,7 @@
 #include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
+#include <coir/http/duration_histogram.h>
 #include <coir/http/exchange.h>
 #include <coir/http/request.h>
 #include <coir/net/tcp.h>
@@ -53,7 +54,7 @@ struct ServerOptions {
 
   Limits limits = {};
 
-  std::chrono::milliseconds idle_timeout{60'000};       // between requests
+  std::chrono::milliseconds idle_timeout{60'000};       // between requests; 0: never
   std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning
   std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
   std::chrono::milliseconds body_timeout{30'000};       // for a request's content as a whole
@@ -75,6 +76,7 @@ struct ServerCounters {
   Atomic<std::uint64_t> responses[5] = {};  // by class of status, 1xx to 5xx
   Atomic<std::uint64_t> bytes_received = 0;
   Atomic<std::uint64_t> bytes_sent = 0;
+  DurationHistogram durations;  // of requests, from the end of the head to the end of the answer
 };
 
 // ServerGauges is a snapshot of what a server holds.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/deadline.h>
+#include <coir/detail/used_descriptor.h>
 #include <coir/error.h>
 #include <coir/net/address.h>
 #include <sys/uio.h>
@@ -31,11 +32,11 @@ class TcpStream {
  public:
   TcpStream() noexcept = default;
   // Takes over `fd`, a connected, non-blocking, close-on-exec stream socket.
-  explicit TcpStream(int fd) noexcept : fd_(fd) {}
-  TcpStream(TcpStream&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), drained_(other.drained_), filled_(other.filled_) {}
-  TcpStream& operator=(TcpStream&& other) noexcept;
-  ~TcpStream() { close(); }
+  explicit TcpStream(int fd) noexcept : socket_(fd) {}
+  // Nobody may use either side.
+  TcpStream(TcpStream&& other) noexcept = default;
+  TcpStream& operator=(TcpStream&& other) noexcept = default;
+  ~TcpStream() = default;
 
   // connect makes a connection. Errors: limit (no descriptor is left), not_found (no such Unix socket), unsupported (the
   // kernel lacks the family), system (ECONNREFUSED, EHOSTUNREACH ...).
@@ -72,8 +73,9 @@ class TcpStream {
   // shutdown_write ends this side: the peer reads what was sent and then the end. Reading goes on. Idempotent.
   void shutdown_write() noexcept;
 
-  // close wakes whoever waits on this stream with `closed`. Idempotent.
-  void close() noexcept;
+  // close ends the stream at once. Whoever reads or writes it meanwhile, on another worker or thread too, is told
+  // `closed`; the descriptor's number stays taken until the last of them has left. Idempotent.
+  void close() noexcept { socket_.close(); }
 
   // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the next
   // read asks at once.
@@ -85,11 +87,11 @@ class TcpStream {
   [[nodiscard]] std::expected<Address, Error> local_address() const noexcept;
   [[nodiscard]] std::expected<Address, Error> peer_address() const noexcept;
 
-  bool is_open() const noexcept { return fd_ >= 0; }
-  int fd() const noexcept { return fd_; }
+  bool is_open() const noexcept { return socket_.is_open(); }
+  int fd() const noexcept { return socket_.number(); }
 
  private:
-  int fd_ = -1;
+  detail::UsedDescriptor socket_;
   bool drained_ = false;  // the last read took all there was
   bool filled_ = false;   // the last write left the socket's buffer full
 };
@@ -105,7 +107,7 @@ class TcpListener {
   };
 
   TcpListener() noexcept = default;
-  TcpListener(TcpListener&& other) noexcept : fd_(std::exchange(other.fd_, -1)), address_(other.address_) {}
+  TcpListener(TcpListener&& other) noexcept = default;
   TcpListener& operator=(TcpListener&& other) noexcept;
   ~TcpListener() { close(); }
 
@@ -126,13 +128,14 @@ class TcpListener {
   // local_address is what was really bound: the port that the kernel chose stands in it.
   const Address& local_address() const noexcept { return address_; }
 
+  // close ends it at once; whoever waits in accept meanwhile is told `closed`. Idempotent.
   void close() noexcept;
 
-  bool is_open() const noexcept { return fd_ >= 0; }
-  int fd() const noexcept { return fd_; }
+  bool is_open() const noexcept { return socket_.is_open(); }
+  int fd() const noexcept { return socket_.number(); }
 
  private:
-  int fd_ = -1;
+  detail::UsedDescriptor socket_;
   Address address_;
 };
 

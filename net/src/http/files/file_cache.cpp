@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -28,8 +29,11 @@ std::uint32_t hash_of(std::string_view path, bool directory) noexcept {
   return hash;
 }
 
+// Some 292 years on either side of 1970 fit; a time beyond them, which file systems do hold, is the last that does.
 std::int64_t nanoseconds(const timespec& time) noexcept {
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / kSecond - 1;
+  return std::clamp<std::int64_t>(time.tv_sec, -kMost, kMost) * kSecond + time.tv_nsec;
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ void FileCache::put(std::string_view path, bool directory, std::int64_t now, con
   place.used = true;
   place.facts = facts;
   place.checked = now;
-  memcpy(contents_ + index * FileTree::kCachedFileBytes, content.data(), content.size());
+  if (!content.empty()) memcpy(contents_ + index * FileTree::kCachedFileBytes, content.data(), content.size());
   unlink(index);
   push_newest(index);
 }

@@ -1,3 +1,4 @@
+#include <coir/http/date.h>
 #include <coir/net/log_line.h>
 #include <string.h>
 
@@ -10,50 +11,128 @@
 namespace coir::http {
 namespace {
 
-// Line is filled until it is full; what does not fit is left out.
+// The most that is written of each part that the client chooses. All of them, and the rest, fit a line.
+constexpr std::size_t kLineBytes = 2048;
+constexpr std::size_t kMostTarget = 1000;
+constexpr std::size_t kMostReferer = 400;
+constexpr std::size_t kMostAgent = 300;
+
 class Line {
  public:
-  explicit Line(std::span<char> memory) noexcept : memory_(memory) {}
-  // Whatever could forge a line or move the reader's cursor is written as '?'.
+  explicit Line(std::span<char> memory) noexcept : at_(memory.data()), end_(at_ + memory.size()) {}
+
   void add(std::string_view text) noexcept {
-    for (char c : text) {
-      if (used_ == memory_.size()) return;
-      memory_[used_++] = c < ' ' || c == '\x7f' ? '?' : c;
+    const std::size_t size = std::min(text.size(), room());
+    memcpy(at_, text.data(), size);
+    at_ += size;
+  }
+  void add(std::uint64_t number, std::size_t digits = 1) noexcept {
+    char text[20];
+    const auto size = static_cast<std::size_t>(write_decimal(text, number) - text);
+    for (std::size_t missing = size; missing < digits; ++missing) add("0");
+    add({text, size});
+  }
+  // add_escaped writes what could forge a line, end its quotes or move the reader's cursor as \xHH. After `most` bytes
+  // it ends in "...".
+  void add_escaped(std::string_view text, std::size_t most) noexcept {
+    constexpr std::size_t kEscape = 4;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (most < 3 + kEscape) return add("...");
+      if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\') {
+        constexpr char kDigits[] = "0123456789abcdef";
+        const char escape[] = {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+        add({escape, sizeof escape});
+        most -= kEscape;
+      } else {
+        add({&c, 1});
+        --most;
+      }
     }
   }
-  void add(std::uint64_t number) noexcept {
-    char digits[20];
-    add(std::string_view(digits, write_decimal(digits, number)));
+  void add_field(std::string_view value, std::size_t most) noexcept {
+    add(" \"");
+    if (value.empty()) value = "-";
+    add_escaped(value, most);
+    add("\"");
   }
-  std::string_view end() noexcept {
-    used_ = std::min(used_, memory_.size() - 1);
-    memory_[used_++] = '\n';
-    return {memory_.data(), used_};
-  }
+  const char* end() const noexcept { return at_; }
 
  private:
-  std::span<char> memory_;
-  std::size_t used_ = 0;
+  std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+
+  char* at_;
+  char* end_;
 };
+
+// add_host writes the address without its port, and one of IPv4 as such.
+void add_host(Line& line, const std::expected<Address, Error>& peer) noexcept {
+  if (!peer) return line.add("-");
+  if (peer->family() == Address::Family::unix_path) return line.add("unix");
+  char memory[Address::kMaxText];
+  std::string_view text = peer->format(memory);
+  text = text.substr(0, text.rfind(':'));
+  if (text.starts_with('[')) text = text.substr(1, text.size() - 2);
+  constexpr std::string_view kMapped = "::ffff:";
+  if (text.starts_with(kMapped) && text.find('.') != text.npos) text.remove_prefix(kMapped.size());
+  line.add(text);
+}
+
+// add_time writes "[06/Nov/1994:08:49:37 +0000]".
+void add_time(Line& line, std::int64_t unix_seconds) noexcept {
+  char memory[kDateBytes];  // "Sun, 06 Nov 1994 08:49:37 GMT"
+  format_date(unix_seconds, memory);
+  const std::string_view date(memory, sizeof memory);
+  line.add("[");
+  line.add(date.substr(5, 2));
+  line.add("/");
+  line.add(date.substr(8, 3));
+  line.add("/");
+  line.add(date.substr(12, 4));
+  line.add(":");
+  line.add(date.substr(17, 8));
+  line.add(" +0000]");
+}
 
 }  // namespace
 
-// log_access writes "PEER METHOD TARGET STATUS BYTES". Nobody waits for the reader of the log.
-void Session::log_access() noexcept {
-  Line line(std::span(scratch_).first(1024));
-  char peer_text[Address::kMaxText];
-  const auto peer = connection_->stream.tcp().peer_address();
-  const std::string_view peer_name = peer ? peer->format(peer_text) : std::string_view();
-  line.add(peer_name.empty() ? "-" : peer_name);
-  line.add(" ");
-  line.add(request_.method_text.empty() ? "-" : request_.method_text);
-  line.add(" ");
-  line.add(request_.target.empty() ? "-" : request_.target.substr(0, 800));
+void Session::told_end() noexcept {
+  const std::int64_t duration_ns = monotonic_ns() - began_ns_;
+  engine_.counters.durations.record(duration_ns);
+  if (engine_.options.access_log) log_access(duration_ns);
+}
+
+// log_access writes a line of the combined format, with seconds and scheme behind it. Nobody waits for the reader of
+// the log.
+void Session::log_access(std::int64_t duration_ns) noexcept {
+  Line line(std::span(scratch_).first(kLineBytes));
+  add_host(line, connection_->stream.tcp().peer_address());
+  line.add(" - - ");
+  add_time(line, now());
+  if (request_.method_text.empty()) {
+    line.add(" \"-\"");
+  } else {
+    line.add(" \"");
+    line.add(request_.method_text.substr(0, 20));
+    line.add(" ");
+    line.add_escaped(request_.target, kMostTarget);
+    line.add(" HTTP/1.");
+    line.add(std::uint64_t{request_.minor});
+    line.add("\"");
+  }
   line.add(" ");
   line.add(std::uint64_t{status_});
   line.add(" ");
   line.add(content_sent_);
-  log_line(line.end());
+  line.add_field(request_.header("Referer"), kMostReferer);
+  line.add_field(request_.header("User-Agent"), kMostAgent);
+  line.add(" ");
+  const auto micros = static_cast<std::uint64_t>(duration_ns) / 1000;
+  line.add(micros / 1'000'000);
+  line.add(".");
+  line.add(micros % 1'000'000, 6);
+  line.add(connection_->stream.secure() ? " https\n" : " http\n");
+  log_line({scratch_, line.end()});
 }
 
 }  // namespace coir::http

@@ -80,6 +80,7 @@ Session::After Session::answer_parsed() noexcept {
   status_ = 0;
   now_ = 0;
   content_sent_ = 0;
+  began_ns_ = monotonic_ns();
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
   unwanted_ = false;
@@ -105,13 +106,13 @@ Session::After Session::finish() noexcept {
     const int status = fault_ != 0 ? fault_ : 500;
     fault_ = 0;
     answer_status(status, {});
-    if (engine_.options.access_log) log_access();
+    told_end();
     return broken_ ? After::close : After::linger;
   }
   if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
     static_cast<void>(cut_short(Error{ErrorCode::invalid}));
   if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
-  if (engine_.options.access_log) log_access();
+  told_end();
   if (broken_ && cut_short_ && flush()) {
     // The client must not lose the answers before this one, as it would if the connection were closed with anything
     // unread; by TLS it must not be told that this one is whole.
@@ -191,11 +192,12 @@ void Session::refuse(int status) noexcept {
   fault_ = 0;
   now_ = 0;
   content_sent_ = 0;
+  began_ns_ = monotonic_ns();
   keep_ = false;
   head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
   body_done_ = true;
   answer_status(status, {});
-  if (engine_.options.access_log) log_access();
+  told_end();
 }
 
 // linger lets the client read the last answer, or the alert that there is instead of one.

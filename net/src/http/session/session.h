@@ -102,8 +102,9 @@ struct alignas(kSessionAlignment) Session {
   std::unexpected<Error> cut_short(Error error) noexcept;
   std::int64_t now() noexcept;
 
-  // access_log.cpp
-  void log_access() noexcept;
+  // access_log.cpp: told_end follows the answer, or what there is of it.
+  void told_end() noexcept;
+  void log_access(std::int64_t duration_ns) noexcept;
 
   std::size_t output_room() const noexcept { return kOutputBytes - out_used_; }
 
@@ -141,7 +142,8 @@ struct alignas(kSessionAlignment) Session {
   std::uint16_t status_ = 0;
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
-  std::int64_t now_ = 0;  // 0: not read yet for this exchange
+  std::int64_t now_ = 0;       // 0: not read yet for this exchange
+  std::int64_t began_ns_ = 0;  // when the head was whole, on the monotonic clock
   ResponseHead head_{std::span<char>()};
   CachedDate date_;
 

@@ -121,6 +121,29 @@ TEST(HttpFileCache, holds_its_promises_through_many_changes) {
   }
 }
 
+TEST(HttpFileCache, nothing_at_all_is_kept_like_an_empty_file) {
+  put("a", std::string_view());
+  CHECK(holds("a", ""));
+  put("a", "something");
+  put("a", std::string_view());
+  CHECK(holds("a", ""));
+  LONGS_EQUAL(0, cache->bytes());
+}
+
+TEST(HttpFileCache, a_file_of_the_year_9999_or_of_long_ago_has_a_tag_and_a_date) {
+  constexpr std::int64_t kNow = 1'800'000'000;
+  struct stat info = {};
+  info.st_mtim.tv_nsec = 999'999'999;
+  info.st_mtim.tv_sec = 253'402'300'799;
+  const FileFacts late = FileFacts::of(info, "text/plain", kNow);
+  CHECK(late.etag.weak());
+  CHECK(late.all_lines().find("Last-Modified: Fri, 15 Jan 2027 08:00:00 GMT\r\n") != std::string_view::npos);
+  info.st_mtim.tv_sec = -62'167'219'200;
+  const FileFacts early = FileFacts::of(info, "text/plain", kNow);
+  CHECK_FALSE(early.etag.weak());
+  CHECK(early.all_lines().find("Last-Modified: Sat, 01 Jan 0000 00:00:00 GMT\r\n") != std::string_view::npos);
+}
+
 TEST(HttpFileCache, without_places_it_keeps_nothing) {
   FileCache* none = FileCache::create(0);
   FileFacts facts;

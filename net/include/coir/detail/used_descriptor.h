@@ -1,0 +1,62 @@
+#pragma once
+
+#include <coir/atomic.h>
+
+#include <cstdint>
+
+namespace coir::detail {
+
+// UsedDescriptor is the descriptor of a socket that may be closed while others read, write or accept. The number stays
+// taken until the last of them has left, so that none of them meets a file that was opened under it meanwhile.
+//
+// Cost: two atomic operations for a use; plain ones in builds for one worker.
+class UsedDescriptor {
+ public:
+  UsedDescriptor() noexcept = default;
+  // Takes over `fd`; -1 is closed.
+  explicit UsedDescriptor(int fd) noexcept : fd_(fd), state_(fd < 0 ? kClosed : std::uint16_t{0}) {}
+  // Neither side may be in use.
+  UsedDescriptor(UsedDescriptor&& other) noexcept : UsedDescriptor(other.release()) {}
+  UsedDescriptor& operator=(UsedDescriptor&& other) noexcept;
+  ~UsedDescriptor() { close(); }
+
+  // Use keeps the number taken for as long as it lives.
+  class Use {
+   public:
+    explicit Use(UsedDescriptor& of) noexcept : of_(of), open_(of.enter()) {}
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() {
+      if (open_) of_.leave();
+    }
+    // False: it was closed before.
+    explicit operator bool() const noexcept { return open_; }
+    int fd() const noexcept { return of_.fd_; }
+    // ended tells that it was closed meanwhile: what the kernel answers no longer tells anything.
+    bool ended() const noexcept { return !of_.is_open(); }
+
+   private:
+    UsedDescriptor& of_;
+    const bool open_;
+  };
+
+  // close closes at once what nobody uses. Otherwise it shuts the socket down, which wakes everybody who waits on it;
+  // the last of them closes. Idempotent. False: it was closed before.
+  bool close() noexcept;
+
+  // acquire pairs with the release in close: who finds it closed sees what was done before.
+  bool is_open() const noexcept { return (state_.load(std::memory_order_acquire) & kClosed) == 0; }
+  int number() const noexcept { return is_open() ? fd_ : -1; }
+
+ private:
+  static constexpr std::uint16_t kClosed = 0x8000;  // the rest counts those who use it
+
+  int release() noexcept;
+  bool enter() noexcept;
+  void leave() noexcept;
+
+  int fd_ = -1;
+  Atomic<std::uint16_t> state_ = kClosed;
+};
+
+}  // namespace coir::detail

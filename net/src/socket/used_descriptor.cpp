@@ -1,0 +1,48 @@
+#include <coir/detail/used_descriptor.h>
+#include <coir/wait.h>
+#include <sys/socket.h>
+
+namespace coir::detail {
+
+bool UsedDescriptor::enter() noexcept {
+  std::uint16_t seen = state_.load(std::memory_order_relaxed);
+  do {
+    if ((seen & kClosed) != 0) return false;
+  } while (!state_.compare_exchange_weak(seen, static_cast<std::uint16_t>(seen + 1), std::memory_order_acquire,
+                                         std::memory_order_relaxed));
+  return true;
+}
+
+void UsedDescriptor::leave() noexcept {
+  // acq_rel: the calls of all who have left come before the close.
+  if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) close_fd(fd_);
+}
+
+bool UsedDescriptor::close() noexcept {
+  std::uint16_t seen = state_.load(std::memory_order_relaxed);
+  do {
+    if ((seen & kClosed) != 0) return false;
+    // Counted as one who uses it, so that the number stays taken until the shutdown is over.
+  } while (!state_.compare_exchange_weak(seen, static_cast<std::uint16_t>((seen | kClosed) + 1),
+                                         std::memory_order_acq_rel, std::memory_order_relaxed));
+  if (seen != 0) ::shutdown(fd_, SHUT_RDWR);
+  leave();
+  return true;
+}
+
+int UsedDescriptor::release() noexcept {
+  const int fd = number();
+  state_.store(kClosed, std::memory_order_relaxed);
+  return fd;
+}
+
+UsedDescriptor& UsedDescriptor::operator=(UsedDescriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+    state_.store(fd_ < 0 ? kClosed : std::uint16_t{0}, std::memory_order_relaxed);
+  }
+  return *this;
+}
+
+}  // namespace coir::detail
