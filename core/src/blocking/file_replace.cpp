@@ -1,13 +1,12 @@
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #include <coir/atomic.h>
 #include <coir/file.h>
+#include <coir/format.h>
 
 #include "blocking/file_steps.h"
 
@@ -65,7 +64,7 @@ std::expected<void, Error> Replacement::create(unsigned mode) noexcept {
                                  (static_cast<std::uint64_t>(getpid()) << 40) ^
                                  (count.fetch_add(1, std::memory_order_relaxed) << 20);
     char name[sizeof written_name_];
-    snprintf(name, sizeof name, ".coir-%016llx", static_cast<unsigned long long>(number));
+    format(name, ".coir-", hex(number, 16), '\0');
     file_ = openat(folder_, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (file_ >= 0) {
       memcpy(written_name_, name, sizeof name);
