@@ -66,8 +66,8 @@ class FileBytes {
 //
 // Interrupted calls and short reads and writes are gone on with. What touches the caller's memory waits for the system
 // call that is under way, and looks at the deadline and at cancellation between two pieces of 64 KiB. For files, not
-// for pipes, sockets or terminals: those are waited on with coir/wait.h. One call at a time on an object, but for
-// read_at.
+// for pipes, sockets or terminals: those are streams of coir/descriptor_stream.h. One call at a time on an object, but
+// for read_at.
 //
 // Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); the kernel's, with its errno.
 class File {
@@ -113,6 +113,9 @@ class File {
 
   // close closes at once, and tells what the kernel kept for this moment. Idempotent.
   std::expected<void, Error> close() noexcept;
+
+  // release hands the descriptor over to the caller.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
   bool is_open() const noexcept { return fd_ >= 0; }
   int fd() const noexcept { return fd_; }
