@@ -134,6 +134,9 @@ int NameServer::answer(unsigned char* packet, int bytes) noexcept {
       ipv4[3] = static_cast<unsigned char>(100 + i);
       answer.add(kTypeA, ipv4, sizeof ipv4);
     }
+  } else if (asks("pair") && type == kTypeA) {
+    const unsigned char here[][4] = {{127, 0, 0, 2}, {127, 0, 0, 3}};
+    for (const auto& each : here) answer.add(kTypeA, each, sizeof each);
   } else if (asks("late")) {
     while (!released_.load(std::memory_order_acquire)) poll(nullptr, 0, 1);
     ipv4[3] = 9;

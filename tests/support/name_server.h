@@ -11,6 +11,7 @@ namespace coir::test {
 //   both     192.0.2.7 and 2001:db8::7            many     twenty IPv4 addresses
 //   missing  that there is no such name           broken   that the server failed
 //   silent   nothing, ever                        garbage  bytes that are no answer
+//   pair     127.0.0.2 and 127.0.0.3
 //   late     192.0.2.9, but not between `hold` and `release`
 //
 // /etc/hosts knows "board" as 192.0.2.1.

@@ -67,8 +67,8 @@ class FileBytes {
 //
 // Interrupted calls and short reads and writes are gone on with. What touches the caller's memory waits for the system
 // call that is under way, and looks at the deadline and at cancellation between two pieces of 64 KiB. For files, not
-// for pipes, sockets or terminals: those are waited on with coir/wait.h. One call at a time on an object, but for
-// read_at.
+// for pipes, sockets or terminals: those are streams of coir/descriptor_stream.h. One call at a time on an object, but
+// for read_at.
 //
 // Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); not_found; the kernel's, `system`
 // with its errno.
@@ -117,6 +117,9 @@ class File {
   // close closes at once, and tells what the kernel kept for this moment. Idempotent.
   std::expected<void, Error> close() noexcept;
 
+  // release hands the descriptor over to the caller.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
   bool is_open() const noexcept { return fd_ >= 0; }
   int fd() const noexcept { return fd_; }
 
@@ -139,6 +142,60 @@ class File {
 [[nodiscard]] std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
                                                       std::optional<unsigned> mode = std::nullopt,
                                                       Deadline deadline = Deadline::never()) noexcept;
+
+// FileReplacement is replace_file piece by piece, for a content that comes from a stream:
+//
+//   auto next = FileReplacement::begin("/data/firmware", 0644, deadline);
+//   while (next && (got = stream.read(buffer, deadline))) written = next->write({buffer, *got}, deadline);
+//   if (got.error() == ErrorCode::end_of_stream) done = next->commit(deadline);
+//
+// Until commit whoever opens the file finds the old content. Without a commit that succeeded nothing is left of the new
+// one: abort, and the destructor, remove the temporary file, in place. A write that has failed makes commit fail by the
+// same error. Move-only; one call at a time. Errors: as for File, and those that replace_file names.
+class FileReplacement {
+ public:
+  constexpr FileReplacement() noexcept = default;
+  FileReplacement(FileReplacement&& other) noexcept { *this = std::move(other); }
+  FileReplacement& operator=(FileReplacement&& other) noexcept;
+  ~FileReplacement() { abort(); }
+
+  // begin creates the temporary file; `path` and `mode` are replace_file's.
+  [[nodiscard]] static std::expected<FileReplacement, Error> begin(const char* path,
+                                                                   std::optional<unsigned> mode = std::nullopt,
+                                                                   Deadline deadline = Deadline::never()) noexcept;
+
+  // write adds all of `bytes` to the end of the new content.
+  [[nodiscard]] std::expected<void, Error> write(std::span<const char> bytes,
+                                                 Deadline deadline = Deadline::never()) noexcept;
+
+  // commit syncs the new content, has it take the name and syncs the folder. Once; afterwards nothing is open.
+  // Error besides: closed (it has been committed or aborted).
+  [[nodiscard]] std::expected<void, Error> commit(Deadline deadline = Deadline::never()) noexcept;
+
+  // abort removes what was written. Idempotent; nothing after a commit.
+  void abort() noexcept;
+
+  // is_open tells that it may still be committed or aborted.
+  bool is_open() const noexcept { return file_ >= 0; }
+
+ private:
+  friend std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
+                                                 std::optional<unsigned> mode, Deadline deadline) noexcept;
+  class Steps;
+
+  int folder_ = -1;
+  int file_ = -1;
+  Error failed_;                  // by what a write has failed; code 0: none has
+  char temporary_name_[24] = {};  // empty: there is no file of it
+  char name_[256] = {};
+};
+
+// slurp reads the file at `path` whole as text, of `most` bytes at most, into memory charged to `account`, or into the
+// caller's. Errors: as for File; limit (it is longer); invalid with EILSEQ (it is not UTF-8).
+[[nodiscard]] std::expected<FileBytes, Error> slurp(const char* path, Account& account, std::size_t most,
+                                                    Deadline deadline = Deadline::never()) noexcept;
+[[nodiscard]] std::expected<std::string_view, Error> slurp(const char* path, std::span<char> into,
+                                                           Deadline deadline = Deadline::never()) noexcept;
 
 // FileLines reads a file line by line from its start, through a buffer of the caller's whose size is the length of the
 // longest line with its end.

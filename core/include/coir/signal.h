@@ -8,11 +8,25 @@
 
 namespace coir {
 
-// wait_signal parks until one of `signals` has been sent to the process, and returns its number. What arrives while
-// nobody waits is kept (once per signal number). The first call for a signal takes over its handler for the rest of the
-// process's life; call it, or catch_signals, before the signal can matter. The handler itself writes one word and one
-// byte. One waiter at a time: a second gets
-// `busy`. Errors: those of catch_signals and of coir::wait.
+// kMostSignalWaiters is how many callers may wait for signals at a time.
+inline constexpr unsigned kMostSignalWaiters = 8;
+
+// wait_signal parks until one of `signals` has been sent to the process, and returns its number.
+//
+//   for (;;) {
+//     const auto number = wait_signal({SIGHUP, SIGTERM});     // fiber A reloads and stops,
+//     ...                                                     // fiber B, which waits for SIGHUP alone, rotates its log
+//   }
+//
+// Up to kMostSignalWaiters fibers and threads may wait, for the same signals or for others, and each gets the signal.
+// One that waits again gets what has arrived since its last call, if that was for the same signal, unless eight others
+// have called meanwhile. What arrives while nobody waits for it is kept for the first that asks. A signal that arrives
+// several times before it is taken counts once, as with the kernel.
+//
+// The first call for a signal takes over its handler for the rest of the process's life; call it, or catch_signals,
+// before the signal can matter. The handler counts the signal and rings for those who wait: a system call for each.
+//
+// Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid, system.
 [[nodiscard]] std::expected<int, Error> wait_signal(std::initializer_list<int> signals,
                                                     Deadline deadline = Deadline::never()) noexcept;
 

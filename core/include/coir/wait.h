@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <expected>
+#include <span>
 
 #include <coir/deadline.h>
 #include <coir/descriptor.h>
@@ -22,6 +24,19 @@ namespace coir {
 // Cost: no system call when the readiness is already known; one epoll_ctl in the fd's life.
 [[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction,
                                               Deadline deadline = Deadline::never()) noexcept;
+
+// Awaited is one of several descriptors that a call waits for at a time; one whose fd is negative is left out.
+struct Awaited {
+  int fd = -1;
+  Direction direction = Direction::readable;
+};
+
+inline constexpr std::size_t kMostAwaited = 8;
+
+// wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, not saying which.
+// Callers try them all until EAGAIN before they wait again. Errors: as wait; invalid (there are more).
+[[nodiscard]] std::expected<void, Error> wait_several(std::span<const Awaited> several,
+                                                      Deadline deadline = Deadline::never()) noexcept;
 
 // close_fd closes `fd` and wakes its waiters with `closed`. From a fiber or a thread. errno is not used.
 void close_fd(int fd) noexcept;

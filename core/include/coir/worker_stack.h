@@ -21,7 +21,11 @@ void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
 // on_worker_stack calls f on the stack of the worker's thread and returns what it returns: for calls that go deeper
 // than a fiber's stack allows, as those of foreign libraries do. There are 256 KB at least.
 //
+//   coir::on_worker_stack([&] { snprintf(line, sizeof line, "%s: %.2f\n", name, value); });
 //   const int outcome = coir::on_worker_stack([&] { return mbedtls_ssl_read(&ssl, into, size); });
+//
+// The C library's printf family takes 9 KB for every format, more than a fiber's stack of 8 KB; coir/format.h does
+// without.
 //
 // f must not wait: meanwhile no fiber runs on this worker, and what parks elsewhere answers `unsupported` here. Allowed
 // anywhere; on a plain thread, inside another such call and in a build without fibers it is an ordinary call. Cost: two

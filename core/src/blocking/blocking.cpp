@@ -2,6 +2,7 @@
 
 #include <coir/port/seccomp.h>
 
+#include "base/fallback.h"
 #include "blocking/blocking_pool.h"
 #include "memory/heap.h"
 #include "wait/park.h"
@@ -18,7 +19,9 @@ BlockingPool& pool_of(const FiberControl* fiber) noexcept {
 }  // namespace
 
 bool runs_in_place() noexcept {
-  return this_worker() == nullptr;
+  if (this_worker() != nullptr) return false;
+  tell_fallback(Fallback::blocks_thread);
+  return true;
 }
 
 bool may_run_elsewhere() noexcept {

@@ -1,73 +1,60 @@
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <coir/atomic.h>
 #include <coir/file.h>
+#include <coir/format.h>
 
 #include "blocking/file_steps.h"
 
 namespace coir {
 
-namespace {
-
-// Replacement is a file that is about to take the name of another. It goes away unless it has taken it.
-class Replacement {
+// Steps is what a replacement has a thread do that may block.
+class FileReplacement::Steps {
  public:
-  explicit Replacement(const char* path) noexcept {
-    const char* const slash = strrchr(path, '/');
-    name_ = slash != nullptr ? slash + 1 : path;
-    folder_length_ = slash == nullptr ? 0 : slash == path ? 1 : static_cast<std::size_t>(slash - path);
-    path_ = path;
-  }
-  ~Replacement() {
-    if (file_ >= 0) ::close(file_);
-    if (written_name_[0] != '\0') unlinkat(folder_, written_name_, 0);
-    if (folder_ >= 0) ::close(folder_);
-  }
-
-  std::expected<void, Error> open(std::optional<unsigned> mode) noexcept;
-  std::expected<void, Error> take_name() noexcept;
-  int file() const noexcept { return file_; }
+  static std::expected<void, Error> open(FileReplacement& self, const char* path,
+                                         std::optional<unsigned> mode) noexcept;
+  static std::expected<void, Error> finish(FileReplacement& self, const BlockingStop& stop) noexcept;
 
  private:
-  std::expected<void, Error> open_folder() noexcept;
-  std::expected<void, Error> create(unsigned mode) noexcept;
-
-  const char* path_;
-  const char* name_;  // the part of path_ after its last slash
-  std::size_t folder_length_;
-  int folder_ = -1;
-  int file_ = -1;
-  char written_name_[24] = {};
+  static std::expected<void, Error> open_folder(FileReplacement& self, const char* path) noexcept;
+  static std::expected<void, Error> create(FileReplacement& self, unsigned mode) noexcept;
 };
 
 // The path lies on a thread's own stack; not inlined, for stack_frames.txt knows it by name.
-[[gnu::noinline]] std::expected<void, Error> Replacement::open_folder() noexcept {
+[[gnu::noinline]] std::expected<void, Error> FileReplacement::Steps::open_folder(FileReplacement& self,
+                                                                                 const char* path) noexcept {
+  const char* const slash = strrchr(path, '/');
+  const char* const name = slash != nullptr ? slash + 1 : path;
+  const std::size_t length = slash == nullptr ? 0 : slash == path ? 1 : static_cast<std::size_t>(slash - path);
+  if (*name == '\0') return std::unexpected(Error::from_errno(EISDIR));
   char folder[PATH_MAX];
-  if (folder_length_ >= sizeof folder) return std::unexpected(Error::from_errno(ENAMETOOLONG));
-  memcpy(folder, path_, folder_length_);
-  folder[folder_length_] = '\0';
-  folder_ = ::open(folder_length_ != 0 ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_ < 0) return std::unexpected(Error::from_errno(errno));
+  if (length >= sizeof folder || strlen(name) >= sizeof self.name_) {
+    return std::unexpected(Error::from_errno(ENAMETOOLONG));
+  }
+  strcpy(self.name_, name);
+  memcpy(folder, path, length);
+  folder[length] = '\0';
+  self.folder_ = ::open(length != 0 ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (self.folder_ < 0) return std::unexpected(Error::from_errno(errno));
   return {};
 }
 
-std::expected<void, Error> Replacement::create(unsigned mode) noexcept {
+std::expected<void, Error> FileReplacement::Steps::create(FileReplacement& self, unsigned mode) noexcept {
   static constinit SharedAtomic<std::uint64_t> count{0};
   for (int attempt = 0; attempt < 16; ++attempt) {
     // Unlikely to meet another's; O_EXCL finds out.
     const std::uint64_t number = (static_cast<std::uint64_t>(monotonic_ns()) * 0x9e3779b97f4a7c15u) ^
                                  (static_cast<std::uint64_t>(getpid()) << 40) ^
                                  (count.fetch_add(1, std::memory_order_relaxed) << 20);
-    char name[sizeof written_name_];
-    snprintf(name, sizeof name, ".coir-%016llx", static_cast<unsigned long long>(number));
-    file_ = openat(folder_, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (file_ >= 0) {
-      memcpy(written_name_, name, sizeof name);
+    char name[sizeof self.temporary_name_];
+    format(name, ".coir-", hex(number, 16), '\0');
+    self.file_ = openat(self.folder_, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (self.file_ >= 0) {
+      memcpy(self.temporary_name_, name, sizeof name);
       return {};
     }
     if (errno != EEXIST) break;
@@ -75,45 +62,95 @@ std::expected<void, Error> Replacement::create(unsigned mode) noexcept {
   return std::unexpected(Error::from_errno(errno));
 }
 
-std::expected<void, Error> Replacement::open(std::optional<unsigned> mode) noexcept {
-  if (*name_ == '\0') return std::unexpected(Error::from_errno(EISDIR));
-  if (auto opened = open_folder(); !opened) return opened;
+std::expected<void, Error> FileReplacement::Steps::open(FileReplacement& self, const char* path,
+                                                        std::optional<unsigned> mode) noexcept {
+  if (auto opened = open_folder(self, path); !opened) return opened;
   struct stat old;
-  const bool there = fstatat(folder_, name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool there = fstatat(self.folder_, self.name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return std::unexpected(Error::from_errno(EISDIR));
   const bool keep = there && S_ISREG(old.st_mode);
   // Nobody reads it before it has the mode it is to have; without one to set, the umask decides.
-  if (auto created = create(keep || mode ? 0600 : 0644); !created) return created;
+  if (auto created = create(self, keep || mode ? 0600 : 0644); !created) return created;
   if (keep && (old.st_uid != geteuid() || old.st_gid != getegid())) {
-    [[maybe_unused]] const int ignored = fchown(file_, old.st_uid, old.st_gid);
+    [[maybe_unused]] const int ignored = fchown(self.file_, old.st_uid, old.st_gid);
   }
-  if ((keep || mode) && fchmod(file_, mode ? *mode : old.st_mode & 07777) != 0) {
+  if ((keep || mode) && fchmod(self.file_, mode ? *mode : old.st_mode & 07777) != 0) {
     return std::unexpected(Error::from_errno(errno));
   }
   return {};
 }
 
-std::expected<void, Error> Replacement::take_name() noexcept {
+std::expected<void, Error> FileReplacement::Steps::finish(FileReplacement& self, const BlockingStop& stop) noexcept {
+  if (auto synced = sync_file(self.file_); !synced) return synced;
+  if (stop.wanted()) return std::unexpected(stop.why());
   // close first: some file systems tell only then that there was no room.
-  if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
-  if (renameat(folder_, written_name_, folder_, name_) != 0) return std::unexpected(Error::from_errno(errno));
-  written_name_[0] = '\0';
-  return sync_file(folder_);
+  if (::close(std::exchange(self.file_, -1)) != 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
+  if (renameat(self.folder_, self.temporary_name_, self.folder_, self.name_) != 0) {
+    return std::unexpected(Error::from_errno(errno));
+  }
+  self.temporary_name_[0] = '\0';
+  return sync_file(self.folder_);
 }
 
-}  // namespace
+FileReplacement& FileReplacement::operator=(FileReplacement&& other) noexcept {
+  if (this == &other) return *this;
+  abort();
+  folder_ = std::exchange(other.folder_, -1);
+  file_ = std::exchange(other.file_, -1);
+  failed_ = other.failed_;
+  memcpy(temporary_name_, other.temporary_name_, sizeof temporary_name_);
+  other.temporary_name_[0] = '\0';
+  strcpy(name_, other.name_);
+  return *this;
+}
+
+std::expected<FileReplacement, Error> FileReplacement::begin(const char* path, std::optional<unsigned> mode,
+                                                             Deadline deadline) noexcept {
+  std::expected<FileReplacement, Error> made;
+  const auto opened = detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop&) { return Steps::open(*made, path, mode); }, deadline);
+  if (!opened) made = std::unexpected(opened.error());
+  return made;
+}
+
+std::expected<void, Error> FileReplacement::write(std::span<const char> bytes, Deadline deadline) noexcept {
+  if (file_ < 0) return std::unexpected(Error{ErrorCode::closed});
+  auto written = detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop& stop) { return write_pieces(file_, bytes, stop); },
+      deadline);
+  if (!written) failed_ = written.error();
+  return written;
+}
+
+std::expected<void, Error> FileReplacement::commit(Deadline deadline) noexcept {
+  if (file_ < 0) return std::unexpected(Error{ErrorCode::closed});
+  std::expected<void, Error> finished;
+  if (failed_.code != ErrorCode{}) {
+    finished = std::unexpected(failed_);
+  } else {
+    finished = detail::blocking_for(
+        detail::BlockingKind::files, [&](const BlockingStop& stop) { return Steps::finish(*this, stop); }, deadline);
+  }
+  abort();
+  return finished;
+}
+
+void FileReplacement::abort() noexcept {
+  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  if (temporary_name_[0] != '\0') unlinkat(folder_, temporary_name_, 0);
+  temporary_name_[0] = '\0';
+  if (folder_ >= 0) ::close(std::exchange(folder_, -1));
+}
 
 std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes, std::optional<unsigned> mode,
                                         Deadline deadline) noexcept {
   return detail::blocking_for(
       detail::BlockingKind::files,
       [&](const BlockingStop& stop) -> std::expected<void, Error> {
-        Replacement replacement(path);
-        if (auto opened = replacement.open(mode); !opened) return opened;
-        if (auto written = write_pieces(replacement.file(), bytes, stop); !written) return written;
-        if (auto synced = sync_file(replacement.file()); !synced) return synced;
-        if (stop.wanted()) return std::unexpected(stop.why());
-        return replacement.take_name();
+        FileReplacement next;
+        if (auto opened = FileReplacement::Steps::open(next, path, mode); !opened) return opened;
+        if (auto written = write_pieces(next.file_, bytes, stop); !written) return written;
+        return FileReplacement::Steps::finish(next, stop);
       },
       deadline);
 }

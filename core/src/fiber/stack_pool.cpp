@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/fallback.h"
 #include "board.h"
 
 namespace coir {
@@ -89,6 +90,7 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
       return true;
     }
     mode_.store(GuardMode::protect, std::memory_order_relaxed);
+    tell_fallback(Fallback::guards_protect);
   }
   if (guard_mode() == GuardMode::protect) {
     if (guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes)) {
@@ -97,13 +99,17 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
       return true;
     }
     mode_.store(GuardMode::group, std::memory_order_relaxed);
+    tell_fallback(Fallback::guards_group);
     first_unguarded_ = index;
     // What groups may spend: their guards, too, split the mapping.
     guard_mappings_ = capacity_ / kGroup + 1;
   }
   if (index % kGroup != 0 || !group_guards_) return false;
   group_guards_ = guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes);
-  if (!group_guards_) return false;
+  if (!group_guards_) {
+    tell_fallback(Fallback::guards_none);
+    return false;
+  }
   --guard_mappings_;
   bump(guarded_);
   return true;

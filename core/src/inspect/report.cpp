@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/line.h"
 #include "fiber/describe.h"
 #include "schedule/scheduler.h"
 
@@ -19,10 +20,11 @@ void report_deadlock(const Scheduler& scheduler) noexcept {
 
 void report_held_mutexes(const FiberControl& fiber) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
-  fprintf(stderr, "coir: fiber %llu \"%s\", spawned at %s:%u, ended with %u mutex%s still locked\n",
-          static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
-          fiber.name.load(std::memory_order_relaxed), where.file_name(), where.line(), fiber.mutexes_held,
-          fiber.mutexes_held == 1 ? "" : "es");
+  Line()
+      .add("coir: fiber ", fiber.id.load(std::memory_order_relaxed), " \"", fiber.name.load(std::memory_order_relaxed),
+           "\", spawned at ", where.file_name(), ":", where.line(), ", ended with ", fiber.mutexes_held,
+           fiber.mutexes_held == 1 ? " mutex" : " mutexes", " still locked\n")
+      .send(STDERR_FILENO);
 }
 
 }  // namespace coir

@@ -11,6 +11,7 @@
 #include <coir/blocking.h>
 #include <coir/process.h>
 
+#include "base/fallback.h"
 #include "blocking/file_steps.h"
 #include "process/process_start.h"
 
@@ -180,6 +181,7 @@ std::expected<Started, Error> Start::run(const BlockingStop& stop) noexcept {
   if (error != 0) return std::unexpected(Error::from_errno(error));
 #if defined(SYS_pidfd_open)
   started.pidfd = static_cast<int>(syscall(SYS_pidfd_open, started.pid, 0));
+  if (started.pidfd < 0 && errno == ENOSYS) tell_fallback(Fallback::no_pidfd);
 #endif
   started.out = out_.release();
   started.err = err_.release();

@@ -1,51 +1,179 @@
 #include <coir/signal.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include <coir/atomic.h>
 #include <coir/wait.h>
 
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#include <coir/fiber.h>
+#endif
+
 namespace coir {
 
 namespace {
 
-// Bit n is signal n. A signal handler may interrupt any thread, so that these are atomics in every build.
-constinit SharedAtomic<std::uint64_t> g_arrived{0};
+constexpr int kSignals = 64;
+using Count = std::uint32_t;
+
+// Seat is what is known of a caller of wait_signal, while it waits and until the seat is wanted by another: which
+// arrivals it has seen, so that it misses none between two calls. A signal handler may interrupt any thread, so that
+// what it touches is atomic in every build; the rest is the caller's that holds the seat.
+struct Seat {
+  SharedAtomic<std::uint64_t> waits_for;  // bit n is signal n; 0: its caller does not wait
+  SharedAtomic<int> wakeup{-1};             // an eventfd, made when the seat is first taken
+  std::uint64_t caller = 0;               // guarded by g_lock, as the next two
+  std::uint64_t used = 0;                 // when it was last taken: a count
+  bool taken = false;
+  std::uint64_t asked_for = 0;
+  Count seen[kSignals] = {};
+};
+
+constinit SharedAtomic<Count> g_arrived[kSignals] = {};  // how often each signal has arrived
+constinit SharedAtomic<Count> g_taken[kSignals] = {};    // up to which arrival somebody has got it
 constinit SharedAtomic<std::uint64_t> g_caught{0};
 constinit SharedAtomic<int> g_wakeup{-1};
+constinit Seat g_seats[kMostSignalWaiters];
+constinit SharedAtomic<bool> g_lock{false};
+constinit std::uint64_t g_uses = 0;  // guarded by g_lock
 
+// Lock keeps callers apart; the handler takes no lock.
+class Lock {
+ public:
+  Lock() noexcept {
+    while (g_lock.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  ~Lock() { g_lock.store(false, std::memory_order_release); }
+};
+
+void ring(int wakeup) noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wakeup, &one, sizeof one);
+}
+
+bool silence(int wakeup) noexcept {
+  std::uint64_t count;
+  return read(wakeup, &count, sizeof count) > 0;
+}
+
+// Counted first, then rung: pairs with the caller, which shows that it waits first, and then looks at the counts.
 void on_signal(int number) noexcept {
   const int saved = errno;
-  g_arrived.fetch_or(std::uint64_t{1} << number, std::memory_order_release);
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t n = write(g_wakeup.load(std::memory_order_relaxed), &one, sizeof one);
+  g_arrived[number].fetch_add(1, std::memory_order_seq_cst);
+  bool waited_for = false;
+  for (const Seat& seat : g_seats) {
+    if ((seat.waits_for.load(std::memory_order_seq_cst) >> number & 1) == 0) continue;
+    ring(seat.wakeup.load(std::memory_order_relaxed));
+    waited_for = true;
+  }
+  if (!waited_for) ring(g_wakeup.load(std::memory_order_relaxed));
   errno = saved;
 }
 
-// take returns one of the wanted signals that have arrived, or 0.
-int take(std::uint64_t wanted) noexcept {
-  const std::uint64_t arrived = g_arrived.load(std::memory_order_acquire) & wanted;
-  if (arrived == 0) return 0;
-  const int number = __builtin_ctzll(arrived);
-  g_arrived.fetch_and(~(std::uint64_t{1} << number), std::memory_order_acq_rel);
-  return number;
+// caller_id tells fibers and plain threads apart.
+std::uint64_t caller_id() noexcept {
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+  if (const std::uint64_t fiber = current().id(); fiber != 0) return fiber;
+#endif
+  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(gettid());
+}
+
+// sit finds the caller's seat, or takes the one that has not been used for longest. Of signals that it has not asked
+// for before, it has seen what somebody has got.
+std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
+  const std::uint64_t caller = caller_id();
+  const Lock hold;
+  Seat* found = nullptr;
+  for (Seat& seat : g_seats) {
+    if (seat.taken) continue;
+    if (seat.caller == caller) {
+      found = &seat;
+      break;
+    }
+    if (found == nullptr || seat.used < found->used) found = &seat;
+  }
+  if (found == nullptr) return std::unexpected(Error{ErrorCode::limit});
+  if (found->wakeup.load(std::memory_order_relaxed) < 0) {
+    const int wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (wakeup < 0) return std::unexpected(Error::from_errno(errno));
+    found->wakeup.store(wakeup, std::memory_order_relaxed);
+  }
+  if (found->caller != caller) found->asked_for = 0;
+  for (std::uint64_t fresh = wanted & ~found->asked_for; fresh != 0; fresh &= fresh - 1) {
+    const int number = __builtin_ctzll(fresh);
+    found->seen[number] = g_taken[number].load(std::memory_order_acquire);
+  }
+  found->asked_for = wanted;
+  found->caller = caller;
+  found->used = ++g_uses;
+  found->taken = true;
+  return found;
+}
+
+bool has_arrived(const Seat& seat, int number) noexcept {
+  return g_arrived[number].load(std::memory_order_seq_cst) != seat.seen[number];
+}
+
+// leave rings for what came too late for the seat's caller, and for nobody else.
+void leave(Seat& seat) noexcept {
+  seat.waits_for.store(0, std::memory_order_seq_cst);
+  for (std::uint64_t left = seat.asked_for; left != 0; left &= left - 1) {
+    if (has_arrived(seat, __builtin_ctzll(left))) ring(g_wakeup.load(std::memory_order_relaxed));
+  }
+  const Lock hold;
+  seat.taken = false;
+}
+
+// take returns one of the signals that have arrived since the caller last took it, or 0.
+int take(Seat& seat) noexcept {
+  for (std::uint64_t left = seat.asked_for; left != 0; left &= left - 1) {
+    const int number = __builtin_ctzll(left);
+    if (!has_arrived(seat, number)) continue;
+    const Count arrived = g_arrived[number].load(std::memory_order_seq_cst);
+    seat.seen[number] = arrived;
+    Count taken = g_taken[number].load(std::memory_order_relaxed);
+    // Whoever has got a later arrival has said so.
+    while (
+        static_cast<std::int32_t>(arrived - taken) > 0 &&
+        !g_taken[number].compare_exchange_weak(taken, arrived, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    }
+    return number;
+  }
+  return 0;
+}
+
+std::expected<int, Error> wait_in(Seat& seat, Deadline deadline) noexcept {
+  const int wakeup = seat.wakeup.load(std::memory_order_relaxed);
+  seat.waits_for.store(seat.asked_for, std::memory_order_seq_cst);
+  for (;;) {
+    if (const int number = take(seat); number != 0) return number;
+    if (silence(wakeup)) continue;  // a signal may have come between the two looks
+    if (auto ready = wait(wakeup, Direction::readable, deadline); !ready) {
+      // Its arrival was counted as waited for.
+      if (const int number = take(seat); number != 0) return number;
+      return std::unexpected(ready.error());
+    }
+  }
 }
 
 }  // namespace
 
 std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noexcept {
+  const Lock hold;
   if (g_wakeup.load(std::memory_order_relaxed) < 0) {
     const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0) return std::unexpected(Error::from_errno(errno));
     g_wakeup.store(fd, std::memory_order_relaxed);
   }
   for (const int number : signals) {
-    if (number < 1 || number > 63) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+    if (number < 1 || number >= kSignals) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
     const std::uint64_t bit = std::uint64_t{1} << number;
     if ((g_caught.load(std::memory_order_relaxed) & bit) != 0) continue;
     struct sigaction action{};
@@ -66,13 +194,12 @@ std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadli
   if (auto caught = catch_signals(signals); !caught) return std::unexpected(caught.error());
   std::uint64_t wanted = 0;
   for (const int number : signals) wanted |= std::uint64_t{1} << number;
-  const int fd = g_wakeup.load(std::memory_order_relaxed);
-  for (;;) {
-    if (const int number = take(wanted); number != 0) return number;
-    std::uint64_t count;
-    if (read(fd, &count, sizeof count) > 0) continue;  // a signal may have come between the two looks
-    if (auto ready = wait(fd, Direction::readable, deadline); !ready) return std::unexpected(ready.error());
-  }
+  silence(g_wakeup.load(std::memory_order_relaxed));
+  const auto seat = sit(wanted);
+  if (!seat) return std::unexpected(seat.error());
+  const auto number = wait_in(**seat, deadline);
+  leave(**seat);
+  return number;
 }
 
 }  // namespace coir

@@ -58,8 +58,9 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
   std::uint64_t seed = 0;
   std::uint64_t trace_kb = 256;
   std::uint64_t watchdog_ms = 100;
+  std::uint64_t debug = 0;  // fallback.cpp reads it
   if (!read_environment("COIR_WORKERS", 1, most, workers) || !read_environment("COIR_STACK_KB", 8, 64, stack_kb) ||
-      !read_environment("COIR_SEED", 0, UINT64_MAX, seed) ||
+      !read_environment("COIR_SEED", 0, UINT64_MAX, seed) || !read_environment("COIR_DEBUG", 0, 1, debug) ||
       (kTracing && !read_environment("COIR_TRACE_KB", 4, 1 << 20, trace_kb)) ||
       (kWatchdog && !read_environment("COIR_WATCHDOG_MS", 0, 1'000'000, watchdog_ms))) {
     return std::unexpected(Error{ErrorCode::invalid});

@@ -13,6 +13,7 @@
 #include <coir/port/futex.h>
 #include <coir/port/memory.h>
 
+#include "base/fallback.h"
 #include "board.h"
 #include "fiber/paint.h"
 #include "memory/heap.h"
@@ -79,8 +80,10 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     withdraw();
     return std::unexpected(Error::from_errno(error));
   }
+  if (reactor.fell_back()) tell_fallback(Fallback::ppoll);
   install_overflow_report();
   const bool stealable = workers == 1 || port::prepare_barrier();
+  if (!stealable) tell_fallback(Fallback::woken_slot);
   for (unsigned i = 0; i < workers; ++i) {
     void* place = port::reserve(sizeof(Worker));
     if (place == nullptr) {

@@ -23,6 +23,10 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   return {};
 }
 
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline) noexcept {
+  return wait_several(several, deadline, Shielded::no);
+}
+
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {
   // What interrupts the program is asked in a wait for nothing.
   pollfd none[1];

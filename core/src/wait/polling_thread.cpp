@@ -2,11 +2,13 @@
 
 #include <errno.h>
 
+#include "base/fallback.h"
 #include "wait/park.h"
 
 namespace coir {
 
 std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline, Shielded shielded) noexcept {
+  tell_fallback(Fallback::blocks_thread);
   if (kManyWorkers && shielded == Shielded::no && current_scope() != nullptr) {
     if (PollingThread thread; thread.usable()) {
       thread.arm(0);

@@ -20,6 +20,15 @@ std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Dead
   return poll_on_thread({entries, count + 1}, deadline, shielded);
 }
 
+// park_at parks, and has reports name the first descriptor of those that are waited for.
+WakeReason park_at(FiberControl* self, std::span<const Awaited> several, Deadline deadline,
+                   Shielded shielded) noexcept {
+  std::size_t at = 0;
+  while (at + 1 < several.size() && several[at].fd < 0) ++at;
+  const bool reads = several[at].direction == Direction::readable;
+  return park(self, reads ? WaitKind::readable : WaitKind::writable, several[at].fd, deadline, shielded);
+}
+
 }  // namespace
 
 // The fiber is shown to each source; whichever claims it first wakes it, and it takes itself out of the others before
@@ -44,7 +53,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   WakeReason reason = WakeReason::ready;
   const bool parks = waits && *waits;
   if (parks) {
-    reason = park(self, WaitKind::readable, several[0].fd, deadline, shielded);
+    reason = park_at(self, several, deadline, shielded);
   } else {
     --shown;  // the last did not take it
   }
@@ -56,6 +65,10 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   if (!waits) return std::unexpected(waits.error());
   if (reason != WakeReason::ready) return std::unexpected(error_of(reason));
   return {};
+}
+
+std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline) noexcept {
+  return wait_several(several, deadline, Shielded::no);
 }
 
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {

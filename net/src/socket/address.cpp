@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <coir/format.h>
 #include <coir/net/address.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -28,41 +29,17 @@ bool with_nul(std::string_view text, std::span<char> out) noexcept {
   return true;
 }
 
-class TextWriter {
- public:
-  explicit TextWriter(std::span<char> out) noexcept : out_(out) {}
-  void add(std::string_view text) noexcept {
-    if (text.empty()) return;
-    if (!fits_ || text.size() > out_.size() - used_) {
-      fits_ = false;
-      return;
-    }
-    memcpy(out_.data() + used_, text.data(), text.size());
-    used_ += text.size();
-  }
-  void add(unsigned value, int base) noexcept {
-    char digits[5];
-    add(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, value, base).ptr));
-  }
-  std::string_view text() const noexcept { return fits_ ? std::string_view(out_.data(), used_) : std::string_view(); }
-
- private:
-  std::span<char> out_;
-  std::size_t used_ = 0;
-  bool fits_ = true;
-};
-
 // These two replace inet_ntop, which in musl goes through printf and needs more stack than a small fiber has.
-void add_ipv4(TextWriter& writer, const unsigned char* bytes) noexcept {
+void add_ipv4(Formatter& writer, const unsigned char* bytes) noexcept {
   for (int i = 0; i < 4; ++i) {
     if (i != 0) writer.add(".");
-    writer.add(bytes[i], 10);
+    writer.add(bytes[i]);
   }
 }
 
 // add_ipv6 writes the canonical form (RFC 5952): lower case, the longest run of zero groups as "::", the first of
 // equals.
-void add_ipv6(TextWriter& writer, const unsigned char* bytes) noexcept {
+void add_ipv6(Formatter& writer, const unsigned char* bytes) noexcept {
   constexpr int kGroups = 8;
   unsigned groups[kGroups];
   int start = kGroups, length = 1, run = 0;
@@ -83,7 +60,7 @@ void add_ipv6(TextWriter& writer, const unsigned char* bytes) noexcept {
     }
     if (i != 0 && i != start + length) writer.add(":");
     if (mapped && i == 6) return add_ipv4(writer, bytes + 12);
-    writer.add(groups[i], 16);
+    writer.add(hex(groups[i]));
   }
 }
 
@@ -193,7 +170,7 @@ std::string_view Address::unix_path() const noexcept {
 }
 
 std::string_view Address::format(std::span<char> out) const noexcept {
-  TextWriter writer(out);
+  Formatter writer(out);
   if (family_ == Family::unix_path) {
     writer.add("unix:");
     const std::string_view path = unix_path();
@@ -203,7 +180,7 @@ std::string_view Address::format(std::span<char> out) const noexcept {
     } else {
       writer.add(path);
     }
-    return writer.text();
+    return writer.fits() ? writer.text() : std::string_view();
   }
   if (any_) {
     writer.add("*");
@@ -215,8 +192,8 @@ std::string_view Address::format(std::span<char> out) const noexcept {
     writer.add("]");
   }
   writer.add(":");
-  writer.add(port(), 10);
-  return writer.text();
+  writer.add(port());
+  return writer.fits() ? writer.text() : std::string_view();
 }
 
 }  // namespace coir

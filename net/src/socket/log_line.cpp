@@ -1,14 +1,12 @@
 #include <coir/net/log_line.h>
 
 #include <coir/atomic.h>
+#include <coir/format.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <charconv>
 
 namespace coir {
 namespace {
@@ -59,14 +57,8 @@ bool put(std::string_view line) noexcept {
 
 // tell says how many lines were dropped, before the next.
 bool tell(std::uint64_t dropped) noexcept {
-  constexpr std::string_view kBefore = "coir: ";
-  constexpr std::string_view kAfter = " lines of this log were dropped: nobody read them\n";
-  char text[kBefore.size() + 20 + kAfter.size()];
-  memcpy(text, kBefore.data(), kBefore.size());
-  char* end = std::to_chars(text + kBefore.size(), text + sizeof text, dropped).ptr;
-  memcpy(end, kAfter.data(), kAfter.size());
-  end += kAfter.size();
-  return put({text, end});
+  char text[80];
+  return put(format(text, "coir: ", dropped, " lines of this log were dropped: nobody read them\n"));
 }
 
 }  // namespace

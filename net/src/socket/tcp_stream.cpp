@@ -2,10 +2,9 @@
 #include <coir/wait.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "socket/attempt.h"
 #include "socket/kernel.h"
 #include "socket/write_all.h"
 
@@ -28,12 +27,6 @@ std::expected<Address, Error> name_of(int (*ask)(int, sockaddr_storage&, socklen
   socklen_t length;
   if (const int outcome = ask(fd, name, length); outcome < 0) return failed(outcome);
   return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), length);
-}
-
-bool has_peer(int fd) noexcept {
-  sockaddr_storage name;
-  socklen_t length;
-  return kernel::peer_name(fd, name, length) != -ENOTCONN;
 }
 
 static_assert(EAGAIN == EWOULDBLOCK);
@@ -129,21 +122,12 @@ std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t o
 }
 
 std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline deadline) noexcept {
-  const int fd = kernel::stream_socket(to.get()->sa_family);
-  if (fd < 0) return failed(fd);
-  TcpStream stream(fd);
-  if (to.family() != Address::Family::unix_path) {
-    const int on = 1;
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  }
-  int outcome = kernel::connect(fd, to.get(), to.length());
-  // An interrupted connect goes on in the background, as one in progress does.
-  if (outcome == -EINPROGRESS || outcome == -EINTR) {
-    do {
-      if (auto ready = wait(fd, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
-      outcome = kernel::socket_error(fd);
-      // wait may return without readiness: a socket without a peer is still on its way.
-    } while (outcome == 0 && !has_peer(fd));
+  TcpStream stream;
+  int outcome = begin_connection(to, stream);
+  // wait may return without readiness.
+  while (outcome == -EINPROGRESS) {
+    if (auto ready = wait(stream.fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+    outcome = connection_outcome(stream.fd_);
   }
   if (outcome < 0) return failed(outcome);
   return stream;

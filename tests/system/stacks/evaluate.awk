@@ -3,12 +3,14 @@
 #   awk -v kinds='http,http accept,main' -f evaluate.awk LOG ...
 #
 # A line of the input is "<cpu> <program> <fiber> <class in KB> <peak in bytes> <fibers>", separated by tabs. `kinds` are
-# the fibers that the library and the daemon spawn. "main" is the body of whoever calls run(), and is judged in coird
-# alone. The rest are the tests' own, which may overflow on purpose. A table goes to standard error. The exit status is 1
-# when a kind comes within 25 % of its class, or never ran, so that nothing is known of it.
+# the fibers that the library and the daemon spawn. "main" is the body of whoever calls run(), and is judged in the
+# program `main_of` alone, coird if that is not given. The rest are the tests' own, which may overflow on purpose. A table
+# goes to standard error. The exit status is 1 when a kind comes within 25 % of its class, or never ran, so that nothing
+# is known of it.
 
 BEGIN {
   FS = "\t"
+  if (main_of == "") main_of = "coird"
   count = split(kinds, kind, ",")
   for (i = 1; i <= count; i++) wanted[kind[i]] = 1
 }
@@ -18,7 +20,7 @@ NF != 6 || $4 + 0 == 0 {
   bad = 1
   next
 }
-!($3 in wanted) || ($3 == "main" && $2 != "coird") { next }
+!($3 in wanted) || ($3 == "main" && $2 != main_of) { next }
 {
   if ($5 > peak[$1, $3]) peak[$1, $3] = $5 + 0
   if ($5 > worst[$3]) worst[$3] = $5 + 0

@@ -9,9 +9,11 @@
 
 #include "tests/support/both_sides.h"
 #include "tests/support/folder.h"
+#include "tests/support/pipe.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
+using coir::FileReplacement;
 using coir::replace_file;
 using coir::test::Folder;
 using coir::test::holds;
@@ -57,6 +59,103 @@ TEST(FileReplace, a_replacement_that_fails_leaves_the_old_file_and_nothing_else)
     expect(folder.count() == 1);
   });
 }
+
+TEST(FileReplace, one_piece_by_piece_takes_the_name_at_its_commit) {
+  both_sides([&] {
+    Folder folder;
+    const int before = coir::test::count_fds();
+    put(folder.at("a"), "the old content", 0640);
+    auto next = FileReplacement::begin(folder.at("a"));
+    expect(next && next->is_open());
+    expect(next->write(std::string_view("one ")).has_value());
+    FileReplacement moved = std::move(*next);
+    expect(moved.write(std::string_view("two")).has_value() && !next->is_open());
+    expect(holds(folder.at("a"), "the old content") && folder.count() == 2);
+    expect(moved.commit().has_value() && !moved.is_open());
+    expect(holds(folder.at("a"), "one two") && mode_of(folder.at("a")) == 0640);
+    expect(folder.count() == 1 && coir::test::count_fds() == before);
+    const auto again = moved.commit();
+    const auto late = moved.write(std::string_view("late"));
+    expect(!again && again.error() == ErrorCode::closed && !late && late.error() == ErrorCode::closed);
+    moved.abort();
+    expect(holds(folder.at("a"), "one two"));
+    auto fresh = FileReplacement::begin(folder.at("b"), 0604);
+    expect(fresh && fresh->commit().has_value());
+    expect(holds(folder.at("b"), "") && mode_of(folder.at("b")) == 0604);
+  });
+}
+
+TEST(FileReplace, one_that_is_aborted_or_forgotten_leaves_nothing) {
+  both_sides([&] {
+    Folder folder;
+    const int before = coir::test::count_fds();
+    put(folder.at("a"), "the old content");
+    {
+      auto next = FileReplacement::begin(folder.at("a"));
+      expect(next && next->write(std::string_view("half of")).has_value() && folder.count() == 2);
+    }
+    expect(folder.count() == 1);
+    auto next = FileReplacement::begin(folder.at("a"));
+    expect(next && next->write(std::string_view("half of")).has_value());
+    next->abort();
+    next->abort();
+    expect(!next->is_open() && folder.count() == 1);
+    // What is assigned over is aborted.
+    next = FileReplacement::begin(folder.at("a"));
+    next = FileReplacement::begin(folder.at("b"));
+    expect(folder.count() == 2);
+    next->abort();
+    const auto nowhere = FileReplacement::begin(folder.at("none/b"));
+    expect(!nowhere && nowhere.error().sys == ENOENT);
+    const auto onto_folder = FileReplacement::begin(folder.at("c/"));
+    expect(!onto_folder && onto_folder.error().sys == EISDIR);
+    expect(holds(folder.at("a"), "the old content") && folder.count() == 1);
+    expect(coir::test::count_fds() == before);
+  });
+}
+
+TEST(FileReplace, a_write_that_fails_or_is_late_keeps_the_commit_from_taking_the_name) {
+  both_sides([&] {
+    Folder folder;
+    static char many[100'000];
+    put(folder.at("a"), "the old content");
+    {
+      SmallDisk disk(70'000);
+      auto next = FileReplacement::begin(folder.at("a"));
+      const auto full = next->write(many);
+      expect(!full && full.error().sys == EFBIG);
+      const auto committed = next->commit();
+      expect(!committed && committed.error().sys == EFBIG);
+    }
+    auto late = FileReplacement::begin(folder.at("a"));
+    expect(late->write(std::string_view("new")).has_value());
+    const auto committed = late->commit(Deadline::now());
+    expect(!committed && committed.error() == ErrorCode::timed_out && !late->is_open());
+    expect(holds(folder.at("a"), "the old content") && folder.count() == 1);
+  });
+}
+
+#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+
+// A stack of 8 KB holds both, as it would not hold the C library's printf.
+TEST(FileReplace, an_8_kb_stack_is_enough) {
+  both_sides([&] {
+    if (coir::current().id() == 0) return;
+    Folder folder;
+    char first[500], second[500];
+    strcpy(first, folder.at("a"));
+    strcpy(second, folder.at("b"));
+    coir::Fiber fiber = coir::spawn({.stack = 8 * 1024}, [&] {
+      expect(replace_file(first, std::string_view("new")).has_value());
+      auto next = FileReplacement::begin(second);
+      expect(next && next->write(std::string_view("newer")).has_value() && next->commit().has_value());
+    });
+    expect(fiber.join().has_value());
+    expect(folder.count() == 2);
+  });
+}
+
+#endif
 
 TEST(FileReplace, a_writer_that_is_killed_at_any_moment_leaves_the_old_content_or_the_new) {
   Folder folder;

@@ -99,6 +99,35 @@ TEST(File, one_that_tells_no_size_is_read_whole_too) {
   });
 }
 
+TEST(File, slurped_text_is_utf8_or_an_error) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "caf\xc3\xa9 \xf0\x9f\xa5\xa5\n");
+    const auto text = coir::slurp(folder.at("a"), texts, 100);
+    expect(text && text->text() == "caf\xc3\xa9 \xf0\x9f\xa5\xa5\n");
+    char room[11];
+    const auto here = coir::slurp(folder.at("a"), room);
+    expect(here && *here == "caf\xc3\xa9 \xf0\x9f\xa5\xa5\n" && here->data() == room);
+    const auto beyond = coir::slurp(folder.at("a"), texts, 10);
+    const auto too_long = coir::slurp(folder.at("a"), std::span(room).first(10));
+    expect(!beyond && beyond.error() == ErrorCode::limit && !too_long && too_long.error() == ErrorCode::limit);
+    // A stray byte, a character cut off, an overlong one, a surrogate, and one above the last.
+    for (const std::string_view bad :
+         {std::string_view("0123456789\xff"), std::string_view("0123456789\xc3"), std::string_view("\xc0\xaf"),
+          std::string_view("\xed\xa0\x80"), std::string_view("\xf4\x90\x80\x80")}) {
+      put(folder.at("b"), bad);
+      const auto refused = coir::slurp(folder.at("b"), texts, 100);
+      const auto refused_here = coir::slurp(folder.at("b"), room);
+      expect(!refused && refused.error() == ErrorCode::invalid && refused.error().sys == EILSEQ);
+      expect(!refused_here && refused_here.error() == ErrorCode::invalid);
+    }
+    const auto none = coir::slurp(folder.at("none"), texts, 100);
+    expect(!none && none.error().sys == ENOENT);
+    expect(coir::slurp("/dev/null", texts, 100)->text().empty());
+  });
+  LONGS_EQUAL(0, texts.used());
+}
+
 TEST(File, is_written_and_appended_to) {
   both_sides([&] {
     Folder folder;

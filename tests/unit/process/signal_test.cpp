@@ -9,12 +9,14 @@
 
 #include "tests/support/child.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/thread.h"
 #include "tests/support/until.h"
 
 using coir::catch_signals;
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
+using coir::kMostSignalWaiters;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::wait_signal;
@@ -73,14 +75,116 @@ TEST(Signal, another_one_does_not_end_the_wait_and_is_not_lost) {
   });
 }
 
-TEST(Signal, a_second_waiter_is_busy) {
+TEST(Signal, eight_wait_for_the_same_and_each_gets_it) {
   everywhere([&] {
-    Fiber first = spawn([&] { expect(!wait_signal({SIGUSR1})); });
+    Fiber waiters[kMostSignalWaiters];
+    for (Fiber& waiter : waiters) {
+      waiter = spawn([&] {
+        for (const int wanted : {SIGUSR1, SIGUSR2}) {
+          const auto number = wait_signal({SIGUSR1, SIGUSR2}, Deadline::after(20s));
+          expect(number && *number == wanted);
+        }
+      });
+    }
+    for (const int number : {SIGUSR1, SIGUSR2}) {
+      for (const Fiber& waiter : waiters) until_parked(waiter);
+      raise(number);
+      until_polled();
+    }
+    for (Fiber& waiter : waiters) expect(waiter.join().has_value());
+    // All of it has been got: there is nothing for whoever comes later.
+    const auto none = wait_signal({SIGUSR1, SIGUSR2}, Deadline::after(1ms));
+    expect(!none && none.error() == ErrorCode::timed_out);
+  });
+}
+
+TEST(Signal, each_gets_the_one_that_it_waits_for) {
+  everywhere([&] {
+    Fiber first = spawn([&] { expect(wait_signal({SIGUSR1}, Deadline::after(20s)).value_or(0) == SIGUSR1); });
+    Fiber second = spawn([&] { expect(wait_signal({SIGUSR2}, Deadline::after(20s)).value_or(0) == SIGUSR2); });
+    Fiber both = spawn([&] {
+      const auto one = wait_signal({SIGUSR1, SIGUSR2}, Deadline::after(20s));
+      const auto other = wait_signal({SIGUSR1, SIGUSR2}, Deadline::after(20s));
+      expect(one.value_or(0) + other.value_or(0) == SIGUSR1 + SIGUSR2);
+    });
+    for (const Fiber* waiter : {&first, &second, &both}) until_parked(*waiter);
+    raise(SIGUSR2);
+    expect(second.join().has_value());
     until_parked(first);
-    const auto second = wait_signal({SIGUSR1}, Deadline::after(20s));
-    expect(!second && second.error() == ErrorCode::busy);
-    static_cast<void>(first.cancel());
-    static_cast<void>(first.join());
+    raise(SIGUSR1);
+    expect(first.join().has_value() && both.join().has_value());
+  });
+}
+
+TEST(Signal, one_that_waits_again_has_missed_nothing) {
+  everywhere([&] {
+    // This caller has been here before the other gets the signal.
+    const auto early = wait_signal({SIGUSR1}, Deadline::after(1ms));
+    expect(!early && early.error() == ErrorCode::timed_out);
+    Fiber other = spawn([&] { expect(wait_signal({SIGUSR1}, Deadline::after(20s)).value_or(0) == SIGUSR1); });
+    until_parked(other);
+    raise(SIGUSR1);
+    expect(other.join().has_value());
+    expect(wait_signal({SIGUSR1}, Deadline::after(20s)).value_or(0) == SIGUSR1);
+    // Once, and not for one that had not waited by then.
+    expect(!wait_signal({SIGUSR1}, Deadline::after(1ms)));
+    Fiber late = spawn([&] { expect(!wait_signal({SIGUSR1}, Deadline::after(1ms))); });
+    expect(late.join().has_value());
+  });
+}
+
+TEST(Signal, a_ninth_waiter_is_one_too_many) {
+  everywhere([&] {
+    Fiber waiters[kMostSignalWaiters];
+    for (Fiber& waiter : waiters) {
+      waiter = spawn([&] { expect(!wait_signal({SIGUSR1})); });
+      until_parked(waiter);
+    }
+    const auto ninth = wait_signal({SIGUSR2}, Deadline::after(20s));
+    expect(!ninth && ninth.error() == ErrorCode::limit);
+    expect(waiters[3].cancel().has_value() && waiters[3].join().has_value());
+    raise(SIGUSR2);
+    expect(wait_signal({SIGUSR2}, Deadline::after(20s)).value_or(0) == SIGUSR2);
+    for (Fiber& waiter : waiters) static_cast<void>(waiter.cancel());
+    for (Fiber& waiter : waiters) static_cast<void>(waiter.join());
+  });
+}
+
+TEST(Signal, a_thread_and_a_fiber_wait_beside_each_other) {
+  everywhere([&] {
+    std::atomic<int> got{0};
+    coir::test::Thread thread([&] { got = wait_signal({SIGUSR1}, Deadline::after(20s)).value_or(-1); });
+    thread.until_blocked();
+    Fiber waiter = spawn([&] { expect(wait_signal({SIGUSR1}, Deadline::after(20s)).value_or(0) == SIGUSR1); });
+    until_parked(waiter);
+    kill(getpid(), SIGUSR1);
+    expect(waiter.join().has_value());
+    coir::test::until([&] { return got != 0; });
+    expect(got == SIGUSR1);
+  });
+}
+
+// Bursts of signals while waiters come and go: each that stays has the last of them.
+TEST(Signal, of_many_none_is_the_last_unheard) {
+  everywhere([&] {
+    std::atomic<int> sent{0};
+    Fiber waiters[4];
+    for (Fiber& waiter : waiters) {
+      waiter = spawn([&] {
+        for (int heard = 0; heard < 200;) {
+          const auto number = wait_signal({SIGUSR1}, Deadline::after(20s));
+          expect(number.has_value());
+          if (!number) return;
+          heard = sent;
+        }
+      });
+    }
+    for (int i = 0; i < 200; ++i) {
+      ++sent;
+      kill(getpid(), SIGUSR1);
+      if (i % 3 == 0) coir::yield();
+    }
+    for (Fiber& waiter : waiters) expect(waiter.join().has_value());
   });
 }
 

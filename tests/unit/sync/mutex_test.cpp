@@ -183,8 +183,8 @@ TEST(Mutex, to_unlock_what_another_holds_stops_the_program) {
 TEST(Mutex, who_waits_for_it_is_listed_with_who_holds_it) {
   if (coir::test::cannot_see_threads()) return;
   const ChildEnd end = in_child([] {
-    return coir::run({.workers = 2}, [] {
-      Mutex mutex;
+    Mutex mutex;  // outlives the fiber that waits for it
+    return coir::run({.workers = 2}, [&] {
       const auto held = mutex.lock();
       static_cast<void>(spawn({.name = "waiting"}, [&] { static_cast<void>(mutex.lock()); }).join());
     });

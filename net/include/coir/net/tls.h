@@ -177,11 +177,10 @@ class TlsStream : public Stream {
                                                      const TlsTicket* ticket, Deadline deadline) noexcept;
 };
 
-// connect_tls connects to a host and is the client's side of the handshake with it. The host is resolved
-// (coir/net/resolve.h) and its addresses are tried in turn until one accepts the connection, each with an equal share
-// of the time that is left; who accepts it has to have a certificate for the host's name, by the context. All of it
-// ends within `deadline`. From a fiber or a thread. connecting.cpp has it.
-// Errors: those of resolve, TcpStream::connect (the last address's) and TlsStream::connect.
+// connect_tls connects to a host (coir/net/connect.h) and is the client's side of the handshake with it: the address
+// that accepts the connection has to have a certificate for the host's name, by the context. All of it ends within
+// `deadline`. From a fiber or a thread. connecting.cpp has it.
+// Errors: those of connect and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
