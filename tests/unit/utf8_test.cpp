@@ -154,6 +154,15 @@ TEST(Utf8, malformed_text_is_found_at_its_byte_however_it_is_cut) {
   }
 }
 
+TEST(Utf8, a_byte_that_is_no_text_is_found_at_each_place_of_a_word) {
+  for (std::size_t place = 0; place < 40; ++place) {
+    char text[40];
+    memset(text, 'x', sizeof text);
+    text[place] = '\x80';
+    LONGS_EQUAL(place, Utf8Checker().accept({text, sizeof text}));
+  }
+}
+
 TEST(Utf8, a_checker_begins_anew_after_reset) {
   Utf8Checker checker;
   CHECK_FALSE(checker.feed("\xe2\x82("));
