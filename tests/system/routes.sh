@@ -107,4 +107,12 @@ refused 'a handler takes' 'void bad(int); constexpr auto t = route::table(route:
 refused 'a middleware takes' 'constexpr auto t = route::table(route::get<none, none>("/"));'
 refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/{a}", kInner>());'
 refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/a/", kInner>());'
+
+sed -i '1i #include <coir/http/authorization.h>' "$scratch/before.h"
+refused 'a realm is visible text' 'bool yes(std::string_view token);
+constexpr auto t = route::table(route::get<none, require_bearer<yes, "a\"b">>("/"));'
+refused 'a check takes' 'bool bad(int); constexpr auto t = route::table(route::get<none, require_basic<bad>>("/"));'
+refused 'a handler wants a context' 'bool of_hub(Hub& hub, const BasicCredentials& given);
+constexpr auto t = route::table(route::get<none, require_basic<of_hub>>("/"));
+void f(ServerOptions& options) { route::serve<t>(options); }'
 exit "$status"
