@@ -65,6 +65,14 @@ class Exchange {
   // respond_status answers with the status' own words as plain text. `fields` as above.
   void respond_status(int status, std::string_view fields = {}) noexcept;
 
+  // add_fields has the lines ("Name: value\r\n", trusted) stand in every head that is begun from now on, for what
+  // stands around a handler. Lines that do not fit in kAddedFieldBytes, all together, have the request answered 500.
+  void add_fields(std::string_view lines) noexcept;
+  static constexpr std::size_t kAddedFieldBytes = 512;
+
+  // status is that of the response begun last, 0 before.
+  int status() const noexcept;
+
   // start begins a response: status line and Date. Add fields to the head that is returned, not the framing ones, then
   // call one of begin_fixed, begin_chunked and begin_empty. Content of the request that the handler has not begun to
   // read is read and dropped first, so that what is wrong with it is answered instead.
@@ -102,6 +110,9 @@ class Exchange {
 
   // scratch is memory for the handler's own use while it runs, 4 KiB and more: larger than what its stack should hold.
   std::span<char> scratch() noexcept;
+
+  // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.
+  std::span<char> path_memory() noexcept;
 
   // now is the wall clock in seconds since 1970, read once for the exchange.
   std::int64_t now() noexcept;

@@ -44,11 +44,40 @@ constexpr bool is_digit(char c) noexcept {
   return c >= '0' && c <= '9';
 }
 
+constexpr bool is_token(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is(c, kToken); });
+}
+
 // hex_value returns the value of a HEXDIG, -1 for anything else.
 constexpr int hex_value(char c) noexcept {
   if (is_digit(c)) return c - '0';
   const char lower = static_cast<char>(c | 0x20);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// escaped_byte returns the byte that the percent-encoding at the start of `text` stands for, -1 when none is there.
+constexpr int escaped_byte(std::string_view text) noexcept {
+  if (text.size() < 3 || text[0] != '%') return -1;
+  const int high = hex_value(text[1]);
+  const int low = hex_value(text[2]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+// take_decoded takes the first byte of `text`, which is not empty, away and returns it decoded, -1 for a malformed
+// escape.
+constexpr int take_decoded(std::string_view& text) noexcept {
+  const int byte = text[0] == '%' ? escaped_byte(text) : static_cast<unsigned char>(text[0]);
+  if (byte >= 0) text.remove_prefix(text[0] == '%' ? 3 : 1);
+  return byte;
+}
+
+// take_form_decoded does it for forms: '+' is a space, and a '%' that begins no escape is itself.
+constexpr int take_form_decoded(std::string_view& text) noexcept {
+  const char c = text[0];
+  const int byte = c == '%' ? take_decoded(text) : -1;
+  if (byte >= 0) return byte;
+  text.remove_prefix(1);
+  return c == '+' ? ' ' : static_cast<unsigned char>(c);
 }
 
 constexpr bool is_space(char c) noexcept {
@@ -66,6 +95,11 @@ constexpr std::string_view after(std::string_view text, std::size_t place) noexc
 
 constexpr bool begins_with(std::string_view text, std::string_view prefix) noexcept {
   return text.size() >= prefix.size() && first(text, prefix.size()) == prefix;
+}
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
+inline bool begins_ignoring_case(std::string_view text, std::string_view prefix) noexcept {
+  return text.size() >= prefix.size() && equals_ignoring_case(first(text, prefix.size()), prefix);
 }
 
 // until returns what stands before the first `end`, or all of it.

@@ -8,19 +8,12 @@ namespace {
 // decode_segment decodes the segment at the start of `raw` to `out`, takes it away and returns a status, 0 when it is
 // in order.
 std::uint16_t decode_segment(std::string_view& raw, char* out, std::size_t& size) noexcept {
-  std::size_t at = 0;
-  for (size = 0; at < raw.size() && raw[at] != '/'; ++size) {
-    char c = raw[at++];
-    if (c == '%') {
-      if (raw.size() - at < 2 || !is(raw[at], kHex) || !is(raw[at + 1], kHex)) return 400;
-      c = static_cast<char>(hex_value(raw[at]) * 16 + hex_value(raw[at + 1]));
-      if (c == '/') return 404;
-      at += 2;
-    }
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return 400;
-    out[size] = c;
+  for (size = 0; !raw.empty() && raw[0] != '/'; ++size) {
+    const int byte = take_decoded(raw);
+    if (byte == '/') return 404;
+    if (byte < 0x20 || byte == 0x7f) return 400;
+    out[size] = static_cast<char>(byte);
   }
-  raw.remove_prefix(at);
   return 0;
 }
 

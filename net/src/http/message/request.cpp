@@ -169,8 +169,7 @@ std::uint16_t judge(std::span<Header> lines, const Limits& limits, Request& requ
   Fields fields;
   if (!read_lines(lines, fields, request)) return 400;
   if (!read_method(request.method_text, request.method)) {
-    const auto is_token = [](char c) { return is(c, kToken); };
-    return !request.method_text.empty() && std::ranges::all_of(request.method_text, is_token) ? 501 : 400;
+    return is_token(request.method_text) ? 501 : 400;
   }
   if (request.target.size() > limits.max_target) return 414;
   if (!read_target(request)) return 400;

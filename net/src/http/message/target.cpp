@@ -15,9 +15,8 @@ bool split_origin(std::string_view text, Request& request) noexcept {
     if (!is(*at, kTargetStop)) [[likely]]
       continue;
     if (*at == '%') {
-      const bool encoded = end - at > 2 && is(at[1], kHex) && is(at[2], kHex);
-      if (!encoded && question == nullptr) return false;
-      if (encoded && at[1] == '0' && at[2] == '0') return false;
+      const int byte = escaped_byte({at, end});
+      if (byte == 0 || (byte < 0 && question == nullptr)) return false;
     } else if (*at == '?') {
       if (question == nullptr) question = at;
     } else {
@@ -32,17 +31,13 @@ bool split_origin(std::string_view text, Request& request) noexcept {
   return true;
 }
 
-bool starts_with_ignoring_case(std::string_view text, std::string_view prefix) noexcept {
-  return text.size() >= prefix.size() && equals_ignoring_case(first(text, prefix.size()), prefix);
-}
-
 // An empty path means "/", but "*" for OPTIONS, which is how a client asks through a proxy about the server as a whole
 // (RFC 9112, 3.2.4).
 bool read_absolute(Request& request) noexcept {
   std::string_view rest = request.target;
-  if (starts_with_ignoring_case(rest, "http://")) {
+  if (begins_ignoring_case(rest, "http://")) {
     rest.remove_prefix(7);
-  } else if (starts_with_ignoring_case(rest, "https://")) {
+  } else if (begins_ignoring_case(rest, "https://")) {
     rest.remove_prefix(8);
     request.https = true;
   } else {
@@ -93,8 +88,7 @@ bool is_authority(std::string_view text) noexcept {
       if (is(*at, kHostName)) [[likely]]
         continue;
       if (*at == ':') break;
-      if (*at != '%' || end - at < 3 || !is(at[1], kHex) || !is(at[2], kHex)) return false;
-      if (at[1] == '0' && at[2] == '0') return false;
+      if (escaped_byte({at, end}) <= 0) return false;
       at += 2;
     }
   }

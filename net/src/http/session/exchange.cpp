@@ -35,6 +35,14 @@ void Exchange::respond_status(int status, std::string_view fields) noexcept {
   session_.answer_status(status, fields);
 }
 
+void Exchange::add_fields(std::string_view lines) noexcept {
+  session_.add_fields(lines);
+}
+
+int Exchange::status() const noexcept {
+  return session_.status_;
+}
+
 ResponseHead& Exchange::start(int status) noexcept {
   return session_.start(status);
 }
@@ -73,6 +81,10 @@ void Exchange::close_after() noexcept {
 
 std::span<char> Exchange::scratch() noexcept {
   return session_.scratch_;
+}
+
+std::span<char> Exchange::path_memory() noexcept {
+  return session_.path_;
 }
 
 std::int64_t Exchange::now() noexcept {

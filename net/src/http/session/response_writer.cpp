@@ -57,7 +57,21 @@ ResponseHead& Session::start(int status) noexcept {
   status_ = static_cast<std::uint16_t>(status);
   head_ = ResponseHead({out_ + out_used_, output_room()});
   head_.start(status, date_.line(now()));
+  if (added_ <= sizeof added_fields_) {
+    head_.fixed({added_fields_, added_});
+  } else {
+    head_ = ResponseHead({out_ + kOutputBytes, 0});
+  }
   return head_;
+}
+
+void Session::add_fields(std::string_view lines) noexcept {
+  if (lines.size() > sizeof added_fields_ - std::min<std::size_t>(added_, sizeof added_fields_)) {
+    added_ = sizeof added_fields_ + 1;
+    return;
+  }
+  memcpy(added_fields_ + added_, lines.data(), lines.size());
+  added_ += static_cast<std::uint16_t>(lines.size());
 }
 
 std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t bytes) noexcept {

@@ -1,6 +1,5 @@
 #include "http/session/session.h"
 
-#include <coir/http/exchange.h>
 #include <string.h>
 
 #include "http/message/head_error.h"
@@ -79,6 +78,7 @@ Session::After Session::answer_parsed() noexcept {
   fault_ = 0;
   status_ = 0;
   now_ = 0;
+  added_ = 0;
   content_sent_ = 0;
   began_ns_ = monotonic_ns();
   keep_ = request_.keep_alive && !hurried_;
@@ -105,6 +105,7 @@ Session::After Session::finish() noexcept {
     body_done_ = true;
     const int status = fault_ != 0 ? fault_ : 500;
     fault_ = 0;
+    if (added_ > sizeof added_fields_) added_ = 0;
     answer_status(status, {});
     told_end();
     return broken_ ? After::close : After::linger;
@@ -191,6 +192,7 @@ void Session::refuse(int status) noexcept {
   phase_ = Phase::none;
   fault_ = 0;
   now_ = 0;
+  added_ = 0;
   content_sent_ = 0;
   began_ns_ = monotonic_ns();
   keep_ = false;

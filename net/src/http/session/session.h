@@ -4,6 +4,7 @@
 #include <coir/error.h>
 #include <coir/http/chunked.h>
 #include <coir/http/date.h>
+#include <coir/http/exchange.h>
 #include <coir/http/request.h>
 #include <coir/http/response.h>
 #include <coir/port/memory.h>
@@ -36,6 +37,7 @@ struct alignas(kSessionAlignment) Session {
   static constexpr std::size_t kHeaders = 64;
   static constexpr std::size_t kScratchBytes = 4608;
   static constexpr std::size_t kOutputBytes = 8192;
+  static constexpr std::size_t kPathBytes = 1024;  // of a path that holds escapes, decoded
   static constexpr std::size_t kMaxHeadBytes = 8192;
   // As much content that nobody wants is read, so that the connection may be kept. Before more of it is read the answer
   // is given and the connection closed.
@@ -88,6 +90,7 @@ struct alignas(kSessionAlignment) Session {
 
   // response_writer.cpp: the response
   ResponseHead& start(int status) noexcept;
+  void add_fields(std::string_view lines) noexcept;
   std::expected<void, Error> begin_content(Content kind, std::uint64_t bytes) noexcept;
   std::expected<void, Error> write(std::string_view content) noexcept;
   std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
@@ -140,6 +143,7 @@ struct alignas(kSessionAlignment) Session {
   bool hurried_ = false;    // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
+  std::uint16_t added_ = 0;  // bytes of added_fields_; one more than there are: they did not fit
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
   std::int64_t now_ = 0;       // 0: not read yet for this exchange
@@ -152,6 +156,9 @@ struct alignas(kSessionAlignment) Session {
   char scratch_[kScratchBytes];
   char out_[kOutputBytes];
   char in_[kInputBytes];
+  // On the last page, which few touch.
+  char added_fields_[Exchange::kAddedFieldBytes];
+  char path_[kPathBytes];
 };
 
 }  // namespace coir::http

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <coir/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace coir::http {
+
+// decode_percent takes the percent-encoding (RFC 3986, 2.1) off `text`. The result lies in `out`, which text.size()
+// bytes always suffice for; it may begin where `text` begins. Errors: invalid (a malformed escape, or %00), limit
+// (`out` is too small).
+[[nodiscard]] std::expected<std::string_view, Error> decode_percent(std::string_view text,
+                                                                    std::span<char> out) noexcept;
+
+// decode_form_text does the same for a name or a value of a query or a form: '+' is a space, and a '%' that begins no
+// escape stands for itself, as browsers read it. Errors: invalid (a NUL, plain or encoded), limit.
+[[nodiscard]] std::expected<std::string_view, Error> decode_form_text(std::string_view text,
+                                                                      std::span<char> out) noexcept;
+
+// encode_percent encodes all bytes but letters, digits and "-._~", for a segment of a path, or a name or a value of a
+// query or a form. Three times text.size() bytes always suffice for `out`, which must not overlap `text`. Error: limit.
+[[nodiscard]] std::expected<std::string_view, Error> encode_percent(std::string_view text,
+                                                                    std::span<char> out) noexcept;
+
+// parse_integer reads a whole decimal number, with a '-' in front at most: "12", "-3", "007". Absent for anything else,
+// and for a number that does not fit.
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
+
+}  // namespace coir::http

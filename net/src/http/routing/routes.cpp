@@ -1,0 +1,118 @@
+#include <coir/http/routes.h>
+
+#include "http/message/characters.h"
+
+namespace coir::http {
+namespace {
+
+// check_path decodes `path` if it holds any escape, and tells what no route may see: a status, or 0.
+std::uint16_t check_path(std::string_view& path, std::span<char> memory) noexcept {
+  if (path.empty() || path[0] != '/') return 400;
+  if (path.find('%') != std::string_view::npos) {
+    std::size_t size = 0;
+    for (std::string_view rest = path; !rest.empty(); ++size) {
+      const bool plain = rest[0] != '%';
+      const int byte = take_decoded(rest);
+      if (byte < 0x20 || byte == 0x7f) return 400;
+      if (byte == '/' && !plain) return 404;
+      if (size == memory.size()) return 414;
+      memory[size] = static_cast<char>(byte);
+    }
+    path = {memory.data(), size};
+  }
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::string_view segment = detail::take_segment(rest);
+    if (segment == "." || segment == ".." || (segment.empty() && !rest.empty())) return 404;
+  }
+  return 0;
+}
+
+bool fits(std::string_view pattern, std::string_view path, RouteParameters& parameters) noexcept {
+  parameters.count = 0;
+  while (!pattern.empty() && !path.empty()) {
+    const detail::PatternSegment wanted = detail::take_pattern_segment(pattern);
+    if (wanted.kind == detail::SegmentKind::rest) {
+      parameters.values[parameters.count++] = after(path, 1);
+      return true;
+    }
+    const std::string_view segment = detail::take_segment(path);
+    if (wanted.kind == detail::SegmentKind::literal) {
+      if (segment != wanted.text) return false;
+    } else {
+      if (segment.empty()) return false;
+      parameters.values[parameters.count++] = segment;
+    }
+  }
+  return pattern.empty() && path.empty();
+}
+
+// AllowLine is "Allow: GET, HEAD, OPTIONS\r\n".
+class AllowLine {
+ public:
+  explicit AllowLine(MethodSet methods) noexcept {
+    if ((methods & method_set(Method::get)) != 0) methods |= method_set(Method::head);
+    methods |= method_set(Method::options);
+    line_.fixed("Allow: ");
+    bool first = true;
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      if ((methods >> bit & 1) == 0) continue;
+      if (!first) line_.fixed(", ");
+      first = false;
+      line_.fixed(method_name(static_cast<Method>(bit)));
+    }
+    line_.fixed("\r\n");
+  }
+
+  std::string_view text() const noexcept { return line_.lines(); }
+
+ private:
+  char memory_[80];
+  ResponseHead line_{memory_};
+};
+
+void answer_options(Exchange& exchange, MethodSet methods) noexcept {
+  exchange.start(204).fixed(AllowLine(methods).text());
+  static_cast<void>(exchange.begin_empty());
+}
+
+}  // namespace
+
+RouteMatch find_route(std::span<const Route> routes, Method method, std::string_view path,
+                      std::span<char> memory) noexcept {
+  RouteMatch match;
+  match.status = check_path(path, memory);
+  if (match.status != 0) return match;
+  MethodSet wanted = method_set(method);
+  if (method == Method::head) wanted |= method_set(Method::get);
+  for (const Route& route : routes) {
+    if (!fits(route.pattern, path, match.parameters)) continue;
+    if ((route.methods & wanted) != 0) {
+      match.route = &route;
+      return match;
+    }
+    match.allowed |= route.methods;
+  }
+  match.status = match.allowed != 0 ? 405 : 404;
+  return match;
+}
+
+void detail::answer_by(std::span<const Route> routes, Exchange& exchange) noexcept {
+  const Request& request = exchange.request();
+  if (request.form == Form::asterisk) {
+    MethodSet all = 0;
+    for (const Route& route : routes) all |= route.methods;
+    return answer_options(exchange, all);
+  }
+  const RouteMatch match = find_route(routes, request.method, request.path, exchange.path_memory());
+  if (match.status == 0) {
+    match.route->call(exchange, match.parameters);
+  } else if (match.status != 405) {
+    exchange.respond_status(match.status);
+  } else if (request.method == Method::options) {
+    answer_options(exchange, match.allowed);
+  } else {
+    exchange.respond_status(405, AllowLine(match.allowed).text());
+  }
+}
+
+}  // namespace coir::http

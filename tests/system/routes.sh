@@ -1,0 +1,118 @@
+#!/bin/sh
+# What a table of routes must not be: each of these is refused by the compiler, with the words that say why. What tables do is
+# http_routes_test's.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+. "$root/scripts/say.sh"
+. "$root/scripts/cache.sh"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-routes.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+status=0
+sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
+libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
+
+cat >"$scratch/before.h" <<'END'
+#include <coir/http/routes.h>
+using namespace coir::http;
+struct Hub {};
+struct Other {};
+void none(Exchange& exchange);
+void one(Exchange& exchange, std::string_view a);
+void two(Exchange& exchange, std::string_view a, int b);
+void hub(Hub& hub, Exchange& exchange);
+void other(Other& other, Exchange& exchange);
+void around(Exchange& exchange, Next next);
+void of_other(Other& other, Exchange& exchange, Next next);
+constexpr auto kInner = route::table(route::get<one>("/{a}"));
+END
+
+compile() {
+  clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
+    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$root/port/include" -I"$root/core/include" \
+    -I"$root/net/include" -include "$scratch/before.h" -x c++ "$1" >"$scratch/said" 2>&1
+}
+
+# refused WORDS CODE: the code does not compile, and the compiler's words hold these.
+refused() {
+  echo "$2" >"$scratch/code.cpp"
+  if compile "$scratch/code.cpp"; then
+    echo "not ok - refused: $2"
+    status=1
+  elif grep -q "$1" "$scratch/said"; then
+    echo "ok - refused ($1): $2"
+  else
+    echo "not ok - refused for another reason than $1: $2"
+    head -n 5 "$scratch/said" | sed 's/^/  /'
+    status=1
+  fi
+}
+
+# The frame by itself compiles: the reasons below are those that are named.
+echo 'constexpr auto t = route::table(route::get<none>("/"), route::mount<"/in", kInner, around>(), route::get<hub>("/hub"));
+void f(ServerOptions& options, Hub& hub) { route::serve<t, around>(options, hub); }' >"$scratch/code.cpp"
+if compile "$scratch/code.cpp"; then
+  echo "ok - a good table compiles"
+else
+  echo "not ok - a good table compiles"
+  sed 's/^/  /' "$scratch/said"
+  status=1
+fi
+
+pattern() { refused "$1" "constexpr auto t = route::table(route::get<$2>(\"$3\"));"; }
+pattern a_pattern_begins_with_a_slash none sensors
+pattern a_pattern_begins_with_a_slash none ''
+pattern a_pattern_is_written_decoded none /a%20b
+pattern a_pattern_is_written_decoded none '/a?b'
+pattern a_pattern_is_written_decoded none '/a b'
+pattern a_pattern_has_no_empty_segment none /a//b
+pattern a_pattern_has_no_empty_segment none //
+pattern a_pattern_has_no_dot_segments none /a/../b
+pattern a_pattern_has_no_dot_segments none /.
+pattern a_parameter_is_a_whole_segment one '/a{b}'
+pattern a_parameter_is_a_whole_segment one '/{b}c'
+pattern a_parameter_is_a_whole_segment one '/{}'
+pattern a_parameter_is_a_whole_segment one '/{...}'
+pattern a_parameter_is_a_whole_segment one '/b}'
+pattern a_parameter_is_a_whole_segment one '/{b'
+pattern a_parameter_is_a_whole_segment one '/{b-c}'
+pattern only_the_last_segment_takes_the_rest one '/{b...}/c'
+pattern two_parameters_have_the_same_name two '/{b}/{b}'
+pattern a_pattern_has_eight_parameters none '/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}'
+pattern another_number_of_parameters none '/{a}'
+pattern another_number_of_parameters two '/{a}'
+pattern another_number_of_parameters one /
+
+conflict() {
+  refused two_routes_answer_the_same_request \
+    "constexpr auto t = route::table(route::get<$1>(\"$2\"), route::$5<$3>(\"$4\"));"
+}
+conflict none /a none /a get
+conflict none /a none /a any
+conflict one '/{a}' one '/{b}' get
+conflict one '/{a}/b' one '/a/{b}' get
+conflict one '/{a...}' one '/{b...}' get
+conflict two '/{a}/b/{c...}' one '/a/{b...}' get
+refused two_routes_answer_the_same_request \
+  'constexpr auto t = route::table(route::get<one>("/in/{x}"), route::mount<"/in", kInner>());'
+
+refused 'context' 'constexpr auto t = route::table(route::get<hub, of_other>("/"));'
+refused 'context' 'constexpr auto t = route::table(route::get<hub>("/"), route::get<other>("/b"));
+void f(ServerOptions& options, Hub& hub) { route::serve<t>(options, hub); }'
+refused 'a handler wants another context' 'constexpr auto t = route::table(route::get<hub>("/"));
+void f(ServerOptions& options, Other& other) { route::serve<t>(options, other); }'
+refused 'a handler wants a context' 'constexpr auto t = route::table(route::get<hub>("/"));
+void f(ServerOptions& options) { route::serve<t>(options); }'
+refused 'a parameter is taken as' 'void bad(Exchange&, const char*); constexpr auto t = route::table(route::get<bad>("/{a}"));'
+refused 'a handler takes' 'void bad(int); constexpr auto t = route::table(route::get<bad>("/"));'
+refused 'a middleware takes' 'constexpr auto t = route::table(route::get<none, none>("/"));'
+refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/{a}", kInner>());'
+refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/a/", kInner>());'
+
+sed -i '1i #include <coir/http/authorization.h>' "$scratch/before.h"
+refused 'a realm is visible text' 'bool yes(std::string_view token);
+constexpr auto t = route::table(route::get<none, require_bearer<yes, "a\"b">>("/"));'
+refused 'a check takes' 'bool bad(int); constexpr auto t = route::table(route::get<none, require_basic<bad>>("/"));'
+refused 'a handler wants a context' 'bool of_hub(Hub& hub, const BasicCredentials& given);
+constexpr auto t = route::table(route::get<none, require_basic<of_hub>>("/"));
+void f(ServerOptions& options) { route::serve<t>(options); }'
+exit "$status"

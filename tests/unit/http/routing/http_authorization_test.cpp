@@ -1,0 +1,170 @@
+// Credentials of a request, and the middleware that asks for them.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/http/authorization.h>
+#include <coir/http/routes.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "tests/support/ask.h"
+
+namespace {
+
+using namespace coir::http;
+using namespace std::string_view_literals;
+using coir::test::ask;
+using coir::test::content_of;
+using coir::test::status_of;
+
+char memory[64];
+
+// Sent is a request with an Authorization field.
+struct Sent {
+  Header headers[3];
+  Request request;
+
+  explicit Sent(std::string_view value, std::size_t times = 1)
+      : headers{{"Host", "t"}, {"authorization", value}, {"Authorization", value}} {
+    request.headers = {headers, 1 + times};
+  }
+};
+
+bool says(std::string_view value, std::string_view user, std::string_view password) {
+  const auto given = basic_credentials(Sent(value).request, memory);
+  return given && given->user == user && given->password == password;
+}
+bool says_nothing(std::string_view value) {
+  return !basic_credentials(Sent(value).request, memory).has_value();
+}
+
+struct Hub {
+  std::string_view password = "secret";
+  bool asked = false;
+};
+
+bool is_admin(Hub& hub, const BasicCredentials& given) {
+  hub.asked = true;
+  return given.are("admin", hub.password);
+}
+bool is_known(std::string_view token) {
+  return same_secret(token, "t0ken");
+}
+void greet(Exchange& exchange) {
+  exchange.respond(200, "text/plain", "hello");
+}
+
+constexpr auto kRoutes = route::table(route::get<greet, require_basic<is_admin, "the hub">>("/basic"),
+                                      route::get<greet, require_bearer<is_known>>("/bearer"));
+
+// shortest_ns is the shortest of some calls.
+template <class Call>
+std::int64_t shortest_ns(Call call) {
+  std::int64_t shortest = INT64_MAX;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t start = coir::monotonic_ns();
+    call();
+    shortest = std::min(shortest, coir::monotonic_ns() - start);
+  }
+  return shortest;
+}
+
+}  // namespace
+
+TEST_GROUP(HttpAuthorization) {
+  Hub hub;
+  ServerOptions options;
+  char request[512];
+
+  void setup() override {
+    route::serve<kRoutes>(options, hub);
+  }
+
+  std::string_view visit(std::string_view path, std::string_view authorization) {
+    std::size_t size = 0;
+    for (const auto piece :
+         {"GET "sv, path, " HTTP/1.1\r\nHost: t\r\nConnection: close\r\n"sv, authorization, "\r\n"sv}) {
+      memcpy(request + size, piece.data(), piece.size());
+      size += piece.size();
+    }
+    return ask(options, {request, size});
+  }
+};
+
+TEST(HttpAuthorization, secrets_are_the_same_or_not) {
+  CHECK(same_secret("abc", "abc"));
+  CHECK(same_secret("", ""));
+  CHECK(same_secret("a\0b"sv, "a\0b"sv));
+  for (const auto other : {""sv, "ab"sv, "abcd"sv, "abd"sv, "xbc"sv, "abcabc"sv, "ABC"sv, "abc\0"sv}) {
+    CHECK_FALSE(same_secret(other, "abc"));
+    CHECK_FALSE(same_secret("abc", other));
+  }
+  CHECK_FALSE(same_secret("\0"sv, ""));
+}
+
+TEST(HttpAuthorization, a_wrong_secret_takes_as_long_as_the_right_one) {
+  static char secret[200'000], early[200'000];
+  memset(secret, 'a', sizeof secret);
+  memset(early, 'a', sizeof early);
+  early[0] = 'b';
+  volatile bool same = false;
+  const auto right = shortest_ns([&] { same = same_secret({secret, sizeof secret}, {secret, sizeof secret}); });
+  CHECK(same);
+  const auto wrong = shortest_ns([&] { same = same_secret({early, sizeof early}, {secret, sizeof secret}); });
+  CHECK_FALSE(same);
+  const auto longer = shortest_ns([&] { same = same_secret({early, sizeof early}, "b"); });
+  CHECK(wrong > right / 3);
+  CHECK(longer > right / 3);
+}
+
+TEST(HttpAuthorization, basic_credentials_are_parted_at_the_first_colon) {
+  CHECK(says("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"));
+  CHECK(says("bAsIc   QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"));
+  CHECK(says("Basic YTpiOmM=", "a", "b:c"));
+  CHECK(says("Basic Og==", "", ""));
+  CHECK(says("Basic dGVzdDoxMjPCow==", "test", "123\xc2\xa3"));
+}
+
+TEST(HttpAuthorization, what_is_malformed_is_nothing) {
+  for (const auto value : {""sv, "Basic"sv, "Basic "sv, "BasicQTpi"sv, "Basic QTpi="sv, "Basic QWI="sv, "Basic\tQTpi"sv,
+                           "Bearer QTpi"sv, "Basic QTpi x"sv, "Basic QToA"sv, "Basic QToK"sv, "Basic QToJ"sv}) {
+    CHECK(says_nothing(value));
+  }
+  CHECK_FALSE(says_nothing("Basic QTpi"));
+  CHECK_FALSE(basic_credentials(Sent("Basic QTpi").request, {memory, 2}).has_value());
+  CHECK_FALSE(basic_credentials(Sent("Basic QTpi", 2).request, memory).has_value());
+  CHECK_FALSE(basic_credentials(Request(), memory).has_value());
+}
+
+TEST(HttpAuthorization, a_bearer_token_is_handed_over_as_it_is) {
+  CHECK(bearer_token(Sent("Bearer mF_9.B5f-4.1JqM").request) == "mF_9.B5f-4.1JqM");
+  CHECK(bearer_token(Sent("bearer  a~+/b==").request) == "a~+/b==");
+  for (const auto value :
+       {"Bearer"sv, "Bearer "sv, "Bearer ="sv, "Bearer a b"sv, "Bearer a=b"sv, "Bearer \"a\""sv, "Basic abc"sv}) {
+    CHECK(bearer_token(Sent(value).request).data() == nullptr);
+  }
+  CHECK(bearer_token(Sent("Bearer abc", 2).request).data() == nullptr);
+}
+
+TEST(HttpAuthorization, a_guarded_route_asks_for_a_password) {
+  auto answer = visit("/basic", "");
+  CHECK_EQUAL(401, status_of(answer));
+  CHECK(answer.find("\r\nWWW-Authenticate: Basic realm=\"the hub\", charset=\"UTF-8\"\r\n") != answer.npos);
+  CHECK_FALSE(hub.asked);
+  // admin:secret, admin:secre, amin:secret
+  CHECK(content_of(visit("/basic", "Authorization: Basic YWRtaW46c2VjcmV0\r\n")) == "hello");
+  CHECK_EQUAL(401, status_of(visit("/basic", "Authorization: Basic YWRtaW46c2VjcmU=\r\n")));
+  CHECK_EQUAL(401, status_of(visit("/basic", "Authorization: Basic YW1pbjpzZWNyZXQ=\r\n")));
+}
+
+TEST(HttpAuthorization, a_guarded_route_asks_for_a_token) {
+  auto answer = visit("/bearer", "");
+  CHECK_EQUAL(401, status_of(answer));
+  CHECK(answer.find("\r\nWWW-Authenticate: Bearer realm=\"coir\"\r\n") != answer.npos);
+  CHECK(content_of(visit("/bearer", "Authorization: Bearer t0ken\r\n")) == "hello");
+  answer = visit("/bearer", "Authorization: Bearer token\r\n");
+  CHECK_EQUAL(401, status_of(answer));
+  CHECK(answer.find("\r\nWWW-Authenticate: Bearer realm=\"coir\", error=\"invalid_token\"\r\n") != answer.npos);
+}

@@ -1,0 +1,314 @@
+// What tables of routes promise: which path finds which route, and what is answered without one. What does not compile
+// is tests/system/routes.sh's.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/http/routes.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "tests/support/ask.h"
+
+namespace {
+
+using namespace coir::http;
+using namespace std::string_view_literals;
+using coir::test::ask;
+using coir::test::content_of;
+using coir::test::status_of;
+
+// Hub is a context; `note` is what its handlers heard.
+struct Hub {
+  char note[200] = {};
+  std::size_t size = 0;
+  bool open = false;
+
+  void add(std::string_view text) {
+    memcpy(note + size, text.data(), text.size());
+    size += text.size();
+  }
+  std::string_view heard() const { return {note, size}; }
+  void member(Exchange& exchange, std::string_view name) {
+    add(name);
+    exchange.respond(200, "text/plain", "member");
+  }
+};
+
+template <char kLetter>
+void say(Exchange& exchange) {
+  const char letter = kLetter;
+  exchange.respond(200, "text/plain", {&letter, 1});
+}
+void say_one(Exchange& exchange, std::string_view text) {
+  exchange.respond(200, "text/plain", text);
+}
+void say_two(Exchange& exchange, std::string_view a, std::string_view b) {
+  exchange.start(200);
+  if (!exchange.begin_chunked()) return;
+  static_cast<void>(exchange.write(a));
+  static_cast<void>(exchange.write("|"));
+  if (!b.empty()) static_cast<void>(exchange.write(b));
+}
+void say_number(Hub& hub, Exchange& exchange, int number, std::uint8_t small) {
+  hub.add(number < 0 ? "negative" : "positive");
+  exchange.respond(200, "text/plain", small == 255 ? "most" : "less");
+}
+
+void gate(Hub& hub, Exchange& exchange, Next next) {
+  hub.add("(");
+  if (hub.open) {
+    next(exchange);
+  } else {
+    exchange.respond_status(403);
+  }
+  hub.add(")");
+}
+void log(Exchange& exchange, Next next) {
+  exchange.add_fields("X-Before: 1\r\n");
+  next(exchange);
+  auto& hub = exchange.context<Hub>();
+  const int status = exchange.status();
+  const char digits[] = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+                         static_cast<char>('0' + status % 10)};
+  hub.add({digits, 3});
+}
+
+constexpr auto kInner =
+    route::table(route::get<say<'i'>>("/"), route::post<say<'p'>, log>("/deep/er"), route::get<say_one>("/{one}"));
+
+constexpr auto kTable =
+    route::table(route::get<say<'r'>>("/"), route::get<say<'s'>>("/sensors"), route::post<say<'n'>>("/sensors"),
+                 route::get<say_one>("/sensors/{name}"), route::get<say<'l'>>("/sensors/latest"),
+                 route::head<say<'h'>>("/sensors/latest"), route::get<say<'t'>>("/sensors/latest/"),
+                 route::del<&Hub::member>("/sensors/{name}"), route::get<say_two>("/pair/{a}/{b}"),
+                 route::get<say_number>("/number/{number}/{small}"), route::get<say_two>("/files/{area}/{path...}"),
+                 route::any<say<'a'>>("/any"), route::options<say<'o'>>("/own"), route::mount<"/inner", kInner>(),
+                 route::mount<"/gated/one", kInner, gate>(), route::put<say<'g'>, log, gate>("/both"),
+                 route::get<[](Exchange& exchange) { exchange.respond(200, "text/plain", "lambda"); }>("/lambda"),
+                 route::get<say<'u'>>("/\xc3\xa4"));
+
+char memory[64];
+
+// found is the pattern of the route that a path finds, or its status.
+std::string_view found(std::string_view path, Method method = Method::get) {
+  const RouteMatch match = find_route(kTable, method, path, memory);
+  switch (match.status) {
+    case 0:
+      return match.route->pattern;
+    case 400:
+      return "400";
+    case 404:
+      return "404";
+    case 405:
+      return "405";
+    default:
+      return "414";
+  }
+}
+
+bool fits_with(std::string_view path, std::string_view pattern, std::string_view first, std::string_view second = {}) {
+  const RouteMatch match = find_route(kTable, Method::get, path, memory);
+  return match.status == 0 && match.route->pattern == pattern && match.parameters.values[0] == first &&
+         (match.parameters.count < 2 || match.parameters.values[1] == second);
+}
+
+}  // namespace
+
+TEST_GROUP(HttpRoutes) {
+  Hub hub;
+  ServerOptions options;
+  char request[2048];
+
+  void setup() override {
+    route::serve<kTable>(options, hub);
+  }
+
+  std::string_view say(std::string_view method, std::string_view target) {
+    std::size_t size = 0;
+    for (const auto piece : {method, " "sv, target, " HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"sv}) {
+      memcpy(request + size, piece.data(), piece.size());
+      size += piece.size();
+    }
+    return ask(options, {request, size});
+  }
+  bool allows(std::string_view answer, std::string_view methods) {
+    const std::size_t at = answer.find("\r\nAllow: ");
+    if (at == answer.npos) return false;
+    const std::string_view rest(answer.data() + at + 9, answer.size() - at - 9);
+    return rest.size() > methods.size() && rest.starts_with(methods) && rest[methods.size()] == '\r';
+  }
+};
+
+TEST(HttpRoutes, text_goes_before_parameters_and_these_before_the_rest) {
+  CHECK(found("/") == "/");
+  CHECK(found("/sensors") == "/sensors");
+  CHECK(found("/sensors/latest") == "/sensors/latest");
+  CHECK(found("/sensors/late") == "/sensors/{name}");
+  CHECK(fits_with("/sensors/x", "/sensors/{name}", "x"));
+  CHECK(fits_with("/pair/1/2", "/pair/{a}/{b}", "1", "2"));
+  CHECK(found("/sensors/a/b") == "404");
+  CHECK(found("/pair/1") == "404");
+  CHECK(found("/nothing") == "404");
+  CHECK(found("/sensor") == "404");
+}
+
+TEST(HttpRoutes, a_parameter_is_not_empty_but_the_rest_may_be) {
+  CHECK(found("/sensors/") == "404");
+  CHECK(found("/pair//2") == "404");
+  CHECK(fits_with("/files/a/", "/files/{area}/{path...}", "a", ""));
+  CHECK(fits_with("/files/a/b/c.txt", "/files/{area}/{path...}", "a", "b/c.txt"));
+  CHECK(fits_with("/files/a/b/", "/files/{area}/{path...}", "a", "b/"));
+  CHECK(found("/files/a") == "404");
+}
+
+TEST(HttpRoutes, a_slash_at_the_end_makes_another_path) {
+  CHECK(found("/sensors/latest/") == "/sensors/latest/");
+  CHECK(found("/pair/1/2/") == "404");
+}
+
+TEST(HttpRoutes, empty_and_dot_segments_fit_nothing) {
+  for (const auto path :
+       {"//"sv, "//sensors"sv, "/files/a//b"sv, "/files/a/./b"sv, "/files/a/../b"sv, "/files/a/b/.."sv, "/."sv, "/.."sv,
+        "/sensors/%2e"sv, "/sensors/%2E%2e"sv, "/files/a/.%2e/b"sv}) {
+    CHECK(found(path) == "404");
+  }
+  CHECK(fits_with("/sensors/...", "/sensors/{name}", "..."));
+}
+
+TEST(HttpRoutes, an_encoded_slash_fits_nothing) {
+  CHECK(found("/sensors/a%2Fb") == "404");
+  CHECK(found("/files/a/b%2fc") == "404");
+  CHECK(found("%2f") == "400");
+}
+
+TEST(HttpRoutes, a_path_is_compared_and_handed_over_decoded_once) {
+  CHECK(found("/s%65nsors") == "/sensors");
+  CHECK(found("/%C3%A4") == "/\xc3\xa4");
+  CHECK(fits_with("/sensors/a%20%252F", "/sensors/{name}", "a %2F"));
+  CHECK(fits_with("/files/%61/b%3Fc/d", "/files/{area}/{path...}", "a", "b?c/d"));
+  CHECK(fits_with("/sensors/%7Bname%7D", "/sensors/{name}", "{name}"));
+}
+
+TEST(HttpRoutes, controls_are_400_and_what_does_not_fit_the_memory_414) {
+  CHECK(found("/sensors/%01") == "400");
+  CHECK(found("/sensors/%7f") == "400");
+  CHECK(found("/sensors/%zz") == "400");
+  // "/sensors/A" and 54 letters are as long as the memory.
+  char path[12 + 56] = "/sensors/%41";
+  memset(path + 12, 'a', 56);
+  CHECK(found({path, 12 + 54}) == "/sensors/{name}");
+  CHECK(found({path, 12 + 55}) == "414");
+  path[9] = path[10] = path[11] = 'a';
+  CHECK(found({path, sizeof path}) == "/sensors/{name}");
+}
+
+TEST(HttpRoutes, what_fits_no_pattern_is_404_whatever_the_method) {
+  CHECK_EQUAL(404, status_of(say("GET", "/none")));
+  CHECK_EQUAL(404, status_of(say("OPTIONS", "/none")));
+  CHECK_EQUAL(404, status_of(say("TRACE", "/none")));
+}
+
+TEST(HttpRoutes, another_method_is_405_with_all_that_are_allowed) {
+  auto answer = say("PUT", "/sensors");
+  CHECK_EQUAL(405, status_of(answer));
+  CHECK(allows(answer, "GET, HEAD, POST, OPTIONS"));
+  answer = say("POST", "/sensors/latest");
+  CHECK_EQUAL(405, status_of(answer));
+  CHECK(allows(answer, "GET, HEAD, DELETE, OPTIONS"));
+  answer = say("TRACE", "/any");
+  CHECK_EQUAL(405, status_of(answer));
+  CHECK(allows(answer, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+}
+
+TEST(HttpRoutes, a_route_for_get_answers_head_unless_head_has_its_own) {
+  const auto answer = say("HEAD", "/sensors");
+  CHECK_EQUAL(200, status_of(answer));
+  CHECK(answer.find("Content-Length: 1\r\n") != answer.npos);
+  CHECK(content_of(answer).empty());
+  CHECK(find_route(kTable, Method::head, "/sensors/latest", memory).route->methods == method_set(Method::head));
+  CHECK(find_route(kTable, Method::get, "/sensors/latest", memory).route->methods == method_set(Method::get));
+}
+
+TEST(HttpRoutes, options_tells_the_methods_of_a_path_and_of_all) {
+  auto answer = say("OPTIONS", "/sensors");
+  CHECK_EQUAL(204, status_of(answer));
+  CHECK(allows(answer, "GET, HEAD, POST, OPTIONS"));
+  answer = say("OPTIONS", "*");
+  CHECK_EQUAL(204, status_of(answer));
+  CHECK(allows(answer, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+  CHECK(content_of(say("OPTIONS", "/own")) == "o");
+  CHECK(content_of(say("OPTIONS", "/any")) == "a");
+}
+
+TEST(HttpRoutes, handlers_are_functions_lambdas_and_members_of_the_context) {
+  CHECK(content_of(say("GET", "/sensors")) == "s");
+  CHECK(content_of(say("GET", "/lambda")) == "lambda");
+  CHECK(content_of(say("DELETE", "/sensors/x%20y")) == "member");
+  CHECK(hub.heard() == "x y");
+}
+
+TEST(HttpRoutes, a_number_that_does_not_fit_its_type_is_404) {
+  CHECK(content_of(say("GET", "/number/-3/255")) == "most");
+  CHECK(hub.heard() == "negative");
+  CHECK_EQUAL(404, status_of(say("GET", "/number/1/256")));
+  CHECK_EQUAL(404, status_of(say("GET", "/number/1/-1")));
+  CHECK_EQUAL(404, status_of(say("GET", "/number/2147483648/1")));
+  CHECK_EQUAL(404, status_of(say("GET", "/number/x/1")));
+  CHECK(hub.heard() == "negative");
+}
+
+TEST(HttpRoutes, a_mounted_table_has_its_prefix) {
+  CHECK(content_of(say("GET", "/inner/")) == "i");
+  CHECK(content_of(say("GET", "/inner/abc")) == "abc");
+  CHECK_EQUAL(404, status_of(say("GET", "/inner")));
+  CHECK(content_of(say("POST", "/inner/deep/er")) == "p");
+  CHECK(hub.heard() == "200");
+}
+
+TEST(HttpRoutes, middleware_stands_around_what_it_is_named_for) {
+  CHECK_EQUAL(403, status_of(say("GET", "/gated/one/abc")));
+  CHECK(hub.heard() == "()");
+  hub = {};
+  hub.open = true;
+  CHECK(content_of(say("GET", "/gated/one/abc")) == "abc");
+  CHECK(hub.heard() == "()");
+  hub.size = 0;
+  CHECK(content_of(say("POST", "/gated/one/deep/er")) == "p");
+  CHECK(hub.heard() == "(200)");
+  hub.size = 0;
+  CHECK(content_of(say("PUT", "/both")) == "g");
+  CHECK(hub.heard() == "()200");
+}
+
+TEST(HttpRoutes, middleware_around_a_table_sees_what_has_no_route) {
+  route::serve<kTable, log>(options, hub);
+  const auto answer = say("GET", "/none");
+  CHECK_EQUAL(404, status_of(answer));
+  CHECK(answer.find("\r\nX-Before: 1\r\n") != answer.npos);
+  CHECK(hub.heard() == "404");
+}
+
+TEST(HttpRoutes, added_fields_that_do_not_fit_are_500_and_end_with_their_exchange) {
+  static constexpr char kMuch[300] = "X: 1\r\n";
+  options.handler = [](Exchange& exchange) {
+    if (exchange.request().path == "/much") {
+      exchange.add_fields({kMuch, 5});
+      exchange.add_fields({kMuch, sizeof kMuch});
+      exchange.add_fields({kMuch, sizeof kMuch});
+    }
+    exchange.respond(200, "text/plain", "ok");
+  };
+  const auto answer = say("GET", "/much");
+  CHECK_EQUAL(500, status_of(answer));
+  CHECK(answer.find("X: 1") == answer.npos);
+  options.handler = [](Exchange& exchange) {
+    if (exchange.request().path == "/one") exchange.add_fields("X: 1\r\n");
+    exchange.respond(200, "text/plain", "ok");
+  };
+  const auto both = ask(options,
+                        "GET /one HTTP/1.1\r\nHost: t\r\n\r\n"
+                        "GET /two HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+  CHECK(both.find("X: 1") != both.npos);
+  CHECK(both.find("X: 1") == both.rfind("X: 1"));
+}
