@@ -1,4 +1,4 @@
-# Sourced by the scripts after say.sh: the user's cache of what was fetched and built of others' sources.
+# Sourced by the scripts after say.sh: the user's cache of others' sources and of what was built from them.
 #
 #   sources/<file>               tarballs as Debian ships them
 #   <what>-<hash>/               the result of one recipe; the hash covers its pin and the recipe itself

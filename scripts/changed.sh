@@ -11,7 +11,7 @@ changed_files() {
   } | sort -u
 }
 
-# select_changed TREES FILES sets trees, files and match to what a change can touch. Where it is not known, all are taken.
+# select_changed TREES FILES sets trees, files and match to what a change can touch. Where that is unknown it selects all.
 select_changed() {
   changed_files >"$scratch/changed"
   say "changed: $(wc -l <"$scratch/changed") files"

@@ -33,7 +33,7 @@ missing_packages() {
   done
 }
 
-# need_packages GROUP ... installs what is missing, or says how to when it may not.
+# need_packages GROUP ... installs the missing packages; where it may not, it says how.
 need_packages() {
   missing=$(missing_packages "$@" | tr '\n' ' ')
   [ -n "$missing" ] || return 0

@@ -1,4 +1,4 @@
-# What every toolchain file of this folder shares: clang-19, the headers of libc++, and no C++ runtime library.
+# The part that all toolchain files of this folder share: clang-19, the headers of libc++, and no C++ runtime library.
 
 find_program(COIR_CLANG clang-19 REQUIRED)
 find_program(COIR_CLANGXX clang++-19 REQUIRED)
@@ -24,7 +24,7 @@ endif()
 set(CMAKE_CXX_FLAGS_INIT "-nostdinc++ -isystem ${COIR_LIBCXX_INCLUDE}")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "--ld-path=${coir_llvm_bin}/ld.lld")
 
-# Line tables stay in the build tree's binaries; what is shipped is stripped of them.
+# The build tree's binaries keep their line tables; shipped ones are stripped.
 foreach(language C CXX)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2 -g1 -DNDEBUG" CACHE STRING "")
   set(CMAKE_${language}_FLAGS_DEBUG "-Og -g" CACHE STRING "")

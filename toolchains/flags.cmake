@@ -51,7 +51,7 @@ if(NOT COIR_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fno-asynchronous-unwind-tables>)
 endif()
 
-# A sanitizer instruments everything in the tree, dependencies included, or it reports what is not there.
+# A sanitizer must instrument everything in the tree, dependencies included, or it reports false errors.
 if(COIR_SANITIZE STREQUAL "asan")
   set(coir_sanitize -fsanitize=address,undefined -fno-sanitize=vptr,function -fno-sanitize-recover=all)
 elseif(COIR_SANITIZE STREQUAL "tsan")

@@ -19,7 +19,7 @@ target_include_directories(coir_mbedtls SYSTEM PRIVATE "${coir_mbedtls_dir}/libr
 target_compile_definitions(coir_mbedtls PUBLIC MBEDTLS_CONFIG_FILE="config.h")
 # That file asks coir/config.h for the profile, and whether there are threads.
 target_include_directories(coir_mbedtls PUBLIC $<BUILD_INTERFACE:${COIR_CONFIG_DIR}>)
-# What is mended in a file of mbedTLS's: the header before it says what for.
+# Patches by a header that is included before one of mbedTLS's files: the header says why.
 function(coir_mend file header)
   set_source_files_properties("${coir_mbedtls_dir}/library/${file}.c" PROPERTIES
     COMPILE_OPTIONS "-include;${PROJECT_SOURCE_DIR}/toolchains/mbedtls/${header}.h"

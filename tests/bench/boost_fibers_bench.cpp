@@ -170,7 +170,7 @@ void measure_pthread_mutex_contended(long count) {
   bench::print("mutex_contended_ns", static_cast<double>(bench::wall_ns() - start) / static_cast<double>(count), "ns");
 }
 
-// As fibers_bench's wake_idle: a thread sleeps on a futex, another wakes it and goes on computing.
+// As fibers_bench's wake_idle: a thread sleeps on a futex, another wakes it and computes on.
 void measure_pthread_wake_idle(long count) {
   static std::atomic<std::uint32_t> word{0};
   static std::atomic<std::int64_t> sent{0};
@@ -213,7 +213,7 @@ void park(Stack stacks, long count) {
 
 }  // namespace
 
-// A guard page that could not be had is only an assertion in Boost: a release build goes on without it.
+// Boost only asserts that it got the guard page: a release build continues without it.
 namespace boost {
 void assertion_failed(const char*, const char*, const char*, long) {
   end_guarded();

@@ -93,7 +93,7 @@ measure_floor() {
   fi
   crowd_ask hold 20000
   told 'held by the bound'
-  # Those that were answered before the machine stopped answering.
+  # The connections that were answered before the machine stopped answering.
   floor_held=$((open + closed + lost))
   figure floor.held "$floor_held" connections
   figure floor.oom_kills "$(oom_kills)" kills
@@ -101,7 +101,7 @@ measure_floor() {
   vm_stop
 }
 
-# recovered succeeds once MemAvailable is within 3 % of what it was: connections that coird ended first take a minute.
+# recovered succeeds once MemAvailable is within 3 % of its first value: connections that coird ended first take a minute.
 recovered() { after=$(guest_memory) && [ $((after * 100)) -ge $((before * 97)) ]; }
 # shrunk succeeds once what coird holds for a crowd that has left is given back.
 shrunk() { rss=$(guest_resident) && [ $((rss * 100)) -le $((resident * 103)) ]; }

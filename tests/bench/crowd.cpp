@@ -49,7 +49,7 @@ void Crowd::hold(long count, long window) {
     if (outstanding_ == 0) return;
     if (!poll(kHoldSilenceMs)) break;
   }
-  // What has been asked already may be answered still.
+  // A request that has been sent may still be answered.
   while (outstanding_ > 0 && poll(kHoldSilenceMs)) {
   }
   give_up();
@@ -218,7 +218,7 @@ void Crowd::release(Client& client, long& count) {
   ++count;
 }
 
-// give_up ends what is outstanding.
+// give_up ends the outstanding connections.
 void Crowd::give_up() {
   for (std::size_t i = 0; i < used_ && outstanding_ > 0; ++i) {
     Client& client = clients_[i];

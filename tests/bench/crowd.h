@@ -43,7 +43,7 @@ class Crowd {
   // nothing for ten seconds is lost.
   void again(long window);
 
-  // look takes note of what the server has done to idle connections.
+  // look counts the idle connections that the server has ended.
   void look();
 
   // close ends all connections at once and forgets the counts.

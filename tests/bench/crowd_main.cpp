@@ -33,7 +33,7 @@ using bench::Tally;
 constexpr long kWindow = 100;
 constexpr long kMostParts = 16;
 
-// Command is what a process of the crowd is told, its share already worked out.
+// Command is one command to a process of the crowd, with its share worked out.
 struct Command {
   char verb[8];
   long count;

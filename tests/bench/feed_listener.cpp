@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   const pid_t child = fork();
   if (child < 0) fail("fork");
   if (child == 0) {
-    // Out of the way first, lest one takes the place of another; dup2 leaves it to be inherited.
+    // Move it out of the way first, so that none replaces another; dup2 makes it inheritable.
     for (int& fd : served) fd = dup(fd);
     for (int i = 0; i < kClients; ++i) dup2(served[i], kFirst + i);
     for (int fd : served) {

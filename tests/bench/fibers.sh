@@ -20,7 +20,7 @@ measure() {
   shift 2
   timeout 120 "$@" >"$scratch/out" || die "failed: $*"
   while read -r name value unit; do
-    # How many can be held is told once, by the larger run.
+    # Only the larger run tells how many can be held.
     [[ -z $suffix || $name = *bytes: ]] || continue
     sample "$prefix${name%:}$suffix" "$value" "$unit"
   done <"$scratch/out"

@@ -1,4 +1,4 @@
-// What fibers cost, through the public interface. tests/bench/README.md defines the figures.
+// The cost of fibers, through the public interface. tests/bench/README.md defines the figures.
 //
 //   fibers_bench switch|yield|spawn|suspended [COUNT]
 //   fibers_bench rendezvous|rendezvous_2workers|buffered|batched|select|mutex|pthread_mutex|mutex_contended|wake_idle|timer_1k|timer_100k|million [COUNT]
@@ -132,7 +132,7 @@ void measure_rendezvous_2(long count) {
   measure_rendezvous("rendezvous_rtt_2workers_ns", count);
 }
 
-// The wall time of the whole, as somebody would see it who runs it once.
+// The wall time of the whole, as a user sees it who runs it once.
 void measure_million(long count) {
   Channel<int> there, back;
   Fiber other = spawn(kFiber, [&] { echo(there, back); });
@@ -249,7 +249,7 @@ void measure_mutex_contended(long count) {
   bench::print("mutex_contended_ns", static_cast<double>(monotonic_ns() - start) / static_cast<double>(count), "ns");
 }
 
-// A fiber wakes another and goes on computing, while a second worker sleeps: how long the other waits for it. The
+// A fiber wakes another and computes on, while a second worker sleeps: how long the woken fiber waits. The
 // median.
 void measure_wake_idle(long count) {
   bench::Delays delays(count);

@@ -50,7 +50,7 @@ func procKB(path, key string) int {
 	return -1
 }
 
-// memory returns what is resident and what page tables cost, in kB, once the collector has given back what it can.
+// memory returns what is resident and what page tables cost, in kB, after the collector has freed memory.
 func memory() (int, int) {
 	debug.FreeOSMemory()
 	return procKB("/proc/self/smaps_rollup", "Rss:"), procKB("/proc/self/status", "VmPTE:")
@@ -209,7 +209,7 @@ func monotonicNs() uint64 {
 	return uint64(now.Sec*1e9 + now.Nsec)
 }
 
-// serveFeed needs a goroutine beside it that reads, for a select takes channels alone.
+// serveFeed needs a second goroutine that reads, because a select takes channels only.
 func serveFeed(client net.Conn, messages <-chan uint64) {
 	heard, gone := make(chan int), make(chan struct{})
 	defer close(gone)

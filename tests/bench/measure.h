@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// What every figure program measures with. C library only, so that it builds with and without a C++ runtime library.
+// The means by which every bench program measures. C library only, so that it builds with and without a C++ runtime library.
 namespace bench {
 
 // cpu_ns reads the processor time this process has used, all threads together. The timed loops never block, so on a

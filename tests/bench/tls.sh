@@ -80,7 +80,7 @@ command_of() {
 }
 
 # measure_handshakes NAME has three clients make new sessions one after the other, OpenSSL's, whose public-key arithmetic is
-# ten times as fast, so that the server is what is measured. The second figure is by processor time and minds company less.
+# ten times as fast, so that the server is the bottleneck. The second figure is by processor time and minds company less.
 measure_handshakes() {
   local name=$1 before i clients=()
   before=$(cpu_ns "${pids[$name]}")

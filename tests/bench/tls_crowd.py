@@ -56,7 +56,7 @@ class Crowd:
                 return
             if not self.poll(HOLD_SILENCE):
                 break
-        # What has been asked already may be answered still.
+        # A request that has been sent may still be answered.
         while self.outstanding and self.poll(HOLD_SILENCE):
             pass
         self.give_up()

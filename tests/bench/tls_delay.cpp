@@ -43,7 +43,7 @@ extern "C" int __wrap_mbedtls_ssl_handshake_step(mbedtls_ssl_context* ssl) {
 
 namespace {
 
-// shake_hands makes one session after the other until it is told to stop.
+// shake_hands makes one session after the other until it is stopped.
 void shake_hands(const TlsContext& server, const TlsContext& client, const bool& over, unsigned& made) {
   while (!over) {
     int ends[2];

@@ -10,7 +10,7 @@ namespace coir::explore {
 
 using test::Random;
 
-// Chooser decides wherever a run may go on in more ways than one: exhaustively, by chance, or as it was told.
+// Chooser decides wherever a run has more than one way to continue: exhaustively, at random, or by a recorded list.
 //
 // Exhaustively it walks the tree of all decisions depth-first, and leaves out what would take more preemptions or
 // delays than it is allowed (Musuvathi and Qadeer, "Iterative Context Bounding", 2007). By chance it alternates between
@@ -44,10 +44,10 @@ class Chooser {
   void gives_way(int thread) noexcept { priority_[thread] = --lowest_; }
 
   // thread picks one of `candidates`; the first `free` of them cost nothing, each other one a preemption. The first is
-  // who runs now, if that is possible.
+  // the running thread, if that is possible.
   std::size_t thread(const std::uint8_t* candidates, std::size_t count, std::size_t free) noexcept;
 
-  // delay tells whether a store is to become visible late; trickle, whether one that was late does so now.
+  // delay tells whether a store becomes visible late; trickle, whether a late one becomes visible now.
   // delayed_in_vain tells that a late store became visible before anybody else had a turn: the run is like the one
   // without that delay, and nothing further is tried from here.
   bool delay() noexcept;

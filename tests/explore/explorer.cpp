@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kNever = INT64_MAX;
 constexpr std::int64_t kEpochNs = 1'000'000'000;
 constexpr std::uint32_t kMostSteps = 60'000;
-constexpr int kVain = 3;  // who has read the same from the same place so often in a row waits for somebody else's store
+constexpr int kVain = 3;  // a thread that has read one value from one place so often in a row waits for another's store
 constexpr std::uint32_t kFairSteps = 1500;
 constexpr unsigned kPatience = 100;
 constexpr unsigned kBuffer = 6;
@@ -74,7 +74,7 @@ const Scenario* g_scenario;
 Report g_report;
 sem_t g_over;
 Mutant g_mutant;
-bool g_quit;  // whose turn it is next is to end
+bool g_quit;  // the thread that gets the next turn ends
 thread_local Explored* t_self = nullptr;
 
 [[noreturn]] void fail(const char* what, const std::source_location* where = nullptr) noexcept {
@@ -179,7 +179,7 @@ bool can_go_on(const Explored& one) noexcept {
   return one.state == Explored::State::ready && !one.spins;
 }
 
-// who_is_next picks among those who can go on; `self` is who runs now.
+// who_is_next picks among the threads that can run; `self` is the running one.
 Explored& who_is_next(Explored& self) noexcept {
   for (;;) {
     std::uint8_t candidates[Chooser::kMostThreads];
@@ -215,7 +215,7 @@ Explored& who_is_next(Explored& self) noexcept {
     if (spinner != nullptr && (due == nullptr || g_in_vain < kPatience)) {
       ++g_in_vain;
       spinner->spins = false;
-      spinner->last_turn = g_steps;  // also when it goes on itself: of two that spin, each has its turn
+      spinner->last_turn = g_steps;  // also when it continues itself: of two that spin, each gets its turn
       return *spinner;
     }
     if (due != nullptr) {

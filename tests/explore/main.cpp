@@ -96,7 +96,7 @@ Searched search(const Scenario& scenario, int preemptions, int delays, unsigned 
 void explore(const Scenario& scenario, const Options& options) noexcept {
   const Limits& limits = scenario.limits;
   const double began = seconds();
-  // The first run is not like the others: what is allocated once is allocated in it.
+  // The first run differs from the others: one-time allocations happen in it.
   search(scenario, 0, 0, 1);
   const unsigned most = limits.interleavings * options.more;
   const unsigned samples = limits.samples * options.more;

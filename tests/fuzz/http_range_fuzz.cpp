@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     require(begins(write_content_range(range, length, text), "bytes */"));
   }
 
-  // What matches strongly matches weakly.
+  // A strong match is a weak match too.
   const bool strong = etag_list_matches(value.view(), "\"a\"", true);
   const bool weak = etag_list_matches(value.view(), "\"a\"", false);
   require(!strong || weak);

@@ -1,6 +1,6 @@
 /*
  * One wait of a fiber (core/src/fiber/waiter.h, park.h, worker.cpp): it arms, shows itself to a source, is saved and commits;
- * meanwhile a source wakes it, its deadline passes and somebody cancels it. Whoever comes first claims the wait, the
+ * meanwhile a source wakes it, its deadline passes and somebody cancels it. The first to come claims the wait, the
  * others meet nobody; the fiber goes on exactly once for each wait, and a claim never reaches a later one.
  *
  * The fiber waits twice: for a source it may find ready, or may not, with a deadline; then for a second source without

@@ -1,6 +1,6 @@
 /*
  * A worker polls while others compute, and a worker comes to a fiber that was woken (core/src/schedule/scheduler.h, "The poller";
- * worker.cpp, maintain, run, push_woken; idle.cpp, idle, left_waiting; wakeup.cpp, let_go_poller, wake_if_idle, wake_one). The steps
+ * worker.cpp, maintain, run, push_woken; idle.cpp, idle, left_waiting; wakeup.cpp, release_poller, wake_if_idle, wake_one). The steps
  * are in poller_steps.pml; here are the state, the worker's loop and what must hold.
  *
  * A fiber MAIN yields up to YIELDS times. Then one fiber computes until what is waited for has been seen, so that one
@@ -10,21 +10,21 @@
  *   -DTIMER: MAIN's timer, in the wheel of whichever worker it runs on. It wakes PARTNER, which computes.
  *   -DWOKEN: OTHER, which MAIN wakes. MAIN computes, or waits in turn for OTHER to wake it and to compute.
  *
- * Whoever wakes PARTNER may spare the offer (wakes_to_offer_), and in TIMER a poller that leaves others at work looks
+ * The waker of PARTNER may spare the offer (wakes_to_offer_), and in TIMER a poller that leaves others at work looks
  * again by itself (kPatienceNs). With WOKEN no offer is spared and nobody's patience ends. The runtime's inbox is left
  * to sleep_notify.pml, and so is the fence after a push.
  *
  * Variants that have to be refuted, by -D:
  *
- *   MUTATE_KEEP_POLLER      who has polled wakes nobody before it runs a fiber          (let_go_poller)
+ *   MUTATE_KEEP_POLLER      who has polled wakes nobody before it runs a fiber          (release_poller)
  *   MUTATE_LET_GO_FIRST     it looks for one to wake before it clears polling_          (maintain)
  *   MUTATE_PLAIN_CLEAR      polling_ is cleared by a plain store: others see it later   (maintain, idle)
- *   MUTATE_NO_SECOND_LOOK   who goes to sleep does not look at polling_ again           (idle)
+ *   MUTATE_NO_SECOND_LOOK   a worker that goes to sleep does not look at polling_ again  (idle)
  *   MUTATE_NO_PATIENCE      TIMER: the poller waits for those timers only that it finds (idle, kPatienceNs)
  *   MUTATE_OWN_TIMERS       TIMER: the poller fires its own timers only, by the formula (idle, advance)
  *   MUTATE_NO_OFFER         WOKEN: whoever wakes a fiber tells nobody                   (push_woken, offer_woken)
  *   MUTATE_PLAIN_WOKEN      WOKEN: no fence between the fiber's place and the look at idle_   (wake_if_idle)
- *   MUTATE_NO_LAST_LOOK     WOKEN: who goes to sleep looks for no woken fiber           (idle, any_left_waiting)
+ *   MUTATE_NO_LAST_LOOK     WOKEN: a worker that goes to sleep looks for no woken fiber  (idle, any_left_waiting)
  */
 
 #ifndef WORKERS
@@ -54,7 +54,7 @@ bool come = false;              /* the time of the timer has come */
 byte yields = YIELDS;
 bool retries = false;           /* somebody in wake_one found nobody to wake, and looks again */
 mtype = { running, arms, parked, claimed };
-mtype wait = running;           /* MAIN's; who claims it before it is parked wakes nobody */
+mtype wait = running;           /* MAIN's; a claim before it is parked wakes nobody */
 bool over = false;              /* what was waited for has been seen */
 
 /* The one store that a mutant makes plain: whose it is, and which fiber it shows or 0 for the clearing of polling_. */
@@ -68,7 +68,7 @@ inline drain() {
   late_of = NOBODY; late = 0
 }
 
-/* What happens outside, and the store buffer, which drains whenever it likes. */
+/* The outside world, and the store buffer, which may drain at any time. */
 active proctype World() {
 #ifdef TIMER
   come = true;
@@ -119,7 +119,7 @@ proctype Worker(byte me) {
             :: else
             fi;
             if
-            :: let_go -> let_go = false; let_go_poller()
+            :: let_go -> let_go = false; release_poller()
             :: else
             fi;
             switches[me]++;
@@ -241,7 +241,7 @@ running_on:
                  :: else
                  fi;
                  sleep = false;
-                 atomic {                                     /* idle_.fetch_and; who cleared it counts this one */
+                 atomic {                                     /* idle_.fetch_and; the one that cleared it counts this */
                    if
                    :: polls -> is_searching = !in_poller; in_poller = false
                    :: !polls && (on_futex & (1 << me)) != 0 -> on_futex = on_futex - (1 << me)

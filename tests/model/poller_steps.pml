@@ -60,7 +60,7 @@ inline wake_if_idle() {
   fi
 }
 
-inline let_go_poller() {
+inline release_poller() {
 #ifndef MUTATE_KEEP_POLLER
   if
   :: on_futex != 0 ->
@@ -142,11 +142,11 @@ inline maintain() {
        collect();
        dispatch();
 #ifdef MUTATE_LET_GO_FIRST
-       let_go_poller();
+       release_poller();
        clear_polling()
 #else
        clear_polling();
-       let_go_poller()
+       release_poller()
 #endif
   :: else
   fi

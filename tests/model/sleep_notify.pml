@@ -1,12 +1,12 @@
 /*
  * How workers go to sleep and are woken (core/src/schedule/scheduler.h, "Idle workers"; idle.cpp, idle; wakeup.cpp, notify,
- * wake_one): who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more.
+ * wake_one): a pusher looks at idle_ afterwards; a worker that goes idle sets its bit, then looks for work once more.
  *
  * Stores go through a buffer of one place for each thread, as on x86: a plain store is seen by others later, unless a
  * fence or a locked instruction comes before. That is what full_fence in wake_if_idle is for.
  *
  * WORKERS workers share one inbox, and take what lies there into queues of their own; a thread from outside pushes ITEMS fibers, one after the other (Scheduler::inject).
- * All of them are to be run, whatever sleeps. A worker sleeps on its futex until its idle bit has been cleared.
+ * All of them must run, whatever sleeps. A worker sleeps on its futex until its idle bit has been cleared.
  *
  * Variants that have to be refuted, by -D:
  *
@@ -72,7 +72,7 @@ inline wake_one() {
 #ifdef MUTATE_GIVE_UP
                break
 #else
-               if                                       /* who came meanwhile took this for a searcher */
+               if                                       /* others meanwhile took this one for a searcher */
                :: idle[0] || idle[1]
                :: else -> break
                fi

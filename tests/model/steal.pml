@@ -145,7 +145,7 @@ proctype Thief() {
 #endif
      if
      :: won ->
-          atomic {               /* nobody else looks at what is the thief's own */
+          atomic {               /* the thief's own: nobody else looks at it */
             i = 0;
             do
             :: i < count -> f = own[i]; own[i] = 0; take(f); i++
@@ -158,7 +158,7 @@ proctype Thief() {
 again: skip
   od;
   atomic {
-    h = 0; t = 0; count = 0; f = 0; won = false;    /* what is dead makes no states of its own */
+    h = 0; t = 0; count = 0; f = 0; won = false;    /* dead variables must not multiply the states */
     for (i : 0 .. SLOTS - 1) { own[i] = 0 };
     i = 0;
     ended++

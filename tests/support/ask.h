@@ -58,7 +58,7 @@ void with_server(const http::ServerOptions& options, Visit visit) {
     Asker asker{std::move(*connected), expectations};
     visit(asker);
   };
-#if defined(COIR_NO_ASYNC) && COIR_NO_ASYNC
+#if COIR_NO_ASYNC
   CHECK_TRUE(server->start().has_value());
   CHECK_TRUE(catch_signals({SIGUSR1}).has_value());
   const auto serve = [](void* argument) -> void* {

@@ -19,7 +19,7 @@ std::expected<void, Error> outcome_of(const std::expected<T, Error>& outcome) {
   return {};
 }
 
-// EndlessWaits is what fibers and threads wait for, and none of it ever comes. `lock` is to be held shared by somebody.
+// EndlessWaits has one of each thing to wait for, none of which ever comes. Somebody must hold `lock` shared.
 struct EndlessWaits {
   Mutex own;
   Condition condition;

@@ -63,7 +63,7 @@ void spare_this_thread() noexcept {
 
 namespace {
 
-// strikes tells whether this call is to fail.
+// strikes tells whether this call fails.
 bool strikes(Call call) noexcept {
   if (g_call.load(std::memory_order_acquire) != static_cast<unsigned>(call) || t_spared) return false;
   const unsigned number = g_seen.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -2,7 +2,7 @@
 
 namespace coir::test {
 
-// What can fail for want of memory or descriptors: a charge to the ledger, and calls to the kernel.
+// The operations that can fail for want of memory or descriptors: charges to the ledger, and calls to the kernel.
 enum class Call : unsigned {
   charge,
   accept4,

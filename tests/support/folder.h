@@ -14,7 +14,7 @@
 
 namespace coir::test {
 
-// Folder is a folder of its own, removed with what is in it.
+// Folder is a temporary folder, removed with its content.
 class Folder {
  public:
   Folder() noexcept {

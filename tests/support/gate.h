@@ -10,7 +10,7 @@
 
 namespace coir::test {
 
-// Gate is closed until it is opened, once for each who passes; for threads that may block.
+// Gate is closed until it is opened, once for each passer; for threads that may block.
 class Gate {
  public:
   Gate() noexcept { sem_init(&open_, 0, 0); }

@@ -1,4 +1,4 @@
-// What most unit tests include. toolchains/precompiled.cmake tells why.
+// The headers of most unit tests. toolchains/precompiled.cmake tells why.
 #pragma once
 
 #include <CppUTest/TestHarness.h>

@@ -4,7 +4,7 @@
 
 namespace coir::test {
 
-// What a build is slowed down by. Numbers that a promise names hold in plain x86_64 builds; the others scale them down.
+// How much slower a build is. Numbers that a promise names hold in plain x86_64 builds; the others scale them down.
 inline constexpr bool kAddressSanitized = COIR_ASAN;
 inline constexpr bool kThreadSanitized = COIR_TSAN;
 

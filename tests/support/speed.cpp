@@ -1,4 +1,4 @@
-// What scripts/test compiles to tell how quick a machine is, so that its times compare with another's. It stays as it is.
+// scripts/test compiles this file to measure a machine, so that its times compare with another's. Do not change it.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -62,7 +62,7 @@ inline const Authority& authority() {
   return made;
 }
 
-// patience is a deadline for what is sure to come about.
+// patience is a deadline for an event that is sure to come.
 inline Deadline patience() {
   return Deadline::after(std::chrono::seconds(100));
 }

@@ -78,7 +78,7 @@ floors() {
 } >"$found"
 none "an include climbs no floor inside a layer"
 
-# Unit tests lie in the room of what they test.
+# Unit tests lie in the room of the code that they test.
 find tests/unit -name '*_test.cpp' | sort | while read -r file; do
   room=$(dirname "${file#tests/unit/}")
   case " port $core_rooms cxx $net_rooms " in *" $room "*) ;; *) echo "$file: $room is no room of port, core or net" ;; esac

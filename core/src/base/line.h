@@ -29,7 +29,7 @@ class Line {
   // seconds writes 3,210,000,000 ns as "3.21".
   Line& seconds(std::int64_t ns) noexcept { return add(fixed(ns / 10'000'000, 2)); }
 
-  // send writes the line, of which the end is always a new line, in one piece.
+  // send writes the line with one system call; it always ends with a newline.
   void send(int fd) noexcept {
     const std::string_view line = out_.text();
     [[maybe_unused]] const ssize_t n = write(fd, line.data(), line.size());

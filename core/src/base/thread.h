@@ -9,13 +9,13 @@
 
 namespace coir {
 
-// start_thread starts a joinable thread with so much stack, which has `blocked` blocked from its first instruction on:
-// signals are for the threads that have room for their handlers. Returns 0, or an errno.
+// start_thread starts a joinable thread with the given stack. The signals in `blocked` are blocked from its first
+// instruction on, for threads whose stack has no room for signal handlers. Returns 0, or an errno.
 int start_thread(pthread_t& thread, std::size_t stack_bytes, const sigset_t& blocked, void* (*body)(void*),
                  void* argument) noexcept;
 
-// unseen_threads counts the runtime's own threads that bring no fiber anything, as the watchdog's: a deadlock is one
-// though they live.
+// unseen_threads counts the runtime's own threads that can wake no fiber, such as the watchdog's: they do not keep a
+// deadlock from being reported.
 extern constinit SharedAtomic<unsigned> unseen_threads;
 
 // all_signals is every signal there is, as a set.

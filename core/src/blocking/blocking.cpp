@@ -64,12 +64,12 @@ std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, 
   const Error error = error_of(reason);
   pool.lock();
   if (call.state == BlockingCall::State::running) {
-    // f touches what is the caller's: nothing ends this wait but f's end.
+    // f touches the caller's memory: only the end of f ends this wait.
     stop.ask(error);
     arm(self, Shielded::yes);
     pool.unlock();
     park(self, WaitKind::blocking, 0, Deadline::never(), Shielded::yes);
-    pool.lock();  // the thread that woke it is through with the call
+    pool.lock();  // wait until the thread that woke us has left the call
   }
   const bool done = pool.withdraw(call);
   pool.unlock();

@@ -29,7 +29,7 @@ void BlockingPool::destroy() noexcept {
   free(this);
 }
 
-// retire: idle threads end at once, the others after the call that they are in.
+// retire ends idle threads at once, the others after their present call.
 void BlockingPool::retire() noexcept {
   lock();
   closing_ = true;
@@ -52,7 +52,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
   lock();
   bool charged = false;
   if (wants_thread(queue_.size() + 1, call.kind)) {
-    // Making room calls reliefs, ours among them: not under the lock.
+    // Making room calls reliefs, this pool's among them: not under the lock.
     unlock();
     charged = Pressure::charge(account::stacks, kBlockingThreadBytes);
     lock();
@@ -70,7 +70,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
     call.waiter = waiter;
     call.state = BlockingCall::State::queued;
     queue_.push_back(call);
-    // No thread is left for it but those that run.
+    // No further thread can be started; the running ones take it.
     if (idle_ == 0 && threads_ >= board::kBlockingThreads && next() == nullptr)
       waited_.fetch_add(1, std::memory_order_relaxed);
     show_load();
@@ -117,7 +117,7 @@ bool BlockingPool::withdraw(BlockingCall& call) noexcept {
   return true;
 }
 
-// finish wakes the caller if it still waits, and opens the lock.
+// finish wakes the caller if it still waits, and unlocks.
 void BlockingPool::finish(BlockingSeat& seat) noexcept {
   if (BlockingCall* const call = std::exchange(seat.call_, nullptr); call != nullptr) {
     if constexpr (kManyWorkers) {
@@ -170,7 +170,7 @@ void BlockingPool::serve() noexcept {
       call->state = BlockingCall::State::running;
       call->seat = &seat;
       seat.call_ = call;
-      call->run(*call, seat);  // opens the lock
+      call->run(*call, seat);  // unlocks
       enter_heap();            // of a result that nobody waited for
       lock();
       --running_;

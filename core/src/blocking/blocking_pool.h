@@ -14,14 +14,14 @@ namespace coir::detail {
 
 inline constexpr std::size_t kBlockingThreadBytes = kBlockingStackBytes * kStackInflation;
 
-// BlockingPool is the threads for blocking calls of the process's run and its plain threads, or of one isolated run,
-// whose own thread starts them, so that they are denied what it is. One lock guards all of it and every call's fields;
-// it is held for a few instructions, a move of the closure or the result, and the start of a thread. Nobody parks under
-// it.
+// BlockingPool is the threads that run blocking calls: one pool for the process's run and its plain threads, and one for
+// each isolated run, whose own thread starts them, so that they inherit its denials. One lock guards the pool and every
+// call's fields. It is held for a few instructions, a move of the closure or the result, and the start of a thread.
+// Nobody parks under it.
 //
-// Invariant: a call in the queue finds a thread. Whoever queues it sees an idle thread for each call in the queue, or
-// starts one, or leaves it to threads that look into the queue before they go idle, all under the lock. A thread that
-// ends a call makes room for the next of any kind, and looks for it.
+// Invariant: a queued call finds a thread. The caller that queues it sees an idle thread for each queued call, or starts
+// one, or leaves it to threads that look into the queue before they go idle, all under the lock. A thread that ends a
+// call looks for the next of any kind.
 //
 // A caller is claimed under the lock, which it takes to leave its wait: the claim meets this wait or none, and the run
 // that the caller belongs to cannot end before the thread has woken it.
@@ -34,14 +34,14 @@ class BlockingPool {
   std::expected<void, Error> enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept;
   void finish(BlockingSeat& seat) noexcept;
 
-  // withdraw ends a caller's interest in a call, under the lock. True: it is done, and the thread is through with it.
+  // withdraw ends a caller's interest in a call, under the lock. True: the call is done, and no thread touches it.
   bool withdraw(BlockingCall& call) noexcept;
-  // leave follows each enter that succeeded, once the caller waits no more. Not under the lock.
+  // leave follows each successful enter, once the caller no longer waits. Not under the lock.
   void leave(FiberControl* self) noexcept {
     if (self != nullptr) wakeup_.leave(self);
   }
 
-  // What stats and dumps tell: how many calls run, how many wait for a thread, and how many ever had to.
+  // For stats and dumps: how many calls run, how many wait for a thread, and how many ever had to.
   struct Load {
     std::uint32_t running, waiting;
     std::uint64_t waited;
@@ -51,8 +51,8 @@ class BlockingPool {
             waited_.load(std::memory_order_relaxed)};
   }
 
-  // make makes the pool of an isolated run, whose Scheduler::blocking it becomes; null: no memory. retire ends it after
-  // the run: it goes when its last thread does, and a call that nobody waits for any more goes on to its end.
+  // make makes the pool of an isolated run, for its Scheduler::blocking; null: no memory. retire ends it after the run:
+  // it is freed with its last thread, and an abandoned call runs to its end.
   static BlockingPool* make() noexcept;
   void retire() noexcept;
 
@@ -62,10 +62,10 @@ class BlockingPool {
   static std::size_t refund_retired(void* pool, std::size_t) noexcept;
   void serve() noexcept;
   void show_load() noexcept;
-  // next is the call that a thread takes up now: the oldest, or, while as many run as the board has threads, the oldest
-  // of a kind of which none runs. Null: those that wait do so for one that ends.
+  // next is the call that a thread runs next: the oldest, or, while as many run as the board has threads, the oldest of
+  // a kind of which none runs. Null: every queued call waits for a running one to end.
   BlockingCall* next() const noexcept;
-  // wants_thread tells whether a call of that kind, which is to be the last of `queued`, needs one more.
+  // wants_thread tells whether a call of that kind, the last of `queued`, needs one more thread.
   bool wants_thread(std::size_t queued, BlockingKind kind) const noexcept {
     if (threads_ < board::kBlockingThreads) return queued > idle_;
     return queued > idle_ && running_of_[static_cast<std::size_t>(kind)] == 0 &&
@@ -80,13 +80,13 @@ class BlockingPool {
   std::size_t threads_ = 0;
   std::size_t idle_ = 0;
   std::size_t running_ = 0, running_of_[kBlockingKinds] = {};
-  // For who asks without the lock, from a signal handler too.
+  // Read without the lock, also from signal handlers.
   SharedAtomic<std::uint32_t> shown_running_{0}, shown_waiting_{0};
   SharedAtomic<std::uint64_t> waited_{0};
   bool closing_ = false;                     // no call comes any more
   SharedAtomic<std::uint32_t> arrivals_{0};  // what idle threads sleep on; changed under the lock
 
-  // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.
+  // In single-worker builds the ledger belongs to the worker, which refunds an ended thread's charges later.
   std::size_t retired_ = 0;
   bool relief_added_ = false;
   Relief relief_{PressureStep::trim, &refund_retired, this};

@@ -35,7 +35,7 @@ FileBytes::~FileBytes() {
 }
 
 std::expected<File, Error> File::open(const char* path, const FileOptions& options, Deadline deadline) noexcept {
-  // O_NONBLOCK: a pipe without a writer does not hold the thread for ever. On files it has no meaning.
+  // O_NONBLOCK keeps a pipe without a writer from holding the thread for ever. On files it has no effect.
   int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   const bool write = options.write || options.append;
   flags |= !write ? O_RDONLY : options.read ? O_RDWR : O_WRONLY;
@@ -109,7 +109,7 @@ std::expected<FileBytes, Error> File::read_all(Account& account, std::size_t mos
   FileBytes out(account);
   std::size_t room = std::max<std::size_t>(static_cast<std::size_t>(*hint) + 1, 512);
   for (;;) {
-    // At most one byte beyond `most` is asked for: that it comes tells that the file is too long.
+    // Ask for at most one byte beyond `most`: its arrival shows that the file is too long.
     room = std::min(room, most < SIZE_MAX ? most + 1 : most);
     if (auto made = out.make_room(room); !made) return std::unexpected(made.error());
     const auto n = read_until_end(fd_, {out.data_ + out.size_, out.room_ - out.size_}, out.size_, deadline);

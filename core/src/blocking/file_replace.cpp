@@ -46,7 +46,7 @@ class FileReplacement::Steps {
 std::expected<void, Error> FileReplacement::Steps::create(FileReplacement& self, unsigned mode) noexcept {
   static constinit SharedAtomic<std::uint64_t> count{0};
   for (int attempt = 0; attempt < 16; ++attempt) {
-    // Unlikely to meet another's; O_EXCL finds out.
+    // A collision is unlikely, and O_EXCL detects it.
     const std::uint64_t number = (static_cast<std::uint64_t>(monotonic_ns()) * 0x9e3779b97f4a7c15u) ^
                                  (static_cast<std::uint64_t>(getpid()) << 40) ^
                                  (count.fetch_add(1, std::memory_order_relaxed) << 20);
@@ -69,7 +69,7 @@ std::expected<void, Error> FileReplacement::Steps::open(FileReplacement& self, c
   const bool there = fstatat(self.folder_, self.name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return std::unexpected(Error::from_errno(EISDIR));
   const bool keep = there && S_ISREG(old.st_mode);
-  // Nobody reads it before it has the mode it is to have; without one to set, the umask decides.
+  // Keep it unreadable to others until its final mode is set; without a mode to set, the umask decides.
   if (auto created = create(self, keep || mode ? 0600 : 0644); !created) return created;
   if (keep && (old.st_uid != geteuid() || old.st_gid != getegid())) {
     [[maybe_unused]] const int ignored = fchown(self.file_, old.st_uid, old.st_gid);
@@ -83,7 +83,7 @@ std::expected<void, Error> FileReplacement::Steps::open(FileReplacement& self, c
 std::expected<void, Error> FileReplacement::Steps::finish(FileReplacement& self, const BlockingStop& stop) noexcept {
   if (auto synced = sync_file(self.file_); !synced) return synced;
   if (stop.wanted()) return std::unexpected(stop.why());
-  // close first: some file systems tell only then that there was no room.
+  // Close first: some file systems report a full disk only then.
   if (::close(std::exchange(self.file_, -1)) != 0 && errno != EINTR) return std::unexpected(Error::from_errno(errno));
   if (renameat(self.folder_, self.temporary_name_, self.folder_, self.name_) != 0) {
     return std::unexpected(Error::from_errno(errno));

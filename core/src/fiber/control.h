@@ -47,23 +47,23 @@ enum class WaitKind : std::uint8_t {
   blocking,
 };
 
-// FiberControl is all that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that a parked
-// fiber holds one resident page:
+// FiberControl holds everything that the runtime knows of a fiber. It lies at the top of the fiber's own stack, so that
+// a parked fiber holds one resident page:
 //
 //   slot   | guard page | stack, grows down ...... | closure, result | FiberControl |
 //          ^ low                                                                  high ^
 //
-// A slot that nobody uses reads as zero or as its last owner left it; `id` is unique for the life of the runtime, so
-// that a handle {control, id} is stale exactly when the ids differ.
+// An unused slot reads as zero or as its last owner left it. `id` is unique for the life of the runtime, so that a
+// handle {control, id} is stale exactly when the ids differ.
 struct alignas(64) FiberControl : Waiter {
   enum class State : std::uint8_t { free = 0, runnable, running, parked, ended };
   enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached, kFailed };
 
-  // What a dump of all fibers reads while others run is atomic: it may be of two fibers' lives, but never torn.
+  // The fields that a dump reads while other fibers run are atomic: they may mix two fibers' lives, but are never torn.
 
-  // What every switch touches.
+  // The fields that every switch touches.
   void* sp;            // the saved context, while parked
-  Worker* worker;      // who runs it, or ran it last
+  Worker* worker;      // the one that runs it, or ran it last
   FiberControl* next;  // link of the run queue, inbox or pool that holds it
   Atomic<std::uint64_t> id;
   Atomic<std::uint64_t> cancelled_id;  // equals id once the fiber is cancelled; written by cancel() alone
@@ -71,7 +71,7 @@ struct alignas(64) FiberControl : Waiter {
   Atomic<WaitKind> wait_kind;
   std::uint8_t stack_class;
   bool guarded : 1;  // its guard page is armed
-  bool fails : 1;    // once it has ended: failure is not just what a cancellation asked for
+  bool fails : 1;    // once it has ended: `failure` counts, and is not merely the answer to a cancellation
   Atomic<std::uint32_t> join;
   Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
   std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
@@ -79,7 +79,7 @@ struct alignas(64) FiberControl : Waiter {
   std::uint16_t mutexes_held;   // owner only
   std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only
 
-  // What spawn and exit touch.
+  // The fields that spawn and exit touch.
   Waiter* joiner;                      // valid while join is kWaiting or kLocked
   const Error* (*run)(void* storage);  // calls the closure, leaves the result
   void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
@@ -88,7 +88,7 @@ struct alignas(64) FiberControl : Waiter {
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
 
-  // What nurseries and cancel scopes need.
+  // The fields of nurseries and cancel scopes.
   detail::NurseryBase* nursery;       // whose child it is; null: the root's
   detail::Scope* current_scope;       // its innermost scope; null: none. Owner only
   const Error* failure;               // once it has ended: the error in its result, or null
@@ -97,14 +97,14 @@ struct alignas(64) FiberControl : Waiter {
   [[no_unique_address]] SanitizerContext sanitizer;
   [[no_unique_address]] TraceMark trace;
 
-  // One step more for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
+  // The step of a ticket for each shield that is up, at most 15: a claim by a ticket from outside then misses the waits
   // inside.
   static constexpr std::uint64_t kShieldStep = std::uint64_t{1} << 52;
   static constexpr std::uint64_t kMostShields = 15;
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field
 
-  // cancelled tells of the fiber's own mark, unless a shield is up; Scheduler::cancelling of everybody's. Owner only.
+  // cancelled tells whether this fiber is marked and no shield is up; Scheduler::cancelling whether all are. Owner only.
   bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };

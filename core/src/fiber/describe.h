@@ -4,8 +4,8 @@
 
 namespace coir {
 
-// WaitWords says what is waited for, in one word and in a sentence. `after` stands behind the object's number; null
-// where that means nothing to a reader.
+// WaitWords describes a kind of wait by one word and by a sentence. `after` follows the object's number; null where the
+// number means nothing to a reader.
 struct WaitWords {
   const char* name;
   const char* before;
@@ -17,7 +17,7 @@ extern const WaitWords kWaitWords[];  // in the order of WaitKind
 // report.cpp stand on it. Async-signal-safe.
 void write_description(const FiberControl& fiber, int fd) noexcept;
 
-// wait_name is one word for what is waited for, "readable" or "mutex"; "" for nothing.
+// wait_name is one word for a kind of wait, such as "readable" or "mutex"; "" for none.
 const char* wait_name(WaitKind kind) noexcept;
 
 }  // namespace coir

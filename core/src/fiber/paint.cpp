@@ -39,7 +39,7 @@ std::size_t stack_bytes_of(const FiberControl* fiber) noexcept {
 
 void paint_stack(FiberControl* fiber) noexcept {
   auto* at = reinterpret_cast<std::uint64_t*>(StackArena::low_end(fiber, stack_bytes_of(fiber)));
-  // The first frame is there already; the red zone below it is not touched before the fiber runs.
+  // The first frame exists already; nothing touches the red zone below it before the fiber runs.
   auto* const end = static_cast<std::uint64_t*>(fiber->sp);
   while (at < end) *at++ = kPattern;
 }

@@ -52,14 +52,14 @@ class SanitizerContext {
 #endif
   }
 
-  // Inlined into whatever calls them: instrumented by itself, a function that begins on one stack and ends on another
-  // would leave TSan with one call too many on the first and one too few on the second.
+  // Inlined into every caller: an instrumented function that begins on one stack and ends on another would leave TSan
+  // with one call too many on the first and one too few on the second.
   [[gnu::always_inline]] static void before_switch([[maybe_unused]] SanitizerContext* from,
                                                    [[maybe_unused]] SanitizerContext& to) noexcept {
 #if COIR_ASAN
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_ : nullptr, to.low_, to.bytes_);
 #elif COIR_TSAN
-    __tsan_switch_to_fiber(to.tsan_, 0);  // one thread runs both: what came before the switch happened before
+    __tsan_switch_to_fiber(to.tsan_, 0);  // one thread runs both: everything before the switch happened before
 #endif
   }
 

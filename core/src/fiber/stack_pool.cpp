@@ -21,7 +21,7 @@ void StackArena::prepare(std::size_t stack_class, std::uint32_t capacity, std::s
   guard_mappings_ = guard_mappings;
 }
 
-// reserve asks for the whole capacity and, where limits on address space refuse it, for half as much again and again.
+// reserve asks for the whole capacity; where a limit on address space refuses, it halves the request until it succeeds.
 bool StackArena::reserve() noexcept {
   for (; capacity_ > 0; capacity_ /= 2) {
     const std::size_t slots = std::size_t{capacity_} * stride_;
@@ -71,7 +71,7 @@ FiberControl* StackArena::acquire(Error& error) noexcept {
   return control;
 }
 
-// take_cold is the lowest cold slot; there is one.
+// take_cold returns the lowest cold slot; the caller knows that there is one.
 std::uint32_t StackArena::take_cold() noexcept {
   while (cold_[cold_hint_].load(std::memory_order_relaxed) == 0) ++cold_hint_;
   const std::uint64_t word = cold_[cold_hint_].load(std::memory_order_relaxed);
@@ -101,7 +101,7 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
     mode_.store(GuardMode::group, std::memory_order_relaxed);
     tell_fallback(Fallback::guards_group);
     first_unguarded_ = index;
-    // What groups may spend: their guards, too, split the mapping.
+    // The mappings left for guards of groups, which split the mapping too.
     guard_mappings_ = capacity_ / kGroup + 1;
   }
   if (index % kGroup != 0 || !group_guards_) return false;

@@ -32,8 +32,8 @@ class StackArena {
   // The arena stays reserved between runs, with its guards, so that a handle from an earlier run reads as stale.
   void prepare(std::size_t stack_class, std::uint32_t capacity, std::size_t guard_mappings) noexcept;
 
-  // guard_by sets how the slots from now on are guarded, and how many mappings that may spend: tests act with it as on
-  // kernels that have less.
+  // guard_by sets how slots are guarded from now on, and how many mappings guards may take: tests use it to act as on
+  // kernels that offer less.
   void guard_by(GuardMode mode, std::size_t guard_mappings) noexcept {
     mode_.store(mode, std::memory_order_relaxed);
     guard_mappings_ = guard_mappings;
@@ -47,7 +47,7 @@ class StackArena {
   // set to limit (the capacity or the ledger) or no_memory.
   FiberControl* acquire(Error& error) noexcept;
 
-  // cool gives the pages of a slot back, refunds them and keeps the slot for a later acquire.
+  // cool frees the pages of a slot, refunds them and keeps the slot for a later acquire.
   void cool(FiberControl* control) noexcept;
 
   // contains tells whether `address` lies in a slot's guard page or stack, and whose.
@@ -111,7 +111,7 @@ class StackPool {
  public:
   // prepare sets the arenas up for one part in `share` of the board's numbers; once.
   void prepare(std::uint32_t share = 1) noexcept;
-  // empty gives back what is resident, once all fibers have ended; release the address space as well.
+  // empty frees all resident pages, once all fibers have ended; release frees the address space as well.
   void empty() noexcept;
   void release() noexcept;
 
@@ -149,7 +149,7 @@ class StackCache {
     bump(count_[stack_class]);
   }
 
-  // trim gives all of them back and returns how many bytes of stacks that refunded; halve, of each class the half that
+  // trim frees all of them and returns how many bytes of stacks were refunded; halve frees, of each class, the half that
   // was used longest ago.
   std::size_t trim(StackPool& pool) noexcept;
   void halve(StackPool& pool) noexcept;
@@ -164,7 +164,7 @@ class StackCache {
   }
 
  private:
-  // keep gives all of a class back but the `kept` that were used last, which are there. Returns the bytes refunded.
+  // keep frees all stacks of a class but the last used `kept`. Returns the bytes refunded.
   std::size_t keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept;
 
   FiberControl* hot_[kStackClassCount] = {};

@@ -11,8 +11,8 @@ namespace coir {
 #if COIR_TRACE
 inline constexpr bool kTracing = true;
 
-// TraceMark is what tracing keeps with a fiber. `since_ns` is written by the fiber before it parks, and `flow` by who
-// wakes it; the claim of the wait orders the one before the other, and the run queue both before the next run.
+// TraceMark is what tracing keeps with a fiber. The fiber writes `since_ns` before it parks, and its waker writes
+// `flow`; the claim of the wait orders the first before the second, and the run queue both before the next run.
 struct TraceMark {
   std::int64_t since_ns;  // when it parked
   std::uint64_t flow;     // the number of the wake that made it runnable; 0 for none

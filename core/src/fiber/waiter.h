@@ -6,11 +6,11 @@
 
 namespace coir {
 
-// WakeReason is why a wait ended. Of a wait that was `handed` something, its WaitRound knows what.
+// WakeReason is why a wait ended. If it was `handed` something, its WaitRound knows what.
 enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled, closed, handed };
 
-// Waiter is whatever can wait: a fiber, or an OS thread on a futex. What can end a wait (a readiness, a timer, a
-// cancellation) competes for it by claim(); exactly one wins, and only the winner wakes.
+// Waiter is anything that can wait: a fiber, or an OS thread on a futex. The sources that can end a wait (a readiness, a
+// timer, a cancellation) compete for it by claim(); exactly one wins, and only the winner wakes.
 //
 // One wait goes
 //   arm()                      the owner: the word says Armed
@@ -18,7 +18,7 @@ enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled
 //   park                       the owner's context is saved, then commit(): Armed -> Parked
 //   claim(reason)              a source: Armed or Parked -> Notified
 //     from Parked              the winner calls wake(): the owner runs on
-//     from Armed               the owner's own commit fails and it runs on by itself: no wakeup is lost
+//     from Armed               the owner's own commit fails and the owner runs on: no wakeup is lost
 //   ... the owner takes itself back from the sources that did not win ...
 //
 // Invariant: a source may call claim() only while the owner cannot have left this wait, that is under the lock (or the
@@ -32,7 +32,7 @@ class Waiter {
     word_.store(ticket << kTicketShift, std::memory_order_relaxed);
   }
 
-  // reset makes a waiter of memory that lay fallow.
+  // reset makes a waiter of reused memory.
   void reset(Wake wake, std::uint64_t ticket) noexcept {
     word_.store(ticket << kTicketShift, std::memory_order_relaxed);
     wake_ = wake;
@@ -41,14 +41,14 @@ class Waiter {
   // wakes_by tells what kind of waiter this is.
   bool wakes_by(Wake wake) const noexcept { return wake_ == wake; }
 
-  // arm starts a wait. Owner only. With one worker nothing runs before the owner has parked, so that it counts as
-  // parked at once.
+  // arm starts a wait. Owner only. With one worker nothing else runs before the owner has parked, so it counts as parked
+  // at once.
   void arm(std::uint64_t ticket) noexcept {
     word_.store(ticket << kTicketShift | (kManyWorkers ? kArmed : kParked), std::memory_order_release);
   }
 
-  // disarm ends a wait that did not come to parking, once no source sees it any more. Owner only. With many workers the
-  // word may stay armed, for a claim from Armed wakes nobody.
+  // disarm ends a wait that never parked, once no source sees it. Owner only. With many workers the word may stay armed,
+  // because a claim from Armed wakes nobody.
   void disarm(std::uint64_t ticket) noexcept {
     if constexpr (!kManyWorkers) word_.store(ticket << kTicketShift, std::memory_order_relaxed);
   }
@@ -80,7 +80,7 @@ class Waiter {
   // wake makes the owner run. Called once, by the winner of a claim from Parked.
   void wake() noexcept { wake_(*this); }
 
-  // claim_and_wake is both, for sources that hold no lock which wake may need.
+  // claim_and_wake is both, for sources that hold no lock that wake may need.
   bool claim_and_wake(WakeReason reason) noexcept {
     const Claim won = claim(reason);
     if (won == Claim::parked) wake();

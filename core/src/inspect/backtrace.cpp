@@ -7,14 +7,14 @@
 
 #include "base/line.h"
 
-// What the linker puts at the start of the program's headers.
+// The linker defines this symbol at the start of the program's headers.
 extern "C" [[gnu::visibility("hidden")]] const Elf64_Ehdr __ehdr_start;
 
 namespace coir {
 
 namespace {
 
-// Races by intent: what is read is checked afterwards. The sanitizers must not look.
+// Races by intent: the values read are checked afterwards. The sanitizers must not look.
 [[gnu::noinline, clang::disable_sanitizer_instrumentation]] std::uintptr_t word_at(std::uintptr_t address) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uintptr_t*>(address), __ATOMIC_RELAXED);
 }
@@ -41,7 +41,7 @@ bool is_outermost(std::uintptr_t pc) noexcept {
   return pc - reinterpret_cast<std::uintptr_t>(&port::coir_context_arrive) < 32;
 }
 
-// walk appends the return addresses from the frame that `frame` points to. True: it came to the outermost.
+// walk appends the return addresses from the frame that `frame` points to. True: it reached the outermost.
 bool walk(const StackView& stack, std::uintptr_t frame, Backtrace& trace) noexcept {
   std::uintptr_t before = 0;
   while (trace.count < Backtrace::kMost) {
@@ -74,8 +74,8 @@ bool same(const Backtrace& a, const Backtrace& b) noexcept {
   return true;
 }
 
-// link_address is where the program's file has what lies at `address`: a program that may be loaded anywhere counts
-// from its start.
+// link_address is the address in the program's file of the code at `address`: a position-independent program counts from
+// its start.
 std::uintptr_t link_address(std::uintptr_t address) noexcept {
   return __ehdr_start.e_type == ET_DYN ? address - reinterpret_cast<std::uintptr_t>(&__ehdr_start) : address;
 }

@@ -12,10 +12,10 @@ namespace coir {
 // Backtrace is the calls on a fiber's stack, innermost first, found along the frame pointers: that costs some
 // nanoseconds a call, needs no tables, and is async-signal-safe.
 //
-// Other fibers' stacks may be looked at while they run. That is safe because a fiber's stack is mapped as long as the
-// runtime is there, and a walk reads nothing outside of it: each frame lies above the one before, below the control
-// block. It is right because the walk of a fiber whose context is saved ends at the outermost frame of every context,
-// and is taken for its backtrace only if a second walk finds the same and the fiber still lives.
+// Other fibers' stacks may be walked while they run. That is safe because a fiber's stack is mapped as long as the
+// runtime lives, and a walk reads nothing outside it: each frame lies above the previous one and below the control
+// block. The result is right because the walk of a saved context ends at the outermost frame of every context, and
+// counts only if a second walk finds the same and the fiber still lives.
 struct Backtrace {
   static constexpr std::size_t kMost = 32;
 
@@ -23,14 +23,14 @@ struct Backtrace {
   std::size_t count = 0;
   bool complete = false;  // down to the first frame, or to kMost
 
-  // of_parked walks a fiber that does not run. False: it ran meanwhile, or its code keeps no frame pointers.
+  // of_parked walks a fiber that is not running. False: it ran meanwhile, or its code keeps no frame pointers.
   bool of_parked(const FiberControl& fiber) noexcept;
 
   // of_caller walks the fiber that calls, from the function that calls this.
   void of_caller(const FiberControl& fiber) noexcept;
 
-  // of_interrupted walks the fiber that a signal handler has interrupted on its own thread. Where that is code without
-  // frame pointers, such as the C library's, the stack is searched for the innermost frame that has one.
+  // of_interrupted walks the fiber that a signal handler has interrupted on its own thread. In code without frame
+  // pointers, such as the C library's, it searches the stack for the innermost frame that has one.
   void of_interrupted(const FiberControl& fiber, const port::Interrupted& at) noexcept;
 
   // write writes a line for each call to `fd`: its address as the program's file has it, for llvm-symbolizer or

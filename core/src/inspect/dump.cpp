@@ -23,7 +23,7 @@ FiberInfo info_of(const FiberControl& fiber, FiberControl::State state, std::siz
   info.id = fiber.id.load(std::memory_order_relaxed);
   info.parent = fiber.parent_id.load(std::memory_order_relaxed);
   info.name = fiber.name.load(std::memory_order_relaxed);
-  if (info.name == nullptr) info.name = "?";  // it has ended meanwhile, and its stack went back to the kernel
+  if (info.name == nullptr) info.name = "?";  // it has ended meanwhile, and its pages were freed
   info.where = fiber.where.load(std::memory_order_relaxed);
   info.state = state == FiberControl::State::parked    ? FiberState::parked
                : state == FiberControl::State::running ? FiberState::running
@@ -54,8 +54,8 @@ void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
   }
 }
 
-// trace_running asks the worker that runs the fiber; the caller's own it walks. `at`: the caller is a signal handler
-// that came there.
+// trace_running asks the worker that runs the fiber; the caller's own fiber it walks itself. `at`: the caller is a
+// signal handler that interrupted this place.
 [[gnu::noinline]] bool trace_running(Scheduler& scheduler, const FiberControl& fiber, const port::Interrupted* at,
                                      Backtrace& trace) noexcept {
   if (const Worker* const own = this_worker(); own != nullptr && own->current() == &fiber) {
@@ -73,7 +73,7 @@ void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
   return trace.of_parked(fiber);  // it has just stopped running
 }
 
-// write_details writes what has no room in a fiber's first line.
+// write_details writes the lines that follow a fiber's first one.
 [[gnu::noinline]] void write_details(const FiberInfo& info, int fd) noexcept {
   Line line;
   line.text("coir:     ");
@@ -88,7 +88,7 @@ void write_untraced(int fd) noexcept {
   [[maybe_unused]] const ssize_t n = write(fd, kWhy, sizeof kWhy - 1);
 }
 
-// write_blocking tells of calls that wait for a thread, which is why their fibers do.
+// write_blocking reports calls that wait for a thread: their fibers wait because of that.
 void write_blocking(const Scheduler& scheduler, int fd) noexcept {
   const detail::BlockingPool& pool = scheduler.blocking != nullptr ? *scheduler.blocking : detail::g_blocking_pool;
   const detail::BlockingPool::Load load = pool.load();

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kSignalStackBytes = 64 * 1024;  // touched only when a report is written
 
-// How many runs want the reports; guarded by g_installing.
+// How many runs have installed the report; guarded by g_installing.
 constinit pthread_mutex_t g_installing = PTHREAD_MUTEX_INITIALIZER;
 constinit unsigned g_installed = 0;
 
@@ -48,7 +48,7 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
       return;
     }
   }
-  // Not ours: whoever was there before decides, or the default does when the instruction faults again.
+  // Not an overflow: the previous handler decides, or the default action when the instruction faults again.
   const struct sigaction& previous = signal == SIGBUS ? g_previous_bus : g_previous_segv;
   if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
   if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(signal);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::int64_t kPatienceNs = 1'000'000'000;
 
-// One question at a time. Who asks goes idle -> asked, the handler asked -> answering -> answered, who asked -> idle.
-// Only a question that was not taken up may be withdrawn, asked -> idle, so that a handler which comes late finds no
-// question, or the next one, for another worker or its own again.
+// One question at a time. The asker goes idle -> asked, the handler asked -> answering -> answered, the asker -> idle.
+// The asker may withdraw only a question that the handler has not begun to answer, asked -> idle. A late handler then
+// finds no question, or the next one.
 enum Phase : std::uint32_t { kIdle, kPreparing, kAsked, kAnswering, kAnswered };
 constinit SharedAtomic<std::uint32_t> g_phase{kIdle};
 constinit SharedAtomic<const Worker*> g_asked{nullptr};  // written while preparing
@@ -28,7 +28,7 @@ constinit SharedAtomic<bool> g_installed{false};
 void on_sample(int number, siginfo_t* info, void* context) noexcept {
   const Worker* const worker = this_worker();
   std::uint32_t asked = kAsked;
-  // acquire pairs with the release of who asks: this sees whom.
+  // acquire pairs with the asker's release: this sees the worker in question.
   if (worker == nullptr || g_phase.load(std::memory_order_acquire) != kAsked ||
       g_asked.load(std::memory_order_relaxed) != worker ||
       !g_phase.compare_exchange_strong(asked, kAnswering, std::memory_order_acquire)) {
@@ -41,13 +41,13 @@ void on_sample(int number, siginfo_t* info, void* context) noexcept {
   g_answer.fiber_id = fiber != nullptr ? fiber->id.load(std::memory_order_relaxed) : 0;
   g_answer.trace.count = 0;
   if (fiber != nullptr) g_answer.trace.of_interrupted(*fiber, port::interrupted_at(context));
-  // release pairs with the acquire of who asked.
+  // release pairs with the asker's acquire.
   g_phase.store(kAnswered, std::memory_order_release);
   port::futex_wake(g_phase);
   errno = saved;
 }
 
-// install takes the signal at the first question, and keeps it.
+// install installs the handler at the first question, and keeps it.
 void install() noexcept {
   if (g_installed.load(std::memory_order_relaxed)) return;
   struct sigaction action{};

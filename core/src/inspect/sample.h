@@ -11,10 +11,9 @@ struct Sample {
   Backtrace trace;
 };
 
-// sample interrupts the worker's thread by a signal (SIGURG, which nobody minds who does not ask for it) and writes
-// down where it is. False: there was no answer in time, or somebody else samples. The caller waits for a second at
-// most, with no lock held. Async-signal-safe. A call to the kernel that is not restarted after a signal ends with
-// EINTR.
+// sample interrupts the worker's thread by a signal (SIGURG, which is ignored by default) and records where it is.
+// False: no answer came in time, or another thread is sampling. The caller waits for a second at most, with no lock
+// held. Async-signal-safe. A system call that is not restarted after a signal ends with EINTR.
 bool sample(const Worker& worker, Sample& into) noexcept;
 
 }  // namespace coir

@@ -24,7 +24,7 @@ namespace coir {
 
 namespace {
 
-// The two processes of the file: the tracks of one are workers, of the other fibers.
+// The file shows two processes: the tracks of one are workers, those of the other are fibers.
 constexpr std::uint64_t kWorkers = 1, kFibers = 2;
 
 // JsonFile writes the events of the file one by one, each as an object on a line of its own.
@@ -36,7 +36,7 @@ class JsonFile {
     while (*s != '\0') put(*s++);
     return *this;
   }
-  // quoted writes any string as JSON's; what is not ASCII shows as a question mark.
+  // quoted writes any string as JSON; a byte that is not ASCII becomes a question mark.
   JsonFile& quoted(const char* s) noexcept {
     put('"');
     for (; *s != '\0'; ++s) {
@@ -108,7 +108,7 @@ class JsonFile {
   char buffer_[512];
 };
 
-// Track is one worker's, or the other threads': the slice of the fiber that runs there is written when it has left.
+// Track belongs to one worker, or to all other threads. The slice of a fiber is written when the fiber has left.
 class Track {
  public:
   Track(JsonFile& file, std::uint64_t index) noexcept : file_(file), index_(index) {}
@@ -156,7 +156,7 @@ class Track {
     file_.text(",\"cat\":").quoted(category);
   }
 
-  // close writes the slice of the fiber that has run until now, and `why` it left.
+  // close writes the slice of the fiber that ran until now, and `why` it left.
   void close(std::uint64_t at_ns, const char* why) noexcept {
     if (open_.fiber == 0) return;
     slice(open_.at_ns, at_ns, index_, kWorkers, trace_name(open_.name), "run");

@@ -50,7 +50,7 @@ std::int64_t cpu_of(int thread) noexcept {
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
-// sleeps tells whether the kernel has a thread wait for something.
+// sleeps tells whether a thread sleeps in the kernel.
 bool sleeps(int thread) noexcept {
   char path[48];
   snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
@@ -96,7 +96,7 @@ void look_at(const Worker& worker, Episode& episode) noexcept {
   const std::int64_t cpu = cpu_of(thread);
   const bool computes = cpu < 0 || episode.cpu_ns < 0 || (cpu - episode.cpu_ns) * 2 >= g_watchdog.threshold_ns;
   const bool blocked = sleeps(thread);
-  if (!blocked && !computes) return;  // it has not had its share of the processor
+  if (!blocked && !computes) return;  // it did not get the processor
   episode.told = true;
   write_line(worker, *fiber, kept, blocked);
   write_calls(worker, *fiber);

@@ -7,13 +7,13 @@ namespace coir {
 
 class Scheduler;
 
-// In debug builds, and with COIR_WATCHDOG, a thread beside the workers looks every quarter of the threshold whether
-// each has switched since. A fiber that keeps its worker for longer (COIR_WATCHDOG_MS, 100 by default, 0 for never) is
-// named on standard error with its backtrace, once until it switches: as computing, if its thread has had the
-// processor, or as blocked in a call to the kernel, if the thread sleeps. A thread that wants to run and may not is
-// waited for.
+// In debug builds, and with COIR_WATCHDOG, a thread beside the workers checks every quarter of the threshold whether
+// each worker has switched. If a fiber keeps its worker for longer (COIR_WATCHDOG_MS, 100 by default, 0 for never), the
+// watchdog names it on standard error with its backtrace, once until it switches: as computing, if its thread had the
+// processor, or as blocked in a system call, if the thread sleeps. A thread that is runnable but not running is not
+// reported.
 //
-// The backtrace is taken by a signal (see sample.h): a call to the kernel that is not restarted after one is cut short.
+// The backtrace is taken by a signal (see sample.h): a system call that is not restarted after a signal is cut short.
 #if COIR_WATCHDOG
 // watchdog_begin starts the thread, which looks after the workers of a run until watchdog_end.
 inline constexpr bool kWatchdog = true;

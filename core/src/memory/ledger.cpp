@@ -41,7 +41,7 @@ void Account::set_ceiling(std::size_t bytes) noexcept {
   if (this != &g_total) enter();
 }
 
-// take adds first and looks then: two that race for the last bytes may both be refused, but never both be served.
+// take adds first and tests then: two callers that race for the last bytes may both be refused, but never both served.
 bool Account::take(std::size_t bytes) noexcept {
   const std::size_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
   const std::size_t after = before + bytes;
@@ -53,8 +53,8 @@ bool Account::take(std::size_t bytes) noexcept {
   return true;
 }
 
-// raise_high follows a charge that stands. The figure never shows more than the ceiling: a charge that is about to be
-// refused by another thread is left out.
+// raise_high records a granted charge. The figure never exceeds the ceiling: it leaves out a charge of another thread
+// that is about to be refused.
 void Account::raise_high() noexcept {
   const std::size_t used = used_.load(std::memory_order_relaxed);
   const std::size_t ceiling = ceiling_.load(std::memory_order_relaxed);
@@ -70,7 +70,7 @@ void Account::enter() noexcept {
   Account* first = g_first.load(std::memory_order_relaxed);
   do {
     next_.store(first, std::memory_order_relaxed);
-    // release publishes next_ to whoever walks the list.
+    // release publishes next_ to threads that walk the list.
   } while (!g_first.compare_exchange_weak(first, this, std::memory_order_release, std::memory_order_relaxed));
 }
 

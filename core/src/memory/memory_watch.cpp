@@ -20,7 +20,7 @@ constinit Atomic<bool> g_critical{false};
 constinit std::size_t g_ceiling = SIZE_MAX;
 constinit std::size_t g_reserve = 0;
 
-// The lines of /proc/meminfo that count; it opens with another one.
+// The lines of /proc/meminfo that count; its first line is not one of them.
 constexpr std::string_view kFree = "\nMemFree:", kAvailable = "\nMemAvailable:", kActive = "\nActive(file):",
                            kInactive = "\nInactive(file):";
 

@@ -12,8 +12,7 @@ namespace coir {
 
 namespace {
 
-// g_giving is held by who walks or changes the list. A relief makes system calls meanwhile, so that nobody spins for
-// it.
+// g_giving is held while the list is walked or changed. A relief makes system calls meanwhile, so nobody spins for it.
 constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
 constinit Atomic<std::uint64_t> g_taken[kPressureSteps];
@@ -23,7 +22,7 @@ constinit Atomic<std::uint32_t> g_told{0};  // one bit a step
 class [[nodiscard]] Hold {
  public:
   Hold() noexcept {
-    // acquire pairs with the release of whoever held it before.
+    // acquire pairs with the previous holder's release.
     while (g_giving.exchange(true, std::memory_order_acquire)) sched_yield();
   }
   ~Hold() { g_giving.store(false, std::memory_order_release); }
@@ -39,7 +38,7 @@ bool fits(const Account& account, std::size_t bytes) noexcept {
 
 void Pressure::add(Relief& relief) noexcept {
   Hold hold;
-  // In the order of the steps, so that the list is walked once.
+  // Kept in the order of the steps, so that one walk serves them all.
   Relief** link = &g_reliefs;
   while (*link != nullptr && (*link)->step_ <= relief.step_) link = &(*link)->next_;
   relief.next_ = *link;
@@ -62,7 +61,7 @@ bool Pressure::charge(Account& account, std::size_t bytes) noexcept {
 }
 
 bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
-  // Somebody makes room just now: his gain may serve both, and the next attempt comes soon.
+  // Another thread is making room: its gain may serve both, and the next attempt comes soon.
   if (g_giving.exchange(true, std::memory_order_acquire)) return fits(account, bytes);
   for (Relief* relief = g_reliefs; relief != nullptr && !fits(account, bytes); relief = relief->next_) {
     const std::size_t wanted = std::max(account.lacks(bytes), Ledger::total().lacks(bytes));
@@ -86,7 +85,7 @@ void Pressure::took(PressureStep step) noexcept {
       "coir: memory is short: nothing is accepted until some is free\n",
   };
   const char* const words = kWords[index];
-  // A pipe that nobody reads must not stop the worker that makes room.
+  // A pipe without a reader must not stop the worker that makes room.
   pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return;
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, words, __builtin_strlen(words));

@@ -74,8 +74,7 @@ Process::~Process() {
   }
 }
 
-// await_end returns when the process has ended and is still to be reaped: its id is its own until then, and its
-// group's.
+// await_end returns when the process has ended but is not reaped yet: until then its id, and its group's, are not reused.
 std::expected<void, Error> Process::await_end(Deadline deadline, bool shielded) noexcept {
   for (;;) {
     const auto ended = has_ended(pid_);
@@ -91,7 +90,7 @@ std::expected<Exit, Error> Process::reap() noexcept {
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED) != 0) {
     if (errno == EINTR) continue;
-    reaped_ = true;  // somebody else did
+    reaped_ = true;  // reaped elsewhere
     return std::unexpected(Error::from_errno(errno));
   }
   reaped_ = true;
@@ -110,8 +109,8 @@ std::expected<void, Error> Process::signal(int number) const noexcept {
   if (reaped_) return std::unexpected(Error{ErrorCode::stale});
   const bool reached = kill(-pid_, number) == 0;
   const int error = errno;
-  // It is not reaped: the id is its own. One that has left its group before the group was signalled is told by itself;
-  // one that leaves later has been told.
+  // The process is not reaped, so the id is its own. A process that left its group before the group was signalled is
+  // signalled by itself; one that leaves later has got the group's signal.
   if (getpgid(pid_) != pid_ && kill(pid_, number) == 0) return {};
   if (!reached) return std::unexpected(Error::from_errno(error));
   return {};
@@ -124,7 +123,7 @@ std::expected<Exit, Error> Process::stop(std::chrono::nanoseconds grace) noexcep
     static_cast<void>(signal(SIGTERM));
     static_cast<void>(await_end(Deadline::after(grace), true));
   }
-  // The process is not reaped yet: the group is still its own, and what is left of it ends too.
+  // The process is not reaped yet, so the group is still its own: kill what is left of the group.
   static_cast<void>(signal(SIGKILL));
   static_cast<void>(await_end(Deadline::never(), true));
   return reap();

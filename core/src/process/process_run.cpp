@@ -15,9 +15,9 @@ namespace coir {
 namespace {
 
 constexpr std::size_t kDropBytes = 512;  // on the stack of a fiber
-constexpr int kTurn = 32;                // reads without a wait before others have their turn
+constexpr int kTurn = 32;                // reads without a wait before other fibers run
 
-// Drain empties one pipe into a span, and what does not fit into nothing.
+// Drain reads one pipe into a span, and drops the rest.
 class Drain {
  public:
   Drain(int fd, std::span<char> into) noexcept : fd_(fd), into_(into) {}
@@ -27,7 +27,7 @@ class Drain {
   std::size_t filled() const noexcept { return filled_; }
   bool cut() const noexcept { return cut_; }
 
-  // step reads once. True: there may be more at once.
+  // step reads once. True: more may be there already.
   bool step() noexcept {
     if (fd_ < 0) return false;
     char drop[kDropBytes];
@@ -70,7 +70,7 @@ std::expected<void, Error> drain_both(Drain& out, Drain& err, Deadline deadline)
   }
 }
 
-// finish reads and waits for the last of `stages`, then for the others; on an error it stops them all.
+// finish reads from and waits for the last of `stages`, then waits for the others; on an error it stops them all.
 std::expected<Captured, Error> finish(std::span<Process> stages, const Capture& capture, std::span<Exit> exits,
                                       Deadline deadline) noexcept {
   Process& last = stages.back();
@@ -99,7 +99,7 @@ std::expected<Captured, Error> finish(std::span<Process> stages, const Capture& 
                   .err_cut = err.cut()};
 }
 
-// PipeEnd closes an end of a pipe between two stages, which no fiber waits on.
+// PipeEnd closes one end of a pipe between two stages; no fiber waits on it.
 struct PipeEnd {
   int fd = -1;
   void hold(int other) noexcept {

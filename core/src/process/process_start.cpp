@@ -21,7 +21,7 @@ namespace coir {
 
 namespace {
 
-// Descriptor closes what it holds.
+// Descriptor closes its descriptor.
 class Descriptor {
  public:
   Descriptor() noexcept = default;
@@ -47,7 +47,7 @@ int above_standard(int fd) noexcept {
   return moved;
 }
 
-// Start is the work of starting one process. What it holds is closed when it goes.
+// Start does the work of starting one process, and closes its descriptors at its end.
 class Start {
  public:
   explicit Start(const Command& command) noexcept : command_(command) {
@@ -73,7 +73,7 @@ class Start {
   const Command& command_;
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
-  Descriptor child_[3];  // what becomes the child's standard descriptors, all above them; -1: inherited
+  Descriptor child_[3];  // the child's future standard descriptors, all above 2; -1: inherited
   Descriptor out_, err_;
 };
 
@@ -114,7 +114,7 @@ int Start::hold_output(int slot, const Output& output, Descriptor& reader) noexc
       if (pipe2(ends, O_CLOEXEC) != 0) return errno;
       reader.hold(above_standard(ends[0]));
       child_[slot].hold(above_standard(ends[1]));
-      // Only this end: the program does not expect EAGAIN.
+      // Only this end is non-blocking: the program does not expect EAGAIN.
       if (reader.fd() < 0 || child_[slot].fd() < 0 || fcntl(reader.fd(), F_SETFL, O_NONBLOCK) != 0) return errno;
       return 0;
     }
@@ -127,7 +127,7 @@ int Start::hold_output(int slot, const Output& output, Descriptor& reader) noexc
   return EINVAL;
 }
 
-// close_others has the child close what this process was given, or opened, without O_CLOEXEC.
+// close_others makes the child close all descriptors that this process inherited or opened without O_CLOEXEC.
 int Start::close_others() noexcept {
   DIR* const open_files = opendir("/proc/self/fd");
   if (open_files == nullptr) return errno == ENOENT ? 0 : errno;
@@ -162,7 +162,7 @@ int Start::prepare(const BlockingStop& stop) noexcept {
     if (child_[slot].fd() >= 0) error = posix_spawn_file_actions_adddup2(&actions_, child_[slot].fd(), slot);
   }
   if (error == 0) error = close_others();
-  // After the descriptors, whose paths are this process's.
+  // Change the folder after opening the descriptors, whose paths are relative to this process's folder.
   if (error == 0 && command_.directory != nullptr) {
     error = posix_spawn_file_actions_addchdir_np(&actions_, command_.directory);
   }
@@ -190,7 +190,7 @@ std::expected<Started, Error> Start::run(const BlockingStop& stop) noexcept {
 
 }  // namespace
 
-// The frames of what spawns are the C library's, of some kilobytes: they lie on a thread of the pool.
+// The C library's spawn has frames of some kilobytes: run it on a thread of the pool.
 std::expected<Started, Error> start_process(const Command& command, Deadline deadline) noexcept {
   const std::span<const char* const> argv = command.argv;
   if (argv.size() < 2 || argv.front() == nullptr || argv.back() != nullptr) {

@@ -10,7 +10,7 @@
 
 namespace coir {
 
-// Started is a child that runs: its owner waits for it and closes the descriptors.
+// Started is a running child: its owner waits for it and closes the descriptors.
 struct Started {
   pid_t pid = -1;
   int pidfd = -1;  // -1: this kernel has none

@@ -12,7 +12,7 @@
 #include <coir/atomic.h>
 #include <coir/wait.h>
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 #include <coir/fiber.h>
 #endif
 
@@ -28,7 +28,7 @@ using Count = std::uint32_t;
 // what it touches is atomic in every build; the rest is the caller's that holds the seat.
 struct Seat {
   SharedAtomic<std::uint64_t> waits_for;  // bit n is signal n; 0: its caller does not wait
-  SharedAtomic<int> wakeup{-1};             // an eventfd, made when the seat is first taken
+  SharedAtomic<int> wakeup{-1};           // an eventfd, made when the seat is first taken
   std::uint64_t caller = 0;               // guarded by g_lock, as the next two
   std::uint64_t used = 0;                 // when it was last taken: a count
   bool taken = false;
@@ -79,7 +79,7 @@ void on_signal(int number) noexcept {
 
 // caller_id tells fibers and plain threads apart.
 std::uint64_t caller_id() noexcept {
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
   if (const std::uint64_t fiber = current().id(); fiber != 0) return fiber;
 #endif
   return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(gettid());

@@ -7,7 +7,7 @@ namespace coir {
 
 namespace {
 
-// count adds up what the workers count.
+// count sums the workers' counters.
 RuntimeStats count(const Scheduler& scheduler) noexcept {
   RuntimeStats out{};
   out.workers = scheduler.worker_count();

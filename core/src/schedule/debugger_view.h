@@ -9,7 +9,7 @@
 
 namespace coir {
 
-// DebuggerView tells a debugger where the fibers are and how to read them, in a program without type information too.
+// DebuggerView tells a debugger where the fibers are and how to read them, even in a program without type information.
 // scripts/gdb/coir.py reads it by the symbol coir_debugger_view, field by field, in this order; `version` changes with
 // the order. Offsets are in bytes.
 struct DebuggerView {
@@ -25,7 +25,7 @@ struct DebuggerView {
   static constexpr DebuggerView of(const void* arenas, const void* scheduler) noexcept;
 };
 
-// The classes are no standard layout, by which alone offsetof is sure to mean something; with this compiler it does.
+// The classes are not standard-layout, which offsetof formally demands; this compiler supports it for them.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winvalid-offsetof"
 constexpr DebuggerView DebuggerView::of(const void* arenas, const void* scheduler) noexcept {

@@ -6,7 +6,7 @@ class Scheduler;
 class Waiter;
 struct FiberControl;
 
-// What the scheduler calls of the rooms above it: declared here, defined there.
+// The scheduler calls these functions of the rooms above it: declared here, defined there.
 
 // From scope/nursery_base.cpp. unlink_from_nursery takes a fiber that has left its stack off its nursery's list, when
 // its handle was dropped; end_held_in_nursery sets the join word of one whose handle is held. Both return the waiter that

@@ -6,7 +6,7 @@
 #include "schedule/switching.h"
 #include "schedule/worker.h"
 
-// What a worker of worker.h does without a fiber to run: it searches, polls and sleeps.
+// A worker (worker.h) without a fiber to run: it searches, polls and sleeps.
 
 namespace coir {
 
@@ -15,7 +15,7 @@ bool Worker::has_work() const noexcept {
 }
 
 #if COIR_SINGLE_WORKER
-// idle of the only worker: nobody else can bring work, so that only the poller and the timers are left.
+// idle of the only worker: only the poller and the timers can bring work.
 void Worker::idle() noexcept {
   static_cast<void>(scheduler_->is_quiescent());
   if (has_work() || scheduler_->stopping()) return;
@@ -51,8 +51,8 @@ FiberControl* Worker::steal() noexcept {
   return nullptr;
 }
 
-// left_waiting is the fiber that this worker has woken and not come to for a while, or null: a running pair that wakes
-// each other is left alone. Any worker.
+// left_waiting is a fiber that this worker woke some time ago and has not run, or null. A running pair of fibers that
+// wake each other does not count. Any worker.
 FiberControl* Worker::left_waiting() noexcept {
   // seq_cst keeps this look behind the idle bit: see any_left_waiting.
   FiberControl* const fiber = woken_.peek(std::memory_order_seq_cst);
@@ -83,21 +83,21 @@ void Worker::idle() noexcept {
     searching_ = true;
   }
   const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
-  // Descriptors are not to wait for a poller that searches; otherwise some microseconds of search spare the others a
-  // system call to wake this worker.
+  // A poller does not search, because descriptors would wait for it. For other workers, some microseconds of search
+  // spare a system call to wake them.
   const int rounds = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
   for (int round = 0; round < rounds; ++round) {
     found_ = steal();
     if (found_ != nullptr || !inbox_.empty() || !scheduler.inbox.empty()) {
       if (polling) {
         scheduler.polling_.store(false, std::memory_order_seq_cst);
-        let_go_ = true;
+        released_poller_ = true;
       }
       return;
     }
     for (int i = 0; i < 64; ++i) Spinlock::relax();
   }
-  // It stops searching before it looks for the last time, below: who pushed in between and woke nobody is seen there.
+  // Stop searching before the last look, below: it finds the work of a thread that pushed in between and woke nobody.
   searching_ = false;
   scheduler.searching_.fetch_sub(1, std::memory_order_seq_cst);
 
@@ -106,7 +106,7 @@ void Worker::idle() noexcept {
   // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
-  // The worker that polled may have let go since, and may be about to compute: pairs with let_go_poller.
+  // The worker that polled may have stopped since, and may be about to compute: pairs with release_poller.
   if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
   if (sleep && any_left_waiting()) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {
@@ -129,7 +129,7 @@ void Worker::idle() noexcept {
     if (scheduler.awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs))
       timeout = kHopeNs;
     if (polling) {
-      // A busy worker may keep a fiber that it woke waiting without a notice: look for it now and then.
+      // A busy worker may leave a fiber that it woke waiting without an offer: look for such fibers now and then.
       if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
           (timeout < 0 || timeout > kPatienceNs)) {
         timeout = kPatienceNs;
@@ -144,7 +144,7 @@ void Worker::idle() noexcept {
   // After the bit and before any work: see is_quiescent.
   scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   trim_if_asked();
-  // Whoever cleared the bit counts this worker as searching.
+  // The thread that cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
   if (polling) {
     // Only after the bit is gone: a fiber that is woken here must not be overlooked by is_quiescent.
@@ -152,15 +152,14 @@ void Worker::idle() noexcept {
     const std::int64_t now = monotonic_ns();
     for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
     scheduler.polling_.store(false, std::memory_order_seq_cst);
-    let_go_ = true;
+    released_poller_ = true;
     if (has_work()) scheduler.notify();
   } else if (wheel_.armed() != 0) {
     wheel_.advance(monotonic_ns());
   }
 }
 
-// stop_searching is for who has found work: the last searcher wakes the next, for there may be more than one worker can
-// do.
+// stop_searching is called with work in hand: the last searcher wakes the next, because there may be work for more.
 void Worker::stop_searching() noexcept {
   searching_ = false;
   if (scheduler_->searching_.fetch_sub(1, std::memory_order_seq_cst) == 1) scheduler_->notify();

@@ -13,7 +13,7 @@ namespace coir {
 
 namespace {
 
-// A record that sleeps counts as a wait on the outside world, like a parked fiber.
+// An armed resting wait counts as a wait on the outside world, like a parked fiber.
 void count_out_dormant() noexcept {
   if (Worker* const worker = this_worker(); worker != nullptr) {
     bump(worker->counters.fd_waits, std::int64_t{-1});
@@ -50,14 +50,14 @@ void Reactor::dispatch() noexcept {
   pending_ = 0;
 }
 
-// signal delivers an edge. A hang-up leaves the word ready even when it woke somebody: its edge does not come again,
-// and the one that was woken may be content with the bytes that came with it.
+// signal delivers an edge. A hang-up leaves the word ready even when it woke a waiter: its edge does not come again, and
+// the waiter may read only the bytes that came with it.
 void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   const Word leave = hung_up ? kReady : kEmpty;
   Word seen = word.load(std::memory_order_acquire);
   for (;;) {
     if (holds_nobody(seen)) {
-      if (fell_back() && !hung_up) return;  // level-triggered: asked again when somebody waits
+      if (fell_back() && !hung_up) return;  // level-triggered: ppoll asks again when somebody waits
       const Word known = hung_up || seen == kReadyEnded ? kReadyEnded : kReady;
       if (word.compare_exchange_weak(seen, known, std::memory_order_acq_rel, std::memory_order_acquire)) return;
     } else if ((seen & kLock) != 0) {
@@ -78,8 +78,8 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
 }
 
 // take_waiter claims the waiter that was seen in the word and leaves `leave` there. The owner cannot get past detach
-// while kLock is set, so that the claim meets this wait or none. A waiter that something else woke has lost interest;
-// the edge then stays in the word. False: the word has changed.
+// while kLock is set, so that the claim meets this wait or none. If something else woke the waiter, the edge stays in
+// the word. False: the word has changed.
 bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept {
   Word expected = seen;
   if (!word.compare_exchange_strong(expected, seen | kLock, std::memory_order_acq_rel, std::memory_order_relaxed))
@@ -114,7 +114,7 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
       return std::unexpected(Error{ErrorCode::busy});
     }
   }
-  // Registered after the waiter is in place: the first event, which reports what is so already, finds it.
+  // Register after the waiter is in place: the first event reports the present state, and must find the waiter.
   if (auto enrolled = enroll(fd, *at); !enrolled) {
     detach(fd, direction, waiter);
     return std::unexpected(enrolled.error());
@@ -164,7 +164,7 @@ std::expected<void, Error> Reactor::attach(int fd, RestingWait& resting) noexcep
       word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
     return std::unexpected(Error{ErrorCode::busy});
   }
-  // From here on the record may be awake already: only the table is touched.
+  // From here on the wake may have run already: touch only the table.
   if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, resting)) return enrolled;
   return {};
 }
@@ -180,7 +180,7 @@ bool Reactor::detach(int fd, RestingWait& resting) noexcept {
 void Reactor::forget(int fd) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr) return;
-  // A new tag first: an event of the old descriptor that is under way no longer counts.
+  // Change the tag first: an event of the old descriptor that is under way no longer counts.
   at->tag.fetch_add(1, std::memory_order_acq_rel);
   if (at->registered.exchange(kClosing, std::memory_order_acq_rel) == kYes) {
     registered_.fetch_sub(1, std::memory_order_relaxed);
@@ -220,13 +220,13 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   std::uint32_t seen = at.registered.load(std::memory_order_acquire);
   for (;;) {
     if (seen == kYes) {
-      // ppoll watches what somebody waits for: a poll under way has to be asked anew.
+      // ppoll watches only the descriptors that somebody waits for: restart a poll that is under way.
       if (kManyWorkers && fell_back()) poller_.interrupt();
       return {};
     }
     if (seen == kClosing || seen == kAdding) {
-      // Registered now, what is closing would be closed under the entry, and the number's next owner would find it
-      // registered.
+      // A closing descriptor must not be registered now: it would be closed under the entry, and the number's next owner
+      // would find it registered.
       sched_yield();
       seen = at.registered.load(std::memory_order_acquire);
     } else if (at.registered.compare_exchange_weak(seen, kAdding, std::memory_order_acq_rel,
@@ -237,7 +237,7 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   registered_.fetch_add(1, std::memory_order_relaxed);
   const int error = poller_.add(fd, at.tag.load(std::memory_order_acquire));
   std::uint32_t mine = kAdding;
-  // Where it is closing meanwhile, forget has found it not registered, and has woken the waiter.
+  // If it is closing meanwhile, forget has found it not registered and has woken the waiter.
   const bool kept = at.registered.compare_exchange_strong(mine, error == 0 ? kYes : kNo, std::memory_order_acq_rel,
                                                           std::memory_order_relaxed);
   if (error != 0 || !kept) registered_.fetch_sub(1, std::memory_order_relaxed);

@@ -18,12 +18,12 @@ namespace coir {
 //   kEmpty            nothing known: the next wait parks
 //   kReady            an edge came while nobody waited: the next wait returns at once and empties the word
 //   kReadyEnded       the same with a hang-up, whose edge does not come again: the next wait returns at once and leaves
-//                     kReady, so that whoever is content with the bytes finds the end at the wait after that
-//   Waiter*           somebody is parked here
-//   Waiter* | kLock   the waiter is being claimed; who sees the bit spins until it is gone
-//   RestingWait* | kSleep a record that wants its wake called
+//                     kReady, so that a reader that takes the bytes only finds the end at its next wait
+//   Waiter*           a waiter is parked here
+//   Waiter* | kLock   the waiter is being claimed; other threads spin until the bit is gone
+//   RestingWait* | kSleep a resting wait, whose wake is called
 //
-// The word is changed by CAS alone. A claim happens only under kLock, and a waiter that leaves for another reason takes
+// The word is changed by CAS alone. A claim happens only under kLock. A waiter that leaves for another reason takes
 // itself out with the same CAS, so that no claim reaches a later wait.
 class Reactor {
  public:
@@ -32,31 +32,31 @@ class Reactor {
   int open(std::size_t max_fds, bool want_ppoll) noexcept;
   void close() noexcept;
 
-  // attach shows `waiter`, which is armed, to fd's direction and registers fd with the poller if need be.
-  // Returns true when it now waits there, false when the descriptor is known to be ready, which the word then forgets.
+  // attach puts `waiter`, which is armed, on fd's direction and registers fd with the poller if need be. Returns true
+  // when it now waits there; false when the descriptor is known to be ready, and the word is then empty.
   std::expected<bool, Error> attach(int fd, Direction direction, Waiter& waiter) noexcept;
 
-  // detach takes a waiter out that was woken by something else. False: it was out already, for an event has come or the
+  // detach takes out a waiter that something else woke. False: it was out already, because an event has come or the
   // descriptor was forgotten.
   bool detach(int fd, Direction direction, Waiter& waiter) noexcept;
 
   // knows tells whether the table has room for fd.
   bool knows(int fd) noexcept { return entry(fd) != nullptr; }
 
-  // tag tells one descriptor of that number from the next: forget changes it before it wakes anybody. The number is one
-  // that was attached to.
+  // tag tells successive descriptors of one number apart: forget changes it before it wakes anybody. `fd` was attached
+  // to before.
   std::uint32_t tag(int fd) noexcept { return entry(fd)->tag.load(std::memory_order_acquire); }
 
-  // take tells whether fd's direction is known to be ready, which the word then forgets. restore makes it known again,
-  // for an event whose waiter goes on with something else.
+  // take tells whether fd's direction is known to be ready, and empties the word. restore makes it ready again, for an
+  // event whose waiter continues with something else.
   bool take(int fd, Direction direction) noexcept;
   void restore(int fd, Direction direction) noexcept;
 
   std::expected<void, Error> attach(int fd, RestingWait& resting) noexcept;
   bool detach(int fd, RestingWait& resting) noexcept;
 
-  // forget wakes fd's waiters with `closed` before the descriptor is closed; forgotten, after it, frees the number for
-  // its next owner. A wait that comes in between is held up until then, and finds that the descriptor is gone.
+  // forget wakes fd's waiters with `closed` before the descriptor is closed. forgotten, called after closing, frees the
+  // number for its next owner. A wait that begins in between waits until then, and finds that the descriptor is gone.
   void forget(int fd) noexcept;
   void forgotten(int fd) noexcept;
 
@@ -74,11 +74,11 @@ class Reactor {
   static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4, kReadyEnded = 8;
   static constexpr bool holds_readiness(Word word) noexcept { return word == kReady || word == kReadyEnded; }
   static constexpr bool holds_nobody(Word word) noexcept { return word == kEmpty || holds_readiness(word); }
-  // What a wait that takes the readiness leaves: a hang-up stays known.
+  // The word that a wait leaves when it takes the readiness: a hang-up stays known.
   static constexpr Word taken_from(Word word) noexcept { return word == kReadyEnded ? kReady : kEmpty; }
 
-  // Only who has set kAdding asks the poller; others that come wait for its answer, for what it refuses is not
-  // registered.
+  // Only the caller that has set kAdding registers with the poller. Others wait for the result, because a descriptor
+  // that the poller refuses is not registered.
   static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2, kAdding = 3;
 
   struct Entry {

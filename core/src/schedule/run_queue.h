@@ -38,7 +38,7 @@ class Inbox {
     append(fiber);
   }
 
-  // push_counted pushes and counts in one: whoever pops the fiber, and whoever sees the count, sees both.
+  // push_counted pushes and counts in one step: a thread that pops the fiber, or reads the count, sees both.
   void push_counted(FiberControl* fiber, Atomic<std::uint64_t>& count) noexcept {
     Locked hold(lock_);
     append(fiber);
@@ -82,10 +82,10 @@ class RunQueue {
 #else
 // RunQueue is a bounded ring with one owner and many thieves, after the run queue of Go's scheduler (runtime/proc.go,
 // runqput, runqget, runqgrab). The owner pushes at the tail and takes from the head, so that yield is round-robin; a
-// thief takes half from the head; what does not fit goes to the overflow inbox.
+// thief takes half from the head; a full ring spills to the overflow inbox.
 //
-// Invariant: slots in [head, tail) hold fibers; only the owner writes tail and slots; whoever moves head by CAS owns
-// what it passed. head and tail run freely and wrap.
+// Invariant: slots in [head, tail) hold fibers; only the owner writes tail and slots; a thread that moves head by CAS
+// owns the slots that it passed. head and tail run freely and wrap.
 class RunQueue {
  public:
   // push appends. Owner only.
@@ -137,7 +137,7 @@ class RunQueue {
     }
   }
 
-  // take_nth serves the seeded schedule, which runs one worker: no thief is about.
+  // take_nth serves the seeded schedule, which runs one worker: there is no thief.
   FiberControl* take_nth(std::uint32_t n) noexcept {
     const std::uint32_t head = head_.load(std::memory_order_relaxed);
     const std::uint32_t count = tail_.load(std::memory_order_relaxed) - head;

@@ -41,7 +41,7 @@ std::size_t fd_table_size() noexcept {
 
 }  // namespace
 
-// Kept though nothing here reads it.
+// Debuggers read it; nothing here does.
 extern "C" {
 [[gnu::used, gnu::retain]] extern constinit const DebuggerView coir_debugger_view =
     DebuggerView::of(&g_stacks, &g_scheduler);
@@ -54,8 +54,8 @@ Scheduler* Scheduler::of_process() noexcept {
   return g_scheduler.load(std::memory_order_acquire);
 }
 
-// Not inlined, for it may be called before and after a switch. A thread-local address that was taken before one is of a
-// thread of the same run: an isolated run has but one thread, and on the threads of the process's run all are null.
+// Not inlined, because it may be called before and after a switch. A thread-local address taken before a switch belongs
+// to a thread of the same run: an isolated run has one thread, and on the process's threads the value is null.
 [[gnu::noinline]] Scheduler* Scheduler::isolated_here() noexcept {
   return t_isolated;
 }
@@ -147,7 +147,7 @@ void OutsideClaim::begin() noexcept {
   g_outside_claims.fetch_add(1, std::memory_order_seq_cst);
 }
 
-// end has an idle worker look again: what the workers saw may have counted on this claim.
+// end makes an idle worker look again: this claim may have been the reason why the workers kept the run.
 void OutsideClaim::end() noexcept {
   g_outside_claims.fetch_sub(1, std::memory_order_seq_cst);
   if (const Visit run; run) run->wake_if_idle();

@@ -21,16 +21,16 @@ class BlockingPool;
 // its own, for each coir::Isolate: an isolated one, which shares neither fibers nor stacks nor descriptors with others.
 //
 // Idle workers. Each bit of `idle_` stands for a worker that sleeps on its futex (low half) or in the poller (high
-// half). Who pushes work then looks at idle_; who goes idle sets its bit, then looks for work once more: with a full
-// fence between, one of them sees the other (Dekker), so that no fiber is left while a worker sleeps. `searching_`
-// counts workers that are on their way to look: while there is one, nobody else is woken; the last one to find work
-// wakes the next.
+// half). A thread that pushes work looks at idle_ afterwards. A worker that goes idle sets its bit, then looks for work
+// once more. With a full fence between the two steps, at least one of them sees the other (Dekker): no fiber is left
+// runnable while a worker sleeps. `searching_` counts the workers that search for work. While there is one, no other is
+// woken; the last searcher to find work wakes the next worker.
 //
-// The poller. While `polling_` is set somebody polls, or looks at the poller in passing. Who goes idle and finds it set
-// sleeps on its futex, and relies on that: it sets its bit, then looks at polling_ once more. Who clears polling_ and
-// goes on to run a fiber then looks at idle_ (let_go_poller). Both in one order (seq_cst): either the first sees that
-// nobody polls any more and does so itself, or the second sees its bit and wakes it. So no worker sleeps on its futex
-// while the others compute and nobody polls; and as the poller waits for every worker's timers, nobody's are late.
+// The poller. While `polling_` is set, a worker polls or is about to. A worker that goes idle and finds it set sleeps on
+// its futex: it sets its bit, then looks at polling_ once more. A worker that clears polling_ in order to run a fiber
+// looks at idle_ afterwards (release_poller). Both go by one order (seq_cst): either the first sees that nobody polls
+// and polls itself, or the second sees the first one's bit and wakes it. So one worker polls whenever any sleeps; as
+// the poller waits for every worker's timers, no timer is late.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -42,7 +42,7 @@ class Scheduler {
   // isolated tells whether this is the run of one coir::Isolate.
   bool isolated() const noexcept { return isolated_; }
 
-  // The scheduler of the process's run, for who visits it, and the isolated one of the calling thread; or null.
+  // The scheduler of the process's run (use it inside a Visit), and the isolated one of the calling thread; or null.
   static Scheduler* of_process() noexcept;
   static Scheduler* isolated_here() noexcept;
 
@@ -71,16 +71,16 @@ class Scheduler {
   void cancel_from_outside(const char* reason = nullptr) noexcept;
   const char* cancel_reason() const noexcept { return cancel_reason_.load(std::memory_order_acquire); }
 
-  // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
+  // fail ends the run with `error`, the root nursery's first unhandled failure, and cancels every fiber.
   void fail(Error error) noexcept;
 
-  // trim_stacks gives the calling worker's hot stacks back at once and asks the other workers to do the same. Returns
-  // how many bytes came free at once.
+  // trim_stacks frees the calling worker's hot stacks and asks the other workers to free theirs. Returns how many bytes
+  // were freed at once.
   std::size_t trim_stacks() noexcept;
 
   bool cancelling() const noexcept { return cancelling_.load(std::memory_order_seq_cst); }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
-  // takes_outsiders tells whether a thread that is no worker may spawn: with one worker only before it runs.
+  // takes_outsiders tells whether a plain thread may spawn: with one worker, only before that worker runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
   unsigned worker_count() const noexcept { return worker_count_; }
   Worker& worker(unsigned index) noexcept { return *workers_[index]; }
@@ -89,7 +89,7 @@ class Scheduler {
   bool seeded() const noexcept { return seed_ != 0; }
   std::size_t default_stack() const noexcept { return default_stack_; }
 
-  // hand_to makes a fiber runnable on a worker of choice; the migrating test mode.
+  // hand_to makes a fiber runnable on the given worker: for the test mode that migrates every fiber.
   void hand_to(unsigned index, FiberControl* fiber) noexcept;
 
   // id_block hands out kIdBlock ids that no run of this process has used.
@@ -103,7 +103,7 @@ class Scheduler {
 
   std::int64_t alive() const noexcept;
 
-  // What threads that are no workers do is counted here.
+  // Counters of plain threads.
   Atomic<std::uint64_t> outside_spawned{0};
   Atomic<std::int64_t> outside_waits{0};
 
@@ -111,7 +111,7 @@ class Scheduler {
   friend class OutsideClaim;
   friend class Worker;
 
-  // Hold keeps the scheduler in place past the wake of a fiber of it, which may be the last one.
+  // Hold keeps the scheduler mapped while one of its fibers, perhaps the last, is woken.
   class Hold;
 
   enum class DeadlockState : std::uint32_t { none, reporting, reported };
@@ -126,7 +126,7 @@ class Scheduler {
 
   // wakeup.cpp: who is woken for work
   void wake_one() noexcept;
-  void let_go_poller() noexcept;
+  void release_poller() noexcept;
   void fire_timers() noexcept;
   void wake_worker(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
@@ -151,11 +151,11 @@ class Scheduler {
   Atomic<bool> awaits_threads_{
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
-  Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
+  Error failure_;  // written once, by the caller that sets failed_; read after the last worker has stopped
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
-  const bool isolated_;  // nobody outside wakes its fibers but by message
+  const bool isolated_;  // only messages wake its fibers from outside
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;
@@ -178,10 +178,10 @@ class Scheduler::Hold {
   Scheduler& in_;
 };
 
-// OutsideClaim surrounds what claims waiters and wakes them where a thread that is no worker may do so. Between claim
-// and wake a fiber is in no queue, and its timer may be gone: without this it would look stuck. It keeps no run from
-// ending that has no fiber left, and needs none: it may begin before a run does. A fiber that was claimed lives until
-// its wake, and keeps the run for that.
+// OutsideClaim surrounds code that claims and wakes waiters and that a plain thread may run. Between claim and wake a
+// fiber is in no queue, and its timer may be gone: without an OutsideClaim it would look stuck. An OutsideClaim does not
+// keep a run without fibers from ending, and may begin before a run does. A claimed fiber lives until its wake, and
+// keeps its run alive.
 class OutsideClaim {
  public:
   OutsideClaim() noexcept : outside_(kManyWorkers && this_worker() == nullptr) {

@@ -25,7 +25,7 @@ inline std::uint64_t Worker::next_id() noexcept {
   return next_id_++;
 }
 
-// commit has the one deed inline that every join waits for; the others are in carry_out.
+// commit handles inline the one case that every join waits for; carry_out handles the others.
 [[gnu::always_inline]] inline void Worker::commit(void* message) noexcept {
   if (message == nullptr) return;
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
@@ -59,9 +59,8 @@ inline std::uint64_t Worker::next_id() noexcept {
   return queue_.pop();
 }
 
-// switch_from leaves a fiber. It and what calls it are inlined up to the public call: a return from a frame that
-// another fiber's calls have pushed out of the processor's return stack is predicted wrong, and costs more than the
-// switch.
+// switch_from leaves a fiber. It and its callers are inlined up to the public call: the processor mispredicts a return
+// from a frame that another fiber's calls have pushed out of its return stack, which costs more than the switch.
 [[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
                                                        void* message) noexcept {
   void* target;
@@ -69,8 +68,8 @@ inline std::uint64_t Worker::next_id() noexcept {
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
                         static_cast<std::uintptr_t>(Commit::ended);
   SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
-  // Before the sanitizer is told of the switch: from then on an ending fiber's fake stack is gone, on which what is
-  // inlined here may keep its variables.
+  // Do this before telling the sanitizer of the switch: afterwards an ending fiber's fake stack is gone, and code inlined
+  // here may keep variables on it.
   worker.current_ = next;
   bump(worker.counters.switches);
   if (next != nullptr) [[likely]] {

@@ -7,8 +7,8 @@
 namespace coir {
 
 // A tick is a point in time for people to read, "parked for 3.2 s": the monotonic clock in units of 16.8 ms, which
-// wraps after 2.3 years. The coarse clock costs a fraction of the fine one, and where the kernel has neither in user
-// space it is read once in many switches only.
+// wraps after 2.3 years. The coarse clock costs a fraction of the fine one. Where the kernel has neither in user space,
+// it is read only once in many switches.
 inline constexpr unsigned kTickShift = 24;
 
 inline std::uint32_t tick_now() noexcept {
@@ -17,7 +17,7 @@ inline std::uint32_t tick_now() noexcept {
   return static_cast<std::uint32_t>((std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec) >> kTickShift);
 }
 
-// ns_since is how long ago a tick was; 0 for one that a look around since has passed by.
+// ns_since is how long ago a tick was; 0 for a tick in the future.
 inline std::int64_t ns_since(std::uint32_t tick) noexcept {
   const auto passed = static_cast<std::int32_t>(tick_now() - tick);
   return passed > 0 ? std::int64_t{passed} << kTickShift : 0;

@@ -42,8 +42,8 @@ class TimerWheel {
   // advance fires everything due at `now_ns` and returns how many. One thread at a time.
   std::uint32_t advance(std::int64_t now_ns) noexcept;
 
-  // next_due_ns is when advance has something to do at the latest: never later than the first timer, at times earlier.
-  // INT64_MAX when nothing is armed. Any thread, without the lock.
+  // next_due_ns is when to call advance next: never later than the first timer, sometimes earlier; INT64_MAX when no
+  // timer is armed. Any thread, without the lock.
   std::int64_t next_due_ns() const noexcept { return next_due_ns_.load(std::memory_order_seq_cst); }
 
   std::uint32_t armed() const noexcept { return armed_.load(std::memory_order_relaxed); }

@@ -27,7 +27,8 @@ constinit std::size_t g_ring_bytes = 0;
 constinit Spinlock g_outside_lock;  // of the last ring
 constinit SharedAtomic<std::uint64_t> g_flows{0};
 
-// Names are copied, for a trace may be written when their owner is gone. The first stands for those that did not fit.
+// Names are copied, because a trace may be written when their owner is gone. The first stands for names that did not
+// fit.
 constinit Spinlock g_names_lock;
 constinit char g_names[kMostNames][kNameBytes] = {"fiber"};
 constinit SharedAtomic<std::size_t> g_name_count{1};

@@ -20,7 +20,7 @@ enum class TraceKind : std::uint8_t { spawned, run, parked, yielded, ended, woke
 void trace_begin(unsigned workers, std::size_t ring_bytes) noexcept;
 void trace_end() noexcept;
 
-// Each of these is called by who makes the change. `worker` is the caller's, null for other threads.
+// The thread that makes the change calls these. `worker` is the caller's, null for plain threads.
 void trace_spawned(Worker* worker, FiberControl* fiber) noexcept;
 void trace_run(Worker* worker, FiberControl* fiber) noexcept;
 void trace_left(Worker* worker, FiberControl* fiber) noexcept;  // parked, yielded or ended, by its state

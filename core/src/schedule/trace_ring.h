@@ -82,7 +82,7 @@ class TraceRing {
   SharedAtomic<std::uint64_t> next_{0};
 };
 
-// What write_trace reads: the rings of the workers, in their order, and last that of all other threads.
+// write_trace reads these rings: one for each worker, in their order, and a last one for all other threads.
 unsigned trace_rings() noexcept;
 const TraceRing& trace_ring(unsigned index) noexcept;
 const char* trace_name(std::uint16_t name) noexcept;

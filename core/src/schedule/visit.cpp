@@ -17,7 +17,7 @@ constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 constinit SharedAtomic<std::uint64_t> g_door{kClosed};
 
 bool enter_as(std::uint64_t more, std::uint64_t brought) noexcept {
-  // acquire: who finds it closed sees all that the run did.
+  // acquire: a caller that finds it closed sees all that the run did.
   std::uint64_t word = g_door.load(std::memory_order_acquire);
   for (;;) {
     if ((word & kClosed) != 0) return false;

@@ -7,13 +7,13 @@
 #include "schedule/scheduler.h"
 #include "schedule/worker.h"
 
-// How a worker that sleeps is told of work, of timers, and of a poller that is missing: the part of scheduler.h that
-// "Idle workers" and "The poller" describe.
+// Waking a sleeping worker for work, for timers, and when nobody polls: "Idle workers" and "The poller" of scheduler.h
+// describe the protocol.
 
 namespace coir {
 
 void Scheduler::notify() noexcept {
-  // Only a thread from outside can find the one worker idle; it comes through inject.
+  // Only a plain thread can find the one worker idle; it comes through inject.
   if (kManyWorkers && worker_count_ > 1) wake_if_idle();
 }
 
@@ -53,9 +53,9 @@ void Scheduler::hand_to(unsigned index, FiberControl* fiber) noexcept {
   }
 }
 
-// wake_one wakes a sleeper unless somebody is searching already: the searcher finds the work, or looks once more after
-// it has set its bit. One that finds nobody asleep has been taken for a searcher meanwhile, by others who then woke
-// nobody either: it looks again once it no longer counts as one.
+// wake_one wakes a sleeping worker, unless one is searching already: the searcher finds the work, or looks once more
+// after it has set its bit. A caller that finds nobody asleep has counted as a searcher meanwhile, and others may have
+// woken nobody because of it: it looks again after it no longer counts.
 void Scheduler::wake_one() noexcept {
   do {
     std::uint32_t none = 0;
@@ -70,16 +70,17 @@ void Scheduler::wake_one() noexcept {
   } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
-// let_go_poller is for who has cleared polling_ and is about to run a fiber, for however long: one that sleeps without
-// a poller is to poll. Where somebody searches already, that one will, or wakes the next when it finds work.
-void Scheduler::let_go_poller() noexcept {
+// release_poller is called by a worker that has cleared polling_ and is about to run a fiber, for any length of time: it
+// wakes a sleeping worker, which then polls. A worker that is searching already will poll, or wakes the next when it
+// finds work.
+void Scheduler::release_poller() noexcept {
   if constexpr (!kManyWorkers) return;
   constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
   // seq_cst pairs with the look at polling_ in idle.
   if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
 }
 
-// fire_timers fires what is due of every worker, for one may compute while others switch.
+// fire_timers fires the due timers of every worker, because a worker may compute while others switch.
 void Scheduler::fire_timers() noexcept {
   std::int64_t due = INT64_MAX;
   for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());

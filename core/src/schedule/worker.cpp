@@ -35,16 +35,16 @@ void Worker::carry_out(void* message) noexcept {
       if (!fiber->commit()) {
         fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
         push(fiber);
-        scheduler_->notify();  // this worker may go on with a fiber that computes
+        scheduler_->notify();  // this worker may run a fiber that computes
       } else if (fiber->cancelled_id.load(std::memory_order_seq_cst) == id || scheduler_->cancelling()) {
-        // The mark came while it was on its way here and found it neither armed nor parked. It may run elsewhere by
-        // now: the ticket keeps this claim from any other fiber.
+        // The mark came while the fiber was being saved, and found it neither armed nor parked. The fiber may run
+        // elsewhere by now: the ticket keeps this claim from any other fiber.
         if (fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) fiber->wake();
       }
       break;
     }
     case Commit::yielded:
-      // Behind what has overflowed, for all of that has waited longer.
+      // Behind the overflow, where every fiber has waited longer.
       if (scheduler_->inbox.empty()) [[likely]] {
         push(fiber);
       } else {
@@ -69,7 +69,7 @@ void Worker::carry_out(void* message) noexcept {
   }
 }
 
-// end_owned finishes a fiber that its nursery, or a failure, makes more than a stack to recycle.
+// end_owned finishes a fiber whose nursery or failure needs more than recycling its stack.
 void Worker::end_owned(FiberControl* fiber) noexcept {
   bump(counters.ended);
   note_stack_use(fiber);
@@ -164,9 +164,9 @@ void Worker::run() noexcept {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]
         stop_searching();
-      if (kManyWorkers && let_go_) [[unlikely]] {
-        let_go_ = false;
-        scheduler_->let_go_poller();
+      if (kManyWorkers && released_poller_) [[unlikely]] {
+        released_poller_ = false;
+        scheduler_->release_poller();
       }
       resume(fiber);
     } else {
@@ -181,7 +181,7 @@ void Worker::run() noexcept {
   t_worker = nullptr;
 }
 
-// find_work looks at everything but the other workers' queues.
+// find_work looks everywhere but in the other workers' queues.
 FiberControl* Worker::find_work() noexcept {
   if (turn_ <= 1) {  // at 1, pick would send back here
     maintain();
@@ -196,13 +196,13 @@ FiberControl* Worker::find_work() noexcept {
   FiberControl* const fiber = scheduler_->inbox.pop();
   if (fiber == nullptr) return nullptr;
   bool moved = false;
-  for (int i = 0; i < 32; ++i) {  // what overflowed comes back in bunches
+  for (int i = 0; i < 32; ++i) {  // take the overflow back in batches
     FiberControl* more = scheduler_->inbox.pop();
     if (more == nullptr) break;
     push(more);
     moved = true;
   }
-  // Between the two queues a fiber is seen by nobody who looks for work before it sleeps.
+  // Between the two queues a fiber is invisible to workers that look for work before they sleep.
   if (moved) scheduler_->notify();
   return fiber;
 }
@@ -214,8 +214,8 @@ void Worker::trim_if_asked() noexcept {
   stacks_.trim(scheduler_->stacks);
 }
 
-// cool_down lets the hot stacks that a crowd has left behind dwindle, at idle and once a second at most. Under load it
-// costs some microseconds a second to have them back.
+// cool_down frees half of the hot stacks left over from a peak, when idle and at most once a second. Under load, mapping
+// them again costs some microseconds a second.
 void Worker::cool_down(std::int64_t now_ns) noexcept {
   constexpr std::int64_t kEveryNs = 1'000'000'000;
   if (now_ns - cooled_at_ns_ < kEveryNs) return;
@@ -233,7 +233,7 @@ void Worker::maintain() noexcept {
     scheduler_->reactor.poll(0);
     scheduler_->reactor.dispatch();
     scheduler_->polling_.store(false, std::memory_order_seq_cst);
-    scheduler_->let_go_poller();
+    scheduler_->release_poller();
   }
   if (FiberControl* fiber = scheduler_->inbox.pop(); fiber != nullptr) {
     push(fiber);

@@ -18,8 +18,8 @@ namespace coir {
 
 class Scheduler;
 
-// A context that is taken up gets a message: what has to be done now that the context before it is saved. It is that
-// fiber's control block, whose alignment leaves room for the deed in the low bits; null means nothing.
+// A context that is switched to receives a message: what to do now that the previous context is saved. The message is
+// the previous fiber's control block, with the commit in its low bits (its alignment leaves room); null is nothing.
 enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
 
 // Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
@@ -32,27 +32,27 @@ class Worker {
   // run is the loop; it returns when the scheduler stops.
   void run() noexcept;
 
-  // suspend saves the running fiber and goes on with the next. It returns when the fiber runs again, on whatever
-  // worker.
+  // suspend saves the running fiber and switches to the next. It returns when the fiber runs again, on any worker.
   static void suspend(FiberControl* self, Commit deed) noexcept;
 
-  // yield is suspend, but returns at once when nobody else wants to run.
+  // yield is suspend, but returns at once when no other fiber is runnable here.
   static void yield(FiberControl* self) noexcept;
 
   // leave ends the running fiber: `joiner`, where given, is its joiner, claimed and parked, which goes on in its place.
   [[noreturn]] static void leave(FiberControl* self, Commit deed, FiberControl* joiner) noexcept;
 
-  // call_on_own_stack calls fn(argument), which must not park, on this worker's stack. By the fiber that runs.
+  // call_on_own_stack calls fn(argument), which must not park, on this worker's stack. Called by the running fiber.
   void call_on_own_stack(void (*fn)(void*), void* argument) noexcept;
 
-  // look_around_next makes the next yield go to the loop, which looks at timers and the poller. By the fiber that runs.
+  // look_around_next makes the next yield go to the loop, which looks at timers and the poller. Called by the running
+  // fiber.
   void look_around_next() noexcept { turn_ = 1; }
 
-  // commit does what the message of a switch asks for. On the new context's side.
+  // commit carries out the message of a switch, on the new context's side.
   void commit(void* message) noexcept;
 
-  // push makes a fiber runnable here, behind all others. push_woken lets one that the running fiber woke jump the line,
-  // a bounded number of times in a row. Owner only.
+  // push makes a fiber runnable here, behind all others. push_woken puts a fiber that the running one woke in front, a
+  // bounded number of times in a row. Owner only.
   void push(FiberControl* fiber) noexcept;
   void push_woken(FiberControl* fiber) noexcept;
 
@@ -70,13 +70,13 @@ class Worker {
   // tick is the time of this worker's latest look around: at most kTurn switches ago.
   std::uint32_t tick() const noexcept { return tick_; }
 
-  // thread_id is the kernel's name of the thread that runs it, 0 while none does. Any thread.
+  // thread_id is the kernel's id of this worker's thread, 0 while it has none. Any thread.
   int thread_id() const noexcept { return thread_id_.load(std::memory_order_acquire); }
 
   std::uint64_t next_id() noexcept;
   std::uint32_t random() noexcept;  // the seed's, in a seeded run
 
-  // Counters have one writer, this worker; their sum over all workers means something.
+  // Counters have one writer, this worker; only their sum over all workers is meaningful.
   struct Counters {
     Atomic<std::uint64_t> spawned, ended, switches, steals, polls;
     Atomic<std::int64_t> fd_waits;  // started here minus ended here
@@ -93,7 +93,7 @@ class Worker {
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
       spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
-  static constexpr int kGrace = spins(64);              // how long a thief waits for a worker to come to whom it woke
+  static constexpr int kGrace = spins(64);              // how long a thief lets a worker come to the fiber it woke
   static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
   static constexpr std::int64_t kPatienceNs = 1'000'000;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
@@ -120,7 +120,7 @@ class Worker {
 
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
 
-  // What every switch touches comes first.
+  // The fields that every switch touches come first.
   FiberControl* current_ = nullptr;
   void* loop_sp_ = nullptr;
   std::uint32_t turn_ = kTurn;
@@ -135,13 +135,13 @@ class Worker {
   RunQueue queue_;
   Inbox inbox_;
   StackCache stacks_;
-  Atomic<bool> trim_{false};  // somebody wants the hot stacks given back
+  Atomic<bool> trim_{false};  // the hot stacks are to be freed
   std::int64_t cooled_at_ns_ = 0;
   std::uint64_t next_id_ = 0, last_id_ = 0;
   std::uint64_t random_;
   std::uint32_t index_;
   bool searching_ = false;
-  bool let_go_ = false;  // it has cleared polling_ since it ran a fiber
+  bool released_poller_ = false;  // it has cleared polling_ since it ran a fiber
   FiberControl* found_ = nullptr;
   SanitizerContext sanitizer_;
   TimerWheel wheel_;
@@ -151,10 +151,10 @@ class Worker {
   void* signal_stack_ = nullptr;
 };
 
-// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address that
-// was taken before a switch is another thread's after it.
+// this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address taken
+// before a switch belongs to another thread after it.
 #if COIR_SINGLE_WORKER
-extern constinit thread_local Worker* t_worker;  // constinit spares each use a look for a constructor
+extern constinit thread_local Worker* t_worker;  // constinit spares each use a test for a constructor
 inline Worker* this_worker() noexcept {
   return t_worker;
 }
@@ -165,7 +165,7 @@ Worker* this_worker() noexcept;
 // wake_fiber is every fiber's Waiter::Wake.
 void wake_fiber(Waiter& waiter) noexcept;
 
-// wake_elsewhere is wake() for a fiber that may be of another run than the caller: messages between runs go by it.
+// wake_elsewhere is wake() for a fiber that may belong to another run than the caller, as messages between runs need.
 void wake_elsewhere(FiberControl& fiber) noexcept;
 
 }  // namespace coir

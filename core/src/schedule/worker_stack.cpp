@@ -4,8 +4,8 @@
 
 namespace coir {
 
-// While a fiber runs, the worker's loop is parked: what lies below its stack pointer is free. No fiber is current
-// during the call, so that whatever asks takes it for the worker's own code, which never parks.
+// While a fiber runs, the worker's loop is parked, and the stack below its stack pointer is free. During the call no
+// fiber is current: to the code it calls, it is the worker's own code, which never parks.
 //
 //   worker's stack   | loop ... | parked frame | call, nested calls ...
 //                                loop_sp_ ^
@@ -15,7 +15,7 @@ struct Worker::OnOwnStack {
   Worker* worker;
   FiberControl* fiber;
 
-  // A sanitizer's view changes in the middle of it, so that it must not be instrumented itself.
+  // The sanitizer's view changes in the middle of this function, so it must not be instrumented.
   __attribute__((disable_sanitizer_instrumentation, noinline)) static void* enter(void* opaque) noexcept {
     auto* const call = static_cast<OnOwnStack*>(opaque);
     SanitizerContext::after_switch(call->worker->sanitizer_);

@@ -8,9 +8,8 @@
 
 namespace coir {
 
-// ClaimedWaiters strings those together that were claimed while they were parked, so that they are woken after the lock
-// is gone under which they were claimed. Such a fiber is in no queue: its link of the queues is free. Made before the
-// first claim.
+// ClaimedWaiters lists parked waiters that were claimed under a lock, so that they are woken after unlocking. A claimed
+// fiber is in no queue, so its queue link is free for this list. Construct it before the first claim.
 class ClaimedWaiters {
  public:
   void add(FiberControl* fiber) noexcept { fibers_.push(*fiber); }

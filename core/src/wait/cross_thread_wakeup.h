@@ -16,13 +16,13 @@
 
 namespace coir {
 
-// CrossThreadWakeup tells a run that threads which are no workers may yet wake its fibers, and in single-worker builds it carries
-// the news: there nothing of a fiber may be touched by another thread, so that the thread lists what is to be woken,
-// rings, and `answer` wakes it on the worker's own stack.
+// CrossThreadWakeup tells a run that plain threads may still wake its fibers. In single-worker builds it also carries
+// the wakeup: no other thread may touch a fiber there, so the thread lists the fiber and rings, and `answer` wakes the
+// listed fibers on the worker's own stack.
 //
-//   enter(self)   the fiber, before it shows itself to a thread
+//   enter(self)   the fiber, before a thread can see it
 //   ring()        the thread, after it has listed the fiber; single-worker builds
-//   leave(self)   the fiber, after its wait, whoever ended it
+//   leave(self)   the fiber, after its wait, whatever ended it
 #if COIR_SINGLE_WORKER
 class CrossThreadWakeup {
  public:
@@ -58,7 +58,7 @@ class CrossThreadWakeup {
     Answer answer = nullptr;
   };
 
-  // rung empties the descriptor and arms the record before it answers: what is listed later rings again.
+  // rung empties the descriptor and arms the record before it answers: a fiber that is listed later rings again.
   static void rung(RestingWait& resting) noexcept {
     auto& record = static_cast<Record&>(resting);
     std::uint64_t count;
@@ -72,7 +72,7 @@ class CrossThreadWakeup {
     record_.wakeup = this;
     for (;;) {
       auto armed = arm_resting_wait(record_, fd_.load(std::memory_order_relaxed));
-      // busy: an edge of a call that nobody waits for any more, which this took.
+      // busy: this took the edge of a call that nobody waits for any more.
       if (armed || armed.error() != ErrorCode::busy) return armed;
     }
   }

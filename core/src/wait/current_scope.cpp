@@ -123,13 +123,13 @@ void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept {
   if (place->waiting->claim(WakeReason::cancelled) == Waiter::Claim::parked) woken.add(place);
 }
 
-// The tree is walked in depth, with the locks of all scopes from `top`, whose the caller holds, to where it is, and no
-// stack of its own.
+// The walk goes in depth, holding the locks of all scopes from `top`, which the caller locked, to the current one, and
+// needs no stack of its own.
 //
-// Invariant: a child whose wait is not claimed here sees the mark, which came before the walk. A nursery that is shown
-// after the walk has passed its place, by the lock that both took, has its children later still; so has one that is on
-// the list, of a child that its nursery takes in after claim_children. A child that lives by then is claimed if it
-// waits: the claim meets its word armed, or its wait begins by looking for marks; see begin_scoped_wait.
+// Invariant: a child whose wait is not claimed here sees the mark, which was set before the walk. A nursery that is
+// shown after the walk has passed its place (both took the same lock) gets its children later still; so does a listed
+// nursery that takes in a child after claim_children. A child that lives by then is claimed if it waits: either the
+// claim meets its word armed, or its wait begins by testing for marks; see begin_scoped_wait.
 void claim_below(Scope& top, ClaimedWaiters& woken) noexcept {
   Scope* at = &top;
   Scope* next = at->inner.first();
@@ -156,7 +156,7 @@ void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
 void mark_and_wake(Scope& scope, const char* reason) noexcept {
   ClaimedWaiters woken;
   {
-    // An owner that sees the mark may leave the scope, and end it: `leave` waits for this lock.
+    // An owner that sees the mark may leave and end the scope: `leave` waits for this lock.
     Locked hold(scope.lock);
     mark(scope, reason);
     claim_inside(scope, woken);

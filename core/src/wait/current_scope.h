@@ -9,20 +9,20 @@ namespace coir {
 
 class Waiter;
 
-// Shielded says whether a wait goes on when its fiber is cancelled, or a scope around it ends: what a fiber has to
-// clean up, or what holds on to its own memory, is waited for shielded.
+// Shielded says whether a wait continues when its fiber is cancelled or a scope around it ends. A fiber waits shielded
+// while it cleans up, and while others use its memory.
 enum class Shielded : bool { no, yes };
 
-// ThreadPlace is where who cancels a scope finds the plain thread that owns it, if that waits. `lock` guards the rest;
-// a claim under it meets the wait that is shown, or none.
+// ThreadPlace lets a canceller find the plain thread that owns a scope, if that thread waits. `lock` guards the rest; a
+// claim under it meets the wait that is shown, or none.
 struct ThreadPlace {
   Spinlock lock;
   Waiter* waiting = nullptr;
   const detail::Scope* current_scope = nullptr;  // of the thread while it waits
-  ThreadPlace* next = nullptr;                   // link of who has claimed it
+  ThreadPlace* next = nullptr;                   // link in the claimer's list
 };
 
-// current_scope is the innermost scope of whoever calls, in place: a fiber's lies in its control block, a plain thread's is
+// current_scope refers to the caller's innermost scope: a fiber's lies in its control block, a plain thread's is
 // thread-local.
 detail::Scope*& current_scope() noexcept;
 
@@ -37,7 +37,8 @@ inline const detail::Scope* cancelled_scope(const detail::Scope* scope) noexcept
   return found;
 }
 
-// lower makes `deadline` the scope's if that is earlier, and returns whose it is then; 0 when it stays.
+// lower sets `deadline` to the scope's if that is earlier, and returns the id of the scope that owns it; 0 when it is
+// unchanged.
 inline std::uint16_t lower(const detail::Scope* scope, Deadline& deadline) noexcept {
   if (scope == nullptr || scope->deadline >= deadline) return 0;
   deadline = scope->deadline;
@@ -50,12 +51,11 @@ inline Error error_by(ErrorCode code, std::uint16_t scope) noexcept {
   return error;
 }
 
-// begin_scoped_wait is what a wait of a plain thread does first: it lowers `deadline` to the one in force, and is false
-// when a scope is cancelled. For a shielded one no scope is in force.
+// begin_scoped_wait begins a wait of a plain thread: it lowers `deadline` to the one in force. False: a scope is
+// cancelled. For a shielded wait no scope is in force.
 bool begin_scoped_wait(Deadline& deadline, Shielded shielded = Shielded::no) noexcept;
 
-// ShownWait shows the wait of a plain thread, which is armed, to those who cancel scopes around it; none that is
-// shielded.
+// ShownWait shows an armed wait of a plain thread to cancellers of the scopes around it, unless it is shielded.
 class ShownWait {
  public:
   explicit ShownWait(Waiter& waiter, Shielded shielded = Shielded::no) noexcept;

@@ -8,7 +8,7 @@
 
 namespace coir::detail {
 
-// Place is a place in a line, or, in single-worker builds, a fiber's in the list of those that the worker is to wake.
+// Place is a place in a line, or, in single-worker builds, a fiber's place in the list of fibers that the worker wakes.
 struct InterRunQueue::Place : WaitNode {
   Waiter* waiter = nullptr;
   FiberControl* fiber = nullptr;  // null: a thread
@@ -21,7 +21,7 @@ namespace {
 constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 #endif
 
-// The fibers that threads have called in single-worker builds, until the worker does.
+// The fibers that threads have listed in single-worker builds, until the worker wakes them.
 constinit WaitList g_called;
 constinit CrossThreadWakeup g_wakeup{&InterRunQueue::answer};
 
@@ -102,7 +102,7 @@ std::expected<void, Error> InterRunQueue::wait_as_thread(InterRunLock& lock, Dea
   return {};
 }
 
-// wake_first calls the first that still waits; false when there is none.
+// wake_first wakes the first that still waits; false when there is none.
 bool InterRunQueue::wake_first() noexcept {
   while (WaitNode* const first = line_.front()) {
     auto& place = static_cast<Place&>(*first);

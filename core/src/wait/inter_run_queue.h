@@ -16,9 +16,9 @@
 
 namespace coir::detail {
 
-// InterRunLock guards what several runs share, and plain threads in single-worker builds too, where a Spinlock is
-// empty. It is held for a few instructions and one message; nobody parks under it. In single-worker builds all are one
-// lock, which also guards the list of those that the worker is to wake.
+// InterRunLock guards what several runs share; in single-worker builds, where a Spinlock is empty, also what plain
+// threads share. It is held for a few instructions and one message; nobody parks under it. In single-worker builds all
+// InterRunLocks are one, which also guards the list of fibers that the worker has to wake.
 class InterRunLock {
  public:
   void lock() noexcept { pthread_mutex_lock(&mutex()); }
@@ -33,7 +33,7 @@ class InterRunLock {
 #endif
 };
 
-// InterRunGuard is the lock for the length of a scope; a wait inside it gives it up meanwhile.
+// InterRunGuard holds the lock for the length of a scope; a wait inside releases it meanwhile.
 class [[nodiscard]] InterRunGuard {
  public:
   explicit InterRunGuard(InterRunLock& lock) noexcept : lock_(lock) { lock_.lock(); }
@@ -45,28 +45,28 @@ class [[nodiscard]] InterRunGuard {
   InterRunLock& lock_;
 };
 
-// InterRunQueue is a line of fibers of any run, and of plain threads, who wait for what another run brings about. Each
-// waits in a loop, under the lock: look whether it is there, else wait, and look again.
+// InterRunQueue is a line of fibers of any run, and of plain threads, that wait for a change by another run. Each waits
+// in a loop under the lock: test the condition, else wait, and test again.
 //
-// Invariant: who changes what is looked at calls wake_one or wake_all under the same lock, so that no change falls
-// between a look and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this wait or
-// none. It counts as a wait of its run on the outside, so that the run is there for the wake and sees no deadlock.
+// Invariant: a thread that changes the condition calls wake_one or wake_all under the same lock, so that no change falls
+// between a test and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this wait or
+// none. The wait counts as one on the outside world, so that the fiber's run lives until the wake and sees no deadlock.
 //
 // The line is a WaitList. The wait is no WaitRound, which knows one run and a Spinlock: a claimed fiber is woken by the
 // way between runs, and in single-worker builds by its own worker, so that nothing is handed over and each looks again.
 class InterRunQueue {
  public:
-  // wait returns when it is worth looking again, with the lock held as before.
+  // wait returns when the condition may have changed, with the lock held as before.
   // Errors: timed_out, cancelled (neither if shielded), unsupported (on a worker's own stack), limit, no_memory.
   std::expected<void, Error> wait(InterRunLock& lock, WaitKind kind, Deadline deadline,
                                   Shielded shielded = Shielded::no) noexcept;
 
-  // wake_one has the first in line look again, and one of the threads that stand in none; wake_all everybody. Under the
+  // wake_one wakes the first in line, and one of the threads that stand in no line; wake_all wakes everybody. Under the
   // lock.
   void wake_one() noexcept;
   void wake_all() noexcept;
 
-  // answer is the CrossThreadWakeup's: it wakes, on the only worker, whom threads have called.
+  // answer is called by the CrossThreadWakeup on the only worker: it wakes the fibers that threads have listed.
   static void answer() noexcept;
 
  private:
@@ -75,7 +75,7 @@ class InterRunQueue {
   bool wake_first() noexcept;
 
   WaitList line_;  // of fibers; with many workers of threads, too
-  // Where a thread may touch nothing of a fiber, nor of a scope, threads stand in no line.
+  // In single-worker builds threads may touch neither fibers nor scopes, and stand in no line.
   SharedAtomic<std::uint32_t> calls_{0};  // what they sleep on; changed under the lock
   std::uint32_t threads_ = 0;
 };

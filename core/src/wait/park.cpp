@@ -8,7 +8,7 @@ ThreadWaiter::ThreadWaiter() noexcept : ThreadWaiter(&wake_thread) {}
 
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
   auto& self = static_cast<ThreadWaiter&>(waiter);
-  // The thread may return from park, and this object end, as soon as the word changes: the wake goes by address alone.
+  // As soon as the word changes the thread may return from park and this object may end: wake by address alone.
   SharedAtomic<std::uint32_t>& state = self.state_;
   if (state.exchange(kWoken, std::memory_order_acq_rel) == kSleeps) port::futex_wake(state);
 }
@@ -34,7 +34,7 @@ WakeReason ThreadWaiter::park(Deadline deadline, Shielded shielded) noexcept {
         if (timeout <= 0) {
           const Claim won = claim(WakeReason::timed_out);
           if (won != Claim::lost) break;
-          timeout = -1;  // somebody else won and is about to wake this thread
+          timeout = -1;  // another source won and is about to wake this thread
         }
       }
       port::futex_wait(state_, kSleeps, timeout);

@@ -13,20 +13,20 @@
 
 namespace coir {
 
-// running_fiber is the fiber that calls, or null on a plain thread and in a worker's loop.
+// running_fiber is the calling fiber, or null on a plain thread and in a worker's loop.
 inline FiberControl* running_fiber() noexcept {
   Worker* const worker = this_worker();
   return worker == nullptr ? nullptr : worker->current();
 }
 
-// is_cancelled tells whether `fiber`, which is the caller, is to give up its waits.
+// is_cancelled tells whether `fiber`, the caller, must end its waits.
 inline bool is_cancelled(const FiberControl* fiber) noexcept {
   if (fiber->cancelled() || (fiber->worker->scheduler().cancelling() && !fiber->shielded())) return true;
   return fiber->current_scope != nullptr && cancelled_scope(fiber->current_scope) != nullptr;
 }
 
-// arm starts a wait, which park ends; both are told the same of its being shielded. A shielded one is armed with ticket
-// 0: cancelling claims by ticket, and no fiber's id is 0.
+// arm starts a wait, which park ends; pass the same `shielded` to both. A shielded wait is armed with ticket 0:
+// cancellation claims by ticket, and no fiber's id is 0.
 inline void arm(FiberControl* fiber, Shielded shielded = Shielded::no) noexcept {
   fiber->arm(shielded == Shielded::yes ? 0 : fiber->ticket);
 }
@@ -35,11 +35,12 @@ inline void disarm(FiberControl* fiber) noexcept {
   fiber->disarm(fiber->ticket);
 }
 
-// begin_scoped_wait is what park does first for a fiber inside scopes: it lowers `deadline` to the one in force. False:
-// a scope has ended the wait already, which is claimed, and there is nothing to park for.
+// begin_scoped_wait is the first step of park for a fiber inside scopes: it lowers `deadline` to the one in force.
+// False: a scope has ended the wait already, the wait is claimed, and the fiber must not park.
 bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept;
 
-// late_scope is whose deadline the caller's latest wait ended by, given that it timed out; 0 for the call's own.
+// late_scope is the id of the scope whose deadline ended the caller's latest wait, given that it timed out; 0 for the
+// call's own deadline.
 inline std::uint16_t late_scope(const FiberControl* self) noexcept {
   return self->current_scope == nullptr ? 0 : self->late;
 }
@@ -91,22 +92,22 @@ class ThreadWaiter : public Waiter {
   static void wake_thread(Waiter& waiter) noexcept;
 
  private:
-  static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only who sleeps costs its waker a system call
-  static constexpr int kSpins = spins(64);  // what is handed over at once comes within about a microsecond
+  static constexpr std::uint32_t kWoken = 0, kWaits = 1, kSleeps = 2;  // only kSleeps costs the waker a system call
+  static constexpr int kSpins = spins(64);  // a direct handover comes within about a microsecond
   bool spin() noexcept;
   SharedAtomic<std::uint32_t> state_{kWaits};
 };
 
-// error_of maps the reasons that are failures, and tells which scope ended the caller's latest wait.
+// error_of maps the reasons that are failures, and names the scope that ended the caller's latest wait.
 Error error_of(WakeReason reason) noexcept;
 
-// Caller is whoever calls, as a Waiter for one wait: the running fiber, or a plain thread.
+// Caller is the caller as a Waiter for one wait: the running fiber, or a plain thread.
 class Caller {
  public:
   Caller() noexcept : fiber_(running_fiber()) {}
 
-  // may_wait is false where a wait could never end: on a worker's own stack, and on a plain thread while the only
-  // worker runs on it.
+  // may_wait is false where a wait could never end: on a worker's own stack, and on a plain thread in a single-worker
+  // build.
   bool may_wait() const noexcept { return fiber_ != nullptr || (kManyWorkers && this_worker() == nullptr); }
   bool is_cancelled() const noexcept {
     return fiber_ != nullptr ? coir::is_cancelled(fiber_) : cancelled_scope(current_scope()) != nullptr;

@@ -21,8 +21,8 @@ inline short poll_events(Direction direction) noexcept {
   return direction == Direction::readable ? POLLIN : POLLOUT;
 }
 
-// PollingThread is a plain thread that waits for descriptors and to be claimed at once: in poll(2), for the descriptors
-// and for an eventfd of its own.
+// PollingThread is a plain thread that waits for descriptors and for a claim at the same time: in poll(2), for the
+// descriptors and for an eventfd of its own.
 class PollingThread : public Waiter {
  public:
   PollingThread() noexcept : Waiter(&wake_thread, 0), wakeup_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -34,7 +34,7 @@ class PollingThread : public Waiter {
 
   bool usable() const noexcept { return wakeup_ >= 0; }
 
-  // park fills in what is ready of `entries`; the last of them is kept for the eventfd. Armed before.
+  // park fills in which `entries` are ready; the last entry is for the eventfd. The waiter is armed before.
   WakeReason park(std::span<pollfd> entries, Deadline deadline) noexcept {
     const ShownWait shown(*this);
     if (!begin_scoped_wait(deadline) && claim(WakeReason::cancelled) != Claim::lost) return reason();
@@ -47,14 +47,14 @@ class PollingThread : public Waiter {
         } else if (ready <= 0 && deadline.passed()) {
           if (claim(WakeReason::timed_out) != Claim::lost) break;
         }
-        // Otherwise somebody else has won, and is at the wakeup or about to be.
+        // Otherwise another source has won, and is ringing or about to ring.
       }
     }
     return reason();
   }
 
  private:
-  // The thread leaves only once awake_ is set: the wakeup is not closed before it has rung.
+  // The thread leaves only once awake_ is set: the eventfd is not closed before the waker has written to it.
   static void wake_thread(Waiter& waiter) noexcept {
     auto& self = static_cast<PollingThread&>(waiter);
     const std::uint64_t one = 1;
@@ -66,9 +66,9 @@ class PollingThread : public Waiter {
   SharedAtomic<std::uint32_t> awake_{0};
 };
 
-// poll_on_thread waits until one of `entries` is ready, which it fills in; the last of them is its own. A cancellation
-// of a scope around the wait ends it at once; where no eventfd is to be had, or no other thread may touch a scope, the
-// next wait sees it. Errors: timed_out, cancelled, system.
+// poll_on_thread waits until one of `entries` is ready and fills in which; the last entry is its own. Cancelling a scope
+// around the wait ends it at once; without an eventfd, or where no other thread may touch a scope, the next wait sees
+// the cancellation. Errors: timed_out, cancelled, system.
 std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline,
                                           Shielded shielded = Shielded::no) noexcept;
 

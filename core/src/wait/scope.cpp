@@ -14,8 +14,8 @@ std::uint16_t next_scope_id() noexcept {
   return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
 }
 
-// Of all scopes ever made 65,535 have an id of their own. Those that are in force together must, or the inner one would
-// take an outer one's end for its own.
+// Ids repeat after 65,535 scopes. Scopes that are in force together must have different ids, or the inner one would take
+// an outer one's end for its own.
 bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
   for (; scope != nullptr; scope = scope->outer) {
     if (scope->id == id) return true;
@@ -60,7 +60,7 @@ void enter_shield(Scope& scope, Deadline deadline) noexcept {
   current_scope() = &scope;
 }
 
-// A scope that is shown has all of those around it shown, for they were before it, or are now.
+// All scopes around a shown scope are shown too: they were before, or are now.
 void show(Scope& scope) noexcept {
   for (Scope* at = &scope; !at->shown && at->outer != nullptr && !at->outer->shield; at = at->outer) {
     Scope& outer = *at->outer;
@@ -84,7 +84,7 @@ void leave(Scope& scope) noexcept {
     abort();
   }
   hide(scope);
-  // Who cancels a scope holds its lock from before the mark until the last touch of it.
+  // A canceller holds the scope's lock from before the mark until it touches the scope for the last time.
   if (scope.cancelled.load(std::memory_order_relaxed)) Locked wait_for_them(scope.lock);
   innermost = scope.outer;
   if (scope.shield) lower_shield();

@@ -30,7 +30,7 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self);
-  // Counted before it can be woken: is_quiescent must not find a fiber that waits for nothing.
+  // Count the wait before the fiber can be woken: is_quiescent must not find a fiber that waits for nothing.
   bump(self->worker->counters.fd_waits);
   auto attached = reactor.attach(fd, direction, *self);
   WakeReason reason = WakeReason::ready;

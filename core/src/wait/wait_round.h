@@ -52,7 +52,7 @@ inline Waiter* tell_winner(WaitNode& node) noexcept {
     round.winner.store(&node, std::memory_order_release);
     return nullptr;
   }
-  round.winner.store(&node, std::memory_order_relaxed);  // what makes it run publishes this
+  round.winner.store(&node, std::memory_order_relaxed);  // waking the fiber publishes this
   return round.waiter;
 }
 
@@ -62,8 +62,8 @@ inline void wake_winner(WaitNode& node) noexcept {
   if (Waiter* const woken = tell_winner(node); woken != nullptr) woken->wake();
 }
 
-// claim takes a node that stands in `list` out of it and claims its waiter; false when that has been woken by something
-// else. Under the list's lock.
+// claim takes a node out of `list`, in which it stands, and claims its waiter; false when another source has woken the
+// waiter. Under the list's lock.
 inline bool claim(WaitList& list, WaitNode& node) noexcept {
   list.remove(node);
   const Waiter::Claim won = node.round->waiter->claim(WakeReason::handed);
@@ -71,7 +71,7 @@ inline bool claim(WaitList& list, WaitNode& node) noexcept {
   return won != Waiter::Claim::lost;
 }
 
-// take_first claims the oldest that still waits, or returns null. Under the list's lock.
+// take_first claims the oldest waiter that still waits, or returns null. Under the list's lock.
 inline WaitNode* take_first(WaitList& list) noexcept {
   while (WaitNode* const node = list.front()) {
     if (claim(list, *node)) return node;
@@ -84,7 +84,7 @@ class WakeList {
  public:
   void add(WaitNode& taken) noexcept { nodes_.push(taken); }
 
-  // add_all claims everybody who waits, in order.
+  // add_all claims every waiter of the list, in order.
   void add_all(WaitList& list) noexcept {
     while (WaitNode* const taken = take_first(list)) add(*taken);
   }
@@ -97,32 +97,30 @@ class WakeList {
   IntrusiveQueue<WaitNode> nodes_;
 };
 
-// WaitFor is what a report says of a wait.
+// WaitFor is how a report describes a wait.
 struct WaitFor {
   WaitKind kind;
   std::int64_t object = 0;
 };
 
-// ReleaseInLine gives something up once its holder stands in line for something else.
+// ReleaseInLine releases one thing once its holder stands in line for another.
 using ReleaseInLine = void (*)(void* of) noexcept;
 
-// withdraw takes a waiter that something else than the line has woken out of it, and tells why it was woken.
+// withdraw takes a waiter out of the line after another source woke it, and tells why it was woken.
 std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept;
 
-// wait_in_on_thread is wait_in for those who are no fiber.
+// wait_in_on_thread is wait_in for plain threads.
 std::expected<void, Error> wait_in_on_thread(Spinlock& lock, WaitList& list, WaitNode& node, Deadline deadline,
                                              Shielded shielded, ReleaseInLine release, void* of) noexcept;
 
-// wait_in stands in line until somebody takes `node`. Called with `lock` held, which guards `list`; returns without it,
-// and with the node out of the list. Between standing in line and waiting, without the lock, it calls release(of).
-// Errors: timed_out, cancelled, unsupported (the caller can wait for nothing: on a worker's own stack; a plain thread
-// in a single-worker build).
+// wait_in waits in line until `node` is taken. Call it with `lock` held, which guards `list`; it returns without the
+// lock and with the node out of the list. After joining the line and unlocking, it calls release(of) before it parks.
+// Errors: timed_out, cancelled, unsupported (on a worker's own stack, and on a plain thread in a single-worker build).
 std::expected<void, Error> wait_in(Spinlock& lock, WaitList& list, WaitNode& node, WaitFor what, Deadline deadline,
                                    Shielded shielded = Shielded::no, ReleaseInLine release = nullptr,
                                    void* of = nullptr) noexcept;
 
-// wait_in_here is wait_in without a call, for those who cannot afford the return from one; see
-// Worker::switch_from.
+// wait_in_here is wait_in inlined, for hot paths that cannot afford the return from a call; see Worker::switch_from.
 [[gnu::always_inline]] inline std::expected<void, Error> wait_in_here(Spinlock& lock, WaitList& list, WaitNode& node,
                                                                       WaitFor what, Deadline deadline,
                                                                       Shielded shielded = Shielded::no,

@@ -15,7 +15,7 @@ namespace coir {
 [[nodiscard]] std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
                                                       Shielded shielded) noexcept;
 
-// pause_between lets others have their turn between two steps of a caller that finds something to do each time.
+// pause_between lets other fibers run between two steps of a caller that never has to wait.
 // Errors: cancelled, timed_out.
 [[nodiscard]] std::expected<void, Error> pause_between(Deadline deadline) noexcept;
 

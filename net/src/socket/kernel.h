@@ -10,9 +10,9 @@
 
 // The system calls of the sockets (tcp_stream.cpp, tcp_listener.cpp), answering -errno.
 //
-// They are functions of their own, never inlined, because a fiber that parks may go on on another thread, and the C
-// library declares errno's address constant: in a loop that both makes system calls and parks, the compiler would go on
-// reading the first thread's errno.
+// They are never inlined, because a fiber that parks may continue on another thread, and the C library declares errno's
+// address constant: in a loop that both makes system calls and parks, the compiler would keep reading the first thread's
+// errno.
 namespace coir::kernel {
 
 ssize_t receive(int fd, void* into, std::size_t size) noexcept;
@@ -27,7 +27,7 @@ bool has_input(int fd) noexcept;
 bool has_connection(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
-// reset_on_close drops what is unsent at close, and the peer is told of an error instead of the end.
+// reset_on_close makes close drop unsent bytes and send the peer a reset instead of a clean end.
 void reset_on_close(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.

@@ -5,9 +5,9 @@
 
 namespace coir {
 
-// Linger is the end of a connection whose peer has its last word still to read. To close with bytes unread, or to have
-// more arrive afterwards, makes the kernel reset the connection, and then the peer may lose that word. So this side
-// shuts its writing down, and goes on dropping what comes until the peer ends too, within bounds:
+// Linger ends a connection whose peer has yet to read the last bytes sent to it. If bytes are unread at close, or arrive
+// afterwards, the kernel resets the connection and the peer may lose those bytes. So this side shuts down its writing and
+// drops what arrives until the peer ends too, within bounds:
 //
 //   stream.shutdown_write();
 //   Linger linger;
@@ -23,7 +23,7 @@ class Linger {
   enum class Step : std::uint8_t { over, waits, more };
   static constexpr std::size_t kMostBytes = 4 * 1024 * 1024;
 
-  // drop takes what has arrived, up to kTurnBytes. Never waits. Fiber or thread.
+  // drop reads and drops the bytes that have arrived, up to kTurnBytes. Never waits. Fiber or thread.
   Step drop(int fd) noexcept;
 
  private:

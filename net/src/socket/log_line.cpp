@@ -11,7 +11,7 @@
 namespace coir {
 namespace {
 
-// What is known of standard error before it is looked at, and where it cannot be opened a second time.
+// The states of g_target before standard error is examined, and where it cannot be opened a second time.
 constexpr int kUnknown = -1;
 constexpr int kAsks = -2;
 constexpr int kSocket = -3;
@@ -20,7 +20,7 @@ constinit Atomic<int> g_target{kUnknown};  // a descriptor, or one of these
 constinit Atomic<std::uint64_t> g_dropped{0};
 constinit Atomic<std::uint64_t> g_untold{0};
 
-// find_target looks at standard error. Two threads may come here at once: the later gives its descriptor up.
+// find_target examines standard error. Of two threads that come at once the later closes its descriptor.
 [[gnu::noinline]] int find_target() noexcept {
   struct stat status;
   int target = kAsks;
@@ -55,7 +55,7 @@ bool put(std::string_view line) noexcept {
   return written == static_cast<ssize_t>(line.size());
 }
 
-// tell says how many lines were dropped, before the next.
+// tell writes how many lines were dropped, before the next line.
 bool tell(std::uint64_t dropped) noexcept {
   char text[80];
   return put(format(text, "coir: ", dropped, " lines of this log were dropped: nobody read them\n"));
@@ -65,7 +65,7 @@ bool tell(std::uint64_t dropped) noexcept {
 
 bool log_line(std::string_view line) noexcept {
   if (g_untold.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    // Whoever takes the number tells it, or puts it back.
+    // The thread that takes the number reports it, or puts it back.
     const std::uint64_t untold = g_untold.exchange(0, std::memory_order_relaxed);
     if (untold != 0 && !tell(untold)) g_untold.fetch_add(untold, std::memory_order_relaxed);
   }

@@ -33,7 +33,7 @@ Error error_of_lookup(int code, int number) noexcept {
   }
 }
 
-// Lookup owns what its thread reads: its caller may be gone before it ends.
+// Lookup owns everything that its thread reads: its caller may be gone before it ends.
 class Lookup {
  public:
   Lookup(std::string_view host, std::uint16_t port) noexcept : port_(port) {

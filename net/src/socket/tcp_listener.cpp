@@ -12,8 +12,8 @@
 namespace coir {
 namespace {
 
-// Errors (negative) of accept(2) that concern the connection that was to be taken, or pass by themselves (its manual
-// page: "treat them like EAGAIN by retrying").
+// Errors (negative) of accept(2) that concern only the connection to be accepted, or are transient (its manual page:
+// "treat them like EAGAIN by retrying").
 bool concerns_one_connection(int number) noexcept {
   switch (-number) {
     case EINTR:
@@ -37,7 +37,7 @@ bool lacks_family(int number) noexcept {
   return number == EAFNOSUPPORT || number == EADDRNOTAVAIL || number == EPROTONOSUPPORT;
 }
 
-// path_is_orphaned tells whether the path of a Unix socket is one that nobody listens on.
+// path_is_orphaned tells whether nobody listens on the path of a Unix socket.
 bool path_is_orphaned(const Address& at) noexcept {
   struct stat info;
   const std::string_view path = at.unix_path();

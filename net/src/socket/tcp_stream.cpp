@@ -17,7 +17,7 @@ std::unexpected<Error> closed() noexcept {
   return std::unexpected(Error{ErrorCode::closed});
 }
 
-// failed takes what a function of kernel.h answered.
+// failed maps a negative result of a function of kernel.h.
 std::unexpected<Error> failed(ssize_t negative) noexcept {
   return std::unexpected(Error::from_errno(static_cast<int>(-negative)));
 }
@@ -69,7 +69,7 @@ std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> f
     const ssize_t sent = from.size() == 1 ? kernel::send(use.fd(), from[0].iov_base, from[0].iov_len, flags)
                                           : kernel::send_parts(use.fd(), from.data(), from.size(), flags);
     if (sent >= 0) {
-      // The kernel has noted that we want to hear of room (SOCK_NOSPACE) when it took less than it was given.
+      // When the kernel took less than it was given, it will report room (SOCK_NOSPACE).
       filled_ = static_cast<std::size_t>(sent) < wanted;
       if (sent > 0 || wanted == 0) return static_cast<std::size_t>(sent);
       continue;

@@ -10,7 +10,7 @@
 
 namespace coir {
 
-// write_all is what `write` of every stream does by its write_some.
+// write_all implements `write` of every stream by its write_some.
 template <class To>
 std::expected<void, Error> write_all(To& to, std::string_view from, Deadline deadline) noexcept {
   while (!from.empty()) {

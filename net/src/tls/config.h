@@ -30,7 +30,7 @@ struct Config {
   bool remembers_peers = false;
   const char* protocols[TlsContext::kMaxProtocols + 1] = {};
 
-  // create returns one with empty parts, or null. release gives one handle of it up.
+  // create returns a Config with empty parts, or null. release drops one handle.
   static Config* create() noexcept;
   static void release(Config* config) noexcept;
   void hold() noexcept { holders.fetch_add(1, std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// How a client finds its server and connects to it.
+// A client's way to its server: names, addresses, connection, handshake.
 #include <coir/net/connect.h>
 #include <coir/net/tls.h>
 #include <coir/net/tls_ticket.h>

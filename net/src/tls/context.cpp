@@ -30,7 +30,7 @@ std::unexpected<Error> flaw(Flaw what) noexcept {
 
 constexpr std::uint32_t kTicketSeconds = 24 * 60 * 60;
 
-// The best first. A client's share for any of them is taken before one is asked for anew.
+// The best first. A server takes a client's key share for any of these before it asks for another.
 constexpr std::uint16_t kGroups[] = {
 #if defined(MBEDTLS_ECP_DP_CURVE25519_ENABLED)
     MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
@@ -52,7 +52,7 @@ class Text {
     coir_tls_free(copy_);
   }
   const unsigned char* data() const noexcept { return copy_; }
-  // DER is told by its first byte, a SEQUENCE, and is parsed without the NUL.
+  // The first byte of DER is a SEQUENCE; DER is parsed without the NUL.
   std::size_t size() const noexcept { return copy_[0] == 0x30 ? bytes_ - 1 : bytes_; }
 
  private:
@@ -60,7 +60,7 @@ class Text {
   unsigned char* copy_;
 };
 
-// choose_identity is asked during a handshake whose client names the server.
+// choose_identity runs during a handshake whose client names the server.
 int choose_identity(void* opaque, mbedtls_ssl_context* ssl, const unsigned char* host, size_t length) {
   auto& config = *static_cast<Config*>(opaque);
   static_cast<Session*>(coir_tls_bio(ssl))->ask_for({reinterpret_cast<const char*>(host), length});
@@ -105,8 +105,8 @@ Made add_identity(Config& config, const TlsCertificate& given) noexcept {
   return {};
 }
 
-// judge_dates follows mbedTLS's own judgement of one certificate of the peer's. While the clock is not set, what has
-// expired by the floor has expired for certain, but what begins after it may have begun.
+// judge_dates corrects mbedTLS's judgement of one of the peer's certificates. While the clock is not set, a certificate
+// that has expired by the floor has certainly expired, but one that begins after it may have begun.
 int judge_dates(void*, mbedtls_x509_crt*, int, std::uint32_t* flags) noexcept {
   if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
   return 0;
@@ -117,7 +117,7 @@ Made add_authorities(Config& config, std::string_view given) noexcept {
   if (text.data() == nullptr) return kNoMemory;
   const int code = mbedtls_x509_crt_parse(&config.authorities, text.data(), text.size());
   if (error_of(code) == ErrorCode::no_memory) return kNoMemory;
-  // A bundle for everybody may hold what this build cannot read.
+  // A general bundle may hold certificates that this build cannot read.
   if (code < 0 || config.authorities.version == 0) return flaw(Flaw::no_authorities);
   mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
   mbedtls_ssl_conf_verify(&config.ssl, judge_dates, nullptr);
@@ -150,7 +150,7 @@ Made make_server(Config& config, const TlsContext::Server& options) noexcept {
       return std::unexpected(of_certificate(done.error(), i));
     }
   }
-  // Where the client names nobody whom another is for, it gets the first.
+  // A client that names no server, or an unknown one, gets the first.
   if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {
     return kNoMemory;
   }
@@ -217,7 +217,7 @@ Config* Config::create() noexcept {
 }
 
 void Config::release(Config* config) noexcept {
-  // release and acquire: what every holder did to it comes before it goes.
+  // release and acquire: everything that a holder did happens before the end.
   if (config == nullptr || config->holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   mbedtls_ssl_config_free(&config->ssl);
   mbedtls_ssl_ticket_free(&config->tickets);

@@ -13,12 +13,12 @@
 namespace coir::tls {
 namespace {
 
-// After so much of a handshake others get their turn. One step of it may take longer, a signature with RSA the longest.
+// The slice of a handshake after which other fibers run. One step may take longer, an RSA signature the longest.
 constexpr std::int64_t kSliceNs = 200'000;
 
 // Turn is the right to compute: as many handshakes have it as there are workers, and the others wait in line. Without
-// it a crowd of them would take a slice each before anybody else came in between. It is held from slice to slice, and
-// given up to wait for the peer.
+// it, each of many handshakes would take a slice before any other fiber ran. It is held from slice to slice, and
+// released to wait for the peer.
 #if COIR_NO_ASYNC
 class Turn {
  public:
@@ -34,7 +34,7 @@ class Turn {
     if (held_) g_turns.release();
   }
 
-  // take waits for as long as those before it compute. Errors: timed_out, cancelled.
+  // take waits while the handshakes before it compute. Errors: timed_out, cancelled.
   std::expected<void, Error> take(Deadline deadline) noexcept {
     if (!g_turns_counted.load(std::memory_order_relaxed) && !g_turns_counted.exchange(true)) {
       const std::uint32_t workers = stats().workers;
@@ -43,7 +43,7 @@ class Turn {
     if (held_) return {};
     const auto taken = g_turns.acquire(1, deadline);
     held_ = taken.has_value();
-    // Where there is nothing to wait on, a plain thread beside the only worker, it goes on all the same.
+    // A plain thread beside the only worker cannot wait, and computes without a turn.
     if (!held_ && taken.error() != ErrorCode::unsupported) return taken;
     return {};
   }
@@ -55,8 +55,8 @@ class Turn {
 
 }  // namespace
 
-// ask_for: FNV-1a, of a name without its case. To resume under another name a client would have to find one of the same
-// digest, and has nothing from it: the policy is the same for all names.
+// ask_for takes the FNV-1a digest of the name in lower case. A client could resume under another name of the same
+// digest, and would gain nothing: the policy is the same for all names.
 void Session::ask_for(std::string_view name) noexcept {
   std::uint32_t digest = 2'166'136'261u;
   for (const char c : name) {
@@ -118,7 +118,7 @@ std::expected<bool, Error> Session::advance() noexcept {
       case Step::over:
         return complete().transform([] { return true; });
       case Step::sliced:
-        // A handshake that never has to wait must not have the processor for longer than others.
+        // A handshake that never has to wait must not hold the processor longer than others.
         if (auto going = yield_to_events(handshake_deadline_); !going) return std::unexpected(going.error());
         break;
       case Step::failed: {
@@ -153,7 +153,7 @@ namespace coir {
 std::expected<void, Error> Stream::begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                              const TlsTicket* ticket) noexcept {
   if (!context || session_ != nullptr) return std::unexpected(Error{ErrorCode::invalid});
-  // mbedTLS takes a client that names nobody for one that does not mind who answers.
+  // Without a name mbedTLS would not check the server's name at all.
   const bool client = mbedtls_ssl_conf_get_endpoint(&context.config()->ssl) == MBEDTLS_SSL_IS_CLIENT;
   if (client && name == nullptr) return std::unexpected(Error{ErrorCode::invalid});
   auto session =

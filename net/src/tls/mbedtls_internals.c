@@ -198,7 +198,7 @@ void coir_tls_bind_ticket(mbedtls_ssl_context* ssl, uint32_t name) {
     }
     session->verify_result = 0;
   } else if (ssl->state == MBEDTLS_SSL_SERVER_CHANGE_CIPHER_SPEC) {
-    // The ticket is written in this state, before what the state is named after.
+    // The ticket is written in this state, before the message that the state is named after.
     session->verify_result = ssl->handshake->new_session_ticket ? name : 0;
   }
 #else

@@ -12,7 +12,7 @@ bool equal(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// matches follows RFC 6125: "*." stands for one label, the first, and not for the whole name.
+// matches follows RFC 6125: "*." stands for exactly one label, the first.
 bool matches(std::string_view pattern, std::string_view host) noexcept {
   if (!pattern.starts_with("*.")) return equal(pattern, host);
   const std::size_t dot = host.find('.');

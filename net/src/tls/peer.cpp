@@ -13,7 +13,7 @@ TlsPeer* remembered(const mbedtls_x509_crt& certificate) noexcept {
   mbedtls_sha256(certificate.raw.p, certificate.raw.len, peer->fingerprint, 0);
   for (const mbedtls_x509_name* each = &certificate.subject; each != nullptr; each = each->next) {
     if (MBEDTLS_OID_CMP(MBEDTLS_OID_AT_CN, &each->oid) != 0) continue;
-    // One cut short, by its length or by a NUL inside, would be another name.
+    // A name cut short, by its length or by a NUL inside, would be another name.
     if (each->val.len < sizeof peer->common_name && memchr(each->val.p, 0, each->val.len) == nullptr)
       memcpy(peer->common_name, each->val.p, each->val.len);
     break;

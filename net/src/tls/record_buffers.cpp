@@ -13,7 +13,7 @@
 namespace coir::tls {
 namespace {
 
-// One stays for ending idle sessions in good order, which happens when there is no memory for another.
+// One is always kept: idle sessions are ended in good order when there is no memory for another.
 constexpr std::size_t kKept = 1;
 constexpr std::size_t kMostSpare = 8;
 
@@ -26,7 +26,7 @@ class BufferPool {
     return spare_.pop();
   }
 
-  // keep says no where there are enough.
+  // keep returns false when enough are kept.
   bool keep(RecordBuffers* buffers) noexcept {
     const Locked locked(lock_);
     if (count_ >= kMostSpare) return false;

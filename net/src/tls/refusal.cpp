@@ -1,4 +1,4 @@
-// How this side ends a session that it finds fault with, so that the peer learns why.
+// Ending a session because of a fault of the peer, so that the peer learns why.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace coir::tls {
 namespace {
 
-// So long a server waits for a client to read why its handshake has failed.
+// How long a server waits for a client to read why its handshake has failed.
 constexpr std::chrono::seconds kLingerFor(2);
 
 }  // namespace
 
-// tell_fault tells the peer why the session ends, where mbedTLS has ended it without a word: with records that it
-// cannot make out, and with messages that it lacks, KeyUpdate for one. Inside `call`.
+// tell_fault sends an alert where mbedTLS has ended the session without one: after malformed records, and after
+// messages that it lacks, such as KeyUpdate. Inside `call`.
 void Session::tell_fault(int code) noexcept {
   const int alert = coir_tls_alert_for(&ssl_, code);
   if (alert < 0 || alerted_) return;
@@ -23,10 +23,10 @@ void Session::tell_fault(int code) noexcept {
       mbedtls_ssl_send_alert_message(&ssl_, MBEDTLS_SSL_ALERT_LEVEL_FATAL, static_cast<unsigned char>(alert)));
 }
 
-// begin_linger frees all that only a session that goes on needs: from here on it is a descriptor and an error.
+// begin_linger frees everything that only a live session needs: from here on it is a descriptor and an error.
 void Session::begin_linger() noexcept {
   const Holding held(mutex_);
-  // relaxed: who ends the session holds the mutex meanwhile.
+  // relaxed: the fiber that ends the session holds the mutex meanwhile.
   if (ended_.load(std::memory_order_relaxed)) return;
   lingering_ = true;
   handshake_deadline_ = std::min(handshake_deadline_, Deadline::after(kLingerFor));
@@ -39,7 +39,8 @@ void Session::begin_linger() noexcept {
   ::shutdown(fd_, SHUT_WR);
 }
 
-// linger: a client takes what has arrived and waits for nothing more, as its caller waits for the outcome.
+// linger: a client reads the bytes that have arrived and does not wait for more, because its caller waits for the
+// outcome.
 std::expected<bool, Error> Session::linger() noexcept {
   const bool waits = mbedtls_ssl_conf_get_endpoint(&config_.ssl) == MBEDTLS_SSL_IS_SERVER;
   for (;;) {

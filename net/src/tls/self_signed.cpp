@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxNames = SelfSigned::kMaxNames;
 constexpr std::size_t kMaxNameBytes = 64;
 
-// AlternativeNames is the list of names as mbedTLS wants it, with the addresses among them in binary.
+// AlternativeNames is the list of names in mbedTLS's form, with addresses in binary.
 class AlternativeNames {
  public:
   bool add(std::string_view name) noexcept {
@@ -115,8 +115,8 @@ std::expected<void, Error> issue_for(Get get, std::span<const std::string_view> 
   return std::unexpected(error == ErrorCode::no_memory ? error : Error{ErrorCode::invalid});
 }
 
-// examine has `look` look at the first certificate of `pem`, on the worker's stack, and returns what mbedTLS or that
-// answers.
+// examine calls `look` with the first certificate of `pem`, on the worker's stack, and returns mbedTLS's error or
+// `look`'s result.
 template <class Look>
 int examine(std::string_view pem, Look look) noexcept {
   return on_worker_stack([&]() noexcept -> int {
@@ -130,7 +130,7 @@ int examine(std::string_view pem, Look look) noexcept {
   });
 }
 
-// has_name tells whether a certificate has an entry among its names. Those of a host are alike whatever their case.
+// has_name tells whether a certificate has `entry` among its names. Host names are compared without case.
 bool has_name(const mbedtls_x509_crt& certificate, const mbedtls_x509_subject_alternative_name& wanted) noexcept {
   const auto& bytes = wanted.san.unstructured_name;
   for (const mbedtls_x509_sequence* each = &certificate.subject_alt_names; each != nullptr; each = each->next) {

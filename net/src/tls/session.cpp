@@ -14,19 +14,19 @@ namespace coir::tls {
 
 namespace {
 
-// What one call into mbedTLS receives: a record of any size, or 32 small ones. mbedTLS goes on inside the call as long
-// as records arrive that yield no data; the caller lets others run and looks at its deadline. Each record is received
-// in two pieces at least.
+// How much one call into mbedTLS receives: a record of any size, or 32 small ones. mbedTLS loops inside the call while
+// records without data arrive; after this share the caller lets others run and checks its deadline. Each record is
+// received in at least two pieces.
 constexpr std::uint16_t kMostTaken = 20 * 1024;
 constexpr std::uint8_t kMostTakes = 64;
 
-// A handshake has one ChangeCipherSpec, and by TLS 1.3 maybe another behind a HelloRetryRequest.
+// A handshake has one ChangeCipherSpec, and with TLS 1.3 perhaps another after a HelloRetryRequest.
 constexpr std::uint8_t kMostCipherChanges = 2;
 
 }  // namespace
 
-// count notes what is handed to mbedTLS, and looks at the type of a record that begins. Inside mbedTLS a
-// ChangeCipherSpec of TLS 1.3 is dropped unseen, however many come and whenever.
+// count counts the bytes handed to mbedTLS, and checks the type of a record that begins: mbedTLS itself drops any number
+// of ChangeCipherSpec records of TLS 1.3, at any time.
 int Session::count(unsigned char* into, std::size_t taken) noexcept {
   ++takes_;
   taken_ = static_cast<std::uint16_t>(taken_ + taken);
@@ -90,7 +90,7 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
     self.filled_ = true;
     return MBEDTLS_ERR_SSL_WANT_WRITE;
   }
-  // A client that has said all it wanted and gone wants no ticket; what it said is there to be read.
+  // A client that has already gone needs no ticket; its data can still be read.
   if ((sent == -EPIPE || sent == -ECONNRESET) && coir_tls_gives_ticket(&self.ssl_)) return static_cast<int>(size);
   self.io_error_ = static_cast<int>(-sent);
   return MBEDTLS_ERR_NET_SEND_FAILED;
@@ -99,7 +99,7 @@ int Session::send_bytes(void* opaque, const unsigned char* from, size_t size) {
 // await is where a session waits.
 std::expected<void, Error> Session::await(Direction direction, Deadline deadline) noexcept {
   if (auto ready = wait(fd_, direction, deadline); !ready) {
-    // acquire pairs with the release in end, which comes before the descriptor is closed: a wait that found none.
+    // acquire pairs with the release in end, which comes before the descriptor is closed: the wait found it closed.
     if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
     return ready;
   }
@@ -107,7 +107,7 @@ std::expected<void, Error> Session::await(Direction direction, Deadline deadline
   return {};
 }
 
-// last_word is the number of the alert that lies unread where nothing can be sent any more, or -1. With the mutex held.
+// last_word is the number of an unread alert, or -1, when nothing can be sent any more. With the mutex held.
 int Session::last_word() noexcept {
   if (!attach(false)) return -1;
   drained_ = false;
@@ -120,12 +120,12 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   const Holding held(mutex_);
   if (ended_.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   if (failure_.code != ErrorCode{}) return std::unexpected(failure_);
-  // What was to be sent and was not may lie there in the clear.
+  // Unsent data may lie there in the clear.
   if (buffers_ != nullptr) buffers_->note_out(buffers_->out() + coir_tls_out_bytes);
   switch (code) {
     case MBEDTLS_ERR_NET_SEND_FAILED:
       failure_ = Error::from_errno(io_error_);
-      // Who refuses and hangs up while this side is writing has said why before.
+      // A peer that hangs up while this side writes may have sent an alert before.
       if (const int alert = last_word(); alert >= 0) failure_ = {ErrorCode::alert, alert};
       break;
     case MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY:
@@ -166,8 +166,8 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
-        // There is more, which this call was not to take; or a message that mbedTLS has put by, behind a ticket for
-        // one: the socket need never become readable for either.
+        // More bytes remain than this call may take, or mbedTLS has buffered a message, behind a ticket for example. The
+        // socket need not become readable for either.
         if (direction == Direction::readable && !drained(session)) {
           if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
           break;
@@ -183,7 +183,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
         if (session.hung_up_) return session.failed(MBEDTLS_ERR_SSL_CONN_EOF);
         [[fallthrough]];  // an empty record
       case MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET:
-        // However many of them a peer sends.
+        // Any number of tickets may come.
         if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
         break;
       default:
@@ -192,11 +192,11 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
   }
 }
 
-// write_records has `fill` put the next bytes to send where it is told, up to a record's worth at a time, and sends
-// them. It returns when something has been sent and more would have to wait, or after some records.
+// write_records sends bytes that `fill` puts in place, a record's worth at a time. It returns when something has been
+// sent and more would have to wait, or after some records.
 //
-// A record that is encrypted and could not be sent stays in mbedTLS, which wants the call repeated with the same
-// length: it is counted as sent when it is. Who repeats the call with less is credited with the rest the next time.
+// A record that is encrypted but could not be sent stays in mbedTLS, which wants the call repeated with the same length.
+// It counts as sent when it is. A caller that repeats with fewer bytes is credited with the rest at its next call.
 template <class Fill>
 std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
   constexpr int kRecords = 4;
@@ -210,10 +210,10 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
     std::size_t sent = 0;
     const int code = call([&]() noexcept -> int {
       unsigned char block[kRecords * MBEDTLS_SSL_OUT_CONTENT_LEN];
-      // What lies there when a record is pending is of no account: mbedTLS has it.
+      // While a record is pending this block's content does not matter: mbedTLS has the data.
       std::size_t at = 0, end = pending_;
       if (end != 0 && !coir_tls_unsent(&ssl_)) {
-        // A reader that had an alert to send has sent it first. Repeated now, it would go out a second time.
+        // A reader with an alert to send has sent this record first. Repeated now, it would go out twice.
         sent = std::exchange(pending_, 0);
         return 0;
       }

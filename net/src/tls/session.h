@@ -20,7 +20,7 @@ namespace coir::tls {
 
 struct Ticket;
 
-// Session is what is kept of a TLS session beside its socket.
+// Session is the state of a TLS session beside its socket.
 //
 // Every call into mbedTLS goes through `call`: on the worker's stack, one at a time, with record buffers, and paid for
 // by the session's allocator. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and repeated,
@@ -42,7 +42,7 @@ class Session {
   std::expected<bool, Error> advance() noexcept;
   std::expected<void, Error> handshake() noexcept;
   Deadline handshake_deadline() const noexcept { return handshake_deadline_; }
-  // awaited is what the handshake has to wait for; mark_ready says that it has come about.
+  // awaited names the readiness that the handshake waits for; mark_ready says that it has come.
   Direction awaited() const noexcept { return awaited_; }
   void mark_ready(Direction direction) noexcept {
     const Holding held(mutex_);
@@ -53,7 +53,7 @@ class Session {
   void ask_for(std::string_view name) noexcept;
   bool resumed() const noexcept { return resumed_; }
   const TlsPeer* peer() const noexcept { return peer_; }
-  // ticket is what the session may be resumed by. Errors: as TlsStream::ticket.
+  // ticket returns the ticket by which the session may be resumed. Errors: as TlsStream::ticket.
   std::expected<Ticket*, Error> ticket() noexcept;
   const mbedtls_ssl_context& ssl() const noexcept { return ssl_; }
 
@@ -93,8 +93,8 @@ class Session {
   Step handshake_slice(int& code) noexcept;
   std::expected<void, Error> complete() noexcept;
   std::expected<void, Error> await(Direction direction, Deadline deadline) noexcept;
-  // has_input tells whether there is something to go on with: WANT_READ then means that the call has taken its share.
-  // With the mutex held.
+  // has_input tells whether received bytes remain: WANT_READ then means that the call has taken its share. With the
+  // mutex held.
   bool has_input() const noexcept { return ahead_at_ != ahead_end_ || !drained_; }
   int count(unsigned char* into, std::size_t taken) noexcept;
   // yield_to_events lets others run after such a share. Errors: timed_out, cancelled.
@@ -112,7 +112,7 @@ class Session {
   bool attach(bool spare_only) noexcept;
   void detach() noexcept;
 
-  // What mbedTLS sends and receives by.
+  // The functions by which mbedTLS sends and receives.
   static int send_bytes(void* session, const unsigned char* from, size_t size);
   static int receive_bytes(void* session, unsigned char* into, size_t size);
 
@@ -124,7 +124,7 @@ class Session {
   TlsPeer* peer_ = nullptr;
   int fd_;
   int io_error_ = 0;  // errno of the socket call that failed
-  Error failure_{};   // what ended the session, for every later call; guarded by mutex_, as mbedTLS is
+  Error failure_{};   // the error that ended the session, for every later call; guarded by mutex_, as mbedTLS is
   ThreadMutex mutex_;
   Linger linger_;
   Atomic<std::uint32_t> users_{1};  // the stream is one
@@ -145,7 +145,7 @@ class Session {
   bool established_ = false;
   bool resumed_ = false;
   bool said_goodbye_ = false;
-  bool heard_goodbye_ = false;  // there is nothing more to read; writing goes on
+  bool heard_goodbye_ = false;  // nothing more comes to read; writing continues
   Direction awaited_ = Direction::readable;
   unsigned char counter_[8] = {};  // of records received, while there are no buffers
 };
@@ -154,7 +154,7 @@ class Session {
 template <class F>
 int Session::call(F f) noexcept {
   const Holding held(mutex_);
-  // relaxed: who ends the session holds the mutex meanwhile.
+  // relaxed: the fiber that ends the session holds the mutex meanwhile.
   if (ended_.load(std::memory_order_relaxed)) return MBEDTLS_ERR_SSL_CONN_EOF;
   if (failure_.code != ErrorCode{}) return MBEDTLS_ERR_ERROR_GENERIC_ERROR;  // `failed` knows which
   if (!attach(false)) return MBEDTLS_ERR_SSL_ALLOC_FAILED;

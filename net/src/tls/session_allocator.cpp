@@ -36,12 +36,12 @@ constinit thread_local const Lent* t_lent = nullptr;
 SessionAllocator::~SessionAllocator() {
   free_kept();
   account_->refund(charged_);
-  // That it does not fit any more is no reason to lose sight of it, but there is nobody left to refuse.
+  // Charge it even beyond the ceiling: it stays allocated, and nobody is left to refuse.
   if (used_ != 0) static_cast<void>(account::tls.charge(used_));
 }
 
 bool SessionAllocator::reserve(std::size_t bytes) noexcept {
-  // Where the account's own ceiling is reached nobody else's memory would help.
+  // At the account's own ceiling, freeing other memory would not help.
   if (!account_->fits(bytes) || !Pressure::charge(*account_, bytes)) return false;
   charged_ += bytes;
   return true;
@@ -70,7 +70,7 @@ void SessionAllocator::flush() noexcept {
 
 bool SessionAllocator::move_to(Account& account) noexcept {
   free_kept();
-  // The total holds both for a moment, unless the old one goes first; then nobody may take what it leaves.
+  // The total would hold both charges for a moment; so refund the old one first, under a hold on what it leaves.
   if (!Pressure::charge(account, used_)) return false;
   account_->refund(charged_);
   account_ = &account;

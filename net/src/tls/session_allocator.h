@@ -8,27 +8,27 @@
 
 namespace coir::tls {
 
-// SessionAllocator is what mbedTLS has allocated for one session, and what the ledger has been charged for it. mbedTLS's allocator
-// knows no sessions, so a call into mbedTLS names the allocator that pays; what is allocated outside any is the library's
-// own and is charged to account::tls at once.
+// SessionAllocator tracks mbedTLS's allocations for one session and charges them to the ledger. mbedTLS's allocator
+// knows no sessions, so a call into mbedTLS names the allocator that pays. An allocation outside any such call is the
+// library's own and is charged to account::tls at once.
 //
-// A handshake makes some 2,000 allocations, nearly all of them of numbers of a few sizes. So the account is charged
-// ahead in steps, and small blocks that are freed are kept for the next allocation of their size until the allocator is
-// settled: that is a tenth of a handshake's time.
+// A handshake makes some 2,000 allocations, nearly all for numbers of a few sizes. So the account is charged ahead in
+// steps, and freed small blocks are kept for the next allocation of their size until flush: that saves a tenth of a
+// handshake's time.
 class SessionAllocator {
  public:
   explicit SessionAllocator(Account& account) noexcept : account_(&account) {}
   SessionAllocator(const SessionAllocator&) = delete;
   SessionAllocator& operator=(const SessionAllocator&) = delete;
-  // What is left is the library's: tables that grew on behalf of this session and stay.
+  // The remaining blocks become the library's: tables that grew on behalf of this session and stay.
   ~SessionAllocator();
 
-  // reserve charges `bytes` ahead, making room where memory is short in all. False: there is none, or the account is at
-  // its ceiling.
+  // reserve charges `bytes` ahead, and makes room if the ledger's total is short. False: there is no room, or the account
+  // is at its ceiling.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
   // flush frees the blocks that were kept and refunds what was charged ahead.
   void flush() noexcept;
-  // move_to settles on another account. False: that one has no room, and nothing has changed.
+  // move_to moves the charges to another account. False: that one has no room, and nothing has changed.
   [[nodiscard]] bool move_to(Account& account) noexcept;
 
   std::size_t used() const noexcept { return used_; }
@@ -77,7 +77,7 @@ class SessionAllocator {
   detail::IntrusiveStack<Block> kept_[kSmall / kGrain];
 };
 
-// Paying names the allocator that pays for what mbedTLS allocates in this scope, which must not park.
+// Paying makes an allocator pay for mbedTLS's allocations in this scope, which must not park.
 class [[nodiscard]] Paying {
  public:
   explicit Paying(SessionAllocator& allocator) noexcept;
@@ -89,8 +89,8 @@ class [[nodiscard]] Paying {
   SessionAllocator* const before_;
 };
 
-// Lending has the next allocations of exactly these sizes answered with memory of the caller's: mbedtls_ssl_setup asks
-// for the record buffers itself. Freeing them then frees nothing.
+// Lending answers the next allocations of exactly these sizes with the caller's memory: mbedtls_ssl_setup allocates the
+// record buffers itself. Freeing them then frees nothing.
 struct Lent {
   void* memory[2];
   std::size_t bytes[2];

@@ -1,4 +1,4 @@
-// How a session begins, rests and ends.
+// A session's beginning, rest and end.
 #include <coir/cancel_scope.h>
 #include <coir/config.h>
 #include <mbedtls/ssl.h>
@@ -19,8 +19,8 @@
 namespace coir::tls {
 namespace {
 
-// What a handshake takes beside record buffers, charged before it begins: to run out of memory on the way would cut the
-// client off. Certificates of the peer come on top.
+// The memory of a handshake beside record buffers, charged before it begins: running out on the way would cut the client
+// off. Certificates of the peer come on top.
 constexpr std::size_t kHandshakeBytes = kTlsHandshakeBytes - kTlsBufferBytes;
 
 constinit TlsCounters g_counters;
@@ -64,7 +64,7 @@ std::expected<Session*, Error> Session::create(Config& config, int fd, const cha
   return std::unexpected(error_of(code));
 }
 
-// set_up has mbedTLS take the record buffers for those that it asks for.
+// set_up makes mbedTLS use the record buffers in place of its own allocation.
 int Session::set_up(const char* name, const Ticket* ticket) noexcept {
   RecordBuffers* const buffers = take_buffers(false);
   if (buffers == nullptr) return MBEDTLS_ERR_SSL_ALLOC_FAILED;
@@ -76,7 +76,7 @@ int Session::set_up(const char* name, const Ticket* ticket) noexcept {
     lend(nullptr);
     if (outcome != 0) return outcome;
     buffers_ = buffers;
-    // The counters of records start at nought.
+    // The record counters start at zero.
     __builtin_memset(buffers->in(), 0, sizeof counter_);
     __builtin_memset(buffers->out(), 0, sizeof counter_);
     mbedtls_ssl_set_bio(&ssl_, this, send_bytes, receive_bytes, nullptr);
@@ -137,8 +137,8 @@ std::expected<void, Error> Session::complete() noexcept {
   return {};
 }
 
-// say_goodbye sends close_notify if that goes without waiting: behind a record that could not be sent it must not go.
-// With the mutex held.
+// say_goodbye sends close_notify if that needs no waiting, and never behind a record that could not be sent. With the
+// mutex held.
 void Session::say_goodbye() noexcept {
   if (said_goodbye_ || !established_ || failure_.code != ErrorCode{}) return;
   if (coir_tls_unsent(&ssl_) || !attach(true)) return;
@@ -156,14 +156,14 @@ void end(Session* session, bool in_good_order) noexcept {
   {
     const Holding held(session->mutex_);
     if (in_good_order) session->say_goodbye();
-    // release pairs with the acquire of those who have waited meanwhile.
+    // release pairs with the acquire in await.
     session->ended_.store(true, std::memory_order_release);
   }
   Session::leave(*session);
 }
 
 void Session::leave(Session& session) noexcept {
-  // release and acquire: what every user did to the session comes before it goes.
+  // release and acquire: everything that a user did happens before the end of the session.
   if (session.users_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (session.established_) {
     g_counters.sessions.fetch_sub(1, std::memory_order_relaxed);

@@ -24,7 +24,7 @@ std::expected<Ticket*, Error> Ticket::create(mbedtls_ssl_context& ssl, Config& c
   const int code = on_worker_stack([&] { return mbedtls_ssl_get_session(&ssl, &ticket->session); });
   if (code == 0) return ticket;
   destroy(ticket);
-  // It gives each ticket away once.
+  // mbedTLS gives each ticket away once.
   if (code == MBEDTLS_ERR_SSL_FEATURE_UNAVAILABLE) return std::unexpected(Error{ErrorCode::not_found});
   return std::unexpected(error_of(code));
 }

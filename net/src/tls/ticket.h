@@ -8,15 +8,15 @@
 
 namespace coir::tls {
 
-// Ticket is what a TlsTicket owns: mbedTLS's own record of a session, and for whom it was verified.
+// Ticket is owned by a TlsTicket: mbedTLS's record of a session, and the name for which it was verified.
 struct Ticket {
-  // create takes a copy of what `ssl`, an established session of a client, may be resumed by. Not while an allocator pays:
-  // it outlives the session. Errors: not_found, no_memory.
+  // create copies the resumption data of `ssl`, an established session of a client. Do not call it while an allocator
+  // pays: the ticket outlives the session. Errors: not_found, no_memory.
   static std::expected<Ticket*, Error> create(mbedtls_ssl_context& ssl, Config& config) noexcept;
   static void destroy(Ticket* ticket) noexcept;
 
-  // offer has the handshake of `ssl` offer it, if it was given under the same policy for the same name. 0, or mbedTLS's
-  // error.
+  // offer makes the handshake of `ssl` offer the ticket, if it was given under the same policy for the same name. 0, or
+  // mbedTLS's error.
   int offer(mbedtls_ssl_context& ssl, const Config& config, const char* name) const noexcept;
 
   Config* config;

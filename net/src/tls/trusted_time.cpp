@@ -9,7 +9,7 @@ namespace tls {
 namespace {
 
 constinit Atomic<std::int64_t> g_floor{COIR_BUILD_TIME};
-// When the floor was certain to have passed, on the monotonic clock; 0 before anybody has asked.
+// The monotonic time at which the floor had certainly passed; 0 before the first call.
 constinit Atomic<std::int64_t> g_floor_at{0};
 
 std::int64_t monotonic_seconds() noexcept {
@@ -18,8 +18,7 @@ std::int64_t monotonic_seconds() noexcept {
   return now.tv_sec + 1;
 }
 
-// since_floor is how long ago that was. What cannot be told by the clock, that a ticket's key has served for a day, is
-// told by this.
+// since_floor is the time since then. It tells, without a set clock, when a ticket's key has served for a day.
 std::int64_t since_floor() noexcept {
   const std::int64_t now = monotonic_seconds();
   std::int64_t at = 0;
@@ -46,7 +45,7 @@ bool time_valid() noexcept {
 void time_was_seen(std::int64_t seconds) noexcept {
   std::int64_t floor = tls::g_floor.load(std::memory_order_relaxed);
   if (seconds <= floor) return;
-  // Before the floor, so that in between the time is too early rather than too late.
+  // Store this before the floor, so that in between the time is too early rather than too late.
   tls::g_floor_at.store(tls::monotonic_seconds(), std::memory_order_relaxed);
   while (seconds > floor && !tls::g_floor.compare_exchange_weak(floor, seconds, std::memory_order_relaxed)) {
   }

@@ -1,5 +1,5 @@
-#include <coir/port/memory.h>
 #include <coir/port/cpu.h>
+#include <coir/port/memory.h>
 #include <coir/port/seccomp.h>
 
 #include <errno.h>

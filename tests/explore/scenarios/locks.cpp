@@ -92,7 +92,7 @@ void mutex_passes_over_within_the_bound() {
     Fiber leaver = spawn([&] { require(mutex.lock().error() == ErrorCode::cancelled); });
     yield();  // both stand in line
     held->unlock();
-    require(leaver.cancel().has_value() && leaver.join().has_value());  // goes on here, before the waiter
+    require(leaver.cancel().has_value() && leaver.join().has_value());  // continues here, before the waiter
     require(!served);
     for (unsigned i = 0; i <= Mutex::kMostPassed; ++i) require(mutex.lock().has_value());
     require(served);
@@ -100,7 +100,7 @@ void mutex_passes_over_within_the_bound() {
   });
 }
 
-// A notification under the mutex reaches who has looked before and waits.
+// A notification under the mutex reaches a waiter that tested the condition before.
 void condition_loses_no_notification() {
   Mutex mutex;
   Condition changed;

@@ -65,7 +65,7 @@ void no_event_is_lost() {
           [&] { Poller::get_ready(kFd); });
 }
 
-// A wait that ends by its deadline leaves the event, if one comes all the same, to the next.
+// A wait that ends by its deadline leaves an event that still comes to the next wait.
 void timeout_loses_no_event() {
   Loop loop;
   threads([&] { loop.run(); },

@@ -5,7 +5,7 @@
 #include "schedule/woken_slot.h"
 #include "tests/explore/explore.h"
 
-// The run queue between its owner and thieves: every fiber is had once, by one of them.
+// The run queue between its owner and thieves: every fiber is taken once, by one of them.
 
 namespace coir::explore {
 
@@ -20,7 +20,7 @@ FiberControl* fiber(int number) noexcept {
   return reinterpret_cast<FiberControl*>(g_fibers[number]);
 }
 
-// Had counts who was taken out.
+// Had counts the fibers that were taken out.
 struct Had {
   int times[kMost] = {};
   void add(FiberControl* one) noexcept {

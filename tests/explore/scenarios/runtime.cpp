@@ -14,7 +14,7 @@
 #include "tests/explore/explore.h"
 
 // Whole runs with two workers: how fibers park, wake and end, and how workers sleep and are woken. Nothing in them
-// waits for a time: when everybody sleeps until a deadline all the same, a wakeup has been lost.
+// waits for a time: if everybody still sleeps until a deadline, a wakeup has been lost.
 
 namespace coir::explore {
 
@@ -88,7 +88,7 @@ void cancel_meets_wait() {
   });
 }
 
-// The owner shows its wait and looks for a mark; who cancels marks and looks for a wait.
+// The owner shows its wait, then tests for a mark; the canceller marks, then looks for a wait.
 void scope_meets_wait() {
   run_on_two([&] {
     Event never;
@@ -270,7 +270,7 @@ void descriptor_meets_idle_worker() {
   join(peer);
 }
 
-// A fiber that is woken by one which goes on computing runs on the other worker, before any time passes.
+// A fiber whose waker computes on runs on the other worker, before any time passes.
 void woken_fiber_finds_an_idle_worker() {
   Atomic<bool> ran{false};
   run_on_two([&] {

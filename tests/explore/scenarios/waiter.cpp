@@ -106,7 +106,7 @@ void late_claim_meets_no_later_wait() {
   require(reasons[1] == WakeReason::closed);
 }
 
-// What is handed over is had by the waiter or stays with who brought it.
+// A value that is handed over reaches the waiter or stays with the sender.
 void handed_over_once() {
   Spinlock lock;
   WaitList list;
@@ -136,7 +136,7 @@ void handed_over_once() {
   require(value == (given ? 7 : 0));
 }
 
-// Who is first in line is served first, and who has left it is passed over.
+// The first in line is served first; a waiter that has left is skipped.
 void line_is_kept() {
   Spinlock lock;
   WaitList line;

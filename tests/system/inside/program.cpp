@@ -69,7 +69,7 @@ extern "C" {
 [[gnu::noinline]] void stop_here() {
   depth = 5;
 }
-// Half a second of the processor, however long others have it meanwhile.
+// Half a second of processor time.
 [[gnu::noinline]] void spins_for_long() {
   timespec used{};
   while (used.tv_sec == 0 && used.tv_nsec < 500'000'000) {

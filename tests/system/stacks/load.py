@@ -128,7 +128,7 @@ with Site(**files) as site:
         for _ in range(120):
             clients.append(daemon.connect())
             assert ask(clients[-1], "GET", "/small.txt").status == 200
-    # Memory is short: newcomers are refused, or what is idle goes.
+    # Memory is short: newcomers are refused, or idle connections are closed.
     options = ["--memory", "connections=100K", "--evict-after", "60s"]
     with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
         clients = []
@@ -158,7 +158,7 @@ with Site(**files) as site:
         for client in busy:
             client.close()
     over_tls(site, seen)
-    # A second signal cuts off what is under way.
+    # A second signal ends the requests under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
         client.send(request("GET", "/big"))
         client.take(10)

@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Owned counts how many of its kind are alive: what is dropped must be destroyed, once.
+// Owned counts its live objects: a dropped one must be destroyed, once.
 struct Owned {
   static inline std::atomic<int> alive{0};
   int value;
@@ -238,7 +238,7 @@ TEST(Blocking, shutdown_ends_owned_calls_at_once_and_borrowing_ones_when_they_st
     owned.detach();
     borrowed.detach();
     coir::shutdown();
-    // What the fibers refer to is main's: it waits without parking, for it is cancelled too.
+    // The fibers refer to main's variables: main waits without parking, because it is cancelled too.
     while (ended != 2) coir::yield();
     gate.open();
     await(passed, 1);

@@ -228,7 +228,7 @@ TEST(DescriptorStream, what_is_shared_keeps_its_flags_and_stays_open) {
   });
 }
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 
 TEST(DescriptorStream, a_reader_and_a_writer_on_fibers_pass_much_through_a_pipe) {
   both_sides([&] {

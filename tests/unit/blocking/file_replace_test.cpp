@@ -135,7 +135,7 @@ TEST(FileReplace, a_write_that_fails_or_is_late_keeps_the_commit_from_taking_the
   });
 }
 
-#if !(defined(COIR_NO_ASYNC) && COIR_NO_ASYNC)
+#if !COIR_NO_ASYNC
 
 // A stack of 8 KB holds both, as it would not hold the C library's printf.
 TEST(FileReplace, an_8_kb_stack_is_enough) {

@@ -78,7 +78,7 @@ TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
   }
 }
 
-// The address sanitizer keeps what is large on a stack of its own.
+// The address sanitizer keeps large variables on a stack of its own.
 #if !COIR_ASAN
 
 // Below the stack lies the guard, and below that another fiber's stack: the write is to the array's own memory.

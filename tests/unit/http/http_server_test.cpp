@@ -1,4 +1,4 @@
-// What Server and Exchange promise to those who write handlers. Clients are fibers of the same run; without fibers the
+// The promises of Server and Exchange to authors of handlers. Clients are fibers of the same run; without fibers the
 // server has a thread of the test's to itself.
 
 #include <CppUTest/TestHarness.h>

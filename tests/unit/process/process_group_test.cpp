@@ -151,7 +151,7 @@ TEST(ProcessGroup, is_stopped_and_waited_for_inside_a_scope_that_has_ended) {
   });
 }
 
-// One that has left its group, as a shell with job control may, ends by stop all the same.
+// A process that has left its group, as under a shell with job control, still ends by stop.
 TEST(ProcessGroup, stop_ends_a_process_that_has_left_its_group) {
   both_sides([&] {
     Pipe up;

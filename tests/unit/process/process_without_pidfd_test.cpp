@@ -11,7 +11,7 @@
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
 
-// A file of its own, for no other thread may run when it forks.
+// In a file of its own, because no other thread may run when it forks.
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Process;

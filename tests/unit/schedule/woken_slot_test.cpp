@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kRounds = 50, kPairs = 2'000, kNoFilter = 10;
 
-// keep_each_other_awake has a pair wake each other until nobody is told of their wakes any more.
+// keep_each_other_awake has a pair wake each other until their wakes are no longer offered to others.
 void keep_each_other_awake() {
   Channel<int> there, back;
   Fiber other = spawn([&] {
@@ -38,7 +38,7 @@ void keep_each_other_awake() {
   static_cast<void>(other.join());
 }
 
-// Whoever is woken runs although its waker computes for good, for there is a second worker.
+// A woken fiber runs on the second worker although its waker computes for good.
 int wake_and_compute() noexcept {
   int served = 0;
   const auto ended = coir::run_until_idle({.workers = 2}, [&] {

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Every test runs with one worker and with two, for the paths of a join differ.
+// Every test runs with one worker and with two, because the paths of a join differ.
 template <class Body>
 bool on_any_workers(Body body) {
   for (const unsigned workers : {1u, 2u}) {

@@ -1,4 +1,4 @@
-// What waits promise in a build without fibers: poll(2) with deadlines, and somebody aside who may end them.
+// The promises of waits in a build without fibers: poll(2) with deadlines, and an Interrupter that may end them.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/program.h>
@@ -20,7 +20,7 @@ using coir::test::Pipe;
 
 namespace {
 
-// Aside counts how often it was asked, and lets waits go on a number of times.
+// Aside counts how often it was asked, and lets waits continue a number of times.
 struct Aside : coir::Interrupter {
   int asked = 0;
   int patience = 0;

@@ -26,7 +26,7 @@ struct Message {
   char filling[1'000];
 };
 
-// transfer moves all of a message, or tells of the end: true when it was complete.
+// transfer moves a whole message: true when it was complete, false at the end.
 template <class Call>
 bool transfer(int fd, Direction direction, Message& message, Call call) {
   auto* const bytes = reinterpret_cast<char*>(&message);

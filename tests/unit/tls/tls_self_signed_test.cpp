@@ -1,4 +1,4 @@
-// Certificates of one's own making: for which names they are, by which key, and what is shown of that.
+// Self-signed certificates: their names, their key, and what is shown of them.
 #include <CppUTest/TestHarness.h>
 #include <coir/net/self_signed.h>
 #include <coir/net/tls.h>

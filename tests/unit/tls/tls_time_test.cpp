@@ -1,4 +1,4 @@
-// By which time certificates are judged. What has been seen stays seen, so that all of it is one test.
+// The time by which certificates are judged. A time once seen stays seen, so all of it is one test.
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>

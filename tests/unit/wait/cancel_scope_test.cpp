@@ -44,7 +44,7 @@ bool is(const Outcome& outcome, ErrorCode code) {
 
 constexpr auto kForEver = 24h;
 
-// The waits that a scope is to end, in a fiber.
+// The waits that a scope ends, in a fiber.
 Outcome wait_in(int which, Pipe& pipe) {
   switch (which) {
     case 0:
@@ -396,7 +396,7 @@ TEST(CancelScope, with_timeout_tells_an_outer_deadline_from_its_own) {
   });
 }
 
-// Ids have 16 bits: of those in force together each has its own all the same.
+// Ids have 16 bits; scopes in force together still have different ids.
 TEST(CancelScope, a_nursery_never_takes_an_outer_scopes_end_for_its_own) {
   CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
                CancelScope outer;

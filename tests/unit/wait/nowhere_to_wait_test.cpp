@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What is there is had without a wait, and who would not wait is told that it is not there.
+// Calls that need not wait succeed; calls that would have to wait fail.
 bool takes_what_is_there() {
   coir::Mutex mutex;
   coir::Semaphore semaphore{1};

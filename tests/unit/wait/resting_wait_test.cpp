@@ -70,7 +70,7 @@ TEST(RestingWait, bytes_that_are_there_already_wake_it_or_are_told) {
     Pipe pipe;
     Record record;
     expect(pipe.put());
-    // The first arming registers the descriptor, and the kernel reports what is so.
+    // The first arming registers the descriptor, and the kernel reports its present state.
     if (const auto armed = arm_resting_wait(record, pipe.reader); armed) {
       record.await_served(1);
     } else {
@@ -235,7 +235,7 @@ TEST(RestingWait, thousands_sleep_and_each_is_woken_once) {
   });
 }
 
-// Arming races with the bytes that end it, on another worker: the record wakes once, or is told.
+// Arming races with the bytes that end it, on another worker: the record wakes once, or arming fails.
 TEST(RestingWait, arming_may_race_with_the_bytes) {
   for (const bool ppoll : {false, true}) {
     std::atomic<int> told{0}, woken{0}, doubled{0};

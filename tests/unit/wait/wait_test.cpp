@@ -40,7 +40,7 @@ bool is(const std::expected<void, Error>& outcome, ErrorCode code) {
   return !outcome && outcome.error() == code;
 }
 
-// A wait that should end at once ends in time all the same, so that a broken promise fails instead of hanging.
+// A wait that should end at once still has a deadline, so that a broken promise fails instead of hanging.
 Deadline in_time() {
   return Deadline::after(20s);
 }
@@ -343,7 +343,7 @@ TEST(Wait, a_plain_thread_is_served_by_poll) {
   CHECK_TRUE(is(coir::wait(number, Direction::readable), ErrorCode::closed));
 }
 
-// epoll takes no ordinary files: of two that ask at once neither is to wait for the other's registration.
+// epoll takes no ordinary files: of two concurrent waits neither may wait for the other's registration.
 TEST(Wait, what_the_poller_refuses_it_refuses_to_both_who_ask_at_once) {
   if (!kManyWorkers) return;
   int others = 0;
