@@ -126,8 +126,8 @@ std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline d
   int outcome = begin_connection(to, stream);
   // wait may return without readiness.
   while (outcome == -EINPROGRESS) {
-    if (auto ready = wait(stream.fd_, Direction::writable, deadline); !ready) return std::unexpected(ready.error());
-    outcome = connection_outcome(stream.fd_);
+    if (auto ready = wait(stream.fd(), Direction::writable, deadline); !ready) return std::unexpected(ready.error());
+    outcome = connection_outcome(stream.fd());
   }
   if (outcome < 0) return failed(outcome);
   return stream;

@@ -32,13 +32,6 @@ bool names(std::span<const Header> fields, std::string_view name, std::string_vi
   return false;
 }
 
-bool is_token(std::string_view text) noexcept {
-  for (const char c : text) {
-    if (!is(c, kToken)) return false;
-  }
-  return !text.empty();
-}
-
 // among returns the element of `list` that is `wanted`, with case, or an empty view.
 std::string_view among(std::span<const std::string_view> list, std::string_view wanted) noexcept {
   for (const std::string_view element : list) {
