@@ -16,7 +16,7 @@ namespace coir {
 // DescriptorStream is any descriptor as a stream of bytes: a pipe, a terminal, a serial line or another device, a
 // socket, and what standard input happens to be. Move-only; the destructor closes.
 //
-//   auto line = DescriptorStream::open("/dev/ttyS1", {.write = true}, Deadline::after(1s));
+//   auto line = DescriptorStream::open("/dev/ttyS1", {.read = true, .write = true}, Deadline::after(1s));
 //   auto input = DescriptorStream::share(STDIN_FILENO);
 //   while (auto size = input->read(buffer)) use(buffer, *size);       // until end_of_stream
 //

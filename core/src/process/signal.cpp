@@ -23,12 +23,12 @@ namespace {
 constexpr int kSignals = 64;
 using Count = std::uint32_t;
 
-// Seat is what is known of a caller of wait_signal, while it waits and until the seat is wanted by another: which
-// arrivals it has seen, so that it misses none between two calls. A signal handler may interrupt any thread, so that
-// what it touches is atomic in every build; the rest is the caller's that holds the seat.
+// Seat holds the state of a caller of wait_signal, while it waits and until another caller needs the seat: which
+// arrivals it has seen, so that it misses none between two calls. A signal handler may interrupt any thread, so
+// the fields that it touches are atomic in every build; the others belong to the caller that holds the seat.
 struct Seat {
   SharedAtomic<std::uint64_t> waits_for;  // bit n is signal n; 0: its caller does not wait
-  SharedAtomic<int> wakeup{-1};           // an eventfd, made when the seat is first taken
+  SharedAtomic<int> wakeup{-1};           // an eventfd, while its caller waits; kept until another seat needs one
   std::uint64_t caller = 0;               // guarded by g_lock, as the next two
   std::uint64_t used = 0;                 // when it was last taken: a count
   bool taken = false;
@@ -100,6 +100,12 @@ std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
     if (found == nullptr || seat.used < found->used) found = &seat;
   }
   if (found == nullptr) return std::unexpected(Error{ErrorCode::limit});
+  // Only who waits needs a wakeup: it moves from a seat that is left, so that there are no more than ever wait at a time.
+  // A handler that has read it before rings in vain.
+  for (Seat& left : g_seats) {
+    if (found->wakeup.load(std::memory_order_relaxed) >= 0) break;
+    if (!left.taken) found->wakeup.store(left.wakeup.exchange(-1, std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   if (found->wakeup.load(std::memory_order_relaxed) < 0) {
     const int wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wakeup < 0) return std::unexpected(Error::from_errno(errno));

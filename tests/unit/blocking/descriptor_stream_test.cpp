@@ -167,7 +167,7 @@ TEST(DescriptorStream, a_regular_file_is_read_and_written_to_its_end) {
   both_sides([&] {
     Folder folder;
     put(folder.at("a"), "0123456789");
-    auto stream = DescriptorStream::open(folder.at("a"), {.write = true});
+    auto stream = DescriptorStream::open(folder.at("a"), {.read = true, .write = true});
     expect(stream.has_value());
     char got[4];
     expect(stream->wait(Direction::readable, patience()).has_value());
@@ -184,7 +184,7 @@ TEST(DescriptorStream, a_regular_file_is_read_and_written_to_its_end) {
 
 TEST(DescriptorStream, a_device_and_a_socket_are_streams) {
   both_sides([&] {
-    auto null = DescriptorStream::open("/dev/null", {.write = true});
+    auto null = DescriptorStream::open("/dev/null", {.read = true, .write = true});
     char got[4];
     expect(null && null->write("nothing").has_value() && is(null->read(got), ErrorCode::end_of_stream));
     auto zero = DescriptorStream::open("/dev/zero");
