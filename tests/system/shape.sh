@@ -85,19 +85,24 @@ find tests/unit -name '*_test.cpp' | sort | while read -r file; do
 done >"$found"
 none "a unit test lies in a room that exists"
 
-# A source has the header of its name, private or public, or a header or its own first lines name what it is a part of.
-for layer in core net; do
-  find "$layer/src" -name '*.cpp' | sort | while read -r file; do
-    name=$(basename "$file" .cpp)
-    [ -z "$(find "$layer/include" "$layer/src" -name "$name.h")" ] || continue
-    grep -rqE "(^|[^a-z_])$name\.cpp" "$layer/src" "$layer/include" --include='*.h' && continue
-    sed -n '1,/^namespace/p' "$file" | grep -qE '^(// .*[a-z_]+\.h|#include (<coir/|"[a-z_/]*\.h"))' || echo "$file"
-  done
+# A source has the header of its name, private or public, in its own layer, or a header that names it.
+find port core net -name '*.cpp' | sort | while read -r file; do
+  name=$(basename "$file" .cpp)
+  [ -z "$(find "${file%%/*}" -name "$name.h")" ] || continue
+  grep -rqE "(^|[^a-z_])$name\.cpp" port core net --include='*.h' || echo "$file: no $name.h, and no header names $name.cpp"
 done >"$found"
-none "a source has the header of its name, or tells whose part it is"
+none "a source has the header of its name, or a header names it"
 
 find port core net apps \( -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.S' \) -exec awk 'END { if (NR > 300) print FILENAME ": " NR }' {} \; >"$found"
 none "no source file has more than 300 lines"
+
+# What a user never includes is in no table: coir/detail/, and the part of context.h that each CPU has.
+for layer in port core net; do
+  sources $layer/include | sed "s,^$layer/include/,," | grep -vE '/(detail|arch)/' | while read -r header; do
+    grep -qE "^\\|.*\`$header\`" $layer/README.md || echo "$layer/README.md: no table has $header"
+  done
+done >"$found"
+none "each public header stands in the table of its layer's README"
 
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"

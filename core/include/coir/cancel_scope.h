@@ -49,7 +49,7 @@ struct Scope {
 };
 
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
-// with a line that says so.
+// with a line that says so. scope.cpp has these and what follows.
 void enter(Scope& scope, Deadline deadline) noexcept;
 void enter_shield(Scope& scope, Deadline deadline) noexcept;
 void leave(Scope& scope) noexcept;

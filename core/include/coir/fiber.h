@@ -48,6 +48,7 @@ struct GivenNursery {
   NurseryBase* nursery;
   bool wait;
 };
+// prepare makes a fiber that launch then starts; both are in spawn.cpp.
 NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, std::source_location where) noexcept;
 NewFiber prepare(GivenNursery given, const SpawnOptions& options, const Code& code,
                  std::source_location where) noexcept;

@@ -147,6 +147,8 @@ struct Capture {
   std::chrono::nanoseconds grace = std::chrono::seconds(1);
 };
 
+// process_run.cpp has what follows.
+
 // Captured is how a process ended and how much of each span was filled. What did not fit was read and dropped, so that
 // the process could go on, and is told.
 struct Captured {

@@ -33,6 +33,7 @@ inline std::expected<std::uint64_t, Error> write_trace(int) noexcept {
 }
 
 namespace detail {
+// environment_fits, in serial_program.cpp, complains of a variable of the environment with a bad value.
 bool environment_fits() noexcept;
 }  // namespace detail
 #else

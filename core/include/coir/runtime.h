@@ -77,7 +77,7 @@ int run(F&& body, const std::source_location& where = std::source_location::curr
 // runs, and the run ends when the last fiber has. Idempotent. From a fiber.
 void shutdown() noexcept;
 
-// stats tells of the runtime that runs in this process; all zero when none does. Any thread.
+// stats, in stats.cpp, tells of the runtime that runs in this process; all zero when none does. Any thread.
 RuntimeStats stats() noexcept;
 
 }  // namespace coir

@@ -12,7 +12,7 @@
 namespace coir {
 
 // What only a build without fibers (COIR_NO_ASYNC) has, and needs: while the program waits for one thing, nothing else
-// runs that could notice a second one. Elsewhere these are declared and not defined.
+// runs that could notice a second one. serial_wait.cpp has it; elsewhere these are declared and not defined.
 
 // Interrupter is asked, while the program waits, whether the wait is to go on.
 //

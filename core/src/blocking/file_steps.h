@@ -13,6 +13,8 @@
 
 namespace coir {
 
+// file.cpp and file_replace.cpp share these steps.
+
 // kFilePiece is how much is read or written between two looks at whether the caller still wants it, in bytes.
 inline constexpr std::size_t kFilePiece = std::size_t{64} * 1024;
 

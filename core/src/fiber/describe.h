@@ -13,8 +13,8 @@ struct WaitWords {
 };
 extern const WaitWords kWaitWords[];  // in the order of WaitKind
 
-// write_description writes a line to `fd`: id, name, state, what it waits for and where it was spawned.
-// Async-signal-safe.
+// write_description writes a line to `fd`: id, name, state, what it waits for and where it was spawned. dump.cpp and
+// report.cpp stand on it. Async-signal-safe.
 void write_description(const FiberControl& fiber, int fd) noexcept;
 
 // wait_name is one word for what is waited for, "readable" or "mutex"; "" for nothing.

@@ -120,15 +120,20 @@ class Scheduler {
   }
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
+  void withdraw() noexcept;
+
+  // wakeup.cpp: who is woken for work
   void wake_one() noexcept;
   void let_go_poller() noexcept;
   void fire_timers() noexcept;
   void wake_worker(unsigned index, bool polling) noexcept;
   void wake_all() noexcept;
-  void withdraw() noexcept;
+
+  // quiescence.cpp: whether anything is left to do
   bool is_quiescent() noexcept;
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
+
   static std::int64_t outside_claims() noexcept;
   static void* thread_main(void* worker) noexcept;
 

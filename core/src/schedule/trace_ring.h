@@ -22,7 +22,8 @@ struct TraceEvent {
   std::uint64_t since_ns;  // woken, idle: when that began
 };
 
-// TraceRing keeps the latest events of one writer; the oldest are overwritten. Readers come at any time.
+// TraceRing keeps the latest events of one writer; the oldest are overwritten. Readers (trace_write.cpp) come at any
+// time.
 //
 // Invariant: the event n lies in slot n mod capacity_ from when next_ > n until next_ = n + capacity_, when the writer
 // begins to overwrite it. A reader that has copied it and then finds next_ below that has copied it whole: each word it

@@ -104,17 +104,20 @@ class Worker {
   void trim_if_asked() noexcept;
   void cool_down(std::int64_t now_ns) noexcept;
   void resume(FiberControl* fiber) noexcept;
+  bool offer_is_due() noexcept;
+  void note_offer() noexcept;
+  void carry_out(void* message) noexcept;
+  void end_owned(FiberControl* fiber) noexcept;
+
+  // idle.cpp: without a fiber to run
   void idle() noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(Worker& victim) noexcept;
   FiberControl* left_waiting() noexcept;
   bool any_left_waiting() noexcept;
-  bool offer_is_due() noexcept;
-  void note_offer() noexcept;
   bool has_work() const noexcept;
-  void carry_out(void* message) noexcept;
-  void end_owned(FiberControl* fiber) noexcept;
+
   static void switch_from(FiberControl* self, Worker& worker, FiberControl* next, void* message) noexcept;
 
   // What every switch touches comes first.

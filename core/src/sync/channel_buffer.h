@@ -6,8 +6,8 @@
 
 namespace coir::detail {
 
-// The buffer of a channel, for channel.cpp, which has these steps inline, and channel_buffer.cpp. Under the channel's
-// lock.
+// The buffer of a channel, for channel.cpp and channel_many.cpp, which have these steps inline, and channel_buffer.cpp.
+// Under the channel's lock.
 
 struct alignas(std::max_align_t) ChannelCore::Segment {
   Segment* next;

@@ -62,14 +62,16 @@ struct Selection {
   std::optional<Outcome> poll_on_thread() noexcept;
   Deadline patience() const noexcept { return timer != nullptr ? timer->deadline_ : deadline; }
 
+  // select_lines.cpp: lines of waiters and their locks
   // line_up arms the waiter, which is `self` or a thread's, and puts it in all lines, or does neither: false when one
   // of them has got ready.
   bool line_up(WaitRound& round, FiberControl* self) noexcept;
-  static bool has_ended(const Case& one) noexcept;
-  static bool leave_ended(const Case& one) noexcept;
   static bool may_be_ready(const Case& one) noexcept;
   bool line_is_ready() const noexcept;
   void sort_by_lock() noexcept;
+
+  static bool has_ended(const Case& one) noexcept;
+  static bool leave_ended(const Case& one) noexcept;
 
   // show lets descriptors and fibers claim the waiter. `own` is the case, if any, at which it stopped: one that was
   // ready, or failed with the error that is returned; the waiter has then been claimed, here or by another case.

@@ -10,7 +10,8 @@ class ClaimedWaiters;
 
 namespace detail {
 
-// What a scope has to do with the fiber that owns it. Without fibers each of these does nothing.
+// What a scope has to do with the fiber that owns it. Without fibers each of these does nothing:
+// serial_current_scope.cpp.
 
 // mark makes the scope cancelled.
 void mark(Scope& scope, const char* reason) noexcept;

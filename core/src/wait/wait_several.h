@@ -20,7 +20,8 @@ struct Awaited {
 inline constexpr std::size_t kMostAwaited = 4;
 
 // wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, not saying which.
-// Callers try them all until EAGAIN before they wait again. Errors: as wait.
+// Callers try them all until EAGAIN before they wait again. Without fibers serial_wait_several.cpp has it. Errors: as
+// wait.
 [[nodiscard]] std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
                                                       Shielded shielded = Shielded::no) noexcept;
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The system calls of the sockets, answering -errno.
+// The system calls of the sockets (tcp_stream.cpp, tcp_listener.cpp), answering -errno.
 //
 // They are functions of their own, never inlined, because a fiber that parks may go on on another thread, and the C
 // library declares errno's address constant: in a loop that both makes system calls and parks, the compiler would go on

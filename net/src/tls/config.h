@@ -18,8 +18,8 @@ struct Identity {
   mbedtls_pk_context key;
 };
 
-// Config is what a TlsContext is a handle of. Nothing of it changes once it is complete, but the tickets' keys, which
-// mbedTLS guards itself.
+// Config is what a TlsContext is a handle of; context.cpp makes it. Nothing of it changes once it is complete, but the
+// tickets' keys, which mbedTLS guards itself.
 struct Config {
   Atomic<std::uint32_t> holders{1};
   mbedtls_ssl_config ssl;
@@ -36,8 +36,8 @@ struct Config {
   void hold() noexcept { holders.fetch_add(1, std::memory_order_relaxed); }
 };
 
-// names tells whether a certificate is for a host name: by its subject alternative names, with a wildcard for the first
-// label.
+// names, in names.cpp, tells whether a certificate is for a host name: by its subject alternative names, with a
+// wildcard for the first label.
 bool names(const mbedtls_x509_crt& certificate, const char* host, std::size_t length) noexcept;
 
 }  // namespace coir::tls

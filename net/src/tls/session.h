@@ -26,6 +26,9 @@ struct Ticket;
 // by the session's allocator. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and repeated,
 // with the same arguments: its caller is blocked meanwhile.
 //
+// session.cpp reads and writes; session_life.cpp has its beginning, rest and end; handshake.cpp its handshake;
+// refusal.cpp what is said when that fails.
+//
 // Who closes a stream may do so while another fiber reads from it: the session goes when the last of its users has
 // left.
 class Session {

@@ -178,8 +178,8 @@ class TlsStream : public Stream {
 // connect_tls connects to a host and is the client's side of the handshake with it. The host is resolved
 // (coir/net/resolve.h) and its addresses are tried in turn until one accepts the connection, each with an equal share
 // of the time that is left; who accepts it has to have a certificate for the host's name, by the context. All of it
-// ends within `deadline`. From a fiber or a thread. Errors: those of resolve, TcpStream::connect (the last address's)
-// and TlsStream::connect.
+// ends within `deadline`. From a fiber or a thread. connecting.cpp has it. Errors: those of resolve, TcpStream::connect
+// (the last address's) and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
@@ -190,8 +190,8 @@ class TlsStream : public Stream {
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 
-// describe_tls is a phrase for logs, as describe, and tells which alert the peer sent, or what of a certificate does
-// not hold.
+// describe_tls, in describe.cpp, is a phrase for logs, as describe, and tells which alert the peer sent, or what of a
+// certificate does not hold.
 const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is

@@ -20,6 +20,7 @@ class FiberEngine : public Engine {
   static FiberEngine* create(const ServerOptions& options) noexcept;
   static void destroy(FiberEngine* engine) noexcept;
 
+  // starting.cpp, and draining.cpp for serve_until
   std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
   std::expected<void, Error> start() noexcept;
   void begin_stop() noexcept;

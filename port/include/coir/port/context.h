@@ -94,6 +94,7 @@ static_assert(sizeof(ParkedFrame) % kStackAlignment == 0);
 
 // shadow_stack_active tells whether the calling thread keeps a second, protected stack of return addresses (x86 SHSTK,
 // RISC-V Zicfiss, Arm GCS). A switch of stacks is an attack to it, so the runtime refuses to start where this is true.
+// Each CPU's folder has it in shadow_stack.cpp.
 [[nodiscard]] bool shadow_stack_active() noexcept;
 
 }  // namespace coir::port
