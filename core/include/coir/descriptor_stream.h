@@ -57,11 +57,11 @@ class DescriptorStream {
                                                        Deadline deadline = Deadline::never()) noexcept;
 
   // write writes all of `from`. On an error some of it may have been written.
-  // Errors: as read; closed (every reader has closed).
+  // Errors: those of write_some.
   [[nodiscard]] std::expected<void, Error> write(std::string_view from, Deadline deadline = Deadline::never()) noexcept;
 
   // write_some waits until something can be written and returns how many bytes were, at least one unless `from` is
-  // empty.
+  // empty. Errors: invalid, timed_out, cancelled, closed (every reader has closed), no_memory, limit, system.
   [[nodiscard]] std::expected<std::size_t, Error> write_some(std::string_view from,
                                                              Deadline deadline = Deadline::never()) noexcept;
 

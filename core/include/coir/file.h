@@ -151,7 +151,7 @@ class File {
 //
 // Until commit whoever opens the file finds the old content. Without a commit that succeeded nothing is left of the new
 // one: abort, and the destructor, remove the temporary file, in place. A write that has failed makes commit fail by the
-// same error. Move-only; one call at a time. Errors: as for File, and those that replace_file names.
+// same error. Move-only; one call at a time.
 class FileReplacement {
  public:
   constexpr FileReplacement() noexcept = default;
@@ -159,17 +159,18 @@ class FileReplacement {
   FileReplacement& operator=(FileReplacement&& other) noexcept;
   ~FileReplacement() { abort(); }
 
-  // begin creates the temporary file; `path` and `mode` are replace_file's.
+  // begin creates the temporary file; `path` and `mode` are replace_file's. Errors: those of replace_file.
   [[nodiscard]] static std::expected<FileReplacement, Error> begin(const char* path,
                                                                    std::optional<unsigned> mode = std::nullopt,
                                                                    Deadline deadline = Deadline::never()) noexcept;
 
-  // write adds all of `bytes` to the end of the new content.
+  // write adds all of `bytes` to the end of the new content. Errors: closed (committed or aborted); timed_out,
+  // cancelled, no_memory, limit (no thread to be had), system.
   [[nodiscard]] std::expected<void, Error> write(std::span<const char> bytes,
                                                  Deadline deadline = Deadline::never()) noexcept;
 
   // commit syncs the new content, has it take the name and syncs the folder. Once; afterwards nothing is open.
-  // Error besides: closed (it has been committed or aborted).
+  // Errors: closed (committed or aborted); timed_out, cancelled, no_memory, limit (no thread to be had), system.
   [[nodiscard]] std::expected<void, Error> commit(Deadline deadline = Deadline::never()) noexcept;
 
   // abort removes what was written. Idempotent; nothing after a commit.
@@ -190,7 +191,7 @@ class FileReplacement {
   char name_[256] = {};
 };
 
-// slurp reads the file at `path` whole as text, of `most` bytes at most, into memory charged to `account`, or into the
+// slurp, of slurp.cpp, reads the file at `path` whole as text, of `most` bytes at most, into memory charged to `account`, or into the
 // caller's. Errors: as for File; limit (it is longer); invalid with EILSEQ (it is not UTF-8).
 [[nodiscard]] std::expected<FileBytes, Error> slurp(const char* path, Account& account, std::size_t most,
                                                     Deadline deadline = Deadline::never()) noexcept;

@@ -193,7 +193,8 @@ class Isolate {
 
   // send waits for room and copies the message's bytes. Messages arrive once each, in the order of their sending;
   // senders that wait at the same time go on in any order. Fiber or thread.
-  // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out, cancelled.
+  // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out, cancelled,
+  // stale (a moved-from handle).
   template <Message T>
   [[nodiscard]] std::expected<void, Error> send(const T& message, Deadline deadline = Deadline::never()) noexcept {
     if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
@@ -203,7 +204,7 @@ class Isolate {
 
   // receive waits for the next message. Messages that were sent before a close are received after it. Fiber or thread.
   // Errors: closed (and drained), invalid (the next message is of another type, and stays), the error that unmarshalling
-  // returned (the message is gone), timed_out, cancelled.
+  // returned (the message is gone), timed_out, cancelled, stale (a moved-from handle).
   template <Message T>
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});

@@ -91,6 +91,7 @@ struct Marshal<std::vector<T>> {
   static void write(const std::vector<T>& elements, std::span<std::byte> into) noexcept {
     for (const T& element : elements) detail::put_element(element, into);
   }
+  // Error: invalid (the bytes hold no vector of these).
   static std::expected<std::vector<T>, Error> read(std::span<const std::byte> from) noexcept {
     std::vector<T> elements;
     if constexpr (!MarshalledMessage<T>) elements.reserve(from.size() / sizeof(T));
@@ -116,6 +117,7 @@ struct Marshal<std::map<Key, Value>> {
       detail::put_element(value, into);
     }
   }
+  // Error: invalid (the bytes hold no map of these).
   static std::expected<std::map<Key, Value>, Error> read(std::span<const std::byte> from) noexcept {
     std::map<Key, Value> pairs;
     while (!from.empty()) {

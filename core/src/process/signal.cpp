@@ -104,7 +104,8 @@ std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
   // A handler that has read it before rings in vain.
   for (Seat& left : g_seats) {
     if (found->wakeup.load(std::memory_order_relaxed) >= 0) break;
-    if (!left.taken) found->wakeup.store(left.wakeup.exchange(-1, std::memory_order_relaxed), std::memory_order_relaxed);
+    if (!left.taken)
+      found->wakeup.store(left.wakeup.exchange(-1, std::memory_order_relaxed), std::memory_order_relaxed);
   }
   if (found->wakeup.load(std::memory_order_relaxed) < 0) {
     const int wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -155,7 +156,7 @@ int take(Seat& seat) noexcept {
   return 0;
 }
 
-std::expected<int, Error> wait_in(Seat& seat, Deadline deadline) noexcept {
+std::expected<int, Error> wait_in_seat(Seat& seat, Deadline deadline) noexcept {
   const int wakeup = seat.wakeup.load(std::memory_order_relaxed);
   seat.waits_for.store(seat.asked_for, std::memory_order_seq_cst);
   for (;;) {
@@ -203,7 +204,7 @@ std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadli
   silence(g_wakeup.load(std::memory_order_relaxed));
   const auto seat = sit(wanted);
   if (!seat) return std::unexpected(seat.error());
-  const auto number = wait_in(**seat, deadline);
+  const auto number = wait_in_seat(**seat, deadline);
   leave(**seat);
   return number;
 }

@@ -1,9 +1,6 @@
 #pragma once
 
-#if COIR_NO_ASYNC
-#error \
-    "coir/detail/started.h: this build has no fibers (COIR_NO_ASYNC); write it with coir/wait.h and coir/program.h, or build without --no-async"
-#else
+#include <coir/port/needs_fibers.h>
 
 #include <coir/detail/nursery_base.h>
 #include <coir/error.h>
@@ -48,4 +45,3 @@ class Started {
 
 }  // namespace coir
 
-#endif

@@ -22,7 +22,8 @@ namespace coir {
 //
 // From a fiber, a thread or a build without fibers; all of it ends within `deadline`, but for a lookup that resolve
 // cannot leave. Errors: those of resolve; timed_out, cancelled; system, with ECONNREFUSED if any address refused, else
-// with the first address's errno (EHOSTUNREACH, ENETUNREACH ...). Cost: a descriptor for each address under way, eight
+// with the first address's errno (EHOSTUNREACH, ENETUNREACH ...); those of
+// wait_several; invalid (not a host's name). Cost: a descriptor for each address under way, eight
 // at most.
 [[nodiscard]] std::expected<TcpStream, Error> connect(std::string_view host, std::uint16_t port,
                                                       Deadline deadline = Deadline::never()) noexcept;
