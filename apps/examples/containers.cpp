@@ -6,6 +6,7 @@
 #include <coir/heap.h>
 #include <coir/isolate.h>
 #include <coir/message_containers.h>
+#include <coir/mutex.h>
 #include <coir/runtime.h>
 #include <stdio.h>
 
@@ -68,21 +69,31 @@ std::expected<void, coir::Error> use_containers() {
   if (auto ended = counter->await(); !ended) return ended;
   for (const auto& [times, word] : most_frequent(*counts)) printf("%s: %d\n", word.c_str(), times);
 
-  // What a fiber captures lies on its stack; what that owns, on the heap.
+  // A fiber's captures lie on its stack; the memory that they own lies on the heap. Fibers run on several workers:
+  // a container that they share has a mutex.
   using Note = std::variant<int, std::string>;
-  auto notes = std::make_shared<std::unordered_map<std::string, Note>>();
-  const std::function<void(const std::string&, Note)> note = [notes](const std::string& name, Note value) {
-    notes->insert_or_assign(name, std::move(value));
+  struct Notes {
+    coir::Mutex mutex;
+    std::unordered_map<std::string, Note> by_name;
   };
-  coir::Fiber longest = coir::spawn([note, copy = *lines] {
-    note("longest", *std::max_element(copy.begin(), copy.end(),
-                                      [](const std::string& a, const std::string& b) { return a.size() < b.size(); }));
+  auto notes = std::make_shared<Notes>();
+  const std::function<std::expected<void, coir::Error>(const char*, Note)> note =
+      [notes](const char* name, Note value) -> std::expected<void, coir::Error> {
+    auto held = notes->mutex.guard();
+    if (!held) return std::unexpected(held.error());
+    notes->by_name.insert_or_assign(name, std::move(value));
+    return {};
+  };
+  coir::Task<void> longest = coir::spawn([note, copy = *lines] {
+    return note("longest", *std::max_element(copy.begin(), copy.end(), [](const std::string& a, const std::string& b) {
+                  return a.size() < b.size();
+                }));
   });
-  coir::Fiber words = coir::spawn([note, size = counts->size()] { note("words", static_cast<int>(size)); });
-  if (auto ended = longest.join(); !ended) return ended;
-  if (auto ended = words.join(); !ended) return ended;
-  printf("%d words; the longest line: \"%s\"\n", std::get<int>(notes->at("words")),
-         std::get<std::string>(notes->at("longest")).c_str());
+  coir::Task<void> words = coir::spawn([note, size = counts->size()] { return note("words", static_cast<int>(size)); });
+  if (auto ended = longest.await(); !ended) return ended;
+  if (auto ended = words.await(); !ended) return ended;
+  printf("%d words; the longest line: \"%s\"\n", std::get<int>(notes->by_name.at("words")),
+         std::get<std::string>(notes->by_name.at("longest")).c_str());
 
   std::optional<Lines> page(std::in_place, 1000, std::string(100, '-'));
   printf("the heap holds more than 100,000 bytes: %s\n", coir::account::heap.used() > 100'000 ? "yes" : "no");
