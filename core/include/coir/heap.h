@@ -14,9 +14,10 @@ namespace coir {
 //   coir::account::heap.set_ceiling(512 * 1024);
 //
 // Each thread charges a few kilobytes ahead, so that most calls touch no atomic: the account shows up to 8 KB too much
-// for each living thread. A thread gives back what is left of them when it ends, and where a run, an isolate or a call
-// of `blocking` ends on it. In single-worker builds other threads may not touch the ledger. Their charges are entered,
-// and meet the ceiling, when the worker's thread charges again or takes the result of such a call or isolate.
+// for each living thread, workers included, even after the fiber that allocated has moved to another. A thread gives
+// back what is left when it ends, and where a run, an isolate or a call of `blocking` ends on it. In single-worker
+// builds other threads may not touch the ledger. Their charges are entered, and meet the ceiling, when the worker's
+// thread charges again or takes the result of such a call or isolate.
 namespace account {
 extern Account heap;
 }  // namespace account

@@ -1,13 +1,20 @@
 #include <coir/heap.h>
 
 #include <CppUTest/TestHarness.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <any>
+#include <deque>
+#include <forward_list>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <set>
+#include <stack>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -158,6 +165,34 @@ TEST(Containers, an_optional_and_a_variant_end_what_they_hold) {
     maybe.reset();
     any = 7;
     CHECK_TRUE(std::get_if<int>(&any) != nullptr);
+  }
+  CHECK_TRUE(back());
+}
+
+TEST(Containers, the_others_of_the_readme_work_too) {
+  {
+    std::deque<std::string> both;
+    std::list<std::string> list;
+    std::forward_list<int> forward;
+    std::priority_queue<int> heap;
+    std::queue<int> queue;
+    std::stack<std::string> stack;
+    std::multimap<int, int> pairs;
+    std::any any = std::string(100, 'x');
+    for (int i = 0; i < 1000; ++i) {
+      both.push_front(std::to_string(i));
+      list.push_back(both.front());
+      forward.push_front(i);
+      heap.push(i * 31 % 1000);
+      queue.push(i);
+      stack.push(both.front());
+      pairs.emplace(i % 10, i);
+    }
+    std::vector<int> numbers(forward.begin(), forward.end());
+    std::stable_sort(numbers.begin(), numbers.end(), [](int a, int b) { return a % 10 < b % 10; });
+    CHECK_TRUE(both.front() == "999" && both.back() == "0" && list.back() == "999" && numbers[0] == 990);
+    CHECK_TRUE(heap.top() == 999 && queue.front() == 0 && stack.top() == "999" && pairs.count(3) == 100);
+    CHECK_TRUE(std::any_cast<std::string>(&any)->size() == 100);
   }
   CHECK_TRUE(back());
 }

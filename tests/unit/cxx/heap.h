@@ -3,6 +3,7 @@
 #include <coir/heap.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace coir::test {
 

@@ -3,9 +3,12 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
+#include <signal.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <new>
+#include <utility>
 
 #include "tests/support/child.h"
 #include "tests/support/random.h"

@@ -44,4 +44,3 @@ class Started {
 };
 
 }  // namespace coir
-
