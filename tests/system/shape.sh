@@ -144,6 +144,12 @@ for header in $(find port core net apps -name '*.h'); do
 done >"$found"
 none "each header guards itself against being read twice"
 
+# coir/config.h defines every switch. To ask whether one is defined is right only where that header is included, and there
+# it is always so; -Wundef notices a switch that is tested by its value without the header.
+switches=$(sed -nE 's/^#cmakedefine01 //p' port/config.h.in | tr '\n' '|')
+sources port core net apps tests | xargs grep -HnE "(defined *\(? *|^ *# *ifn?def +)(${switches}COIR_ASAN|COIR_TSAN)\>" >"$found" || true
+none "a switch of the build is tested by its value"
+
 # The words are split so that this file is not found by itself.
 grep -rnE "TO""DO|FIX""ME" --include='*' port core net apps tests qemu scripts toolchains CMakeLists.txt >"$found" || true
 none "nothing is left for later in a comment"
