@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
 namespace coir {
 
@@ -28,6 +29,10 @@ class Line {
     return *this;
   }
   Line& address(std::uint64_t value) noexcept { return text("0x").number(value, 16); }
+  // place writes "FILE:LINE".
+  Line& place(const std::source_location& where) noexcept {
+    return text(where.file_name()).text(":").number(where.line());
+  }
   // seconds writes 3,210,000,000 ns as "3.21".
   Line& seconds(std::int64_t ns) noexcept {
     const auto hundredths = static_cast<std::uint64_t>(ns) / 10'000'000;

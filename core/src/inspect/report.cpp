@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/line.h"
 #include "fiber/describe.h"
 #include "schedule/scheduler.h"
 
@@ -18,11 +19,10 @@ void report_deadlock(const Scheduler& scheduler) noexcept {
 }
 
 void report_held_mutexes(const FiberControl& fiber) noexcept {
-  const std::source_location where = fiber.where.load(std::memory_order_relaxed);
-  fprintf(stderr, "coir: fiber %llu \"%s\", spawned at %s:%u, ended with %u mutex%s still locked\n",
-          static_cast<unsigned long long>(fiber.id.load(std::memory_order_relaxed)),
-          fiber.name.load(std::memory_order_relaxed), where.file_name(), where.line(), fiber.mutexes_held,
-          fiber.mutexes_held == 1 ? "" : "es");
+  Line line;
+  write_name(name_of(fiber), line.text("coir: "));
+  line.text(", ended with ").number(fiber.mutexes_held).text(fiber.mutexes_held == 1 ? " mutex" : " mutexes");
+  line.text(" still locked\n").send(STDERR_FILENO);
 }
 
 }  // namespace coir

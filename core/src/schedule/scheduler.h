@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <coir/detail/fiber_name.h>
 #include <coir/pressure.h>
 #include <coir/run_options.h>
 
@@ -70,7 +71,10 @@ class Scheduler {
   void cancel_from_outside() noexcept;
 
   // fail is the root nursery's: the first failure nobody handled is what run returns, and cancels every fiber.
-  void fail(Error error) noexcept;
+  void fail(Error error, const detail::FiberName& whose) noexcept;
+
+  // failed is whose failure run returns.
+  const detail::FiberName& failed() const noexcept { return first_failed_; }
 
   // trim_stacks gives the calling worker's hot stacks back at once and asks the other workers to do the same. Returns
   // how many bytes came free at once.
@@ -143,7 +147,8 @@ class Scheduler {
   Atomic<bool> awaits_threads_{
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
-  Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
+  Error failure_;  // written once, by who sets failed_; read after the last worker has stopped; so is the next
+  detail::FiberName first_failed_;
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};

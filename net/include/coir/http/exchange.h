@@ -86,7 +86,7 @@ class Exchange {
   // ServerOptions::write_timeout. Errors: timed_out, closed, cancelled, invalid (more than begin_fixed promised).
   [[nodiscard]] std::expected<void, Error> write(std::string_view content) noexcept;
 
-  // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones. 
+  // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones.
   // Errors: as write; end_of_stream (the file has become shorter); system (it cannot be read).
   [[nodiscard]] std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
 

@@ -145,8 +145,8 @@ class TlsStream : public Stream {
 
   // accept is the server's side of the handshake, connect the client's, which names the server `name`: with SNI, and to
   // check the certificate. Either ends within `deadline`.
-  // Errors: those of TcpStream; truncated, no_memory, limit (too many handshakes under way), alert, untrusted, protocol;
-  // invalid (the context is empty, or a client names no server).
+  // Errors: those of TcpStream; truncated, no_memory, limit (too many handshakes under way), alert, untrusted,
+  // protocol; invalid (the context is empty, or a client names no server).
   [[nodiscard]] static std::expected<TlsStream, Error> accept(TcpStream&& stream, const TlsContext& context,
                                                               Deadline deadline) noexcept;
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
@@ -178,7 +178,7 @@ class TlsStream : public Stream {
 // connect_tls connects to a host and is the client's side of the handshake with it. The host is resolved
 // (coir/net/resolve.h) and its addresses are tried in turn until one accepts the connection, each with an equal share
 // of the time that is left; who accepts it has to have a certificate for the host's name, by the context. All of it
-// ends within `deadline`. From a fiber or a thread. 
+// ends within `deadline`. From a fiber or a thread.
 // Errors: those of resolve, TcpStream::connect (the last address's) and TlsStream::connect.
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(std::string_view host, std::uint16_t port,
                                                           const TlsContext& context, Deadline deadline) noexcept;
