@@ -45,8 +45,8 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 //   auto both = all([] { return fetch("/a"); }, [] { return fetch("/b"); });
 //   if (both) auto& [a, b] = *both;
 //
-// Other errors: cancelled and timed_out of the caller (all bodies have ended by then); limit and no_memory where a fiber
-// cannot be had; unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
+// Other errors: cancelled and timed_out of the caller (all bodies have ended by then); limit and no_memory where no
+// fiber can be had; unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
 template <class... F>
 [[nodiscard]] std::expected<std::tuple<detail::SlotValue<detail::ValueOf<F> >...>, Error> all(F&&... bodies) {
   std::tuple<detail::Slot<detail::ValueOf<F> >...> slots;

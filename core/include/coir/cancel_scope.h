@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -51,7 +52,8 @@ struct Scope {
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
 // with a line that says so. scope.cpp has these and what follows.
 void enter(Scope& scope, Deadline deadline) noexcept;
-void enter_shield(Scope& scope, Deadline deadline) noexcept;
+void enter_shield(Scope& scope, Deadline deadline,
+                  const std::source_location& where = std::source_location::current()) noexcept;
 void leave(Scope& scope) noexcept;
 
 // adopt puts `scope` below the caller's innermost without making it the caller's own.
@@ -126,7 +128,9 @@ class CancelScope {
 // fiber, of which a nursery's join takes one while it cleans up; one more ends the process with a line.
 class Shield {
  public:
-  explicit Shield(Deadline deadline) noexcept { detail::enter_shield(scope_, deadline); }
+  explicit Shield(Deadline deadline, const std::source_location& where = std::source_location::current()) noexcept {
+    detail::enter_shield(scope_, deadline, where);
+  }
   ~Shield() { detail::leave(scope_); }
   Shield(const Shield&) = delete;
   Shield& operator=(const Shield&) = delete;

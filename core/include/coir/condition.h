@@ -3,6 +3,7 @@
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
+#include <source_location>
 #include <utility>
 
 #include <coir/deadline.h>
@@ -29,18 +30,21 @@ class Condition {
   Condition& operator=(const Condition&) = delete;
 
   // wait gives the mutex of `guard` up, waits for a notification and takes it again. It comes back with the mutex held
-  // even when it fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after the
-  // mutex was given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex
+  // even when it fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after
+  // the mutex was given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex
   // up. Fiber or thread that holds the mutex; a guard that holds nothing ends the process with a line.
   // Errors: timed_out, cancelled, unsupported (core/README.md tells where).
-  [[nodiscard]] std::expected<void, Error> wait(Mutex::Guard& guard, Deadline deadline = Deadline::never()) noexcept;
+  [[nodiscard]] std::expected<void, Error> wait(
+      Mutex::Guard& guard, Deadline deadline = Deadline::never(),
+      const std::source_location& where = std::source_location::current()) noexcept;
 
   // wait_until repeats wait until `holds` does; it is asked with the mutex held. Errors: as wait.
   template <class Predicate>
-  [[nodiscard]] std::expected<void, Error> wait_until(Mutex::Guard& guard, Predicate holds,
-                                                      Deadline deadline = Deadline::never()) {
+  [[nodiscard]] std::expected<void, Error> wait_until(
+      Mutex::Guard& guard, Predicate holds, Deadline deadline = Deadline::never(),
+      const std::source_location& where = std::source_location::current()) {
     while (!holds()) {
-      if (auto waited = wait(guard, deadline); !waited) {
+      if (auto waited = wait(guard, deadline, where); !waited) {
         if (holds()) return {};
         return waited;
       }

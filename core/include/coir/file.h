@@ -210,8 +210,8 @@ class FileLines {
   FileLines(const File& file, std::span<char> buffer) noexcept : file_(file), buffer_(buffer) {}
 
   // next returns the next line without its '\n', valid until the next call; the last one may lack it.
-  // Errors: end_of_stream after the last; invalid for an empty buffer; limit for a line that does not fit, of which nothing is returned and after
-  // which the next call goes on with the line that follows; File's.
+  // Errors: end_of_stream after the last; invalid for an empty buffer; limit for a line that does not fit, of which
+  // nothing is returned and after which the next call goes on with the line that follows; File's.
   [[nodiscard]] std::expected<std::string_view, Error> next(Deadline deadline = Deadline::never()) noexcept;
 
  private:

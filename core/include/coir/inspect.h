@@ -41,7 +41,8 @@ struct FiberInfo {
 std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
 
 // dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
-// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. Allocates nothing, takes no
+// parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. A fiber that has ended with an
+// error and whose handle nobody has asked yet is a line that says "failed, not awaited". Allocates nothing, takes no
 // lock, and needs 2 KB of stack. Any thread, any fiber, signal handlers; the fibers of other workers go on meanwhile,
 // but for a signal (SIGURG) that asks each running one where it is.
 void dump_fibers(int fd) noexcept;

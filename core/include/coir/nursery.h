@@ -53,8 +53,8 @@ class Nursery {
   Nursery& operator=(const Nursery&) = delete;
 
   // start starts a child whose handle nobody wants: the nursery owns it and answers for its failure. At the limit it
-  // parks until another child has ended; a child that starts one in its own full nursery waits for its siblings. A child
-  // that cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
+  // parks until another child has ended; a child that starts one in its own full nursery waits for its siblings. A
+  // child that cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
   template <class F>
   Started start(const SpawnOptions& options, F&& body,
                 const std::source_location& where = std::source_location::current()) {
@@ -95,11 +95,14 @@ class Nursery {
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 
   // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,
-  // on_error and on_success left. If the caller is cancelled or a deadline around it passes, the children are cancelled
-  // and waited for all the same. A second join returns success.
+  // on_error and on_success left. If the caller is cancelled, or its deadline or one around it passes, the children are
+  // cancelled and waited for all the same. A join inside a scope that was entered after the nursery, as with_timeout's,
+  // ends the process with a line: a deadline for the children is join's own. A second join returns success.
   // Errors: the first failure's; else what ended the wait: cancelled, timed_out; unsupported (core/README.md tells
   // where).
-  [[nodiscard]] std::expected<void, Error> join() noexcept;
+  [[nodiscard]] std::expected<void, Error> join(
+      Deadline deadline = Deadline::never(),
+      const std::source_location& where = std::source_location::current()) noexcept;
 
   // running is how many children have not ended.
   std::uint32_t running() const noexcept { return base_.children(); }
@@ -111,12 +114,12 @@ class Nursery {
   // those behind a Shield. The bodies lie in the nursery, kRoom bytes in all; one too many ends the process with a
   // line.
   template <std::invocable F>
-  void defer(F&& body) {
-    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>&) mutable { body(); });
+  void defer(F&& body, const std::source_location& where = std::source_location::current()) {
+    leave_behind(where, [body = std::forward<F>(body)](std::expected<void, Error>&) mutable { body(); });
   }
   template <std::invocable<Error> F>
-  void on_error(F&& body) {
-    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
+  void on_error(F&& body, const std::source_location& where = std::source_location::current()) {
+    leave_behind(where, [body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
       if (outcome) return;
       if constexpr (std::is_void_v<std::invoke_result_t<F&, Error> >) {
         body(outcome.error());
@@ -127,8 +130,8 @@ class Nursery {
     });
   }
   template <std::invocable F>
-  void on_success(F&& body) {
-    leave_behind([body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
+  void on_success(F&& body, const std::source_location& where = std::source_location::current()) {
+    leave_behind(where, [body = std::forward<F>(body)](std::expected<void, Error>& outcome) mutable {
       if (outcome) body();
     });
   }
@@ -145,18 +148,18 @@ class Nursery {
     F body;
   };
   template <class F>
-  void leave_behind(F&& body) {
+  void leave_behind(const std::source_location& where, F&& body) {
     using Body = DeferredBody<std::decay_t<F> >;
     static_assert(sizeof(Body) <= kRoom && alignof(Body) <= alignof(std::max_align_t));
-    deferred_ = new (room_for(sizeof(Body))) Body{{deferred_,
-                                                   [](Deferred* self, std::expected<void, Error>& outcome) {
-                                                     auto* const deferred = static_cast<Body*>(self);
-                                                     deferred->body(outcome);
-                                                     deferred->~Body();
-                                                   }},
-                                                  std::forward<F>(body)};
+    deferred_ = new (room_for(sizeof(Body), where)) Body{{deferred_,
+                                                          [](Deferred* self, std::expected<void, Error>& outcome) {
+                                                            auto* const deferred = static_cast<Body*>(self);
+                                                            deferred->body(outcome);
+                                                            deferred->~Body();
+                                                          }},
+                                                         std::forward<F>(body)};
   }
-  void* room_for(std::size_t bytes) noexcept;
+  void* room_for(std::size_t bytes, const std::source_location& where) noexcept;
 
   detail::NurseryBase base_;
   bool joined_ = false;

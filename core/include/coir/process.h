@@ -96,8 +96,8 @@ class Process {
   // Kills the group of a process that was not waited for, waits for its end, and closes out() and err().
   ~Process();
 
-  // start returns once the program runs. Errors: not_found (no such program or directory), the kernel's, limit, no_memory,
-  // invalid (argv is empty or not null-terminated), timed_out, cancelled, unsupported.
+  // start returns once the program runs. Errors: not_found (no such program or directory), the kernel's, limit,
+  // no_memory, invalid (argv is empty or not null-terminated), timed_out, cancelled, unsupported.
   [[nodiscard]] static std::expected<Process, Error> start(const Command& command,
                                                            Deadline deadline = Deadline::never()) noexcept;
 

@@ -34,7 +34,9 @@ struct RuntimeStats {
 namespace detail {
 std::expected<void, Error> run_erased(const RunOptions& options, std::expected<void, Error> (*body)(void*),
                                       void* argument, const std::source_location& where) noexcept;
-int report_run(std::expected<void, Error> outcome) noexcept;
+// run_reported says on standard error how the run ended, and returns the exit status: 0, 1 or 2.
+int run_reported(const RunOptions& options, std::expected<void, Error> (*body)(void*), void* argument,
+                 const std::source_location& where) noexcept;
 }  // namespace detail
 
 // run_until_idle starts the runtime on the calling thread and further workers, runs `body` as the first fiber ("main"),
@@ -53,7 +55,8 @@ template <class F>
 }
 
 // run is run_until_idle for main(): it returns the exit status, which is the body's if it returns an int, 0 otherwise;
-// 1 when the runtime could not start, or ended in a deadlock or with a failure; 2 for a bad value in the environment.
+// 1 when the runtime could not start, or ended in a deadlock or with a failure, and a line on standard error names the
+// fiber that failed; 2 for a bad value in the environment.
 template <class F>
 int run(const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   int status = 0;
@@ -65,7 +68,9 @@ int run(const RunOptions& options, F&& body, const std::source_location& where =
       return detail::failure_of(body);
     }
   };
-  const int failed = detail::report_run(run_until_idle(options, counted, where));
+  const int failed = detail::run_reported(
+      options, [](void* argument) { return (*static_cast<decltype(counted)*>(argument))(); },
+      const_cast<void*>(static_cast<const void*>(&counted)), where);
   return failed != 0 ? failed : status;
 }
 template <std::invocable F>

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <source_location>
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
@@ -34,7 +35,7 @@ class WaitGroup {
 
   // done tells that one piece is over; the last releases everybody who waits. More of them than were added stops the
   // program with a line that says so. Never parks.
-  void done() noexcept;
+  void done(const std::source_location& where = std::source_location::current()) noexcept;
 
   // wait returns when the count is zero, at once if it is. Fiber or thread. Errors: timed_out, cancelled, unsupported.
   [[nodiscard]] std::expected<void, Error> wait(Deadline deadline = Deadline::never()) noexcept;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <source_location>
 
 #include <coir/format.h>
 
@@ -26,6 +27,8 @@ class Line {
   Line& text(const char* s) noexcept { return add(s); }
   Line& number(std::uint64_t value) noexcept { return add(value); }
   Line& address(std::uint64_t value) noexcept { return add("0x", hex(value)); }
+  // place writes "FILE:LINE".
+  Line& place(const std::source_location& where) noexcept { return add(where.file_name(), ":", where.line()); }
   // seconds writes 3,210,000,000 ns as "3.21".
   Line& seconds(std::int64_t ns) noexcept { return add(fixed(ns / 10'000'000, 2)); }
 

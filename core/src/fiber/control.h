@@ -56,7 +56,8 @@ enum class WaitKind : std::uint8_t {
 // An unused slot reads as zero or as its last owner left it. `id` is unique for the life of the runtime, so that a
 // handle {control, id} is stale exactly when the ids differ.
 struct alignas(64) FiberControl : Waiter {
-  enum class State : std::uint8_t { free = 0, runnable, running, parked, ended };
+  // `failed`: it has ended with an error, and its handle is held.
+  enum class State : std::uint8_t { free = 0, runnable, running, parked, ended, failed };
   enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached, kFailed };
 
   // The fields that a dump reads while other fibers run are atomic: they may mix two fibers' lives, but are never torn.
@@ -73,7 +74,7 @@ struct alignas(64) FiberControl : Waiter {
   bool guarded : 1;  // its guard page is armed
   bool fails : 1;    // once it has ended: `failure` counts, and is not merely the answer to a cancellation
   Atomic<std::uint32_t> join;
-  Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for
+  Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for; once it has failed, the Error
   std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
   Atomic<std::uint32_t> since;  // the tick at which it parked last; see tick.h
   std::uint16_t mutexes_held;   // owner only

@@ -1,5 +1,7 @@
 #include "fiber/describe.h"
 
+#include <bit>
+
 #include "base/line.h"
 
 namespace coir {
@@ -43,7 +45,7 @@ void describe_wait(const FiberControl& fiber, Line& line) noexcept {
 }
 
 const char* state_name(FiberControl::State state) noexcept {
-  constexpr const char* kNames[] = {"free", "runnable", "running", "parked", "ended"};
+  constexpr const char* kNames[] = {"free", "runnable", "running", "parked", "ended", "failed, not awaited"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -58,9 +60,15 @@ const char* wait_name(WaitKind kind) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   line.text("coir:   fiber ").number(fiber.id.load(std::memory_order_relaxed)).text(" \"");
   line.text(fiber.name.load(std::memory_order_relaxed)).text("\" ");
-  line.text(state_name(fiber.state.load(std::memory_order_relaxed)));
-  describe_wait(fiber, line);
-  line.text("; spawned at ").text(where.file_name()).text(":").number(where.line()).text("\n").send(fd);
+  const FiberControl::State state = fiber.state.load(std::memory_order_relaxed);
+  line.text(state_name(state));
+  if (state == FiberControl::State::failed) {
+    const std::int64_t error = fiber.wait_object.load(std::memory_order_relaxed);
+    line.text(": ").text(describe(std::bit_cast<Error>(error)));
+  } else {
+    describe_wait(fiber, line);
+  }
+  line.text("; spawned at ").place(where).text("\n").send(fd);
 }
 
 }  // namespace coir

@@ -43,13 +43,18 @@ FiberInfo info_of(const FiberControl& fiber, FiberControl::State state, std::siz
   return info;
 }
 
+bool lives(FiberControl::State state) noexcept {
+  return state != FiberControl::State::free && state != FiberControl::State::ended &&
+         state != FiberControl::State::failed;
+}
+
 // visit_fibers calls visit(control, state, stack class) for each fiber that lives.
 template <class Visit>
 void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
   for (std::size_t i = 0; i < kStackClassCount; ++i) {
     scheduler.stacks.arena(i).for_each([&](const FiberControl& fiber) {
       const FiberControl::State state = fiber.state.load(std::memory_order_acquire);
-      if (state != FiberControl::State::free && state != FiberControl::State::ended) visit(fiber, state, i);
+      if (lives(state)) visit(fiber, state, i);
     });
   }
 }
@@ -109,6 +114,9 @@ void dump(Scheduler& scheduler, int fd, const port::Interrupted* at) noexcept {
     } else {
       write_untraced(fd);
     }
+  });
+  scheduler.stacks.for_each([fd](const FiberControl& fiber) {
+    if (fiber.state.load(std::memory_order_acquire) == FiberControl::State::failed) write_description(fiber, fd);
   });
 }
 

@@ -19,12 +19,10 @@ void report_deadlock(const Scheduler& scheduler) noexcept {
 }
 
 void report_held_mutexes(const FiberControl& fiber) noexcept {
-  const std::source_location where = fiber.where.load(std::memory_order_relaxed);
-  Line()
-      .add("coir: fiber ", fiber.id.load(std::memory_order_relaxed), " \"", fiber.name.load(std::memory_order_relaxed),
-           "\", spawned at ", where.file_name(), ":", where.line(), ", ended with ", fiber.mutexes_held,
-           fiber.mutexes_held == 1 ? " mutex" : " mutexes", " still locked\n")
-      .send(STDERR_FILENO);
+  Line line;
+  write_name(name_of(fiber), line.text("coir: "));
+  line.text(", ended with ").number(fiber.mutexes_held).text(fiber.mutexes_held == 1 ? " mutex" : " mutexes");
+  line.text(" still locked\n").send(STDERR_FILENO);
 }
 
 }  // namespace coir

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +13,9 @@
 #include <coir/fiber.h>
 #include <coir/port/memory.h>
 
+#include "base/line.h"
 #include "board.h"
+#include "fiber/describe.h"
 #include "inspect/watchdog.h"
 #include "schedule/scheduler.h"
 #include "schedule/trace.h"
@@ -45,12 +48,11 @@ unsigned usable_cpus() noexcept {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
-}  // namespace
+using RunBody = std::expected<void, Error> (*)(void*);
 
-namespace detail {
-
-std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<void, Error> (*body)(void*),
-                                      void* argument, const std::source_location& where) noexcept {
+// run_named is run_erased that also tells whose failure ended the run.
+std::expected<void, Error> run_named(const RunOptions& asked, RunBody body, void* argument,
+                                     const std::source_location& where, detail::FiberName& failed) noexcept {
   RunOptions options = asked;
   constexpr unsigned most = kManyWorkers ? Scheduler::kMaxWorkers : 1;
   std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, std::min(board::kMaxWorkers, 16u)) : 1;
@@ -84,15 +86,31 @@ std::expected<void, Error> run_erased(const RunOptions& asked, std::expected<voi
     watchdog_end();
     scheduler->finish();
     trace_end();
+    failed = scheduler->failed();
   }
   port::release(place, sizeof(Scheduler));
   return outcome;
 }
 
-int report_run(std::expected<void, Error> outcome) noexcept {
+}  // namespace
+
+namespace detail {
+
+std::expected<void, Error> run_erased(const RunOptions& options, RunBody body, void* argument,
+                                      const std::source_location& where) noexcept {
+  FiberName failed;
+  return run_named(options, body, argument, where, failed);
+}
+
+int run_reported(const RunOptions& options, RunBody body, void* argument, const std::source_location& where) noexcept {
+  FiberName failed;
+  const std::expected<void, Error> outcome = run_named(options, body, argument, where, failed);
   if (outcome) return 0;
-  if (outcome.error() == ErrorCode::invalid) return 2;  // the environment's fault; it has been named
-  fprintf(stderr, "coir: the run ended with an error: %s\n", describe(outcome.error()));
+  if (outcome.error() == ErrorCode::invalid && failed.id == 0) return 2;  // the environment's fault; it has been named
+  Line line;
+  line.text("coir: the run ended with an error: ").text(describe(outcome.error()));
+  if (outcome.error() != ErrorCode::deadlock && failed.id != 0) write_name(failed, line.text(", of "));
+  line.text("\n").send(STDERR_FILENO);
   return 1;
 }
 

@@ -187,9 +187,10 @@ bool Scheduler::any_work() const noexcept {
   return false;
 }
 
-void Scheduler::fail(Error error) noexcept {
+void Scheduler::fail(Error error, const detail::FiberName& whose) noexcept {
   if (failed_.exchange(true, std::memory_order_relaxed)) return;
   failure_ = error;
+  first_failed_ = whose;
   cancel_all();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <coir/detail/fiber_name.h>
 #include <coir/pressure.h>
 #include <coir/run_options.h>
 
@@ -72,7 +73,10 @@ class Scheduler {
   const char* cancel_reason() const noexcept { return cancel_reason_.load(std::memory_order_acquire); }
 
   // fail ends the run with `error`, the root nursery's first unhandled failure, and cancels every fiber.
-  void fail(Error error) noexcept;
+  void fail(Error error, const detail::FiberName& whose) noexcept;
+
+  // failed is the fiber whose failure run returns.
+  const detail::FiberName& failed() const noexcept { return first_failed_; }
 
   // trim_stacks frees the calling worker's hot stacks and asks the other workers to free theirs. Returns how many bytes
   // were freed at once.
@@ -152,6 +156,7 @@ class Scheduler {
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
   Error failure_;  // written once, by the caller that sets failed_; read after the last worker has stopped
+  detail::FiberName first_failed_;  // the same
   Relief hot_stacks_{PressureStep::trim,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <bit>
+
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
@@ -80,7 +82,15 @@ void Worker::end_owned(FiberControl* fiber) noexcept {
     fiber->state.store(FiberControl::State::free, std::memory_order_relaxed);
     if (fiber->nursery != nullptr) woken = unlink_from_nursery(fiber);
     stacks_.release(scheduler_->stacks, fiber);
-  } else if (fiber->nursery != nullptr) {
+    if (woken != nullptr) woken->wake();
+    return;
+  }
+  if (fiber->fails) {
+    // For reports, before the holder of the handle may take the fiber away.
+    fiber->wait_object.store(std::bit_cast<std::int64_t>(*fiber->failure), std::memory_order_relaxed);
+    fiber->state.store(FiberControl::State::failed, std::memory_order_release);
+  }
+  if (fiber->nursery != nullptr) {
     woken = end_held_in_nursery(fiber);
   } else {
     // release pairs with the acquire of the handle's holder.

@@ -5,6 +5,7 @@
 #include <coir/detail/nursery_base.h>
 #include <coir/fiber.h>
 
+#include "fiber/describe.h"
 #include "wait/park.h"
 
 namespace coir {
@@ -62,9 +63,9 @@ void take_over(FiberControl* fiber) noexcept {
 // report_failure gives a failure that nobody handled to the fiber's nursery.
 void report_failure(const FiberControl* fiber) noexcept {
   if (fiber->nursery != nullptr) {
-    fiber->nursery->fail(*fiber->failure);
+    fiber->nursery->fail(*fiber->failure, name_of(*fiber));
   } else {
-    fiber->worker->scheduler().fail(*fiber->failure);
+    fiber->worker->scheduler().fail(*fiber->failure, name_of(*fiber));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <coir/detail/nursery_base.h>
 
+#include "fiber/describe.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
@@ -94,7 +95,7 @@ Waiter* NurseryBase::end_held(FiberControl* child) noexcept {
     if (child->fails && !(leaving_ && child->parent_id.load(std::memory_order_relaxed) == owner_id_)) {
       join = FiberControl::kFailed;
     } else {
-      if (child->fails) fail_locked(*child->failure, cancelled);
+      if (child->fails) fail_locked(*child->failure, name_of(*child), cancelled);
       unlink(child);
     }
     woken = free_place();
@@ -123,7 +124,7 @@ void NurseryBase::drop_failed(FiberControl* child) noexcept {
   Waiter* woken;
   {
     Locked hold(lock_);
-    fail_locked(*child->failure, cancelled);
+    fail_locked(*child->failure, name_of(*child), cancelled);
     unlink(child);
     woken = tell_leaver();
   }
@@ -162,10 +163,11 @@ void NurseryBase::cancel_locked(const char* reason, ClaimedWaiters& woken) noexc
   if (entered_) claim_owner(scope_, woken);
 }
 
-void NurseryBase::fail_locked(Error error, ClaimedWaiters& woken) noexcept {
+void NurseryBase::fail_locked(Error error, const FiberName& whose, ClaimedWaiters& woken) noexcept {
   if (!failed_) {
     failed_ = true;
     failure_ = error;
+    first_failed_ = whose;
   }
   cancel_locked("a sibling failed", woken);
 }
@@ -179,11 +181,11 @@ void NurseryBase::cancel(const char* reason) noexcept {
   woken.wake();
 }
 
-void NurseryBase::fail(Error error) noexcept {
+void NurseryBase::fail(Error error, const FiberName& whose) noexcept {
   ClaimedWaiters woken;
   {
     Locked hold(lock_);
-    fail_locked(error, woken);
+    fail_locked(error, whose, woken);
   }
   woken.wake();
 }
@@ -199,7 +201,7 @@ void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
     if (!child->join.compare_exchange_strong(failed, FiberControl::kLocked, std::memory_order_acq_rel,
                                              std::memory_order_relaxed))
       continue;
-    fail_locked(*child->failure, woken);
+    fail_locked(*child->failure, name_of(*child), woken);
     unlink(child);
     child->join.store(FiberControl::kDone, std::memory_order_release);
   }

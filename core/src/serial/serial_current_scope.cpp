@@ -43,7 +43,7 @@ void own(Scope&) noexcept {}
 void mark_and_wake(Scope& scope, const char* reason) noexcept {
   mark(scope, reason);
 }
-void raise_shield() noexcept {}
+void raise_shield(const std::source_location&) noexcept {}
 void lower_shield() noexcept {}
 
 }  // namespace detail

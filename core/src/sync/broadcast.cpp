@@ -1,7 +1,6 @@
 #include <coir/broadcast.h>
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 namespace coir::detail {
 
@@ -47,8 +46,7 @@ bool SubscriberCore::deliver(void* message, void* scratch, void (*destroy)(void*
 
 BroadcastCore::~BroadcastCore() {
   if (first_ == nullptr) return;
-  fputs("coir: a broadcast was destroyed while somebody was subscribed to it\n", stderr);
-  abort();
+  fatal("a broadcast was destroyed while somebody was subscribed to it");
 }
 
 std::expected<std::size_t, Error> BroadcastCore::publish(const void* message, void* copied, void* dropped,

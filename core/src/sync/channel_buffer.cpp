@@ -1,6 +1,6 @@
 #include "sync/channel_buffer.h"
 
-#include <stdio.h>
+#include <coir/detail/fatal.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -25,8 +25,7 @@ ChannelCore::ChannelCore(const Element& element, const ChannelOptions& options) 
 
 ChannelCore::~ChannelCore() {
   if (!senders_.empty() || !receivers_.empty()) {
-    fputs("coir: a channel was destroyed while somebody waited on it\n", stderr);
-    abort();
+    fatal("a channel was destroyed while somebody waited on it");
   }
   while (count_ != 0) {
     element_->destroy(front());

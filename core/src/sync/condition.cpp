@@ -1,17 +1,14 @@
 #include <coir/condition.h>
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
 
 namespace coir {
 
-std::expected<void, Error> Condition::wait(Mutex::Guard& guard, Deadline deadline) noexcept {
-  if (guard.mutex_ == nullptr) {
-    fputs("coir: a condition was waited for without its mutex\n", stderr);
-    abort();
-  }
+std::expected<void, Error> Condition::wait(Mutex::Guard& guard, Deadline deadline,
+                                           const std::source_location& where) noexcept {
+  if (guard.mutex_ == nullptr) detail::fatal("a condition was waited for by a guard that holds no mutex", where);
   struct Held {
     Mutex& mutex;
     bool released = false;

@@ -1,7 +1,6 @@
 #include <coir/mutex.h>
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
 
@@ -26,11 +25,6 @@ namespace {
 // word_of is how the caller signs for a mutex.
 std::uintptr_t word_of(FiberControl* fiber, std::uintptr_t thread) noexcept {
   return fiber != nullptr ? reinterpret_cast<std::uintptr_t>(fiber) : thread;
-}
-
-[[noreturn]] void stop_for_wrong_owner() noexcept {
-  fputs("coir: a mutex was unlocked by a fiber or a thread that does not hold it\n", stderr);
-  abort();
 }
 
 }  // namespace
@@ -77,7 +71,7 @@ void Mutex::raw_unlock() noexcept {
     // release pairs with the acquire in raw_lock.
     if (word_.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) [[likely]]
       return;
-    if (seen != (self | kContended)) stop_for_wrong_owner();
+    if (seen != (self | kContended)) detail::fatal("a mutex was unlocked by a fiber or a thread that does not hold it");
     if (leave_to_others(self)) return;
   }
 }
@@ -159,10 +153,7 @@ std::expected<Mutex::Guard, Error> Mutex::lock_shielded() noexcept {
 
 // guard_shielded can fail only where nothing can be waited for.
 Mutex::Guard Mutex::guard_shielded() noexcept {
-  if (!raw_lock_shielded()) {
-    fputs("coir: a locked mutex was met where nothing can be waited for\n", stderr);
-    abort();
-  }
+  if (!raw_lock_shielded()) detail::fatal("a locked mutex was met where nothing can be waited for");
   return Guard(*this);
 }
 

@@ -1,7 +1,6 @@
 #include <coir/wait_group.h>
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
 
@@ -12,13 +11,12 @@ void WaitGroup::add(std::uint64_t count) noexcept {
   count_.store(count_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
 }
 
-void WaitGroup::done() noexcept {
+void WaitGroup::done(const std::source_location& where) noexcept {
   detail::WakeList woken;
   lock_.lock();
   const std::uint64_t before = count_.load(std::memory_order_relaxed);
   if (before == 0) {
-    fputs("coir: WaitGroup::done was called more often than work was added\n", stderr);
-    abort();
+    detail::fatal("WaitGroup::done was called more often than work was added", where);
   }
   count_.store(before - 1, std::memory_order_relaxed);
   if (before == 1) woken.add_all(waiters_);

@@ -1,7 +1,6 @@
 #include "wait/current_scope.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
@@ -164,13 +163,12 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept {
   woken.wake();
 }
 
-void raise_shield() noexcept {
+void raise_shield(const std::source_location& where) noexcept {
   FiberControl* const self = running_fiber();
   if (self == nullptr) return;
   // One more would not fit into the ticket: claims from outside would reach in.
   if (self->ticket / FiberControl::kShieldStep == FiberControl::kMostShields) {
-    fputs("coir: more than 15 shields are nested\n", stderr);
-    abort();
+    fatal("more than 15 shields are nested", where);
   }
   self->ticket += FiberControl::kShieldStep;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 
 #include <coir/cancel_scope.h>
 
@@ -35,7 +36,7 @@ void claim_children_of(Scope& scope, ClaimedWaiters& woken) noexcept;
 FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;
 
 // raise_shield changes the ticket of the caller's waits until lower_shield, so that claims from outside miss them.
-void raise_shield() noexcept;
+void raise_shield(const std::source_location& where) noexcept;
 void lower_shield() noexcept;
 
 }  // namespace detail

@@ -1,5 +1,4 @@
-#include <stdio.h>
-#include <stdlib.h>
+#include <coir/detail/fatal.h>
 
 #include "wait/current_scope.h"
 #include "wait/owner.h"
@@ -50,12 +49,12 @@ void enter(Scope& scope, Deadline deadline) noexcept {
   current_scope() = &scope;
 }
 
-void enter_shield(Scope& scope, Deadline deadline) noexcept {
+void enter_shield(Scope& scope, Deadline deadline, const std::source_location& where) noexcept {
   adopt(scope);
   scope.shield = true;
   scope.deadline = deadline;
   scope.deadline_id = scope.id;
-  raise_shield();
+  raise_shield(where);
   own(scope);
   current_scope() = &scope;
 }
@@ -79,10 +78,7 @@ void hide(Scope& scope) noexcept {
 
 void leave(Scope& scope) noexcept {
   Scope*& innermost = current_scope();
-  if (innermost != &scope) {
-    fputs("coir: a cancel scope or nursery is left by another fiber, or before one inside it\n", stderr);
-    abort();
-  }
+  if (innermost != &scope) fatal("a cancel scope or nursery is left by another fiber, or before one inside it");
   hide(scope);
   // A canceller holds the scope's lock from before the mark until it touches the scope for the last time.
   if (scope.cancelled.load(std::memory_order_relaxed)) Locked wait_for_them(scope.lock);

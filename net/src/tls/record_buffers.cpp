@@ -1,5 +1,6 @@
 #include "tls/record_buffers.h"
 
+#include <coir/detail/fatal.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
@@ -90,7 +91,9 @@ RecordBuffers* take_buffers(bool spare_only) noexcept {
     return nullptr;
   }
   auto* const buffers = ::new (memory) RecordBuffers;
-  if (sizeof(RecordBuffers) + coir_tls_in_bytes + coir_tls_out_bytes > RecordBuffers::kBytes) __builtin_trap();
+  if (sizeof(RecordBuffers) + coir_tls_in_bytes + coir_tls_out_bytes > RecordBuffers::kBytes) {
+    detail::fatal("mbedTLS's record buffers are larger than what is kept for them");
+  }
   return buffers;
 }
 

@@ -377,6 +377,39 @@ TEST(Nursery, after_it_was_joined_it_takes_nobody) {
   });
 }
 
+TEST(Nursery, a_join_by_a_deadline_cancels_the_children_and_waits_for_them) {
+  everywhere([&] {
+    std::atomic<int> cancelled{0};
+    std::atomic<bool> ended{false};
+    Nursery nursery;
+    nursery.start(sleeper(cancelled));
+    nursery.start([&ended] {
+      static_cast<void>(coir::sleep(kForEver));
+      for (int i = 0; i < 5; ++i) coir::yield();
+      ended = true;
+    });
+    const Outcome joined = nursery.join(Deadline::after(1ms));
+    expect(is(joined, ErrorCode::timed_out) && joined.error().scope == 0);
+    expect(cancelled == 1 && ended);
+  });
+}
+
+TEST(Nursery, a_join_by_a_deadline_that_is_kept_tells_the_childrens_outcome) {
+  everywhere([&] {
+    Nursery fine;
+    fine.start([] { coir::yield(); });
+    expect(fine.join(Deadline::after(1h)).has_value());
+    Nursery failing;
+    failing.start([] { return fail(ErrorCode::closed); });
+    expect(is(failing.join(Deadline::after(1h)), ErrorCode::closed));
+    const coir::CancelScope around(Deadline::after(1ms));
+    Nursery outlived;
+    outlived.start([] { static_cast<void>(coir::sleep(kForEver)); });
+    const Outcome late = outlived.join(Deadline::after(1h));
+    expect(is(late, ErrorCode::timed_out) && around.caused(late.error()));
+  });
+}
+
 TEST(Nursery, a_start_without_a_stack_fails_it_unless_it_is_asked) {
   everywhere([&] {
     {

@@ -85,8 +85,8 @@ class [[nodiscard]] Fiber : public FiberRef {
 
   // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`.
   // From a fiber or a plain thread; one joiner at a time. Errors: timed_out, cancelled (the caller; the fiber stays
-  // joinable), stale, busy, unsupported (a plain thread of a single-worker build, or a worker's own stack), why the spawn
-  // failed (limit, no_memory, invalid, closed), or the error that the body returned.
+  // joinable), stale, busy, unsupported (a plain thread of a single-worker build, or a worker's own stack), why the
+  // spawn failed (limit, no_memory, invalid, closed), or the error that the body returned.
   [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
 
   // detach drops the handle: the fiber runs to its end on its own, its result is destroyed when it ends. Its nursery

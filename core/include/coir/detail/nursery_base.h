@@ -6,6 +6,7 @@
 #include <expected>
 
 #include <coir/cancel_scope.h>
+#include <coir/detail/fiber_name.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
@@ -45,13 +46,16 @@ class NurseryBase {
 
   void cancel(const char* reason) noexcept;
 
-  // fail makes `error` the first failure unless there is one, and cancels everything inside.
-  void fail(Error error) noexcept;
+  // fail makes `error` of the fiber `whose` the first failure unless there is one, and cancels everything inside.
+  void fail(Error error, const FiberName& whose) noexcept;
 
   // refuse is fail for a child that could not start; in a cancelled nursery that is no failure.
   void refuse(Error error) noexcept {
-    if (!cancelled()) fail(error);
+    if (!cancelled()) fail(error, name_of_caller());
   }
+
+  // failed is whose the first failure was.
+  const FiberName& failed() const noexcept { return first_failed_; }
 
   bool cancelled() const noexcept { return scope_.cancelled.load(std::memory_order_seq_cst); }
   Scope& scope() noexcept { return scope_; }
@@ -77,7 +81,7 @@ class NurseryBase {
   void unlink(FiberControl* child) noexcept;
   Waiter* free_place() noexcept;
   Waiter* tell_leaver() noexcept;
-  void fail_locked(Error error, ClaimedWaiters& woken) noexcept;
+  void fail_locked(Error error, const FiberName& whose, ClaimedWaiters& woken) noexcept;
   void cancel_locked(const char* reason, ClaimedWaiters& woken) noexcept;
   void claim_children_locked(ClaimedWaiters& woken) noexcept;
   void collect_failed(bool all, ClaimedWaiters& woken) noexcept;
@@ -96,6 +100,7 @@ class NurseryBase {
   bool closed_ = false;
   bool failed_ = false;
   Error failure_;
+  FiberName first_failed_;
 };
 
 }  // namespace detail

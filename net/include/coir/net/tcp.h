@@ -38,8 +38,8 @@ class TcpStream {
   TcpStream& operator=(TcpStream&& other) noexcept = default;
   ~TcpStream() = default;
 
-  // connect makes a connection. Errors: limit (no descriptor is left), not_found (no such Unix socket), unsupported (the
-  // kernel lacks the family), system (ECONNREFUSED, EHOSTUNREACH ...).
+  // connect makes a connection. Errors: limit (no descriptor is left), not_found (no such Unix socket), unsupported
+  // (the kernel lacks the family), system (ECONNREFUSED, EHOSTUNREACH ...).
   [[nodiscard]] static std::expected<TcpStream, Error> connect(const Address& to,
                                                                Deadline deadline = Deadline::never()) noexcept;
 

@@ -147,8 +147,8 @@ class TlsStream : public Stream {
 
   // accept is the server's side of the handshake, connect the client's, which names the server `name`: with SNI, and to
   // check the certificate. Either ends within `deadline`.
-  // Errors: those of TcpStream; truncated, no_memory, limit (too many handshakes under way), alert, untrusted, protocol;
-  // invalid (the context is empty, or a client names no server).
+  // Errors: those of TcpStream; truncated, no_memory, limit (too many handshakes under way), alert, untrusted,
+  // protocol; invalid (the context is empty, or a client names no server).
   [[nodiscard]] static std::expected<TlsStream, Error> accept(TcpStream&& stream, const TlsContext& context,
                                                               Deadline deadline) noexcept;
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
