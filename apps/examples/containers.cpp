@@ -79,7 +79,7 @@ std::expected<void, coir::Error> use_containers() {
   auto notes = std::make_shared<Notes>();
   const std::function<std::expected<void, coir::Error>(const char*, Note)> note =
       [notes](const char* name, Note value) -> std::expected<void, coir::Error> {
-    auto held = notes->mutex.guard();
+    auto held = notes->mutex.lock();
     if (!held) return std::unexpected(held.error());
     notes->by_name.insert_or_assign(name, std::move(value));
     return {};
