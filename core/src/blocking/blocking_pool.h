@@ -114,7 +114,7 @@ class BlockingPool {
   // In single-worker builds the ledger belongs to the worker: what a thread leaves behind it refunds later.
   std::size_t retired_ = 0;
   bool relief_added_ = false;
-  Relief relief_{PressureStep::trim, &refund_retired, this};
+  Relief relief_{Pressure::caches, &refund_retired, this};
   CrossThreadWakeup wakeup_{&answer};
 };
 

@@ -144,7 +144,7 @@ class Scheduler {
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
   Atomic<bool> failed_{false};
   Error failure_;  // written once, by who sets failed_; read after the last worker has stopped
-  Relief hot_stacks_{PressureStep::trim,
+  Relief hot_stacks_{Pressure::caches,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
   const bool isolated_;  // nobody outside wakes its fibers but by message

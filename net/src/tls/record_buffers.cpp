@@ -70,7 +70,7 @@ class BufferPool {
   RecordBuffers* spare_ = nullptr;
   std::size_t count_ = 0;
   bool begun_ = false;
-  Relief relief_{PressureStep::trim,
+  Relief relief_{Pressure::caches,
                  [](void* self, std::size_t wanted) noexcept { return static_cast<BufferPool*>(self)->give(wanted); },
                  this};
 };

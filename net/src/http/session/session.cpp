@@ -140,7 +140,7 @@ void Session::serve(Connection& first) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = cut_short_ = hurried_ = false;
     for (;;) {
-      After after = connection->tls == nullptr ? After::go_on : shake_hands();
+      After after = connection->tls == nullptr ? After::go_on : advance_handshake();
       if (after == After::go_on) after = run();
       if (after == After::rest) {
         // Once asleep the connection is no longer ours.

@@ -61,9 +61,11 @@ struct alignas(kSessionAlignment) Session {
   enum class Phase : std::uint8_t { none, head, content };
   enum class Content : std::uint8_t { fixed, chunked, until_close, empty };
 
-  // session.cpp: the connection
+  // handshake.cpp: TLS
   bool begin_handshake() noexcept;
-  After shake_hands() noexcept;
+  After advance_handshake() noexcept;
+
+  // session.cpp: the connection
   After run() noexcept;
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;
