@@ -89,7 +89,7 @@ class BlockingPool {
   // In single-worker builds the ledger belongs to the worker, which refunds an ended thread's charges later.
   std::size_t retired_ = 0;
   bool relief_added_ = false;
-  Relief relief_{PressureStep::trim, &refund_retired, this};
+  Relief relief_{Pressure::caches, &refund_retired, this};
   CrossThreadWakeup wakeup_{&answer};
 };
 

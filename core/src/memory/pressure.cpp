@@ -15,8 +15,8 @@ namespace {
 // g_giving is held while the list is walked or changed. A relief makes system calls meanwhile, so nobody spins for it.
 constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
-constinit Atomic<std::uint64_t> g_taken[kPressureSteps];
-constinit Atomic<std::uint32_t> g_told{0};  // one bit a step
+constinit Atomic<std::uint32_t> g_pressure{1};  // the number of the pressure that is, or comes next
+constinit Atomic<bool> g_told{false};           // a line was written in it
 
 // Hold keeps the list as it is while it is changed.
 class [[nodiscard]] Hold {
@@ -36,11 +36,13 @@ bool fits(const Account& account, std::size_t bytes) noexcept {
 
 }  // namespace
 
+constinit PressureStep Pressure::caches(0, "coir: memory is short: caches are given back\n");
+
 void Pressure::add(Relief& relief) noexcept {
   Hold hold;
   // Kept in the order of the steps, so that one walk serves them all.
   Relief** link = &g_reliefs;
-  while (*link != nullptr && (*link)->step_ <= relief.step_) link = &(*link)->next_;
+  while (*link != nullptr && (*link)->step_->rank_ <= relief.step_->rank_) link = &(*link)->next_;
   relief.next_ = *link;
   *link = &relief;
 }
@@ -65,42 +67,33 @@ bool Pressure::make_room(const Account& account, std::size_t bytes) noexcept {
   if (g_giving.exchange(true, std::memory_order_acquire)) return fits(account, bytes);
   for (Relief* relief = g_reliefs; relief != nullptr && !fits(account, bytes); relief = relief->next_) {
     const std::size_t wanted = std::max(account.lacks(bytes), Ledger::total().lacks(bytes));
-    if (relief->give_(relief->context_, wanted) != 0) took(relief->step_);
+    if (relief->give_(relief->context_, wanted) != 0) took(*relief->step_);
   }
   g_giving.store(false, std::memory_order_release);
   return fits(account, bytes);
 }
 
-void Pressure::took(PressureStep step) noexcept {
-  const auto index = static_cast<std::size_t>(step);
-  g_taken[index].fetch_add(1, std::memory_order_relaxed);
-  const std::uint32_t bit = 1u << index;
-  if ((g_told.load(std::memory_order_relaxed) & bit) != 0 ||
-      (g_told.fetch_or(bit, std::memory_order_relaxed) & bit) != 0)
+void Pressure::took(PressureStep& step) noexcept {
+  step.taken_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t now = g_pressure.load(std::memory_order_relaxed);
+  if (step.told_.load(std::memory_order_relaxed) == now || step.told_.exchange(now, std::memory_order_relaxed) == now) {
     return;
-  constexpr const char* kWords[kPressureSteps] = {
-      "coir: memory is short: caches are given back\n",
-      "coir: memory is short: the connections that were idle for longest are closed\n",
-      "coir: memory is short: new requests are refused\n",
-      "coir: memory is short: nothing is accepted until some is free\n",
-  };
-  const char* const words = kWords[index];
+  }
+  g_told.store(true, std::memory_order_relaxed);
   // A pipe without a reader must not stop the worker that makes room.
   pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return;
-  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, words, __builtin_strlen(words));
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, step.line_, __builtin_strlen(step.line_));
 }
 
 bool Pressure::eased() noexcept {
   const Account& total = Ledger::total();
   const std::size_t ceiling = total.ceiling();
   if (total.used() > ceiling - ceiling / 16) return false;
-  if (g_told.load(std::memory_order_relaxed) != 0) g_told.store(0, std::memory_order_relaxed);
+  if (g_told.load(std::memory_order_relaxed) && g_told.exchange(false, std::memory_order_relaxed)) {
+    g_pressure.fetch_add(1, std::memory_order_relaxed);
+  }
   return true;
-}
-
-std::uint64_t Pressure::taken(PressureStep step) noexcept {
-  return g_taken[static_cast<std::size_t>(step)].load(std::memory_order_relaxed);
 }
 
 }  // namespace coir

@@ -157,7 +157,7 @@ class Scheduler {
   Atomic<bool> failed_{false};
   Error failure_;  // written once, by the caller that sets failed_; read after the last worker has stopped
   detail::FiberName first_failed_;  // the same
-  Relief hot_stacks_{PressureStep::trim,
+  Relief hot_stacks_{Pressure::caches,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },
                      this};
   const bool isolated_;  // only messages wake its fibers from outside

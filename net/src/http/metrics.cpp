@@ -5,7 +5,6 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/net/log_line.h>
-#include <coir/pressure.h>
 #include <coir/program.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 
 #include "http/metrics_text.h"
 #include "http/process_metrics.h"
+#include "http/session/pressure_steps.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
@@ -77,7 +77,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.sample("coir_http_connections_closed_total", "{reason=\"refused\"}", read(all.refused));
   text.sample("coir_http_connections_closed_total", "{reason=\"evicted\"}", read(all.evicted));
   text.sample("coir_http_connections_closed_total", "{reason=\"expired\"}", read(all.expired));
-  text.sample("coir_http_connections_closed_total", "{reason=\"gave_way\"}", read(all.gave_way));
+  text.sample("coir_http_connections_closed_total", "{reason=\"evicted_slow\"}", read(all.evicted_slow));
   text.one(Kind::counter, "coir_http_accept_pauses_total", "Times that the kernel was out of descriptors or memory.",
            read(all.accept_pauses));
   constexpr std::string_view kClasses[] = {"{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}",
@@ -141,12 +141,16 @@ void write_memory(MetricsText& text) noexcept {
   }
   text.about(Kind::counter, "coir_memory_refusals_total", "Charges that a ceiling refused.");
   each([&](const Account& account) { sample("coir_memory_refusals_total", account, account.refusals()); });
-  constexpr std::string_view kSteps[] = {"{step=\"trim\"}", "{step=\"close_idle\"}", "{step=\"refuse\"}",
-                                         "{step=\"pause\"}"};
+  struct Step {
+    std::string_view label;
+    const PressureStep& step;
+  };
+  const Step steps[] = {{"{step=\"trim\"}", pressure::trim},
+                        {"{step=\"evict\"}", pressure::evict},
+                        {"{step=\"shed\"}", pressure::shed},
+                        {"{step=\"pause\"}", pressure::pause}};
   text.about(Kind::counter, "coir_memory_pressure_total", "Steps taken for want of memory.");
-  for (std::size_t i = 0; i < kPressureSteps; ++i) {
-    text.sample("coir_memory_pressure_total", kSteps[i], Pressure::taken(static_cast<PressureStep>(i)));
-  }
+  for (const Step& one : steps) text.sample("coir_memory_pressure_total", one.label, one.step.taken());
 }
 
 }  // namespace

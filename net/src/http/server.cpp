@@ -32,10 +32,6 @@ std::size_t Server::request_bytes() noexcept {
   return sizeof(Session);
 }
 
-std::size_t Engine::connection_bytes() const noexcept {
-  return Server::connection_bytes(options);
-}
-
 Server::~Server() {
   if (engine_ != nullptr) Engine::destroy(engine_);
 }

@@ -68,7 +68,7 @@ class BufferPool {
   detail::IntrusiveStack<RecordBuffers> spare_;
   std::size_t count_ = 0;
   bool begun_ = false;
-  Relief relief_{PressureStep::trim,
+  Relief relief_{Pressure::caches,
                  [](void* self, std::size_t wanted) noexcept { return static_cast<BufferPool*>(self)->give(wanted); },
                  this};
 };

@@ -138,7 +138,7 @@ TEST(Heap, room_is_made_before_a_block_is_refused) {
   static void* s_cached = nullptr;
   s_cached = ::operator new(50'000);
   coir::Relief relief(
-      coir::PressureStep::trim,
+      coir::Pressure::caches,
       [](void*, std::size_t) noexcept -> std::size_t {
         if (s_cached == nullptr) return 0;
         ::operator delete(std::exchange(s_cached, nullptr));

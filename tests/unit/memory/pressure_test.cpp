@@ -16,6 +16,7 @@ using coir::Relief;
 namespace {
 
 constinit Account cached("cached"), idle("idle"), wanted("wanted");
+constinit PressureStep close_idle(1, "pressure_test: the idle are closed\n");
 
 // Hoard has memory that it gives back in pieces of 100 bytes.
 struct Hoard {
@@ -40,13 +41,13 @@ int Hoard::gave = 0;
 
 TEST_GROUP(Pressure) {
   Hoard caches{&cached}, sleepers{&idle};
-  Relief close_idle{PressureStep::close_idle, Hoard::give, &sleepers};
-  Relief trim{PressureStep::trim, Hoard::give, &caches};
+  Relief closing{close_idle, Hoard::give, &sleepers};
+  Relief trim{Pressure::caches, Hoard::give, &caches};
 
   void setup() override {
     Hoard::gave = 0;
     // In the wrong order: the steps decide.
-    Pressure::add(close_idle);
+    Pressure::add(closing);
     Pressure::add(trim);
     CHECK_TRUE(cached.charge(300));
     CHECK_TRUE(idle.charge(500));
@@ -55,7 +56,7 @@ TEST_GROUP(Pressure) {
   void teardown() override {
     Ledger::total().set_ceiling(SIZE_MAX);
     Pressure::remove(trim);
-    Pressure::remove(close_idle);
+    Pressure::remove(closing);
     for (Account* account : {&cached, &idle, &wanted}) account->refund(account->used());
   }
 };
@@ -67,11 +68,11 @@ TEST(Pressure, what_fits_disturbs_nobody) {
 }
 
 TEST(Pressure, caches_go_first_and_no_more_than_is_wanted) {
-  const std::uint64_t trims = Pressure::taken(PressureStep::trim);
+  const std::uint64_t trims = Pressure::caches.taken();
   CHECK_TRUE(Pressure::charge(wanted, 250));
   LONGS_EQUAL(100, cached.used());
   LONGS_EQUAL(500, idle.used());
-  LONGS_EQUAL(trims + 1, Pressure::taken(PressureStep::trim));
+  LONGS_EQUAL(trims + 1, Pressure::caches.taken());
 }
 
 TEST(Pressure, idle_ones_are_closed_when_the_caches_are_gone) {

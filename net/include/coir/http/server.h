@@ -69,7 +69,7 @@ struct ServerCounters {
   Atomic<std::uint64_t> accepted = 0;       // connections
   Atomic<std::uint64_t> refused = 0;        // connections answered 503 for want of room
   Atomic<std::uint64_t> evicted = 0;        // idle connections closed to make room
-  Atomic<std::uint64_t> gave_way = 0;       // exchanges cut off for others, having progressed least
+  Atomic<std::uint64_t> evicted_slow = 0;   // exchanges of slow clients cut off for others
   Atomic<std::uint64_t> expired = 0;        // idle connections closed by the timeout
   Atomic<std::uint64_t> stopped_idle = 0;   // idle connections closed by begin_stop
   Atomic<std::uint64_t> accept_pauses = 0;  // times that the kernel was out of descriptors or memory

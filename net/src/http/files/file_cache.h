@@ -94,7 +94,7 @@ class FileCache {
   Index* buckets_ = nullptr;  // as many as places
   char* contents_ = nullptr;
   Index count_ = 0;
-  Relief relief_{PressureStep::trim,
+  Relief relief_{Pressure::caches,
                  [](void* self, std::size_t) noexcept { return static_cast<FileCache*>(self)->trim(); }, this};
 
   Spinlock lock_;

@@ -4,12 +4,12 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
-#include <coir/wait.h>
 
 #include <memory>
 #include <new>
 
-#include "http/session/no_room.h"
+#include "http/session/coarse_clock.h"
+#include "http/session/shed.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -18,7 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kUnit = 64;
-constexpr std::size_t kOwnEntries = 2;
 
 constexpr std::size_t rounded(std::size_t bytes) {
   return (bytes + kUnit - 1) / kUnit * kUnit;
@@ -27,13 +26,13 @@ constexpr std::size_t rounded(std::size_t bytes) {
 }  // namespace
 
 bool SerialEngine::rest(Connection& connection) noexcept {
-  if (stopping_) {
+  if (stopping()) {
     close(connection);
     return true;
   }
   connection.stream.rest();
-  connection.since_ns = monotonic_ns();
-  idle_.push_back(connection);
+  connection.since_ns = coarse_ns();
+  resting.push_back(connection);
   return true;
 }
 
@@ -43,53 +42,56 @@ void SerialEngine::close(Connection& connection) noexcept {
   records_.give(connection);
 }
 
-void SerialEngine::close_idle(Connection& connection, Atomic<std::uint64_t>& counter) noexcept {
-  idle_.remove(connection);
+void SerialEngine::close_resting(Connection& connection, Atomic<std::uint64_t>& counter) noexcept {
+  resting.remove(connection);
   counter.fetch_add(1);
   close(connection);
 }
 
-// close_handshake closes the one whose client has owed a flight of it for longest, since `not_after_ns` at least.
+// close_handshake closes the connection whose client has owed a flight for longest, if since `not_after_ns` or before.
 bool SerialEngine::close_handshake(std::int64_t not_after_ns) noexcept {
-  for (Connection* connection = idle_.front(); connection != nullptr && connection->since_ns <= not_after_ns;
+  for (Connection* connection = resting.front(); connection != nullptr && connection->since_ns <= not_after_ns;
        connection = connection->next) {
     if (connection->tls == nullptr || kernel::has_input(connection->stream.fd())) continue;
-    close_idle(*connection, counters.evicted);
+    close_resting(*connection, counters.evicted);
     return true;
   }
   return false;
 }
 
-std::int64_t SerialEngine::evictable_since() const noexcept {
-  return monotonic_ns() - std::chrono::nanoseconds(options.evict_after).count();
+bool SerialEngine::close_silent_handshake() noexcept {
+  return close_handshake(coarse_ns() - kHandshakeSilenceNs);
 }
 
-// make_room sees to it that a record is free: if need be a handshake that has stalled is closed, or the connection that
-// has been idle for longest, since `not_after_ns` at least. One whose request has arrived meanwhile is none of these
-// and will be served; if all are like it the newcomers stay in the backlog until the next round.
+std::int64_t SerialEngine::evictable_since() const noexcept {
+  return coarse_ns() - std::chrono::nanoseconds(options.evict_after).count();
+}
+
+// make_room frees a record: it closes a handshake that has stalled, or the connection that has rested for longest, if
+// since `not_after_ns` or before. A connection whose request has arrived meanwhile is served instead. If all have, the
+// newcomers stay in the backlog until the next round.
 bool SerialEngine::make_room(std::int64_t not_after_ns) noexcept {
   if (close_handshake(evictable_since())) return true;
-  while (Connection* connection = idle_.front()) {
-    if (!kernel::has_input(connection->stream.fd()) && connection->since_ns > not_after_ns) return false;
+  while (Connection* connection = resting.front()) {
     if (!kernel::has_input(connection->stream.fd())) {
-      close_idle(*connection, counters.evicted);
+      if (connection->since_ns > not_after_ns) return false;
+      close_resting(*connection, counters.evicted);
       return true;
     }
-    idle_.remove(*connection);
-    ready_.push_back(*connection);
+    resting.remove(*connection);
+    ready.push_back(*connection);
   }
   return false;
 }
 
-// close_longest_idle makes room on the ledger, where a handshake takes more than ten that are established.
-std::size_t SerialEngine::close_longest_idle(std::size_t wanted) noexcept {
+// close_longest_resting makes room on the ledger, where a handshake takes more than ten established connections.
+std::size_t SerialEngine::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
   while (freed < wanted && (close_handshake(INT64_MAX) || make_room(evictable_since()))) freed += connection_bytes();
   return freed;
 }
 
-// reserve_one sees to it that there is a record for one more connection, and memory on the ledger. Nobody is closed to
-// make room when nobody waits for it.
+// reserve_one reserves a record and memory on the ledger for one more connection. It evicts only when one waits.
 bool SerialEngine::reserve_one(std::size_t number) noexcept {
   const bool full = records_.all_taken();
   if (!full && account::connections.charge(connection_bytes())) return true;
@@ -99,22 +101,22 @@ bool SerialEngine::reserve_one(std::size_t number) noexcept {
     return true;
   }
   // Those that are ready may make room when they have been served.
-  if (ready_.front() == nullptr) refuse_one(number);
+  if (ready.front() == nullptr) shed_one(number);
   return false;
 }
 
-// refuse_one tells the first in the backlog that there is no memory for it. Left there, it would be polled for ever.
-void SerialEngine::refuse_one(std::size_t number) noexcept {
+// shed_one refuses the first connection in the backlog. Left there, it would be polled for ever.
+void SerialEngine::shed_one(std::size_t number) noexcept {
   auto accepted = listeners_[number].accept(Deadline::now());
   if (!accepted) {
-    pause_end_ = Deadline::after(50ms);
+    accept_again_ = Deadline::after(50ms);
     return;
   }
   counters.accepted.fetch_add(1);
   counters.refused.fetch_add(1);
-  Pressure::took(PressureStep::refuse);
+  Pressure::took(pressure::shed);
   Stream refused(std::move(*accepted));
-  refuse_for_want_of_room(refused, tls_[number] != nullptr);
+  shed(refused, tls_[number] != nullptr);
 }
 
 void SerialEngine::accept_from(std::size_t number) noexcept {
@@ -123,13 +125,13 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
   MemoryWatch::look();
   Pressure::make_room(account::connections, 0);
   if (MemoryWatch::critical()) {
-    Pressure::took(PressureStep::pause);
+    Pressure::took(pressure::pause);
     counters.accept_pauses.fetch_add(1);
-    pause_end_ = Deadline::after(50ms);
+    accept_again_ = Deadline::after(50ms);
     return;
   }
   Pressure::eased();
-  for (int burst = 0; burst < kBurst && !stopping_ && reserve_one(number); ++burst) {
+  for (int burst = 0; burst < kBurst && !stopping() && reserve_one(number); ++burst) {
     auto accepted = listener.accept(Deadline::now());
     if (accepted) {
       counters.accepted.fetch_add(1);
@@ -145,7 +147,7 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
     if (accepted.error() == ErrorCode::timed_out || accepted.error() == ErrorCode::cancelled) return;
     counters.accept_pauses.fetch_add(1);
     if (kernel_is_short(accepted.error()) && make_room(evictable_since())) continue;
-    pause_end_ = Deadline::after(50ms);
+    accept_again_ = Deadline::after(50ms);
     return;
   }
 }
@@ -159,53 +161,53 @@ std::expected<void, Error> SerialEngine::add(TcpListener&& listener, TlsContextS
 
 // begin_stop may be called while a connection is being served: that one is left alone.
 void SerialEngine::begin_stop() noexcept {
-  stopping_ = true;
+  stopping_.store(true);
   for (TcpListener& listener : listeners_) listener.close();
-  while (Connection* connection = idle_.front()) {
+  while (Connection* connection = resting.front()) {
     if (kernel::has_input(connection->stream.fd())) {
-      idle_.remove(*connection);
-      ready_.push_back(*connection);
+      resting.remove(*connection);
+      ready.push_back(*connection);
     } else {
-      close_idle(*connection, counters.stopped_idle);
+      close_resting(*connection, counters.stopped_idle);
     }
   }
 }
 
-std::expected<void, Error> SerialEngine::stop(Deadline) noexcept {
+std::expected<void, Error> SerialEngine::stop() noexcept {
   begin_stop();
-  if (active_ == 0) serve_ready();
+  if (!loop.serves()) loop.serve_ready();
   if (!stopped()) return std::unexpected(Error{ErrorCode::timed_out});
   return {};
 }
 
 ServerGauges SerialEngine::gauges() const noexcept {
-  return {.open = records_.taken(), .idle = idle_.size(), .active = active_, .waiting = ready_.size()};
+  return {.open = records_.taken(),
+          .idle = resting.size(),
+          .active = loop.serves() ? std::size_t{1} : 0,
+          .waiting = ready.size()};
 }
 
 SerialEngine::SerialEngine(const ServerOptions& given, Session* session, Connection* connections,
                            pollfd* entries) noexcept
-    : Engine(given),
-      session_(new(session) Session(*this)),
-      records_(connections, given.max_connections),
-      entries_(entries) {}
+    : Engine(given), loop(*this, session, entries), records_(connections, given.max_connections) {}
 
 SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(SerialEngine));
   const std::size_t connections_at = session_at + rounded(sizeof(Session));
   const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection));
   static_assert(sizeof(pollfd) == kDescriptorBytes);
-  const std::size_t entries = kOwnEntries + Server::kMaxListeners + options.max_connections;
+  const std::size_t entries = PollSet::kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) SerialEngine(options, reinterpret_cast<Session*>(memory + session_at),
                                                  reinterpret_cast<Connection*>(memory + connections_at),
                                                  reinterpret_cast<pollfd*>(memory + entries_at));
-  Pressure::add(engine->idle_connections_);
+  Pressure::add(engine->resting_connections_);
   return engine;
 }
 
 void SerialEngine::destroy(SerialEngine* engine) noexcept {
-  Pressure::remove(engine->idle_connections_);
+  Pressure::remove(engine->resting_connections_);
   account::connections.refund(engine->records_.taken() * engine->connection_bytes());
   std::destroy_at(engine);
   port::release(engine, 0);

@@ -13,7 +13,7 @@ namespace coir::http {
 std::uint64_t progress(const Connection& connection) noexcept {
   const int held = connection.awaits == Direction::writable ? kernel::unsent(connection.stream.fd()) : 0;
   const auto untaken = static_cast<std::uint64_t>(held > 0 ? held : 0);
-  return connection.moved > untaken ? connection.moved - untaken : 0;
+  return connection.transferred > untaken ? connection.transferred - untaken : 0;
 }
 
 Connection* ConnectionRecords::take() noexcept {

@@ -8,15 +8,14 @@ namespace coir::http {
 
 struct Session;
 
-// Engine is the contract between a Server, its sessions and what runs them: FiberEngine (http/fibers), or SerialEngine
-// (http/serial) in a build without fibers. A program holds one of the two, which http/engine.cpp calls; nothing is
-// virtual.
+// Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
+// and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is virtual.
 class Engine {
  public:
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // What a Server asks; http/server.h tells the meaning.
+  // These are Server's functions of the same names.
   static Engine* create(const ServerOptions& options) noexcept;
   static void destroy(Engine* engine) noexcept;
   std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
@@ -27,47 +26,51 @@ class Engine {
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
   ServerGauges gauges() noexcept;
 
-  // What a session asks.
+  // The rest is for sessions.
 
-  // rest puts a connection to sleep until it has something to say. False: it has already, go on serving it.
+  // rest puts a connection to rest until its client sends something. True: the connection is no longer the session's.
+  // False: something has arrived already, and the session goes on.
   [[nodiscard]] bool rest(Connection& connection) noexcept;
   // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
-  // next_or_release gives a session back, or returns the next connection that waits for one.
+  // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.
   Connection* next_or_release(Session& session) noexcept;
 
-  // end_handshake tells that a connection's handshake, if one was under way, is over, with success or without.
+  // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;
-  // may_linger tells whether a connection whose handshake has failed may go on waiting for its client to read why.
+  // may_linger tells whether a connection whose handshake has failed may stay until its client has read why.
   bool may_linger(Connection& connection) noexcept;
+  // close_silent_handshake closes a connection whose client has owed a flight for kHandshakeSilenceNs. False: there is
+  // none.
+  bool close_silent_handshake() noexcept;
   // evict_idle closes the connection that may be evicted first. False: there is none.
   bool evict_idle() noexcept;
-  // end_silent_handshake closes one whose client has owed a flight for kSilenceNs. False: there is none.
-  bool end_silent_handshake() noexcept;
 
-  // begin_exchange is where the progress of an exchange, or of the head of one, is measured from.
+  // begin_exchange starts the clock by which the progress of an exchange, or of its head, is measured.
   void begin_exchange(Connection& connection) noexcept;
-  // begin_waiting and end_waiting surround a wait for a client: for bytes that it owes, or until it takes some. The
-  // engine may end the wait early when others want the session: it shuts the stream down, and end_waiting returns
-  // false.
+  // begin_waiting and end_waiting surround each wait for a client. When others want the session the engine may end the
+  // wait early: it shuts the stream down, its reading side or to end a write both, and end_waiting returns false. That
+  // happens to a head 100 ms after its beginning, and to the slowest transfer of content after 2 s.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
-  // yield_turn lets others be served for a moment. False: it cannot, and they have waited long enough for this connection
-  // to be the last one's.
+  // yield_turn lets others be served for a moment. False: it cannot, and the connection's next answer has to be its
+  // last.
   bool yield_turn() noexcept;
 
-  bool stopping() noexcept;
+  bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
-  ServerOptions options;
+  const ServerOptions options;
   ServerCounters counters;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}
   ~Engine() = default;
 
-  // connection_bytes is what one connection costs.
-  std::size_t connection_bytes() const noexcept;
+  // connection_bytes is what the ledger is charged for one connection.
+  std::size_t connection_bytes() const noexcept { return Server::connection_bytes(options); }
+
+  Atomic<bool> stopping_ = false;
 };
 
 }  // namespace coir::http

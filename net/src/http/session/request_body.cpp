@@ -97,7 +97,7 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
     if (!engine_.end_waiting(*connection_)) got = std::unexpected(Error{ErrorCode::timed_out});
   }
   if (!got) return body_failed(got.error());
-  connection_->moved += *got;
+  connection_->transferred += *got;
   engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
   return got;
 }

@@ -32,7 +32,7 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
       sent = attempt(deadline);
       if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::closed});
     }
-    if (sent) connection_->moved += *sent;
+    if (sent) connection_->transferred += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
     const int now = kernel::unsent(connection_->stream.fd());
     if (now < 0 || (unsent >= 0 && now >= unsent)) return sent;

@@ -144,7 +144,7 @@ void Session::serve(Connection& first) noexcept {
     for (;;) {
       After after = After::go_on;
       if constexpr (kTls) {
-        if (connection->tls != nullptr) after = shake_hands();
+        if (connection->tls != nullptr) after = advance_handshake();
       }
       if (after == After::go_on) after = run();
       if (after == After::rest) {

@@ -63,9 +63,9 @@ struct alignas(kSessionAlignment) Session {
   enum class Phase : std::uint8_t { none, head, content };
   enum class Content : std::uint8_t { fixed, chunked, until_close, empty };
 
-  // securing.cpp, in a build with TLS: the handshake
+  // handshake.cpp, in a build with TLS
   bool begin_handshake() noexcept;
-  After shake_hands() noexcept;
+  After advance_handshake() noexcept;
 
   // session.cpp: the connection
   After run() noexcept;

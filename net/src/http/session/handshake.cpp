@@ -1,32 +1,33 @@
 #include <coir/net/tls.h>
 
+#include "http/session/session.h"
+
 #include "http/session/connection.h"
 #include "http/session/engine.h"
-#include "http/session/no_room.h"
-#include "http/session/session.h"
+#include "http/session/shed.h"
 
 namespace coir::http {
 
-// begin_handshake makes its session, in the place of one whose client is silent where there are too many. False: there
-// is no memory for it.
+// begin_handshake makes the TLS session. Where there are too many handshakes it closes one whose client is silent. False:
+// there is no memory.
 bool Session::begin_handshake() noexcept {
   const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
   for (;;) {
     const auto begun = connection_->stream.begin_tls(connection_->tls->current(), nullptr, deadline);
     if (begun) return true;
-    if (begun.error() != ErrorCode::limit || !engine_.end_silent_handshake()) return false;
+    if (begun.error() != ErrorCode::limit || !engine_.close_silent_handshake()) return false;
   }
 }
 
-// shake_hands goes on with the TLS handshake of a new connection. While the client owes bytes the connection is asleep,
-// as one between two requests is, and holds no session: clients that stall have the handshakes' memory only, which has
-// a ceiling of its own, and are closed when the handshake has taken too long. So it is while a client is told why its
-// handshake has failed.
-Session::After Session::shake_hands() noexcept {
+// advance_handshake goes on with the TLS handshake of a new connection. While the client owes bytes the connection rests,
+// as between two requests, and holds no session of HTTP: a client that stalls has memory of the handshakes only, which
+// has a ceiling of its own, and is closed when the handshake has taken too long. The same holds while a client is told
+// why its handshake has failed.
+Session::After Session::advance_handshake() noexcept {
   Stream& stream = connection_->stream;
   if (!stream.secure() && !begin_handshake()) {
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
-    refuse_for_want_of_room(stream, true);
+    shed(stream, true);
     return After::close;
   }
   for (;;) {

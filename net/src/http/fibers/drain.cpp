@@ -1,4 +1,4 @@
-#include <coir/fiber.h>
+// The end of a FiberEngine: accepting stops, what rests is closed, and requests in progress end.
 #include <coir/runtime.h>
 #include <coir/signal.h>
 #include <signal.h>
@@ -11,9 +11,33 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
+void FiberEngine::begin_stop() noexcept {
+  stopping_.store(true, std::memory_order_relaxed);
+  acceptor.cancel();
+  reaper.cancel();
+  static_cast<void>(stopped());
+}
+
+bool FiberEngine::stopped() noexcept {
+  if (!stopping()) return false;
+  // Connections that went to rest while stopping_ was being set are found here as well.
+  reaper.close_all_resting();
+  dispatcher.spawn_missing();
+  return !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
+}
+
+std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {
+  begin_stop();
+  while (!stopped()) {
+    if (deadline.passed()) return std::unexpected(Error{ErrorCode::timed_out});
+    if (auto slept = sleep(10ms); !slept) return slept;
+  }
+  return {};
+}
+
 std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
                                      std::chrono::milliseconds drain_timeout) noexcept {
-  // Where the kernel lacks what the wait takes it is tried again: that is no reason to stop.
+  // Where the kernel is short of what the wait takes it is tried again: that is no reason to stop.
   for (;;) {
     const auto signal = wait_signal(signals);
     if (signal && *signal != SIGHUP) break;
@@ -30,7 +54,7 @@ std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
     const auto signal = wait_signal(signals, next);
     if (signal && *signal == SIGHUP) continue;
     if (!signal && !deadline.passed() && (signal.error() == ErrorCode::timed_out || sleep(20ms))) continue;
-    const std::size_t cut_off = gauges().open;
+    const std::size_t cut_off = dispatcher.gauges().open;
     shutdown();
     return cut_off;
   }

@@ -1,0 +1,86 @@
+#include "http/fibers/client_waits.h"
+
+#include <coir/fiber.h>
+#include <sys/socket.h>
+
+#include "http/session/coarse_clock.h"
+
+namespace coir::http {
+namespace {
+
+// However many others wait, no client counts as slow before this.
+constexpr std::int64_t kHeadGraceNs = 100'000'000;
+constexpr std::int64_t kContentGraceNs = 2'000'000'000;
+
+}  // namespace
+
+void ClientWaits::begin(Connection& connection, Direction direction, Owes owes) noexcept {
+  connection.eviction.store(Eviction::none, std::memory_order_relaxed);
+  connection.owes = owes;
+  connection.awaits = direction;
+  Locked locked(lock_);
+  list_.push_back(connection);
+}
+
+bool ClientWaits::end(Connection& connection) noexcept {
+  {
+    Locked locked(lock_);
+    if (connection.eviction.load(std::memory_order_relaxed) == Eviction::none) {
+      list_.remove(connection);
+      return true;
+    }
+  }
+  // acquire pairs with the release in shut_down: its system call is over, and the descriptor is ours again.
+  while (connection.eviction.load(std::memory_order_acquire) != Eviction::ended) yield();
+  return false;
+}
+
+void ClientWaits::take(Connection& connection) noexcept {
+  list_.remove(connection);
+  connection.eviction.store(Eviction::running, std::memory_order_relaxed);
+}
+
+// shut_down wakes the fiber that waits for the client: it finds the end of the stream.
+void ClientWaits::shut_down(Connection& connection) noexcept {
+  ::shutdown(connection.stream.fd(), connection.awaits == Direction::readable ? SHUT_RD : SHUT_RDWR);
+  // release pairs with the acquire in end.
+  connection.eviction.store(Eviction::ended, std::memory_order_release);
+}
+
+void ClientWaits::end_slow_heads() noexcept {
+  const std::int64_t not_after_ns = coarse_ns() - kHeadGraceNs;
+  for (;;) {
+    Connection* slow;
+    {
+      Locked locked(lock_);
+      slow = list_.front();
+      while (slow != nullptr && (slow->owes != Owes::head || slow->since_ns > not_after_ns)) slow = slow->next;
+      if (slow == nullptr) return;
+      take(*slow);
+    }
+    shut_down(*slow);
+  }
+}
+
+void ClientWaits::end_slowest_transfer() noexcept {
+  const std::int64_t now = coarse_ns();
+  Connection* slowest = nullptr;
+  {
+    Locked locked(lock_);
+    std::uint64_t least = UINT64_MAX;
+    for (Connection* each = list_.front(); each != nullptr; each = each->next) {
+      const std::int64_t spent = now - each->since_ns;
+      if (each->owes != Owes::content || spent < kContentGraceNs) continue;
+      const std::uint64_t rate = progress(*each) / static_cast<std::uint64_t>(spent / 1'000'000);
+      if (rate >= least) continue;
+      least = rate;
+      slowest = each;
+    }
+    if (slowest == nullptr) return;
+    take(*slowest);
+  }
+  counters_.evicted_slow.fetch_add(1, std::memory_order_relaxed);
+  shut_down(*slowest);
+}
+
+}  // namespace coir::http

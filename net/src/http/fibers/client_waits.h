@@ -1,0 +1,38 @@
+#pragma once
+
+#include <coir/http/server.h>
+#include <coir/spinlock.h>
+
+#include "http/session/connection.h"
+
+namespace coir::http {
+
+// ClientWaits holds the connections whose fibers wait for their clients, and ends the waits for the slowest of them when
+// others want their sessions. It takes the dispatcher's lock by itself.
+class ClientWaits {
+ public:
+  ClientWaits(Spinlock& lock, ServerCounters& counters) noexcept : lock_(lock), counters_(counters) {}
+
+  // begin and end are Engine::begin_waiting and end_waiting. end may yield.
+  void begin(Connection& connection, Direction direction, Owes owes) noexcept;
+  bool end(Connection& connection) noexcept;
+
+  // end_slow_heads ends the waits for clients that owe a head for 100 ms or more, so that a few slow ones cannot hold
+  // every session. A byte now and then renews nothing.
+  void end_slow_heads() noexcept;
+
+  // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those whose
+  // exchange is 2 s old. What the kernel still holds for a client has not been taken.
+  void end_slowest_transfer() noexcept;
+
+ private:
+  // take picks a wait, with the lock held, for which the caller then calls shut_down without it.
+  void take(Connection& connection) noexcept;
+  static void shut_down(Connection& connection) noexcept;
+
+  Spinlock& lock_;
+  ServerCounters& counters_;
+  ConnectionList list_;
+};
+
+}  // namespace coir::http

@@ -1,0 +1,230 @@
+#include "http/fibers/dispatcher.h"
+
+#include <coir/fiber.h>
+#include <coir/http/accounts.h>
+
+#include "http/fibers/fiber_engine.h"
+#include "http/session/coarse_clock.h"
+#include "http/session/shed.h"
+
+namespace coir::http {
+
+void Dispatcher::wake(RestingWait& resting) noexcept {
+  auto& connection = static_cast<Connection&>(resting);
+  Dispatcher& self = static_cast<FiberEngine*>(connection.engine)->dispatcher;
+  connection.stream.mark_readable();
+  self.enqueue(connection, true);
+}
+
+void Dispatcher::serve_soon(Connection& connection) noexcept {
+  enqueue(connection, false);
+}
+
+void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
+  const std::int64_t now = coarse_ns();
+  bool all_taken;
+  bool wanted;
+  bool held_up_by_failed;
+  {
+    Locked locked(lock_);
+    if (rests) queues_.unrest(connection);
+    // Not before it has left that list, whose other readers hold the lock.
+    connection.since_ns = now;
+    queues_.enqueue(connection);
+    all_taken = !pool_.available();
+    wanted = want_standby();
+    held_up_by_failed = gate_.any_lingers() && held_up();
+  }
+  if (wanted) spawn_standby();
+  if (all_taken) waits.end_slow_heads();
+  if (held_up_by_failed) close_silent_handshake();
+}
+
+// A standby is a fiber that was spawned and has not run yet. There is one whenever connections wait and a session is
+// free. When it runs it spawns the next standby if there is more to do, and then serves one connection after the other.
+// So all connections that one poll has woken are served on one stack and with one session, whose memory stays hot, as
+// long as nothing makes the fiber park. When it parks the standby takes over.
+void Dispatcher::spawn_standby() noexcept {
+  const Fiber fiber = spawn({.name = "http", .stack = 8_KiB}, [this]() noexcept { serve_waiting(); });
+  if (fiber.started()) return;
+  // Without a stack the connections wait; the reaper makes room and tries again.
+  Locked locked(lock_);
+  standby_ = false;
+}
+
+void Dispatcher::spawn_missing() noexcept {
+  bool wanted;
+  {
+    Locked locked(lock_);
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
+}
+
+void Dispatcher::serve_waiting() noexcept {
+  Connection* connection;
+  Session* session = nullptr;
+  bool wanted;
+  {
+    Locked locked(lock_);
+    standby_ = false;
+    connection = next();
+    if (connection != nullptr) session = pool_.take();
+    // Without memory for a session the connection waits; the reaper tries again.
+    if (session == nullptr) return;
+    dequeue(*connection);
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
+  session->serve(*connection);
+}
+
+Connection* Dispatcher::next_or_release(Session& session) noexcept {
+  Locked locked(lock_);
+  if (Connection* connection = next()) {
+    dequeue(*connection);
+    return connection;
+  }
+  pool_.give(session);
+  return nullptr;
+}
+
+void Dispatcher::dequeue(Connection& connection) noexcept {
+  queues_.dequeue(connection);
+  if (ConnectionQueues::begins_handshake(connection)) gate_.begin(connection);
+}
+
+// want_standby tells whether a standby is missing; the caller then spawns it.
+bool Dispatcher::want_standby() noexcept {
+  if (standby_ || next() == nullptr || !pool_.available()) return false;
+  standby_ = true;
+  return true;
+}
+
+bool Dispatcher::rest(Connection& connection) noexcept {
+  if (engine_.stopping()) {
+    close(connection);
+    return true;
+  }
+  connection.stream.rest();
+  connection.since_ns = coarse_ns();
+  {
+    // Before the record is armed, for from then on wake may run on another worker and take it out.
+    Locked locked(lock_);
+    queues_.rest(connection);
+  }
+  const auto armed = arm_resting_wait(connection, connection.stream.fd());
+  if (armed) return true;
+  {
+    Locked locked(lock_);
+    queues_.unrest(connection);
+  }
+  if (armed.error() == ErrorCode::busy) {
+    connection.stream.mark_readable();
+    return false;
+  }
+  // The kernel is short of what a wait takes. A client that has had no answer yet gets a refusal.
+  if (connection.requests == 0) {
+    engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
+    shed(connection.stream, connection.tls != nullptr);
+  }
+  close(connection);
+  return true;
+}
+
+void Dispatcher::close(Connection& connection) noexcept {
+  connection.stream.close();
+  account::connections.refund(Server::connection_bytes(engine_.options));
+  end_handshake(connection);
+  Locked locked(lock_);
+  records_.give(connection);
+}
+
+void Dispatcher::end_handshake(Connection& connection) noexcept {
+  // Only the connection's owner writes the mark.
+  if (!connection.in_handshake) return;
+  bool wanted;
+  {
+    Locked locked(lock_);
+    gate_.end(connection);
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
+}
+
+bool Dispatcher::may_linger(Connection& connection) noexcept {
+  Locked locked(lock_);
+  gate_.linger(connection);
+  return !held_up();
+}
+
+bool Dispatcher::close_silent_handshake() noexcept {
+  const std::int64_t since = coarse_ns() - kHandshakeSilenceNs;
+  Connection* const connection = take([&](ConnectionQueues& queues) {
+    return queues.take_handshake(
+        [&](const Connection& each) { return each.in_handshake && (each.lingers || each.since_ns <= since); });
+  });
+  if (connection == nullptr) return false;
+  engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+  close(*connection);
+  return true;
+}
+
+Connection* Dispatcher::take_record() noexcept {
+  Locked locked(lock_);
+  return records_.take();
+}
+
+void Dispatcher::return_record(Connection& connection) noexcept {
+  Locked locked(lock_);
+  records_.give(connection);
+}
+
+bool Dispatcher::handshake_held_up() noexcept {
+  Locked locked(lock_);
+  return held_up();
+}
+
+bool Dispatcher::starved() noexcept {
+  Locked locked(lock_);
+  return next() != nullptr && pool_.starved();
+}
+
+ServerGauges Dispatcher::gauges() noexcept {
+  Locked locked(lock_);
+  return {.open = records_.taken(), .idle = queues_.resting(), .active = pool_.taken(), .waiting = queues_.waiting()};
+}
+
+std::size_t Dispatcher::free_sessions(std::size_t most) noexcept {
+  std::size_t freed = 0;
+  for (; most > 0; --most) {
+    Session* session;
+    {
+      Locked locked(lock_);
+      session = pool_.take_unused();
+    }
+    if (session == nullptr) break;
+    const bool free = SessionPool::free(*session);
+    Locked locked(lock_);
+    if (!free) {
+      pool_.keep(*session);
+      break;
+    }
+    pool_.note_freed(*session);
+    freed += sizeof(Session);
+  }
+  return freed;
+}
+
+void Dispatcher::free_surplus() noexcept {
+  std::size_t surplus;
+  {
+    Locked locked(lock_);
+    surplus = pool_.surplus();
+  }
+  if (surplus > 1) free_sessions(surplus - 1);
+  Locked locked(lock_);
+  records_.give_back_pages();
+}
+
+}  // namespace coir::http

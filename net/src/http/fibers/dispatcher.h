@@ -1,0 +1,107 @@
+#pragma once
+
+#include <coir/http/server.h>
+#include <coir/spinlock.h>
+
+#include "http/fibers/client_waits.h"
+#include "http/fibers/connection_queues.h"
+#include "http/fibers/handshake_gate.h"
+#include "http/fibers/session_pool.h"
+#include "http/session/connection_records.h"
+#include "http/session/engine.h"
+
+namespace coir::http {
+
+// Dispatcher brings connections, sessions and fibers together: a connection rests until its client sends something,
+// then waits for a session, and a fiber serves it.
+//
+// One lock guards the records, the queues, the session pool, the handshake gate and the list of waits for clients,
+// because each step of a connection changes two of them at once: who takes a connection out of a queue takes a session
+// from the pool, or counts at the gate. A lock for each would be taken in turn for every request, in an order to be
+// remembered, and none of them is held for more than some tens of instructions. Nothing under the lock parks, allocates
+// or makes a system call. In a build for one worker it is nothing at all.
+class Dispatcher {
+ public:
+  Dispatcher(Engine& engine, Connection* connections, Session* sessions, std::uint32_t* freed_sessions) noexcept
+      : engine_(engine),
+        records_(connections, engine.options.max_connections),
+        pool_(engine, sessions, freed_sessions, engine.options.max_active),
+        gate_(engine.options.max_handshakes),
+        waits(lock_, engine.counters) {}
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  // wake is the RestingWait's of every connection: its client has sent something. On a worker's own stack.
+  static void wake(RestingWait& resting) noexcept;
+  // serve_soon queues a connection that stands in no list and whose client has sent something.
+  void serve_soon(Connection& connection) noexcept;
+  // spawn_missing spawns a fiber where connections wait, a session is free, and an earlier spawn has failed.
+  void spawn_missing() noexcept;
+
+  // These are Engine's functions of the same names.
+  [[nodiscard]] bool rest(Connection& connection) noexcept;
+  void close(Connection& connection) noexcept;
+  Connection* next_or_release(Session& session) noexcept;
+  void end_handshake(Connection& connection) noexcept;
+  bool may_linger(Connection& connection) noexcept;
+  bool close_silent_handshake() noexcept;
+  ServerGauges gauges() noexcept;
+
+  // take_record returns a record for a new connection, or null; return_record takes one back that was never served.
+  Connection* take_record() noexcept;
+  void return_record(Connection& connection) noexcept;
+
+  // handshake_held_up tells whether a handshake waits for the end of another.
+  bool handshake_held_up() noexcept;
+  // starved tells whether a connection waits for a session for which memory is short.
+  bool starved() noexcept;
+
+  // take runs `choose` on the queues, with the lock, and returns the connection that it took out.
+  template <class Choose>
+  Connection* take(Choose choose) noexcept {
+    Locked locked(lock_);
+    return choose(queues_);
+  }
+  // close_each closes and counts the connections that `choose` takes out, until it returns null.
+  template <class Choose>
+  void close_each(Atomic<std::uint64_t>& counter, Choose choose) noexcept {
+    while (Connection* const connection = take(choose)) {
+      counter.fetch_add(1, std::memory_order_relaxed);
+      close(*connection);
+    }
+  }
+
+  // free_sessions gives the memory of unused sessions, at most so many, to the system and returns the bytes.
+  // free_surplus frees what was not needed since its last call, but for one session, and unused records.
+  std::size_t free_sessions(std::size_t most) noexcept;
+  void free_surplus() noexcept;
+
+  // open_connections is for the end, when nothing runs any more.
+  std::size_t open_connections() const noexcept { return records_.taken(); }
+
+ private:
+  // enqueue moves a connection to the end of its queue and sees to it that a fiber takes it from there. `rests`: it
+  // stands in a list of resting ones.
+  void enqueue(Connection& connection, bool rests) noexcept;
+  void spawn_standby() noexcept;
+  void serve_waiting() noexcept;
+
+  // These need the lock.
+  Connection* next() const noexcept { return queues_.next(gate_.may_begin()); }
+  void dequeue(Connection& connection) noexcept;
+  bool want_standby() noexcept;
+  bool held_up() const noexcept { return queues_.has_pending() && !gate_.may_begin(); }
+
+  Engine& engine_;
+  Spinlock lock_;
+  ConnectionRecords records_;
+  ConnectionQueues queues_;
+  SessionPool pool_;
+  HandshakeGate gate_;
+  bool standby_ = false;  // a fiber was spawned to serve and has not run yet
+
+ public:
+  ClientWaits waits;
+};
+
+}  // namespace coir::http

@@ -1,0 +1,59 @@
+#include "http/fibers/reaper.h"
+
+#include <algorithm>
+
+#include "http/session/coarse_clock.h"
+
+namespace coir::http {
+
+using namespace std::chrono_literals;
+
+bool Reaper::start() noexcept {
+  // Kept by reference, not as a handle: the engine may outlive the runtime.
+  const Fiber fiber = spawn({.name = "http reaper", .stack = 8_KiB}, [this]() noexcept { run(); });
+  fiber_ = fiber;
+  return fiber.started();
+}
+
+void Reaper::run() noexcept {
+  const ServerOptions& options = engine_.options;
+  const auto calm =
+      std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms, 1s);
+  for (;;) {
+    const bool some_wait = dispatcher_.gauges().waiting > 0;
+    if (!sleep(some_wait ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
+    const std::int64_t now = coarse_ns();
+    const std::int64_t rested_since = now - std::chrono::nanoseconds(options.idle_timeout).count();
+    dispatcher_.close_each(engine_.counters.expired,
+                           [&](ConnectionQueues& queues) { return queues.take_longest_resting(rested_since); });
+    close_late_handshakes();
+    evictor_.relieve();
+    if (!some_wait) continue;
+    dispatcher_.spawn_missing();
+    dispatcher_.waits.end_slow_heads();
+    dispatcher_.waits.end_slowest_transfer();
+    evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
+  }
+}
+
+// close_late_handshakes closes those whose time is over, and while others wait to begin, those whose clients are silent.
+void Reaper::close_late_handshakes() noexcept {
+  const std::int64_t now = coarse_ns();
+  const std::int64_t limit = std::chrono::nanoseconds(engine_.options.handshake_timeout).count();
+  dispatcher_.close_each(engine_.counters.expired, [&](ConnectionQueues& queues) {
+    return queues.take_handshake([&](const Connection& each) {
+      return each.in_handshake ? each.stream.handshake_deadline().ns() <= now : each.since_ns + limit <= now;
+    });
+  });
+  while (dispatcher_.handshake_held_up() && dispatcher_.close_silent_handshake()) {
+  }
+}
+
+void Reaper::close_all_resting() noexcept {
+  Atomic<std::uint64_t>& counter = engine_.counters.stopped_idle;
+  dispatcher_.close_each(counter, [](ConnectionQueues& queues) { return queues.take_longest_resting(INT64_MAX); });
+  dispatcher_.close_each(
+      counter, [](ConnectionQueues& queues) { return queues.take_handshake([](const Connection&) { return true; }); });
+}
+
+}  // namespace coir::http

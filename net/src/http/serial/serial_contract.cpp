@@ -1,0 +1,95 @@
+// Each function of Engine, by the part of serial_engine.h that does it.
+#include "http/serial/serial_engine.h"
+#include "http/session/coarse_clock.h"
+
+namespace coir::http {
+namespace {
+
+SerialEngine& self(Engine& engine) noexcept {
+  return static_cast<SerialEngine&>(engine);
+}
+
+}  // namespace
+
+Engine* Engine::create(const ServerOptions& options) noexcept {
+  return SerialEngine::create(options);
+}
+
+void Engine::destroy(Engine* engine) noexcept {
+  SerialEngine::destroy(&self(*engine));
+}
+
+std::expected<void, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
+  return self(*this).add(std::move(listener), tls);
+}
+
+std::expected<void, Error> Engine::start() noexcept {
+  return {};
+}
+
+void Engine::begin_stop() noexcept {
+  self(*this).begin_stop();
+}
+
+bool Engine::stopped() noexcept {
+  return self(*this).stopped();
+}
+
+std::expected<void, Error> Engine::stop(Deadline) noexcept {
+  return self(*this).stop();
+}
+
+std::size_t Engine::serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept {
+  return self(*this).loop.serve_until(signals, drain_timeout);
+}
+
+ServerGauges Engine::gauges() noexcept {
+  return self(*this).gauges();
+}
+
+bool Engine::rest(Connection& connection) noexcept {
+  return self(*this).rest(connection);
+}
+
+void Engine::close(Connection& connection) noexcept {
+  self(*this).close(connection);
+}
+
+// The loop of serve_until finds who comes next.
+Connection* Engine::next_or_release(Session&) noexcept {
+  return nullptr;
+}
+
+void Engine::end_handshake(Connection&) noexcept {}
+
+// A connection that lingers holds its record, and nothing of the memory of handshakes.
+bool Engine::may_linger(Connection&) noexcept {
+  return true;
+}
+
+bool Engine::close_silent_handshake() noexcept {
+  return self(*this).close_silent_handshake();
+}
+
+bool Engine::evict_idle() noexcept {
+  return self(*this).evict_idle();
+}
+
+void Engine::begin_exchange(Connection& connection) noexcept {
+  connection.since_ns = coarse_ns();
+  connection.transferred = 0;
+}
+
+void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept {
+  self(*this).loop.begin_waiting(connection, direction, owes, deadline);
+}
+
+bool Engine::end_waiting(Connection&) noexcept {
+  return self(*this).loop.end_waiting();
+}
+
+bool Engine::yield_turn() noexcept {
+  return self(*this).loop.yield_turn();
+}
+
+}  // namespace coir::http

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <coir/pressure.h>
+
+// What a server does when memory is short, in this order. The metrics name the steps so.
+namespace coir::http::pressure {
+
+inline PressureStep& trim = Pressure::caches;  // caches and unused sessions are given back
+extern PressureStep evict;                     // the connections that have been idle for longest are closed
+extern PressureStep shed;                      // new requests are answered 503
+extern PressureStep pause;                     // nothing is accepted until memory is below the low-water mark
+
+}  // namespace coir::http::pressure
