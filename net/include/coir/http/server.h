@@ -118,7 +118,7 @@ class Server {
   // handshake by the context that stands there. Errors: limit (kMaxListeners), unsupported (this build has no TLS).
   [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls = nullptr) noexcept;
 
-  // start spawns the accepting fibers; from a fiber. Errors: those of spawn. In a build without fibers nothing is
+  // start spawns the accepting fibers; from a fiber. Errors: those of spawn, no_memory. In a build without fibers nothing is
   // served before serve_until.
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
