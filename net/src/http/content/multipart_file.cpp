@@ -1,0 +1,36 @@
+// Multipart::save, of multipart.h: programs that store no part in a file do without it.
+
+#include <coir/file.h>
+#include <coir/http/multipart.h>
+#include <errno.h>
+
+namespace coir::http {
+namespace {
+
+bool is_full(Error error) noexcept {
+  return error.sys == ENOSPC || error.sys == EDQUOT || error.sys == EFBIG;
+}
+
+}  // namespace
+
+std::expected<std::uint64_t, Error> Multipart::save(const char* path, std::optional<unsigned> mode) noexcept {
+  const auto failed = [&](Error error) -> std::unexpected<Error> {
+    failed_ = error;
+    if (is_full(error)) exchange_.respond_status(507);
+    return std::unexpected(error);
+  };
+  auto file = FileReplacement::begin(path, mode);
+  if (!file) return failed(file.error());
+  std::uint64_t size = 0;
+  for (;;) {
+    const auto got = piece();
+    if (!got && got.error() == ErrorCode::end_of_stream) break;
+    if (!got) return std::unexpected(got.error());
+    if (auto written = file->write(*got); !written) return failed(written.error());
+    size += got->size();
+  }
+  if (auto committed = file->commit(); !committed) return failed(committed.error());
+  return size;
+}
+
+}  // namespace coir::http
