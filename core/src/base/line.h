@@ -9,16 +9,16 @@
 namespace coir {
 
 // Line collects one line of a report without stdio, for it is written from signal handlers and on small stacks. What
-// does not fit is cut off.
+// does not fit is cut off. Its functions are not inlined: no report is in a hurry, and there are many.
 class Line {
  public:
   // A null text is a question mark: whoever it is read from may have ended meanwhile.
-  Line& text(const char* s) noexcept {
+  [[gnu::noinline]] Line& text(const char* s) noexcept {
     if (s == nullptr) s = "?";
     while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
     return *this;
   }
-  Line& number(std::uint64_t value, unsigned base = 10) noexcept {
+  [[gnu::noinline]] Line& number(std::uint64_t value, unsigned base = 10) noexcept {
     char digits[20];
     std::size_t count = 0;
     do {
