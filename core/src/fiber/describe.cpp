@@ -55,6 +55,10 @@ const char* wait_name(WaitKind kind) noexcept {
   return kWaitWords[static_cast<std::size_t>(kind)].name;
 }
 
+void write_name(const detail::FiberName& fiber, Line& line) noexcept {
+  line.text("fiber ").number(fiber.id).text(" \"").text(fiber.name).text("\", spawned at ").place(fiber.where);
+}
+
 [[gnu::noinline]] void write_description(const FiberControl& fiber, int fd) noexcept {
   Line line;
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);

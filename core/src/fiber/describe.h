@@ -13,9 +13,7 @@ inline detail::FiberName name_of(const FiberControl& fiber) noexcept {
   return {fiber.id.load(std::memory_order_relaxed), fiber.name.load(std::memory_order_relaxed),
           fiber.where.load(std::memory_order_relaxed)};
 }
-inline void write_name(const detail::FiberName& fiber, Line& line) noexcept {
-  line.text("fiber ").number(fiber.id).text(" \"").text(fiber.name).text("\", spawned at ").place(fiber.where);
-}
+void write_name(const detail::FiberName& fiber, Line& line) noexcept;
 
 // WaitWords describes a kind of wait by one word and by a sentence. `after` follows the object's number; null where the
 // number means nothing to a reader.
