@@ -28,6 +28,7 @@
 namespace {
 
 using namespace std::chrono_literals;
+using coir::operator""_KiB;
 using coir::http::Exchange;
 using coir::http::FileTree;
 using coir::http::Method;
@@ -219,6 +220,7 @@ int serve(Options& options) noexcept {
 #endif
   options.server.on_hangup = reload;
   options.server.handler = answer;
+  options.server.handler_stack = 8_KiB;
   options.server.context = &daemon;
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());

@@ -359,6 +359,18 @@ TEST(HttpServer, a_handler_may_end_the_connection) {
   });
 }
 
+TEST(HttpServer, the_default_stack_lets_a_handler_call_snprintf) {
+  const auto formatted = [](Exchange& exchange) {
+    char text[128];
+    const int size = snprintf(text, sizeof text, "%s has %d and %.2f\n", "this", 42, 0.1 + 0.2);
+    exchange.respond(200, "text/plain", {text, static_cast<std::size_t>(size)});
+  };
+  with_server({.handler = formatted}, [](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("has 42 and 0.30\n");
+  });
+}
+
 TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
   const auto slow = [](Exchange& exchange) {
     exchange.start(200);
@@ -406,6 +418,7 @@ TEST(HttpServer, options_that_cannot_work_are_refused) {
   CHECK(Server::create({.handler = echo, .max_connections = 0}).error() == ErrorCode::invalid);
   CHECK(Server::create({.handler = echo, .max_active = 0}).error() == ErrorCode::invalid);
   CHECK_EQUAL(coir::kFibers, Server::create({.handler = echo, .max_active = 2}).has_value());
+  CHECK(Server::create({.handler = echo, .handler_stack = 128 << 10}).error() == ErrorCode::invalid);
   ServerOptions large_head{.handler = echo};
   large_head.limits.max_head_bytes = 1 << 20;
   CHECK(Server::create(large_head).error() == ErrorCode::invalid);

@@ -29,10 +29,19 @@ struct Session;
 //     ...
 //   }
 //
-// A handler runs on the connection's fiber, on a small stack, and reads top to bottom: every call that needs the client
-// waits for it. Errors need no handling beyond returning: the connection is closed, or the right error is answered,
-// when the handler ends. Answers to HEAD are written as for GET; their content is dropped. A handler that answers
-// nothing answers 500.
+// A handler reads top to bottom: every call that needs the client waits for it. Errors need no handling beyond returning:
+// the connection is closed, or the right error is answered, when the handler ends. Answers to HEAD are written as for
+// GET; their content is dropped. A handler that answers nothing answers 500.
+//
+// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its calls
+// take up to 3 KB of it. So:
+//
+//   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
+//           family, of which musl's take 9.3 to 9.7 KB whatever they format
+//   16 KB   the default: 13 KB for the handler, snprintf among its calls, or 10 KB of its own arrays
+//
+// An overflow ends the process with a line that names the fiber. What is larger belongs into scratch(), or runs by
+// on_worker_stack (coir/worker_stack.h), as long as it does not wait.
 class Exchange {
  public:
   explicit Exchange(Session& session) noexcept : session_(session) {}

@@ -8,6 +8,7 @@
 #include <coir/http/request.h>
 #include <coir/net/tcp.h>
 #include <coir/program.h>
+#include <coir/stack_size.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,9 @@ struct ServerOptions {
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
   // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
+  // The stack of the fiber that runs the handler, in bytes: 8, 16, 32 or 64 KB; http/exchange.h tells what a handler may
+  // call on it. A connection between requests has none. Without fibers the program's own stack is used.
+  std::size_t handler_stack = 16_KiB;
   // TLS handshakes under way at once: each takes 38 KB, with record buffers, and while it computes one of the active.
   // More wait in order; if one's client is silent for a second meanwhile, it makes way.
   std::size_t max_handshakes = 256;
@@ -106,7 +110,7 @@ class Server {
   static constexpr std::size_t kMaxListeners = 8;
 
   // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
-  // large), unsupported (max_active over 1 in a build without fibers).
+  // large, or a handler_stack of more than 64 KB), unsupported (max_active over 1 in a build without fibers).
   [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
