@@ -1,4 +1,5 @@
 #include <coir/descriptor_stream.h>
+#include <coir/file.h>
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
@@ -202,10 +203,12 @@ TEST(DescriptorStream, a_device_and_a_socket_are_streams) {
 
 TEST(DescriptorStream, what_is_shared_keeps_its_flags_and_stays_open) {
   both_sides([&] {
-    const int before = count_fds();
-    Ends ends;
     Folder folder;
     put(folder.at("a"), "0123456789");
+    // A run keeps the wakeup of its first call that blocks.
+    expect(coir::File::open(folder.at("a")).has_value());
+    const int before = count_fds();
+    Ends ends;
     const int file = open(folder.at("a"), O_RDONLY | O_CLOEXEC);
     {
       auto reader = DescriptorStream::share(ends.reader);
