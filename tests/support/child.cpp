@@ -21,6 +21,18 @@ constexpr unsigned kPatienceSeconds = 60;
   _exit(body(argument));
 }
 
+// drop_emulators_line takes out what QEMU's user mode adds when a signal ends its program.
+void drop_emulators_line(char* output) noexcept {
+  char* const line = strstr(output, "qemu: uncaught target signal");
+  if (line == nullptr || (line != output && line[-1] != '\n')) return;
+  const char* const end = strchr(line, '\n');
+  if (end == nullptr) {
+    *line = '\0';
+  } else {
+    memmove(line, end + 1, strlen(end + 1) + 1);
+  }
+}
+
 }  // namespace
 
 ChildEnd run_child(int (*body)(void*), void* argument) noexcept {
@@ -48,6 +60,7 @@ ChildEnd run_child(int (*body)(void*), void* argument) noexcept {
   }
   if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+  drop_emulators_line(end.output);
   return end;
 }
 
