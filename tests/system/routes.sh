@@ -11,6 +11,8 @@ status=0
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -P "$root/toolchains/config.cmake"
+
 cat >"$scratch/before.h" <<'END'
 #include <coir/http/routes.h>
 using namespace coir::http;
@@ -28,7 +30,7 @@ END
 
 compile() {
   clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
-    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$root/port/include" -I"$root/core/include" \
+    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -I"$root/port/include" -I"$root/core/include" \
     -I"$root/net/include" -include "$scratch/before.h" -x c++ "$1" >"$scratch/said" 2>&1
 }
 

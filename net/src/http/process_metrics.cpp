@@ -73,7 +73,7 @@ std::size_t open_descriptors() noexcept {
   if (::fstat(fd, &status) == 0 && status.st_size > 0) {
     count = static_cast<std::size_t>(status.st_size);  // since Linux 6.2
   } else {
-    alignas(dirent) char entries[1024];
+    alignas(dirent) char entries[512];
     for (;;) {
       const long size = ::syscall(SYS_getdents64, fd, entries, sizeof entries);
       if (size <= 0) break;

@@ -40,6 +40,7 @@ struct ServingLoop::Stop : Interrupter {
     }
     if ((signalled || stop.deadline.passed()) && !stop.cut_off) {
       stop.cut_off = true;
+      stop.deadline = Deadline::now();  // ends every later wait as well
       stop.lost = stop.engine->open_connections();
     }
     return !stop.cut_off;
