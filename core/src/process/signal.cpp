@@ -146,7 +146,7 @@ int take(Seat& seat) noexcept {
     const Count arrived = g_arrived[number].load(std::memory_order_seq_cst);
     seat.seen[number] = arrived;
     Count taken = g_taken[number].load(std::memory_order_relaxed);
-    // Whoever has got a later arrival has said so.
+    // A caller that took a later arrival has stored a larger count.
     while (
         static_cast<std::int32_t>(arrived - taken) > 0 &&
         !g_taken[number].compare_exchange_weak(taken, arrived, std::memory_order_acq_rel, std::memory_order_relaxed)) {

@@ -11,8 +11,7 @@ class ClaimedWaiters;
 
 namespace detail {
 
-// What a scope has to do with the fiber that owns it. Without fibers each of these does nothing:
-// serial_current_scope.cpp.
+// The functions by which a scope acts on the fiber that owns it. Without fibers they do nothing: serial_current_scope.cpp.
 
 // mark makes the scope cancelled.
 void mark(Scope& scope, const char* reason) noexcept;

@@ -29,7 +29,7 @@ struct Ticket;
 // session.cpp reads and writes; session_life.cpp has its beginning, rest and end; handshake.cpp its handshake;
 // refusal.cpp what is said when that fails.
 //
-// Who closes a stream may do so while another fiber reads from it: the session goes when the last of its users has
+// A stream may be closed while another fiber reads from it: the session is freed when the last of its users has
 // left.
 class Session {
  public:

@@ -5,7 +5,7 @@
 namespace coir::detail {
 
 // Lists of things that hold their links themselves: no list allocates, each step is O(1), and nothing is synchronised.
-// Whoever links a thing keeps it in place until it is out again.
+// The caller keeps a linked object in place until it has been taken out.
 //
 //   IntrusiveStack   one pointer     last in, first out
 //   IntrusiveQueue   two pointers    first in, first out

@@ -28,12 +28,12 @@ namespace coir::http {
 //     exchange.respond(200, "text/plain", "stored\n");
 //   }
 //
-// What is wrong is answered: another type 415, a form that is malformed or whose last boundary is missing 400, one over
-// a ceiling 413, a full disk 507. After an error the handler just returns. A part that was read to its end is whole:
-// the boundary behind it has been seen. What comes after it may still be wrong, which next() tells.
+// It answers a faulty request itself: another type by 415, a form that is malformed or whose last boundary is missing by
+// 400, one over a ceiling by 413, a full disk by 507. After an error the handler just returns. A part that was read to
+// its end is whole: the boundary behind it has been seen. The parts after it may still be wrong, as next() tells.
 //
-// Errors of all calls: unsupported, invalid, limit; those of Exchange::read_body, where end_of_stream has the meaning that
-// each call names. From the exchange's handler.
+// Errors of all calls: unsupported, invalid, limit; those of Exchange::read_body, where end_of_stream has the meaning
+// that each call names. From the exchange's handler.
 class Multipart {
  public:
   // kLeastMemory is for the default limits: a header of max_header_bytes and as much for content. Less is `limit`.
