@@ -248,7 +248,9 @@ void* __wrap_sbrk(intptr_t more) {
 int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);
 int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   const std::size_t number = g_threads.fetch_add(1, std::memory_order_relaxed);
-  if (g_ready.load(std::memory_order_relaxed) || number >= sizeof g_starts / sizeof g_starts[0]) {
+  // One of the first workers may say that coird is ready while this thread still creates the others.
+  const bool at_start = t_starting || !g_ready.load(std::memory_order_relaxed);
+  if (!at_start || number >= sizeof g_starts / sizeof g_starts[0]) {
     note("pthread_create", 1, __builtin_return_address(0));
     return __real_pthread_create(thread, attributes, run, argument);
   }
