@@ -1,7 +1,8 @@
 #pragma once
 
 // core/cxx holds the compiled part of libc++ that containers need, on the ledger: new.cpp has operator new and delete,
-// hash_table.cpp, shared_ptr.cpp, sort.cpp, string.cpp and to_string.cpp instantiate what libc++'s headers only declare.
+// hash_table.cpp, shared_ptr.cpp, sort.cpp, string.cpp and to_string.cpp instantiate what libc++'s headers only
+// declare.
 
 #include <cstddef>
 

@@ -68,8 +68,9 @@ bool owns_ledger() noexcept {
 }
 #endif
 
-// In single-worker builds other threads add their charges here, less their refunds, until the ledger's own thread enters
-// the sum. Only the ledger and this together count all blocks: a block may be freed on one side and charged on the other.
+// In single-worker builds other threads add their charges here, less their refunds, until the ledger's own thread
+// enters the sum. Only the ledger and this together count all blocks: a block may be freed on one side and charged on
+// the other.
 constinit SharedAtomic<std::ptrdiff_t> g_elsewhere{0};
 
 // enter_others enters what lies elsewhere, less what this thread gives back, as one change.

@@ -70,8 +70,8 @@ template <class T>
 using Atomic = SharedAtomic<T>;
 #endif
 
-// full_fence keeps what was stored before it ahead of what is loaded after it. The thread sanitizer knows no fences;
-// there, a locked instruction.
+// full_fence keeps what was stored before it ahead of what is loaded after it. The thread sanitizer does not understand
+// fences: its builds use a locked instruction.
 inline void full_fence() noexcept {
 #if COIR_TSAN
   static constinit SharedAtomic<int> word{0};
@@ -81,7 +81,7 @@ inline void full_fence() noexcept {
 #endif
 }
 
-// spins is how often to look again before doing what costs more. Where interleavings are explored it is once.
+// spins is how often a loop looks again before it does something dearer: once in builds that explore interleavings.
 consteval int spins(int usual) noexcept {
   return usual;
 }

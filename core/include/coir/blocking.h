@@ -17,7 +17,7 @@ namespace coir {
 
 class Waiter;
 
-// BlockingStop tells a function that runs on another thread that its caller has lost interest.
+// BlockingStop tells a function on another thread that its caller no longer waits.
 class BlockingStop {
  public:
   explicit BlockingStop(Deadline deadline) noexcept : deadline_(deadline) {}
@@ -29,7 +29,7 @@ class BlockingStop {
   bool wanted() const noexcept {
     return asked_.load(std::memory_order_relaxed) != 0 || deadline_.passed() || (in_place_ && !check_cancelled());
   }
-  // why is the error to end with then.
+  // why is the error to return then.
   Error why() const noexcept {
     if (in_place_ && !deadline_.passed()) {
       if (const auto going = check_cancelled(); !going) return going.error();
@@ -67,8 +67,8 @@ struct BlockingOutcome<std::expected<T, Error>> {
 class BlockingPool;
 class BlockingSeat;
 
-// BlockingKind is what a call is for. Each kind has a thread even while the calls of others keep all of the board's
-// number: names that a server does not answer keep no file from being read.
+// BlockingKind is what a call is for. Each kind has one thread even while calls of other kinds occupy all of the
+// board's number: unanswered names do not keep files from being read.
 enum class BlockingKind : std::uint8_t { other, names, files, processes };
 inline constexpr std::size_t kBlockingKinds = 4;
 
@@ -239,9 +239,9 @@ auto blocking_for(BlockingKind kind, F&& f, Deadline deadline) {
 inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 
 // blocking runs f() on a thread of the pool, so that no worker is held up, and parks the calling fiber until f has
-// returned. Threads come when there is work for them, up to the board's number; further calls wait their turn in order,
-// which dump_fibers tells and stats counts. Files, processes and names each have a thread beyond that number while none
-// of theirs runs. A thread without work for a second goes away.
+// returned. Threads are created when there is work, up to the board's number; further calls wait in order, which
+// dump_fibers shows and stats counts. Files, processes and names each have a thread beyond that number while none of
+// theirs runs. A thread ends after a second without work.
 //
 //   auto size = coir::blocking([fd = dup(log)] { return drain_and_close(fd); }, Deadline::after(2s));
 //

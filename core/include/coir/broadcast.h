@@ -16,8 +16,8 @@
 
 namespace coir {
 
-// WhenSlow is what becomes of a message for which a subscriber's buffer has no room. The publisher never waits, and the
-// subscription counts what it missed.
+// WhenSlow says what happens to a message for which a subscriber's buffer has no room. The publisher never waits, and
+// the subscription counts what it missed.
 enum class WhenSlow : std::uint8_t {
   drop_oldest,  // the oldest message that lies in the buffer makes room: the subscriber sees what is new
   count,        // the message is left out: the subscriber sees what came first, and how much it missed
@@ -85,8 +85,8 @@ class BroadcastCore {
 template <class T>
 class Subscription;
 
-// Broadcast hands each message that is published to everybody who has subscribed by then. Each subscriber has a buffer
-// of its own, of a size of its own, and says what becomes of a message that finds it full.
+// Broadcast delivers each published message to all current subscribers. Each has its own buffer, of its own size, and
+// its own policy for a message that finds it full.
 //
 //   Broadcast<News> news;
 //   Subscription<News> feed(news, {.capacity = 8, .when_slow = WhenSlow::drop_oldest});
@@ -100,7 +100,7 @@ class Broadcast {
 
  public:
   constexpr Broadcast() noexcept = default;
-  // Nobody may be subscribed to a broadcast that is destroyed: that stops the program with a line that says so.
+  // Destroying a broadcast that has subscribers ends the process with a line that says so.
 
   // publish copies the message to every subscriber and tells how many have it. It waits for other publishers and for
   // subscriptions that begin or end, for a moment and not cancelled, and for nothing else. Errors: closed, unsupported.
@@ -113,7 +113,7 @@ class Broadcast {
         detail::kElement<T>.destroy);
   }
 
-  // close ends it: subscribers drain their buffers and are told that it is closed.
+  // close ends the broadcast: subscribers drain their buffers and are told that it is closed.
   void close() noexcept { core_.close(); }
 
   // subscribers is how many there are at this moment.

@@ -27,10 +27,11 @@ class NurseryBase;
 // with that of its nursery, whose owner cannot leave before the fiber has ended: every link of a chain outlives the
 // waits in it, and only the owner of a link adds or takes it.
 //
-// Downwards a scope knows the scopes right inside it that lead to a nursery with no shield between, so that who cancels
-// it finds the children of all of them, at any depth. `lock` guards the list and its links; a scope is on the list of
-// its outer one from before a nursery in it has children until after the last has ended. Locks are taken from outside
-// in, a nursery's own lock before that of its scope: whoever holds a scope's lock keeps all that is below it in place.
+// Downwards a scope lists the scopes right inside it that lead to a nursery with no shield between, so that a
+// cancellation reaches the children of all of them, at any depth. `lock` guards the list and its links; a scope is on
+// the list of its outer one from before a nursery in it has children until after the last has ended. Locks are taken
+// from outside in, a nursery's own lock before that of its scope: whoever holds a scope's lock keeps all that is below
+// it in place.
 struct Scope {
   Scope* outer = nullptr;
   NurseryBase* nursery = nullptr;  // null: the root
@@ -72,10 +73,10 @@ bool ended(const Scope& scope, Error& error) noexcept;
 
 }  // namespace detail
 
-// CancelScope bounds everything that the caller does while it lives, without handing anything down: each blocking call
-// inside, at any depth, returns `timed_out` once the deadline has passed and `cancelled` once cancel() was called, and
-// so does each one in the children of nurseries that are opened inside. A scope inside another never outlives the outer
-// one's deadline; Error::scope tells whose deadline passed.
+// CancelScope bounds everything that the caller does while it lives, without a parameter to pass down: each blocking
+// call inside, at any depth, returns `timed_out` once the deadline has passed and `cancelled` once cancel() was called,
+// and so does each one in the children of nurseries that are opened inside. A scope inside another never outlives the
+// outer one's deadline; Error::scope tells whose deadline passed.
 //
 //   CancelScope scope(Deadline::after(250ms));
 //   auto n = stream.read(buffer);                       // no deadline of its own
@@ -98,14 +99,14 @@ class CancelScope {
   // live; idempotent. Cost: a claim for each child that lives inside.
   void cancel(const char* reason = nullptr) noexcept { detail::cancel(scope_, reason); }
 
-  // cancelled tells of this scope and of those around it, up to a shield.
+  // cancelled tells whether this scope or an enclosing one, up to a shield, is cancelled.
   bool cancelled() const noexcept;
 
   // deadline is the one in force: this scope's, or an enclosing one's that is earlier.
   Deadline deadline() const noexcept { return scope_.deadline; }
 
-  // id is what Error::scope holds of errors that this scope caused. Never 0, and none of the scopes around has the
-  // same; of 65,535 others one may.
+  // id is what Error::scope holds of errors that this scope caused. Never 0, and different from those of the enclosing
+  // scopes; one in 65,535 others may share it.
   std::uint16_t id() const noexcept { return scope_.id; }
   bool caused(Error error) const noexcept { return error.scope == scope_.id; }
 
@@ -124,8 +125,8 @@ class CancelScope {
 
 // Shield keeps cancellations and deadlines from outside away from what the caller does while it lives: the place for a
 // cleanup that has to wait. The fiber's own cancellation and shutdown() are kept away too, so that a shield should have
-// a deadline of its own. What was kept away is in force again when the shield ends. At most 15 deep on a
-// fiber, of which a nursery's join takes one while it cleans up; one more ends the process with a line.
+// a deadline of its own. They are in force again when the shield ends. At most 15 deep on a fiber, of which a nursery's
+// join takes one while it cleans up; one more ends the process with a line.
 class Shield {
  public:
   explicit Shield(Deadline deadline, const std::source_location& where = std::source_location::current()) noexcept {

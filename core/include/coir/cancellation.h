@@ -21,7 +21,7 @@ namespace detail {
 struct WatchLinks;
 }  // namespace detail
 
-// CancellationSource is where work that is spread over tasks, scopes and threads is called off from.
+// CancellationSource cancels work that is spread over tasks, scopes and threads.
 //
 //   CancellationSource source;
 //   ... CancelScope scope; CancellationWatch watch(source.token(), scope);      // in whoever takes part
@@ -56,7 +56,7 @@ class CancellationSource {
   Atomic<const char*> reason_{nullptr};
 };
 
-// CancellationToken is the side of a source that only listens. A copyable word; an empty one is never cancelled.
+// CancellationToken is the listening side of a source. A copyable word; an empty one is never cancelled.
 class CancellationToken {
  public:
   constexpr CancellationToken() noexcept = default;
@@ -78,8 +78,8 @@ inline CancellationToken CancellationSource::token() noexcept {
 }
 
 // CancellationWatch cancels a scope or a task when a token's source is cancelled, or at once if that has happened. A
-// local variable that ends before the scope; after its end nothing is cancelled any more. A task may end while it is
-// watched. Nothing is allocated.
+// local variable that ends before the scope; after its end it cancels nothing. A task may end while it is watched.
+// Nothing is allocated.
 class CancellationWatch {
  public:
   CancellationWatch(CancellationToken token, CancelScope& scope) noexcept;

@@ -21,8 +21,8 @@ namespace coir {
 // kUnbounded is the capacity of a channel whose senders never wait.
 inline constexpr std::size_t kUnbounded = SIZE_MAX;
 
-// ChannelOptions: `capacity` is how many values may lie between sender and receiver. With 0 they meet (a rendezvous):
-// send returns when somebody has received. What lies there is charged to `account`.
+// ChannelOptions: `capacity` is how many values may be buffered between sender and receiver. 0 makes a rendezvous: send
+// returns when somebody has received. Buffered values are charged to `account`.
 struct ChannelOptions {
   std::size_t capacity = 0;
   Account* account = &account::channels;
@@ -93,8 +93,8 @@ class ChannelCore {
   void free(Segment* segment) noexcept;
   void place(void* into, bool replaces, void* from, void (*how)(void*, void*) noexcept) noexcept;
 
-  // Values lie in [head_ of the first segment, tail_ of the last). A bounded channel has one segment, which is a ring; an unbounded
-  // one as many as it takes, and one spare. All of it is guarded by lock_.
+  // Values lie in [head_ of the first segment, tail_ of the last). A bounded channel has one segment, which is a ring;
+  // an unbounded one as many as it takes, and one spare. All of it is guarded by lock_.
   mutable Spinlock lock_;
   bool closed_ = false;
   std::uint32_t per_segment_;
@@ -131,7 +131,7 @@ std::expected<T, Error> receive_from(ChannelCore& channel, Deadline deadline) no
 }  // namespace detail
 
 // Channel carries values from fibers and threads to fibers and threads, in the order in which they were sent; each is
-// received once. Who waits is served in the order in which they came.
+// received once. Waiters are served in the order in which they came.
 //
 //   Channel<Job> jobs({.capacity = 64});
 //   jobs.send(std::move(job), deadline);                 // waits while 64 are on their way
@@ -139,10 +139,10 @@ std::expected<T, Error> receive_from(ChannelCore& channel, Deadline deadline) no
 //   jobs.close();
 //
 // send() happens-before the receive() that gets the value; at a rendezvous, receive() also happens-before the return of
-// send(). T moves without parking and without calling the channel; it is moved while the channel is held for others.
+// send(). T's move neither parks nor calls the channel, for the channel is locked meanwhile.
 //
-// Cost: a few tens of nanoseconds, no system call. The buffer of a bounded channel is allocated with its first value
-// that nobody waits for, an unbounded channel's in pieces of about half a kilobyte, which are given back.
+// Cost: a few tens of nanoseconds, no system call. A bounded channel allocates its buffer with the first value that no
+// receiver waits for, an unbounded one in pieces of about half a kilobyte, which it frees again.
 template <class T>
 class Channel {
   static_assert(std::is_nothrow_destructible_v<T> && std::is_move_constructible_v<T>);
@@ -150,8 +150,8 @@ class Channel {
 
  public:
   explicit Channel(const ChannelOptions& options = {}) noexcept : core_(detail::kElement<T>, options) {}
-  // Nobody may wait on a channel that is destroyed: that stops the program with a line that says so. What was not
-  // received is destroyed.
+  // Destroying a channel that somebody waits on ends the process with a line that says so. Values that were not
+  // received are destroyed.
 
   // send hands `value` over, and waits for room, or at a rendezvous for a receiver. On an error the value is where it
   // was. Deadline::now() tries once. Fiber or thread.
@@ -166,8 +166,8 @@ class Channel {
     return core_.send(std::addressof(copy), deadline);
   }
 
-  // receive waits for a value and returns it. What was sent before a close is still received. Fiber or thread.
-  // Errors: timed_out, cancelled, closed (and drained), unsupported.
+  // receive waits for a value and returns it. Values sent before a close are still received. Fiber or thread. Errors:
+  // timed_out, cancelled, closed (and drained), unsupported.
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     return detail::receive_from<T>(core_, deadline);
   }

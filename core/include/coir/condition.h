@@ -31,9 +31,9 @@ class Condition {
 
   // wait gives the mutex of `guard` up, waits for a notification and takes it again. It comes back with the mutex held
   // even when it fails; waiting for the mutex itself is neither cancelled nor timed. A notification that comes after
-  // the mutex was given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the mutex
-  // up. Fiber or thread that holds the mutex; a guard that holds nothing ends the process with a line.
-  // Errors: timed_out, cancelled, unsupported (core/README.md tells where).
+  // the mutex was given up is not missed. With Deadline::now(), or cancelled beforehand, it fails without giving the
+  // mutex up. Fiber or thread that holds the mutex; a guard that holds nothing ends the process with a line. Errors:
+  // timed_out, cancelled, unsupported (core/README.md tells where).
   [[nodiscard]] std::expected<void, Error> wait(
       Mutex::Guard& guard, Deadline deadline = Deadline::never(),
       const std::source_location& where = std::source_location::current()) noexcept;

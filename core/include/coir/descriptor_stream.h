@@ -14,7 +14,7 @@
 namespace coir {
 
 // DescriptorStream is any descriptor as a stream of bytes: a pipe, a terminal, a serial line or another device, a
-// socket, and what standard input happens to be. Move-only; the destructor closes.
+// socket, or standard input, whatever that is. Move-only; the destructor closes.
 //
 //   auto line = DescriptorStream::open("/dev/ttyS1", {.read = true, .write = true}, Deadline::after(1s));
 //   auto input = DescriptorStream::share(STDIN_FILENO);
@@ -41,8 +41,8 @@ class DescriptorStream {
                                                                    Deadline deadline = Deadline::never()) noexcept;
 
   // adopt takes over an open descriptor, which it makes non-blocking. Other processes that share its open file see
-  // that: what was inherited is shared, not adopted. On an error the descriptor stays the caller's. Never waits.
-  // Errors: unsupported (a folder), system.
+  // that: share inherited descriptors instead. On an error the descriptor stays the caller's. Never waits. Errors:
+  // unsupported (a folder), system.
   [[nodiscard]] static std::expected<DescriptorStream, Error> adopt(int fd) noexcept;
 
   // share makes a stream of what `fd` is open to and leaves `fd` as it is, its flags included: for standard input,
@@ -66,7 +66,7 @@ class DescriptorStream {
                                                              Deadline deadline = Deadline::never()) noexcept;
 
   // wait returns when the stream may be read, or written, without waiting, or has hung up. wait_either does so for both
-  // directions at once and tells which, reading first. May be asked at any time. Costs a system call even if it need
+  // directions at once and tells which, reading first. May be called at any time. Costs a system call even if it need
   // not wait. Errors: as coir::wait.
   [[nodiscard]] std::expected<void, Error> wait(Direction direction, Deadline deadline = Deadline::never()) noexcept;
   [[nodiscard]] std::expected<Direction, Error> wait_either(Deadline deadline = Deadline::never()) noexcept;

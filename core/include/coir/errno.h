@@ -1,25 +1,25 @@
 #pragma once
 
-// errno, as code that waits may use it. The C libraries declare the function behind errno `const`: the compiler then
-// takes the address once for a whole function, and after a wait, which may end on another thread, reads and writes the
-// errno of the thread before. coir/error.h includes this header, and with it all that can wait: there errno is the
-// calling thread's at each use. A wait does not preserve its value.
+// This header makes errno safe in functions that wait. The C libraries declare the function behind errno `const`: the
+// compiler then takes the address once for a whole function, and after a wait, which may end on another thread, reads
+// and writes the errno of the thread before. coir/error.h includes this header, and with it all that can wait: in such
+// a file errno is looked up for the calling thread at each use. A wait does not preserve its value.
 //
 //   if (read(fd, into, size) < 0 && errno == EAGAIN) {
 //     if (auto ready = coir::wait(fd, coir::Direction::readable); !ready) return std::unexpected(ready.error());
 //     if (read(fd, into, size) < 0) return std::unexpected(Error::from_errno(errno));   // of the thread it runs on now
 //   }
 //
-// A file that waits only through functions of its program, and includes no header of coir, includes this one.
+// Include it where a file waits only through other functions of the program and includes no header of coir.
 //
-// A thread-local variable of your own is subject to the same: no function may use it both before and after a call that
-// waits. Reach it through a function that is not inlined and that the compiler cannot merge two calls of:
+// The same holds for your own thread-local variables: no function may use one both before and after a call that waits.
+// Reach it through a function that is not inlined and that the compiler cannot merge two calls of:
 //
 //   thread_local int t_depth = 0;
 //   [[gnu::noinline]] int& depth() { asm volatile(""); return t_depth; }   // no reference is kept across a wait
 //
-// So is whatever else the C library keeps for each thread: h_errno, pthread_self(), the locale of uselocale. What
-// belongs to a fiber is a local variable of it. A build with one worker has none of this: its fibers share one thread.
+// And for the C library's other thread-local state: h_errno, pthread_self(), the locale of uselocale. State of a fiber
+// belongs into its local variables. A build with one worker needs none of this: its fibers share one thread.
 
 #include <errno.h>
 

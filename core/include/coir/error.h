@@ -17,21 +17,21 @@ enum class ErrorCode : std::uint16_t {
   busy,           // somebody else already does what may be done once
   queue_full,     // a backlog is full for now
   limit,          // a ceiling, a capacity or a size limit is reached
-  no_memory,      // memory or address space could not be had
+  no_memory,      // memory or address space is exhausted, or a ceiling refuses it
   invalid,        // an argument or an input is malformed; of a TLS context, sys holds what is wrong
   not_found,      // the name given leads to nothing
   temporary,      // it failed for now, and may succeed later
-  deadlock,       // nothing can ever wake what is parked
-  unsupported,    // this kernel or this build lacks it, or nothing can be waited for where the caller is
-  truncated,      // the peer's side ended without its closing word: what came may not be all
-  untrusted,      // the peer's certificate does not hold: sys holds what is wrong with it
+  deadlock,       // no event can wake the parked fibers any more
+  unsupported,    // the kernel or the build lacks it, or the caller's context cannot wait
+  truncated,      // the peer ended without announcing it: data may be missing
+  untrusted,      // the peer's certificate is not accepted: sys holds the reason
   alert,          // the peer ended it with an alert: sys holds its number
-  protocol,       // the peer does not keep to the protocol, or cannot be agreed with
+  protocol,       // the peer violates the protocol, or supports nothing that this side does
   system,         // the kernel refused: sys holds its errno
 };
 
-// Error is a code and, where the kernel had a say, its errno. It is a value of eight bytes; nothing is owned. To ask an
-// expected for a value that it does not hold ends the process with one line: port's verbose_abort.cpp.
+// Error is a code and, if the kernel reported one, an errno: a value of eight bytes that owns nothing. value() of an
+// expected that holds an error ends the process with one line (port's verbose_abort.cpp).
 struct Error {
   ErrorCode code{};
   // Of `timed_out` and `cancelled`: the cancel scope that ended the wait, as CancelScope::id names it. 0: the deadline
@@ -42,8 +42,8 @@ struct Error {
   constexpr Error() noexcept = default;
   constexpr Error(ErrorCode what, int number = 0) noexcept : code(what), sys(number) {}
 
-  // from_errno maps what has a word of its own (ETIMEDOUT, ECANCELED, ENOENT, EMFILE, ENOMEM, EPIPE ...) and keeps the
-  // number.
+  // from_errno maps an errno that has a code of its own (ETIMEDOUT, ECANCELED, ENOENT, EMFILE, ENOMEM, EPIPE ...) to
+  // it, any other to `system`, and keeps the number.
   static Error from_errno(int number) noexcept;
 
   friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }

@@ -24,11 +24,11 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // set opens the gate and releases every waiter. Idempotent; never parks; from any context but a signal handler. Who
-  // returns from wait() may destroy the event.
+  // set opens the gate and releases every waiter. Idempotent; never parks; from any context but a signal handler. A
+  // caller that returns from wait() may destroy the event.
   void set() noexcept;
 
-  // reset closes the gate. Those whom set() has released are not held up by it.
+  // reset closes the gate. Waiters that set() has released stay released.
   void reset() noexcept { set_.store(false, std::memory_order_relaxed); }
 
   // is_set tells whether the gate is open; what was written before set() is then visible.

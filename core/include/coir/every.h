@@ -32,7 +32,7 @@ class Beat {
 // every runs `job` on the caller once each `interval`, for the first time after one interval, until the caller is
 // cancelled, a deadline around it passes or the job returns an error; that error is returned. The job returns nothing,
 // or a std::expected<void, Error>. Runs never overlap. Their times do not drift: each is a whole number of intervals
-// after the first, on the monotonic clock, and those that a long run has missed are left out, not made up for.
+// after the first, on the monotonic clock, and times that a long run has missed are skipped.
 //
 //   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //

@@ -42,7 +42,8 @@ struct Code {
   void (*drop)(void* storage);
 };
 
-// CurrentNursery and GivenNursery tell which is the nursery that a fiber is spawned in: the caller's, or one by name, whose limit is waited for or not.
+// CurrentNursery and GivenNursery name the nursery that a fiber is spawned in: the caller's, or a given one, with or
+// without a wait for its limit.
 struct CurrentNursery {};
 struct GivenNursery {
   NurseryBase* nursery;
@@ -123,13 +124,14 @@ auto start(Where nursery, const SpawnOptions& options, F&& body, const std::sour
 }  // namespace detail
 
 // spawn starts `body` as a fiber of its own: a Fiber if it returns nothing, else a Task of what it returns. The closure
-// is moved to the new fiber's stack; nothing is allocated. If no stack can be had the handle is not started(), and
-// joining it tells why. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery, the
-// innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a fiber, a
-// RestingWait's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of hot stacks.
+// is moved to the new fiber's stack; nothing is allocated. If there is no stack for it the handle is not started(), and
+// join returns the reason. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery,
+// the innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a
+// fiber, a RestingWait's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of
+// hot stacks.
 //
-// With several workers a fiber that has waited may go on on another thread: a thread_local variable, errno among them,
-// is then another one. coir/errno.h has errno looked up at each use, and tells what a variable of your own needs.
+// With several workers a fiber may continue on another thread after a wait, where thread_local variables, errno among
+// them, are others. coir/errno.h looks errno up at each use, and says what your own variables need.
 template <class F>
 auto spawn(const SpawnOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
   return detail::start(detail::CurrentNursery{}, options, std::forward<F>(body), where);
@@ -139,14 +141,14 @@ auto spawn(F&& body, const std::source_location& where = std::source_location::c
   return spawn(SpawnOptions{}, std::forward<F>(body), where);
 }
 
-// current is the fiber that calls; its id is 0 on a plain thread.
+// current returns the calling fiber; its id is 0 on a plain thread.
 FiberRef current() noexcept;
 
 // yield lets every other runnable fiber of this worker run once. On a plain thread it yields the CPU.
 void yield() noexcept;
 
-// yield_to_events is yield for a computation that is done in slices: timers that are due and descriptors that are ready are
-// looked at before the next fiber runs, so that what they wake waits for one slice at most.
+// yield_to_events is yield for a computation in slices: due timers and ready descriptors are handled before the next
+// fiber runs, so that a fiber that they wake waits for one slice at most.
 void yield_to_events() noexcept;
 
 // sleep parks for at least `span`, sleep_until at least until `deadline`. On a plain thread they block.
@@ -156,7 +158,7 @@ void yield_to_events() noexcept;
 [[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
 
 // cancelled tells whether the caller has been cancelled, itself or by a scope around it; a long computation asks now
-// and then. check_cancelled of coir/cancel_scope.h tells of deadlines too.
+// and then. check_cancelled of coir/cancel_scope.h also reports deadlines.
 bool cancelled() noexcept;
 
 }  // namespace coir

@@ -14,8 +14,8 @@
 
 namespace coir {
 
-// FileOptions is how a file is opened: to read when nothing is asked for, else for what is asked for, so that
-// {.write = true} alone cannot be read. `mode` is what a created file may be used for, less the process's umask.
+// FileOptions is how a file is opened: for reading by default, else exactly as asked: a file opened by {.write = true}
+// alone cannot be read. `mode` is the permissions of a created file, less the process's umask.
 struct FileOptions {
   bool read = false;
   bool write = false;
@@ -65,10 +65,9 @@ class FileBytes {
 //   auto log = File::open("/var/log/coird", {.write = true, .create = true, .append = true});
 //   if (log) auto written = log->write_all(line, Deadline::after(2s));
 //
-// Interrupted calls and short reads and writes are gone on with. What touches the caller's memory waits for the system
-// call that is under way, and looks at the deadline and at cancellation between two pieces of 64 KiB. For files, not
-// for pipes, sockets or terminals: those are streams of coir/descriptor_stream.h. One call at a time on an object, but
-// for read_at.
+// Interrupted calls and short reads and writes are continued. Calls that touch the caller's memory wait for the system
+// call under way, and check the deadline and cancellation between two pieces of 64 KiB. Not for pipes, sockets or
+// terminals: coir/descriptor_stream.h is for those. One call at a time on an object, but for read_at.
 //
 // Errors of all calls: timed_out, cancelled; no_memory, limit (no thread to be had); not_found; the kernel's, `system`
 // with its errno.
@@ -82,7 +81,7 @@ class File {
     std::swap(fd_, other.fd_);
     return *this;
   }
-  // Closes; whoever wants to know of errors calls sync or close before.
+  // Closes. To learn of errors, call sync or close before.
   ~File() { static_cast<void>(close()); }
 
   // open opens `path`, not to be inherited by child processes.
@@ -114,7 +113,7 @@ class File {
 
   [[nodiscard]] std::expected<std::uint64_t, Error> size() const noexcept;
 
-  // close closes at once, and tells what the kernel kept for this moment. Idempotent.
+  // close closes at once, and returns an error that the kernel has kept until now. Idempotent.
   std::expected<void, Error> close() noexcept;
 
   // release hands the descriptor over to the caller.
@@ -132,13 +131,13 @@ class File {
 [[nodiscard]] std::expected<void, Error> append_to(const char* path, std::span<const char> bytes,
                                                    Deadline deadline = Deadline::never()) noexcept;
 
-// replace_file makes `bytes` the content of the file at `path`, so that whoever opens it, at any time and after a loss
-// of power too, finds the old content or the new one, whole: a temporary file in the same folder (".coir-" and sixteen
-// digits) is written and synced, takes the name, and the folder is synced. The mode is `mode` if given, else that of
-// the file that is replaced, else 0644 less the umask; the owner is kept where the process may. A symbolic link is
-// replaced, not followed. On failure the temporary file is removed and the old file untouched, but where the last step
-// failed, the sync of the folder. Only a process that is killed in the middle leaves the temporary file. The deadline
-// and cancellation count until the name is taken. Errors: File's.
+// replace_file makes `bytes` the content of the file at `path`, so that a reader finds the old content or the new one,
+// whole, at any time and after a loss of power: a temporary file in the same folder (".coir-" and sixteen digits) is
+// written and synced, takes the name, and the folder is synced. The mode is `mode` if given, else that of the file that
+// is replaced, else 0644 less the umask; the owner is kept where the process may. A symbolic link is replaced, not
+// followed. On failure the temporary file is removed and the old file untouched, but where the last step failed, the
+// sync of the folder. Only a process that is killed in the middle leaves the temporary file. The deadline and
+// cancellation count until the name is taken. Errors: File's.
 [[nodiscard]] std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
                                                       std::optional<unsigned> mode = std::nullopt,
                                                       Deadline deadline = Deadline::never()) noexcept;
@@ -149,9 +148,9 @@ class File {
 //   while (next && (got = stream.read(buffer, deadline))) written = next->write({buffer, *got}, deadline);
 //   if (got.error() == ErrorCode::end_of_stream) done = next->commit(deadline);
 //
-// Until commit whoever opens the file finds the old content. Without a commit that succeeded nothing is left of the new
-// one: abort, and the destructor, remove the temporary file, in place. A write that has failed makes commit fail by the
-// same error. Move-only; one call at a time.
+// Until commit a reader finds the old content. Without a successful commit nothing is left of the new one: abort, and
+// the destructor, remove the temporary file, in place. A write that has failed makes commit fail by the same error.
+// Move-only; one call at a time.
 class FileReplacement {
  public:
   constexpr FileReplacement() noexcept = default;
@@ -191,8 +190,8 @@ class FileReplacement {
   char name_[256] = {};
 };
 
-// slurp, of slurp.cpp, reads the file at `path` whole as text, of `most` bytes at most, into memory charged to `account`, or into the
-// caller's. Errors: as for File; limit (it is longer); invalid with EILSEQ (it is not UTF-8).
+// slurp (slurp.cpp) reads the whole file at `path` as text, `most` bytes at most, into memory charged to `account`, or
+// into the caller's. Errors: as for File; limit (it is longer); invalid with EILSEQ (it is not UTF-8).
 [[nodiscard]] std::expected<FileBytes, Error> slurp(const char* path, Account& account, std::size_t most,
                                                     Deadline deadline = Deadline::never()) noexcept;
 [[nodiscard]] std::expected<std::string_view, Error> slurp(const char* path, std::span<char> into,

@@ -12,8 +12,9 @@
 
 namespace coir {
 
-// Text from parts, in the caller's memory: for a fiber of 8 KB, which the C library's printf does not fit, and for
-// signal handlers. Nothing is allocated, nothing depends on a locale, and a line takes less than 400 bytes of stack.
+// format builds text from parts in the caller's memory: for fibers of 8 KB, where the C library's printf does not fit,
+// and for signal handlers. Nothing is allocated, nothing depends on a locale, and a line takes less than 400 bytes of
+// stack.
 //
 //   char line[80];
 //   log_line(coir::format(line, "sensor ", name, ": ", coir::fixed(millivolts, 3), " V\n"));
@@ -121,8 +122,8 @@ constexpr JsonPart json_quoted(std::string_view text) noexcept {
 //   if (out.fits()) send(out.text());
 //
 // A text that does not fit is cut, at the end of a character of UTF-8, and ends in "...", behind which a new line still
-// stands if the whole text ends with one. Nothing is written beyond the room, and no NUL behind the text. Whoever wants
-// one for the C library adds '\0' as the last part, and asks fits().
+// stands if the whole text ends with one. Nothing is written beyond the room, and no NUL behind the text. For the C
+// library add '\0' as the last part, and check fits().
 class Formatter {
  public:
   // The room must outlive it. An empty one only counts.

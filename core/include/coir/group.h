@@ -58,10 +58,10 @@ class Group {
     return start({.name = "job"}, std::forward<F>(job), where);
   }
 
-  // join takes no more jobs, waits until all have ended and returns the first failure; success when there were none. A
-  // caller that is cancelled, or whose deadline passes, cancels the jobs and still waits for their end; it gets the
-  // jobs' failure if there is one, else cancelled or timed_out.
-  // Errors: the first failure's; cancelled, timed_out; stale (a second join); unsupported (core/README.md tells where).
+  // join takes no more jobs, waits until all have ended and returns the first failure; success when there were none. If
+  // the caller is cancelled or its deadline passes, the jobs are cancelled and still waited for; it gets the jobs'
+  // failure if there is one, else cancelled or timed_out. Errors: the first failure's; cancelled, timed_out; stale (a
+  // second join); unsupported (core/README.md tells where).
   [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
 
   // cancel ends the waits of all jobs. It is no failure.

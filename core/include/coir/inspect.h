@@ -17,8 +17,7 @@ namespace coir {
 // FiberState: a `runnable` fiber waits for a worker, a `running` one has it, a `parked` one waits for something else.
 enum class FiberState : std::uint8_t { runnable, running, parked };
 
-// FiberInfo is what is known of a fiber at one moment. While its worker goes on the parts may be of two moments a few
-// instructions apart.
+// FiberInfo is a snapshot of a fiber. While its worker runs on, the parts may be a few instructions apart.
 struct FiberInfo {
   std::uint64_t id = 0;
   std::uint64_t parent = 0;  // the id of the fiber that spawned it; 0 for a plain thread
@@ -33,11 +32,11 @@ struct FiberInfo {
   bool stack_measured = false;         // which of the two
 };
 
-// inspect tells of one fiber. Error: stale. Any thread, any fiber. Cost: a system call, for the resident pages.
+// inspect describes one fiber. Error: stale. Any thread, any fiber. Cost: a system call, for the resident pages.
 [[nodiscard]] std::expected<FiberInfo, Error> inspect(const FiberRef& fiber) noexcept;
 
-// list_fibers writes down the fibers that live, as many as fit, and returns how many there are; fibers that come and go
-// meanwhile may be missing. As inspect.
+// list_fibers fills `into` with the live fibers, as many as fit, and returns how many there are; fibers that come and
+// go meanwhile may be missing. As inspect.
 std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
 
 // dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
@@ -47,9 +46,9 @@ std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
 // but for a signal (SIGURG) that asks each running one where it is.
 void dump_fibers(int fd) noexcept;
 
-// dump_fibers_on has a signal do the same at any moment: even a fiber that never gives its worker back, or a worker
+// dump_fibers_on makes a signal do the same at any moment: even a fiber that never gives its worker back, or a worker
 // that hangs in a call to the kernel, is shown then. The handler is the process's for `signal` and stays; it writes to
-// `fd` on the spot, and stdio's buffers are nothing to it. Errors: invalid, system.
+// `fd` directly, past stdio's buffers. Errors: invalid, system.
 [[nodiscard]] std::expected<void, Error> dump_fibers_on(int signal, int fd = 2) noexcept;
 
 }  // namespace coir

@@ -34,9 +34,9 @@ namespace coir {
 // includes the ways around it: io_uring, ptrace, process_vm_readv, pidfd_getfd, and the system calls of other CPUs'
 // programs (32-bit code, x32).
 //
-// A denial contains mistakes, and calls to the kernel that foreign data talks a parser into. It is no wall against
-// machine code in the isolate, which shares the process's memory. A plain thread that the isolate starts is denied the
-// same calls, but belongs to no run of the isolate: a fiber that such a thread spawns is the process's.
+// A denial contains mistakes, and system calls that hostile input talks a parser into. It is no wall against machine
+// code in the isolate, which shares the process's memory. A plain thread that the isolate starts is denied the same
+// calls, but belongs to no run of the isolate: a fiber that such a thread spawns is the process's.
 enum class Deny : std::uint8_t { nothing = 0, net = 1, fs = 2, process = 4, isolates = 8 };
 constexpr Deny operator|(Deny a, Deny b) noexcept {
   return static_cast<Deny>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -95,7 +95,7 @@ std::expected<T, Error> receive_as(IsolateCore& core, IsolateSide by, Deadline d
 
 }  // namespace detail
 
-// IsolatePort is an isolate's end of the two queues. Several of its fibers and threads may use it at a time, until f
+// IsolatePort is the isolate's end of the two queues. Several of its fibers and threads may use it at a time, until f
 // returns.
 class IsolatePort {
  public:
@@ -149,21 +149,21 @@ concept IsolateFunction =
 // Inside f everything of coir works as in a run of its own: spawn, timers, descriptors, File, Process. Calls that block
 // run on threads that the isolate starts, so that its denials hold for them. A deadlock of its fibers is reported and
 // ends the isolate; a fiber that waits for a message is no deadlock, on either side. A descriptor is waited on, and
-// closed, in one run at a time. stats and dump_fibers tell of the run that calls them. wait_signal is for the process's
+// closed, in one run at a time. stats and dump_fibers show the run that calls them. wait_signal is for the process's
 // own run.
 //
-// In a build with one worker (COIR_SINGLE_WORKER) no second thread may touch a fiber. There f runs on its thread without
-// a scheduler: messages, files and processes block the thread, spawn fails with `unsupported`, and f may use neither
-// ledger nor channels. The owner's calls are then for fibers of the run, or for a plain thread before the run.
+// In a build with one worker (COIR_SINGLE_WORKER) no second thread may touch a fiber. There f runs on its thread
+// without a scheduler: messages, files and processes block the thread, spawn fails with `unsupported`, and f may use
+// neither ledger nor channels. The owner's calls are then for fibers of the run, or for a plain thread before the run.
 //
 // Cost: a thread, 64 KB of stack on account::stacks, both queues on account::channels, two or three descriptors; some
 // tens of microseconds to start.
 class Isolate {
  public:
   // spawn starts an isolate that runs f. It returns once the denials are in force and the scheduler runs; neither a
-  // deadline nor a cancellation ends that wait. Errors: unsupported (the kernel cannot enforce a denial, with its errno;
-  // or called on a worker's own stack), no_memory, limit, system (EPERM where the caller is denied isolates). After an
-  // error f has not run.
+  // deadline nor a cancellation ends that wait. Errors: unsupported (the kernel cannot enforce a denial, with its
+  // errno; or called on a worker's own stack), no_memory, limit, system (EPERM where the caller is denied isolates).
+  // After an error f has not run.
   template <IsolateFunction F>
   [[nodiscard]] static std::expected<Isolate, Error> spawn(const F& f, const IsolateOptions& options = {}) noexcept {
     using Result = std::invoke_result_t<F&, IsolatePort&>;
@@ -193,8 +193,8 @@ class Isolate {
 
   // send waits for room and copies the message's bytes. Messages arrive once each, in the order of their sending;
   // senders that wait at the same time go on in any order. Fiber or thread.
-  // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out, cancelled,
-  // stale (a moved-from handle).
+  // Errors: closed (by either side, or f has ended), limit (the message is larger than the queue), timed_out,
+  // cancelled, stale (a moved-from handle).
   template <Message T>
   [[nodiscard]] std::expected<void, Error> send(const T& message, Deadline deadline = Deadline::never()) noexcept {
     if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
@@ -203,16 +203,16 @@ class Isolate {
   }
 
   // receive waits for the next message. Messages that were sent before a close are received after it. Fiber or thread.
-  // Errors: closed (and drained), invalid (the next message is of another type, and stays), the error that unmarshalling
-  // returned (the message is gone), timed_out, cancelled, stale (a moved-from handle).
+  // Errors: closed (and drained), invalid (the next message is of another type, and stays), the error that
+  // unmarshalling returned (the message is gone), timed_out, cancelled, stale (a moved-from handle).
   template <Message T>
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     if (core_ == nullptr) return std::unexpected(Error{ErrorCode::stale});
     return detail::receive_as<T>(*core_, detail::IsolateSide::owner, deadline);
   }
 
-  // close tells the isolate that no more messages come: it drains its queue, then gets `closed`. Idempotent; never waits.
-  // A handle without an isolate has nothing to close.
+  // close tells the isolate that no more messages come: it drains its queue, then gets `closed`. Idempotent; never
+  // waits. A handle without an isolate has nothing to close.
   void close() noexcept {
     if (core_ != nullptr) detail::close_messages(*core_, detail::IsolateSide::owner);
   }
@@ -233,11 +233,11 @@ class Isolate {
     return now == FiberStatus::succeeded || now == FiberStatus::failed;
   }
 
-  // await waits for the end of the isolate and returns the result of f. A result that is a value can be taken once. R is
-  // the type that f returns, or the value of the std::expected that f returns; void leaves the result in place.
+  // await waits for the end of the isolate and returns the result of f. A result that is a value can be taken once. R
+  // is the type that f returns, or the value of the std::expected that f returns; void leaves the result in place.
   // Errors: the error of f; the first failure of a fiber that nobody handled; deadlock; invalid (f returns another
-  // type); stale (the result was taken, or there is no isolate); limit (a marshalled result is larger than queue_bytes); timed_out, cancelled
-  // (the wait).
+  // type); stale (the result was taken, or there is no isolate); limit (a marshalled result is larger than
+  // queue_bytes); timed_out, cancelled (the wait).
   template <class R = void>
     requires std::is_void_v<R> || Message<R>
   [[nodiscard]] std::expected<R, Error> await(Deadline deadline = Deadline::never()) noexcept {

@@ -36,7 +36,7 @@ class Account {
   // stays.
   void set_ceiling(std::size_t bytes) noexcept;
 
-  // fits tells whether `bytes` more would be granted now; lacks, how many of them would not.
+  // fits tells whether `bytes` more would be granted now; lacks returns how many of them would not.
   bool fits(std::size_t bytes) const noexcept { return lacks(bytes) == 0; }
   std::size_t lacks(std::size_t bytes) const noexcept {
     const std::size_t ceiling = this->ceiling();

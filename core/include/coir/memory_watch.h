@@ -8,8 +8,8 @@ namespace coir {
 // the process: others take memory too, and the kernel's share of a connection is an estimate.
 //
 // What the machine can spare is MemAvailable, or free memory and page cache where that is less: MemAvailable also
-// counts the kernel's objects for open sockets, 0.6 to 0.9 KB each, as if they could be had back, and a machine full of
-// connections dies while it still promises megabytes.
+// counts the kernel's objects for open sockets, 0.6 to 0.9 KB each, as if they could be reclaimed, and a machine full
+// of connections dies while it still promises megabytes.
 //
 // One per process. Each look costs one system call, some 10 to 300 microseconds.
 class MemoryWatch {

@@ -15,7 +15,7 @@
 namespace coir {
 
 // PlainMessage is a type whose values are whole in their own bytes. Pointers, references and views are not plain: the
-// memory behind them is not shared with the other side. Pointers that a member hides are the author's to avoid.
+// memory behind them is not shared with the other side. A pointer hidden in a member is not detected: do not have one.
 template <class T>
 concept PlainMessage = std::is_object_v<T> && std::is_trivially_copyable_v<T> && !std::is_const_v<T> &&
                        !std::is_array_v<T> && !std::is_pointer_v<T> && !std::is_null_pointer_v<T> &&

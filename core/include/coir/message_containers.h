@@ -25,11 +25,11 @@ namespace coir {
 //   }, {.queue_bytes = 65536});
 //
 // The receiver's copy is allocated on its thread and charged to account::heap. Bytes that no such value has, such as a
-// length beyond the message, are `invalid`. Reading them allocates at most some ten times their number. The header takes
-// long to parse, for it includes those of the C++ library: include it only where such messages are sent.
+// length beyond the message, are `invalid`. Reading them allocates at most some ten times their number. The header
+// takes long to parse, for it includes those of the C++ library: include it only where such messages are sent.
 //
-// Layout: a string is its bytes. An optional is a byte, 0 or 1, and its value. Vectors and maps are their elements, of a
-// map each key before its value; an element that is no plain message has its length in front, as a std::size_t.
+// Layout: a string is its bytes. An optional is a byte, 0 or 1, and its value. Vectors and maps are their elements, of
+// a map each key before its value; an element that is no plain message has its length in front, as a std::size_t.
 namespace detail {
 
 inline std::unexpected<Error> invalid_message() noexcept {

@@ -35,14 +35,14 @@ struct NurseryOptions {
 // the one that the caller is a child of, at any depth of calls and of spawns. The outermost is the root, which is there
 // before main's body runs and is left when the run ends; its first failure cancels every fiber and is what run returns.
 //
-// A child fails by returning a std::expected<T, Error> that holds an error. Who awaits or joins it takes it out of the
-// nursery and answers for it. A failure that nobody takes is the nursery's: of a child whose handle was dropped, at
-// once; of one whose handle its owner still holds, when the owner joins; of one whose handle another fiber holds, when
-// no child runs any more. The first cancels the other children and the owner's own waits in the scope, and join reports
-// it, once. To return `cancelled` when cancelled is no failure. A nursery is a cancel scope, too.
+// A child fails by returning a std::expected<T, Error> that holds an error. Whoever awaits or joins it takes the
+// failure over. A failure that nobody takes is the nursery's: at once if the child's handle was dropped; when the owner
+// joins, if the owner still holds it; when no child runs any more, if another fiber holds it. The first cancels the
+// other children and the owner's own waits in the scope, and join reports it, once. A cancelled child that returns
+// `cancelled` has not failed. A nursery is a cancel scope, too.
 //
-// A local variable of a fiber or a plain thread, and no other may join it. spawn and cancel are for everybody inside.
-// Cost: two short locks for each child, and nothing is allocated.
+// A local variable of a fiber or a plain thread, which alone may join it; any fiber inside may spawn and cancel. Cost:
+// two short locks for each child, and nothing is allocated.
 class Nursery {
  public:
   explicit Nursery(NurseryOptions options = {}) noexcept : base_(options.limit) { base_.enter(); }
@@ -52,9 +52,9 @@ class Nursery {
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
-  // start starts a child whose handle nobody wants: the nursery owns it and answers for its failure. At the limit it
-  // parks until another child has ended; a child that starts one in its own full nursery waits for its siblings. A
-  // child that cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
+  // start starts a child without a handle: the nursery owns it and answers for its failure. At the limit it parks until
+  // another child has ended; a child that starts one in its own full nursery waits for its siblings. A child that
+  // cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
   template <class F>
   Started start(const SpawnOptions& options, F&& body,
                 const std::source_location& where = std::source_location::current()) {
@@ -66,9 +66,9 @@ class Nursery {
     return start(SpawnOptions{}, std::forward<F>(body), where);
   }
 
-  // spawn is start for those who want the handle, to await, join or cancel the child, as coir::spawn gives it. The
-  // handle may be dropped. A failed spawn is told by await and join, with the error of coir::spawn, or with cancelled,
-  // timed_out (while it waited for room), closed (the nursery was joined).
+  // spawn is start with the handle that coir::spawn returns, to await, join or cancel the child. The handle may be
+  // dropped. After a failed spawn await and join return the error: coir::spawn's, or cancelled, timed_out (while it
+  // waited for room), closed (the nursery was joined).
   template <class F>
   auto spawn(const SpawnOptions& options, F&& body,
              const std::source_location& where = std::source_location::current()) {
@@ -94,12 +94,12 @@ class Nursery {
   // spawned, and find themselves cancelled. It is no failure.
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 
-  // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs what defer,
-  // on_error and on_success left. If the caller is cancelled, or its deadline or one around it passes, the children are
-  // cancelled and waited for all the same. A join inside a scope that was entered after the nursery, as with_timeout's,
-  // ends the process with a line: a deadline for the children is join's own. A second join returns success.
-  // Errors: the first failure's; else what ended the wait: cancelled, timed_out; unsupported (core/README.md tells
-  // where).
+  // join waits for all children, those that they spawn meanwhile included, leaves the scope, and then runs the bodies
+  // of defer, on_error and on_success. If the caller is cancelled, or its deadline or an enclosing one passes, the
+  // children are cancelled and still waited for. A join inside a scope that was entered after the nursery, as
+  // with_timeout's, ends the process with a line: a deadline for the children is join's own. A second join returns
+  // success. Errors: the first failure's; else what ended the wait: cancelled, timed_out; unsupported (core/README.md
+  // tells where).
   [[nodiscard]] std::expected<void, Error> join(
       Deadline deadline = Deadline::never(),
       const std::source_location& where = std::source_location::current()) noexcept;
@@ -107,12 +107,12 @@ class Nursery {
   // running is how many children have not ended.
   std::uint32_t running() const noexcept { return base_.children(); }
 
-  // defer, on_error and on_success leave `body` to be run by join, after the last child has ended, the last left first.
-  // defer's always runs; on_error's, which takes the Error, if there is one by then; on_success's if there is none.
-  // A body of on_error that returns normally has handled the error: join returns success unless another comes. One that
-  // returns std::expected<void, Error> decides by that. Owner only; when cancelled their waits fail at once, but for
-  // those behind a Shield. The bodies lie in the nursery, kRoom bytes in all; one too many ends the process with a
-  // line.
+  // defer, on_error and on_success keep `body` for join, which runs the bodies after the last child has ended, the
+  // latest first. defer's always runs; on_error's, which takes the Error, if there is one by then; on_success's if
+  // there is none. A body of on_error that returns normally has handled the error: join returns success unless another
+  // comes. One that returns std::expected<void, Error> decides by that. Owner only; when cancelled their waits fail at
+  // once, but for those behind a Shield. The bodies lie in the nursery, kRoom bytes in all; one too many ends the
+  // process with a line.
   template <std::invocable F>
   void defer(F&& body, const std::source_location& where = std::source_location::current()) {
     leave_behind(where, [body = std::forward<F>(body)](std::expected<void, Error>&) mutable { body(); });

@@ -29,7 +29,7 @@ struct PoolOptions {
 
 namespace detail {
 
-// PoolJob is a job that waits for a worker.
+// PoolJob is a job that waits for a pool fiber.
 struct PoolJob {
   static constexpr std::size_t kBytes = 48;
   // move takes the closure from one room to another; run calls it there, and ends it.
@@ -45,10 +45,10 @@ class PoolBase {
   PoolBase(const PoolBase&) = delete;
   PoolBase& operator=(const PoolBase&) = delete;
 
-  // try_submit leaves a job to the workers: a body that returns nothing, or a std::expected<void, Error>; it is moved,
-  // and at most 48 bytes large. From any fiber or thread.
-  // Errors: queue_full (the backlog is), closed, and why no fiber of the pool could be started: limit, no_memory,
-  // invalid (none was asked for, or stacks are not that large), unsupported (no runtime runs).
+  // try_submit leaves a job to the pool's fibers: a body that returns nothing, or a std::expected<void, Error>; it is
+  // moved, and at most 48 bytes large. From any fiber or thread. Errors: queue_full (the backlog is), closed, and why
+  // no fiber of the pool could be started: limit, no_memory, invalid (none was asked for, or stacks are not that
+  // large), unsupported (no runtime runs).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> try_submit(F&& job) {
     return leave_to_workers(reserve_now(), std::forward<F>(job));
@@ -71,7 +71,7 @@ class PoolBase {
   // cancel ends the waits of all jobs, those that wait to run included, and closes the pool.
   void cancel(const char* reason = nullptr) noexcept { base_.cancel(reason); }
 
-  // backlog is how many jobs wait for a worker.
+  // backlog is how many jobs wait for a pool fiber.
   std::size_t backlog() const noexcept { return queued_.load(std::memory_order_relaxed); }
 
  protected:
@@ -120,7 +120,7 @@ class PoolBase {
   Spinlock lock_;
   IntrusiveStack<PoolJob> free_;
   IntrusiveQueue<PoolJob> jobs_;
-  WaitList idle_;        // workers
+  WaitList idle_;        // pool fibers
   WaitList submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
@@ -128,7 +128,7 @@ class PoolBase {
   bool closed_ = false;
   bool joined_ = false;
   bool failed_ = false;
-  Error failure_;  // of a job; of a worker's start, while there is no worker
+  Error failure_;  // of a job; of a pool fiber's start, while there is none
 };
 
 }  // namespace detail
@@ -140,9 +140,9 @@ class PoolBase {
 //   ...
 //   std::expected<void, Error> outcome = pool.close();
 //
-// A local variable; it belongs to the cancel scopes that it is made in. Its end closes it. A job's error does not stop
-// the others; the first is kept for close. Memory: 80 bytes in the pool for each place of the backlog, and a stack for
-// each worker; nothing is allocated.
+// A local variable; it belongs to the cancel scopes that it is made in. Its destructor closes it. A job's error does
+// not stop the others; close returns the first. Memory: 80 bytes in the pool for each place of the backlog, and a stack
+// for each fiber; nothing is allocated.
 template <std::size_t Backlog>
 class Pool : public detail::PoolBase {
  public:

@@ -55,8 +55,8 @@ class Relief {
   Relief* next_ = nullptr;  // in the order of the steps, which no list of detail/intrusive_list.h keeps
 };
 
-// Pressure makes room in the ledger when a charge does not fit, in the order of the steps. Nothing here allocates or
-// parks; from fibers and threads.
+// Pressure makes room in the ledger when a charge does not fit, step by step. Nothing here allocates or parks. From
+// fibers and threads.
 class Pressure {
  public:
   // caches is the mildest step, of rank 0: memory that is kept for speed alone is given back. Core's own reliefs are of
@@ -67,7 +67,7 @@ class Pressure {
   static void add(Relief& relief) noexcept;
   static void remove(Relief& relief) noexcept;
 
-  // charge is Account::charge which makes room first where it must, by the reliefs that there are.
+  // charge is Account::charge that first makes room, by the reliefs, if it must.
   [[nodiscard]] static bool charge(Account& account, std::size_t bytes) noexcept;
 
   // make_room lets the reliefs give until `bytes` more fit into `account` and the total. False: they do not fit yet, or

@@ -19,7 +19,7 @@ class Input {
 
   static constexpr Input none() noexcept { return Input(Kind::none); }  // its end, at once
   static constexpr Input inherit() noexcept { return Input(Kind::inherit); }
-  // The bytes are copied to memory of the kernel's when the process starts; they end with the input.
+  // The bytes are copied to kernel memory when the process starts; the input ends behind them.
   static constexpr Input bytes(std::span<const char> content) noexcept { return Input(Kind::bytes, -1, content); }
   // A descriptor of the caller's, which may be closed when the process has started.
   static constexpr Input file(int fd) noexcept { return Input(Kind::file, fd); }
@@ -36,7 +36,7 @@ class Input {
   std::span<const char> content_;
 };
 
-// Output is where what a process writes goes.
+// Output is where a process' output goes.
 class Output {
  public:
   enum class Kind : unsigned char { none, inherit, pipe, file, out };
@@ -83,8 +83,8 @@ struct Exit {
 // command says, and no other descriptor but what another thread opens without O_CLOEXEC while it starts; no signal is
 // blocked or ignored in it. Works on fibers, on plain threads and without fibers. Move-only.
 //
-// A kernel without pidfd_open (before 5.3) is asked every few milliseconds, on a thread of the pool, whether the child
-// has ended. SIGCHLD is not touched; a program that ignores it is not told how its children end (system, ECHILD).
+// On a kernel without pidfd_open (before 5.3) a thread of the pool asks every few milliseconds whether the child has
+// ended. SIGCHLD is not touched; in a program that ignores it wait cannot tell how a child ended (system, ECHILD).
 class Process {
  public:
   constexpr Process() noexcept = default;
@@ -103,13 +103,13 @@ class Process {
 
   pid_t pid() const noexcept { return pid_; }
 
-  // out and err are the ends to read from of what is Output::pipe(), non-blocking, for wait(fd, Direction::readable);
-  // else -1. They remain the Process's.
+  // out and err are the reading ends of an Output::pipe(), non-blocking, for wait(fd, Direction::readable); -1 for
+  // other outputs. The Process owns them.
   int out() const noexcept { return out_; }
   int err() const noexcept { return err_; }
 
-  // wait waits for the end of the process itself, not of what it has left running, and returns how it ended; again when
-  // asked again. Errors: timed_out, cancelled (the process goes on); stale (none was started); system; those of
+  // wait waits for the end of the process itself, not of those that it has left running, and returns how it ended, at
+  // each call. Errors: timed_out, cancelled (the process goes on); stale (none was started); system; those of
   // coir::wait; where the kernel lacks pidfd_open, those of blocking.
   [[nodiscard]] std::expected<Exit, Error> wait(Deadline deadline = Deadline::never()) noexcept;
 
@@ -140,8 +140,8 @@ class Process {
   Exit exit_;
 };
 
-// Capture is where run_process and run_pipeline keep what is written, and how long they wait, at their deadline,
-// between SIGTERM and SIGKILL. A stream whose span is empty goes where its command says.
+// Capture is where run_process and run_pipeline keep the output, and how long they wait, at their deadline, between
+// SIGTERM and SIGKILL. A stream whose span is empty goes where its command says.
 struct Capture {
   std::span<char> out;
   std::span<char> err;
@@ -150,25 +150,25 @@ struct Capture {
 
 // process_run.cpp has what follows.
 
-// Captured is how a process ended and how much of each span was filled. What did not fit was read and dropped, so that
-// the process could go on, and is told.
+// Captured is how a process ended and how much of each span was filled. Output that did not fit was read and dropped,
+// so that the process could go on; a flag tells.
 struct Captured {
   Exit exit;
   std::size_t out_bytes = 0, err_bytes = 0;
   bool out_cut = false, err_cut = false;
 };
 
-// run_process starts a process, reads what it writes until its end, and returns how it ended. At the deadline, and when
-// the caller is cancelled, the group is stopped as by Process::stop; no process is left when it returns.
-// Errors: those of Process::start and Process::wait.
+// run_process starts a process, reads its output to the end, and returns how it ended. At the deadline, and when the
+// caller is cancelled, the group is stopped as by Process::stop; no process is left when it returns. Errors: those of
+// Process::start and Process::wait.
 [[nodiscard]] std::expected<Captured, Error> run_process(const Command& command, const Capture& capture = {},
                                                          Deadline deadline = Deadline::never()) noexcept;
 
 inline constexpr std::size_t kMostStages = 8;
 
-// run_pipeline runs commands at a time, each one's output the input of the next, and returns what run_process would of
-// the last; `exits` takes how each ended, as far as it reaches. capture.err is for the last one's. Errors: as
-// run_process, of any of them, after which none is left; limit for more than kMostStages.
+// run_pipeline runs commands side by side, the output of each the input of the next, and returns what run_process
+// returns of the last; `exits` receives how each ended, as far as it has room. capture.err is for the last one's.
+// Errors: as run_process, of any of them, after which none is left; limit for more than kMostStages.
 [[nodiscard]] std::expected<Captured, Error> run_pipeline(std::span<const Command> commands,
                                                           const Capture& capture = {}, std::span<Exit> exits = {},
                                                           Deadline deadline = Deadline::never()) noexcept;

@@ -20,8 +20,7 @@
 namespace coir {
 
 #if COIR_NO_ASYNC
-// kFibers tells whether this build has fibers. Without them a program does one thing at a time, and whatever waits
-// waits in poll(2).
+// kFibers tells whether this build has fibers. Without them a program does one thing at a time and waits in poll(2).
 inline constexpr bool kFibers = false;
 
 // Without fibers there is nothing to trace; see coir/trace.h. Error: unsupported.
@@ -40,7 +39,7 @@ bool environment_fits() noexcept;
 inline constexpr bool kFibers = true;
 #endif
 
-// run_program runs `body` as a whole program, for main() of what is written once for builds with and without fibers: as
+// run_program runs `body` as a whole program, for a main() that is written once for builds with and without fibers: as
 // the first fiber of coir::run, or on the calling thread. Returns the exit status: the body's; 1 when the runtime could
 // not run; 2 for an environment variable with a bad value, or one that asks for what this build lacks (COIR_WORKERS
 // over 1 without fibers), which one line on standard error has named.

@@ -8,15 +8,15 @@
 
 namespace coir {
 
-// RestingWait is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer meanwhile.
-// An idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
+// RestingWait is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer. An
+// idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
 //
 //   struct Connection : coir::RestingWait { ... };
 //   connection.wake = [](coir::RestingWait& d) noexcept { spawn_server(static_cast<Connection&>(d)); };
 //   if (auto slept = coir::arm_resting_wait(connection, fd); !slept) ...   // bytes are there already, go on serving
 //
-// From arm_resting_wait's success on the record belongs to wake, which may run on another worker before arm_resting_wait has
-// returned. A record whose descriptor is closed by close_fd, or that sleeps on when a run ends after shutdown, is
+// From arm_resting_wait's success on the record belongs to wake, which may run on another worker before
+// arm_resting_wait has returned. If close_fd closes the descriptor, or the run ends after shutdown, the record is
 // forgotten: its wake never runs.
 struct alignas(8) RestingWait {
   // Runs once on a worker's own stack. It must not park; spawning a fiber is its job.

@@ -40,11 +40,11 @@ int run_reported(const RunOptions& options, std::expected<void, Error> (*body)(v
 }  // namespace detail
 
 // run_until_idle starts the runtime on the calling thread and further workers, runs `body` as the first fiber ("main"),
-// and returns when no fiber is left and nothing sleeps on a descriptor. One at a time in a process; from a plain
-// thread. The body may return a std::expected<T, Error>, as every fiber's. Errors: the first failure of a fiber that
-// nobody handled (every fiber was then cancelled; see coir/nursery.h), deadlock (every parked fiber was listed on
-// standard error, then cancelled and drained), invalid (a bad value in the environment; one line names it), busy (a
-// runtime runs already), unsupported (the kernel keeps a shadow stack for this process), limit, no_memory, system.
+// and returns when no fiber is left and no resting wait is armed. One at a time in a process; from a plain thread. The
+// body may return a std::expected<T, Error>, as every fiber's. Errors: the first failure of a fiber that nobody handled
+// (every fiber was then cancelled; see coir/nursery.h), deadlock (every parked fiber was listed on standard error, then
+// cancelled and drained), invalid (a bad value in the environment; one line names it), busy (a runtime runs already),
+// unsupported (the kernel keeps a shadow stack for this process), limit, no_memory, system.
 template <class F>
 [[nodiscard]] std::expected<void, Error> run_until_idle(
     const RunOptions& options, F&& body, const std::source_location& where = std::source_location::current()) {
@@ -82,7 +82,7 @@ int run(F&& body, const std::source_location& where = std::source_location::curr
 // runs, and the run ends when the last fiber has. Idempotent. From a fiber.
 void shutdown() noexcept;
 
-// stats, in stats.cpp, tells of the runtime that runs in this process; all zero when none does. Any thread.
+// stats, in stats.cpp, describes the runtime of this process; all zero when none runs. Any thread.
 RuntimeStats stats() noexcept;
 
 }  // namespace coir

@@ -20,7 +20,7 @@
 
 namespace coir {
 
-// Case is one of the things that a select waits for. What it names must outlive the select.
+// Case is one of the things that a select waits for. The objects that it names outlive the select.
 class Case : detail::WaitNode {
  public:
   // receive takes a value from `channel` and puts it in the place of the one in `into`. Ready when there is one, and
@@ -53,8 +53,8 @@ class Case : detail::WaitNode {
   // opened is ready while the event is set.
   static Case opened(Event& event) noexcept { return Case(Kind::event, &event, nullptr); }
 
-  // cancelled is ready once the token's source is cancelled; with an empty token, never. It is for a cancellation that
-  // the caller answers for: its own ends the select with an error.
+  // cancelled is ready once the token's source is cancelled; with an empty token, never. The caller's own cancellation
+  // ends the select with an error instead.
   static Case cancelled(CancellationToken token) noexcept {
     return token.source_ != nullptr ? Case(Kind::cancellation, token.source_, nullptr) : at(Deadline::never());
   }

@@ -13,8 +13,8 @@
 
 namespace coir {
 
-// Semaphore holds a number of permits. Who wants more than there are waits in line, and the line is kept: a small want
-// does not pass a large one that came before.
+// Semaphore holds a number of permits. A caller that wants more than there are waits in line, first come first served:
+// a small request does not pass a large one that came before.
 //
 // release() happens-before the return of the acquire() that gets its permits.
 class Semaphore {

@@ -11,18 +11,18 @@
 
 namespace coir {
 
-// What only a build without fibers (COIR_NO_ASYNC) has, and needs: while the program waits for one thing, nothing else
-// runs that could notice a second one. serial_wait.cpp has it; elsewhere these are declared and not defined.
+// These functions exist only in a build without fibers (COIR_NO_ASYNC), where nothing else runs while the program
+// waits. serial_wait.cpp defines them; other builds only declare them.
 
-// Interrupter is asked, while the program waits, whether the wait is to go on.
+// Interrupter decides, while the program waits, whether the wait goes on.
 //
 //   struct Stop : coir::Interrupter { ... };
 //   stop.fd = coir::signals_fd();
 //   stop.happened = [](coir::Interrupter& self) noexcept { return !static_cast<Stop&>(self).second_signal(); };
 //   coir::set_interrupter(&stop);
 struct Interrupter {
-  // Runs inside wait or wait_any, on the program's own stack, when `fd` is readable or `deadline` has passed. It takes
-  // what made `fd` readable, and moves a deadline that has passed. False: the wait ends with `cancelled`. It is not
+  // Runs inside wait or wait_any, on the program's own stack, when `fd` is readable or `deadline` has passed. It
+  // consumes the input of `fd`, and moves a deadline that has passed. False: the wait ends with `cancelled`. It is not
   // asked while it runs.
   using Happened = bool (*)(Interrupter& self) noexcept;
   Happened happened = nullptr;

@@ -18,16 +18,16 @@ inline constexpr unsigned kMostSignalWaiters = 8;
 //     ...                                                     // fiber B, which waits for SIGHUP alone, rotates its log
 //   }
 //
-// Up to kMostSignalWaiters fibers and threads may wait, for the same signals or for others, and each gets the signal.
-// One that waits again gets what has arrived since its last call, if that was for the same signal, unless eight others
-// have called meanwhile. What arrives while nobody waits for it is kept for the first that asks. A signal that arrives
-// several times before it is taken counts once, as with the kernel.
+// Up to kMostSignalWaiters fibers and threads may wait, for the same signals or for others, and each gets the signal. A
+// caller that waits again gets the signals since its last call, if that was for the same signal, unless eight others
+// have called meanwhile. A signal that arrives while nobody waits is kept for the first that asks. A signal that
+// arrives several times before it is taken counts once, as with the kernel.
 //
 // The first call for a signal takes over its handler for the rest of the process's life; call it, or catch_signals,
-// before the signal can matter. The handler counts the signal and rings for those who wait: a system call for each.
+// before the signal can matter. The handler counts the signal and wakes the waiters: a system call for each.
 //
-// Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid (no such signal), and
-// those of coir::wait.
+// Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid (no such
+// signal), and those of coir::wait.
 [[nodiscard]] std::expected<int, Error> wait_signal(std::initializer_list<int> signals,
                                                     Deadline deadline = Deadline::never()) noexcept;
 
@@ -35,7 +35,7 @@ inline constexpr unsigned kMostSignalWaiters = 8;
 // Errors: invalid (no such signal), limit (no descriptor left), no_memory, system.
 [[nodiscard]] std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noexcept;
 
-// signals_fd is readable when a caught signal may wait to be taken by wait_signal: for those who poll by themselves. It
+// signals_fd is readable when wait_signal may have a caught signal to return: for programs that poll by themselves. It
 // stays open; -1 before catch_signals.
 int signals_fd() noexcept;
 

@@ -6,7 +6,7 @@
 
 namespace coir {
 
-// 16_KiB reads as it is meant in SpawnOptions.
+// _KiB and _MiB are for sizes in options: {.stack = 16_KiB}.
 consteval std::size_t operator""_KiB(unsigned long long n) {
   return static_cast<std::size_t>(n) * 1024;
 }
@@ -14,8 +14,8 @@ consteval std::size_t operator""_MiB(unsigned long long n) {
   return static_cast<std::size_t>(n) * 1024 * 1024;
 }
 
-// Stacks come in four sizes; a request is rounded up to the next. Address and thread sanitizers inflate frames, so that
-// their builds give four times as much under the same names.
+// Stacks come in four sizes; a request is rounded up to the next. Address and thread sanitizers inflate frames: their
+// builds give four times as much under the same names.
 inline constexpr std::size_t kStackClassCount = 4;
 inline constexpr std::size_t kStackInflation = COIR_ASAN || COIR_TSAN ? 4 : 1;
 

@@ -18,8 +18,8 @@ namespace coir {
 //   std::expected<Page, Error> got = page.await(Deadline::after(2s));
 //   if (!got && got.error() == ErrorCode::timed_out) static_cast<void>(page.cancel("too slow"));
 //
-// A failure belongs to whoever awaits it, so that its nursery does not report it again. One that nobody awaits is the
-// nursery's, from the moment the handle is dropped or the nursery's scope is left.
+// A failure belongs to whoever awaits it, so that its nursery does not report it again. A failure that nobody awaits
+// passes to the nursery when the handle is dropped or the nursery's scope ends.
 template <class T>
 class [[nodiscard]] Task : public Fiber {
  public:

@@ -7,8 +7,8 @@
 namespace coir {
 
 // is_utf8 tells whether `bytes` are well-formed UTF-8 (Unicode, table 3-7): neither overlong forms nor surrogates,
-// nothing above U+10FFFF, no character cut off at the end. Empty text is. From any context. Cost: ASCII goes by words
-// of eight bytes, the rest byte by byte.
+// nothing above U+10FFFF, no character cut off at the end. Empty text is well-formed. From any context. Cost: ASCII
+// goes by words of eight bytes, the rest byte by byte.
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept;
 
 // Utf8Checker checks text that arrives in pieces, cut anywhere.

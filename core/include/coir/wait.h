@@ -33,8 +33,8 @@ struct Awaited {
 
 inline constexpr std::size_t kMostAwaited = 8;
 
-// wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, not saying which.
-// Callers try them all until EAGAIN before they wait again. Errors: as wait; invalid (there are more).
+// wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, and does not tell
+// which. Callers try them all until EAGAIN before they wait again. Errors: as wait; invalid (there are more).
 [[nodiscard]] std::expected<void, Error> wait_several(std::span<const Awaited> several,
                                                       Deadline deadline = Deadline::never()) noexcept;
 

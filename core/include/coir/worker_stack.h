@@ -28,7 +28,7 @@ void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
 // without.
 //
 // f must not wait: meanwhile no fiber runs on this worker, and what parks elsewhere answers `unsupported` here. Allowed
-// anywhere; on a plain thread, inside another such call and in a build without fibers it is an ordinary call. Cost: two
+// anywhere: on a plain thread, inside another such call and in a build without fibers it is an ordinary call. Cost: two
 // exchanges of the stack pointer, a few nanoseconds.
 template <std::invocable F>
 std::invoke_result_t<F&> on_worker_stack(F&& f) noexcept {

@@ -105,7 +105,8 @@ struct alignas(64) FiberControl : Waiter {
 
   FiberControl() = delete;  // slots are never constructed: spawn sets every field
 
-  // cancelled tells whether this fiber is marked and no shield is up; Scheduler::cancelling whether all are. Owner only.
+  // cancelled tells whether this fiber is marked and no shield is up; Scheduler::cancelling whether all are. Owner
+  // only.
   bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };

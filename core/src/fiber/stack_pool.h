@@ -149,8 +149,8 @@ class StackCache {
     bump(count_[stack_class]);
   }
 
-  // trim frees all of them and returns how many bytes of stacks were refunded; halve frees, of each class, the half that
-  // was used longest ago.
+  // trim frees all of them and returns how many bytes of stacks were refunded; halve frees, of each class, the half
+  // that was used longest ago.
   std::size_t trim(StackPool& pool) noexcept;
   void halve(StackPool& pool) noexcept;
 

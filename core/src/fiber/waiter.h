@@ -9,8 +9,8 @@ namespace coir {
 // WakeReason is why a wait ended. If it was `handed` something, its WaitRound knows what.
 enum class WakeReason : std::uint8_t { none, ready, joined, timed_out, cancelled, closed, handed };
 
-// Waiter is anything that can wait: a fiber, or an OS thread on a futex. The sources that can end a wait (a readiness, a
-// timer, a cancellation) compete for it by claim(); exactly one wins, and only the winner wakes.
+// Waiter is anything that can wait: a fiber, or an OS thread on a futex. The sources that can end a wait (a readiness,
+// a timer, a cancellation) compete for it by claim(); exactly one wins, and only the winner wakes.
 //
 // One wait goes
 //   arm()                      the owner: the word says Armed
@@ -41,14 +41,14 @@ class Waiter {
   // wakes_by tells what kind of waiter this is.
   bool wakes_by(Wake wake) const noexcept { return wake_ == wake; }
 
-  // arm starts a wait. Owner only. With one worker nothing else runs before the owner has parked, so it counts as parked
-  // at once.
+  // arm starts a wait. Owner only. With one worker nothing else runs before the owner has parked, so it counts as
+  // parked at once.
   void arm(std::uint64_t ticket) noexcept {
     word_.store(ticket << kTicketShift | (kManyWorkers ? kArmed : kParked), std::memory_order_release);
   }
 
-  // disarm ends a wait that never parked, once no source sees it. Owner only. With many workers the word may stay armed,
-  // because a claim from Armed wakes nobody.
+  // disarm ends a wait that never parked, once no source sees it. Owner only. With many workers the word may stay
+  // armed, because a claim from Armed wakes nobody.
   void disarm(std::uint64_t ticket) noexcept {
     if constexpr (!kManyWorkers) word_.store(ticket << kTicketShift, std::memory_order_relaxed);
   }

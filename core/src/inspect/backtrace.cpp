@@ -74,8 +74,8 @@ bool same(const Backtrace& a, const Backtrace& b) noexcept {
   return true;
 }
 
-// link_address is the address in the program's file of the code at `address`: a position-independent program counts from
-// its start.
+// link_address is the address in the program's file of the code at `address`: a position-independent program counts
+// from its start.
 std::uintptr_t link_address(std::uintptr_t address) noexcept {
   return __ehdr_start.e_type == ET_DYN ? address - reinterpret_cast<std::uintptr_t>(&__ehdr_start) : address;
 }

@@ -36,8 +36,8 @@ std::size_t aligned(std::size_t bytes) noexcept {
 
 }  // namespace
 
-// IsolateCore is the memory that owner and isolate share, in one piece: itself, the closure, and three queues, the third
-// for the result. The owner frees it once the thread has ended.
+// IsolateCore is the memory that owner and isolate share, in one piece: itself, the closure, and three queues, the
+// third for the result. The owner frees it once the thread has ended.
 class alignas(MessageQueue::kAlignment) IsolateCore {
  public:
   struct Plan {

@@ -74,7 +74,8 @@ Process::~Process() {
   }
 }
 
-// await_end returns when the process has ended but is not reaped yet: until then its id, and its group's, are not reused.
+// await_end returns when the process has ended but is not reaped yet: until then its id, and its group's, are not
+// reused.
 std::expected<void, Error> Process::await_end(Deadline deadline, bool shielded) noexcept {
   for (;;) {
     const auto ended = has_ended(pid_);

@@ -100,8 +100,8 @@ std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
     if (found == nullptr || seat.used < found->used) found = &seat;
   }
   if (found == nullptr) return std::unexpected(Error{ErrorCode::limit});
-  // Only who waits needs a wakeup: it moves from a seat that is left, so that there are no more than ever wait at a time.
-  // A handler that has read it before rings in vain.
+  // Only who waits needs a wakeup: it moves from a seat that is left, so that there are no more than ever wait at a
+  // time. A handler that has read it before rings in vain.
   for (Seat& left : g_seats) {
     if (found->wakeup.load(std::memory_order_relaxed) >= 0) break;
     if (!left.taken)

@@ -50,8 +50,8 @@ void Reactor::dispatch() noexcept {
   pending_ = 0;
 }
 
-// signal delivers an edge. A hang-up leaves the word ready even when it woke a waiter: its edge does not come again, and
-// the waiter may read only the bytes that came with it.
+// signal delivers an edge. A hang-up leaves the word ready even when it woke a waiter: its edge does not come again,
+// and the waiter may read only the bytes that came with it.
 void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   const Word leave = hung_up ? kReady : kEmpty;
   Word seen = word.load(std::memory_order_acquire);
@@ -225,8 +225,8 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
       return {};
     }
     if (seen == kClosing || seen == kAdding) {
-      // A closing descriptor must not be registered now: it would be closed under the entry, and the number's next owner
-      // would find it registered.
+      // A closing descriptor must not be registered now: it would be closed under the entry, and the number's next
+      // owner would find it registered.
       sched_yield();
       seen = at.registered.load(std::memory_order_acquire);
     } else if (at.registered.compare_exchange_weak(seen, kAdding, std::memory_order_acq_rel,

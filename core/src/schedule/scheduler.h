@@ -27,11 +27,11 @@ class BlockingPool;
 // runnable while a worker sleeps. `searching_` counts the workers that search for work. While there is one, no other is
 // woken; the last searcher to find work wakes the next worker.
 //
-// The poller. While `polling_` is set, a worker polls or is about to. A worker that goes idle and finds it set sleeps on
-// its futex: it sets its bit, then looks at polling_ once more. A worker that clears polling_ in order to run a fiber
-// looks at idle_ afterwards (release_poller). Both go by one order (seq_cst): either the first sees that nobody polls
-// and polls itself, or the second sees the first one's bit and wakes it. So one worker polls whenever any sleeps; as
-// the poller waits for every worker's timers, no timer is late.
+// The poller. While `polling_` is set, a worker polls or is about to. A worker that goes idle and finds it set sleeps
+// on its futex: it sets its bit, then looks at polling_ once more. A worker that clears polling_ in order to run a
+// fiber looks at idle_ afterwards (release_poller). Both go by one order (seq_cst): either the first sees that nobody
+// polls and polls itself, or the second sees the first one's bit and wakes it. So one worker polls whenever any sleeps;
+// as the poller waits for every worker's timers, no timer is late.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -184,8 +184,8 @@ class Scheduler::Hold {
 };
 
 // OutsideClaim surrounds code that claims and wakes waiters and that a plain thread may run. Between claim and wake a
-// fiber is in no queue, and its timer may be gone: without an OutsideClaim it would look stuck. An OutsideClaim does not
-// keep a run without fibers from ending, and may begin before a run does. A claimed fiber lives until its wake, and
+// fiber is in no queue, and its timer may be gone: without an OutsideClaim it would look stuck. An OutsideClaim does
+// not keep a run without fibers from ending, and may begin before a run does. A claimed fiber lives until its wake, and
 // keeps its run alive.
 class OutsideClaim {
  public:

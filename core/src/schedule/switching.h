@@ -68,8 +68,8 @@ inline std::uint64_t Worker::next_id() noexcept {
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=
                         static_cast<std::uintptr_t>(Commit::ended);
   SanitizerContext* const from = for_good ? nullptr : &self->sanitizer;
-  // Do this before telling the sanitizer of the switch: afterwards an ending fiber's fake stack is gone, and code inlined
-  // here may keep variables on it.
+  // Do this before telling the sanitizer of the switch: afterwards an ending fiber's fake stack is gone, and code
+  // inlined here may keep variables on it.
   worker.current_ = next;
   bump(worker.counters.switches);
   if (next != nullptr) [[likely]] {

@@ -70,8 +70,8 @@ void Scheduler::wake_one() noexcept {
   } while (idle_.load(std::memory_order_seq_cst) != 0);
 }
 
-// release_poller is called by a worker that has cleared polling_ and is about to run a fiber, for any length of time: it
-// wakes a sleeping worker, which then polls. A worker that is searching already will poll, or wakes the next when it
+// release_poller is called by a worker that has cleared polling_ and is about to run a fiber, for any length of time:
+// it wakes a sleeping worker, which then polls. A worker that is searching already will poll, or wakes the next when it
 // finds work.
 void Scheduler::release_poller() noexcept {
   if constexpr (!kManyWorkers) return;

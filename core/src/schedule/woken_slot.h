@@ -14,9 +14,9 @@ struct FiberControl;
 // instruction; a thief, who is rare, pays for both with a barrier on every processor (a biased lock, as in "Quickly
 // Reacquirable Locks" by Dice, Moir and Scherer).
 //
-// Invariant: the owner touches fiber_ only after it has set inside_ and then seen raided_ clear. A thief touches it only
-// after it has set raided_, passed the barrier, and then seen inside_ clear. If the barrier falls after the owner's look
-// at raided_, the thief sees inside_ set and waits; if before, the owner sees raided_.
+// Invariant: the owner touches fiber_ only after it has set inside_ and then seen raided_ clear. A thief touches it
+// only after it has set raided_, passed the barrier, and then seen inside_ clear. If the barrier falls after the
+// owner's look at raided_, the thief sees inside_ set and waits; if before, the owner sees raided_.
 class WokenSlot {
  public:
   // exchange stores `fiber`, which may be null, and returns the fiber that was there. Owner only.
@@ -32,8 +32,8 @@ class WokenSlot {
   // peek is the fiber at this moment; a mere hint for all but the owner. Any worker.
   FiberControl* peek(std::memory_order order = std::memory_order_relaxed) const noexcept { return fiber_.load(order); }
 
-  // steal takes `fiber` out if it is still there and no other thread holds the slot; the barrier must be prepared. Other
-  // workers.
+  // steal takes `fiber` out if it is still there and no other thread holds the slot; the barrier must be prepared.
+  // Other workers.
   bool steal(FiberControl* fiber) noexcept {
     bool none = false;
     if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) {

@@ -48,9 +48,10 @@ class [[nodiscard]] InterRunGuard {
 // InterRunQueue is a line of fibers of any run, and of plain threads, that wait for a change by another run. Each waits
 // in a loop under the lock: test the condition, else wait, and test again.
 //
-// Invariant: a thread that changes the condition calls wake_one or wake_all under the same lock, so that no change falls
-// between a test and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this wait or
-// none. The wait counts as one on the outside world, so that the fiber's run lives until the wake and sees no deadlock.
+// Invariant: a thread that changes the condition calls wake_one or wake_all under the same lock, so that no change
+// falls between a test and the wait. A fiber is claimed under the lock, which it takes to leave: the claim meets this
+// wait or none. The wait counts as one on the outside world, so that the fiber's run lives until the wake and sees no
+// deadlock.
 //
 // The line is a WaitList. The wait is no WaitRound, which knows one run and a Spinlock: a claimed fiber is woken by the
 // way between runs, and in single-worker builds by its own worker, so that nothing is handed over and each looks again.

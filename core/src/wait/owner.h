@@ -11,7 +11,8 @@ class ClaimedWaiters;
 
 namespace detail {
 
-// The functions by which a scope acts on the fiber that owns it. Without fibers they do nothing: serial_current_scope.cpp.
+// The functions by which a scope acts on the fiber that owns it. Without fibers they do nothing:
+// serial_current_scope.cpp.
 
 // mark makes the scope cancelled.
 void mark(Scope& scope, const char* reason) noexcept;

@@ -66,9 +66,9 @@ class PollingThread : public Waiter {
   SharedAtomic<std::uint32_t> awake_{0};
 };
 
-// poll_on_thread waits until one of `entries` is ready and fills in which; the last entry is its own. Cancelling a scope
-// around the wait ends it at once; without an eventfd, or where no other thread may touch a scope, the next wait sees
-// the cancellation. Errors: timed_out, cancelled, system.
+// poll_on_thread waits until one of `entries` is ready and fills in which; the last entry is its own. Cancelling a
+// scope around the wait ends it at once; without an eventfd, or where no other thread may touch a scope, the next wait
+// sees the cancellation. Errors: timed_out, cancelled, system.
 std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline,
                                           Shielded shielded = Shielded::no) noexcept;
 

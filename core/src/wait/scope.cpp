@@ -13,8 +13,8 @@ std::uint16_t next_scope_id() noexcept {
   return static_cast<std::uint16_t>(g_scopes.fetch_add(1, std::memory_order_relaxed) % 65535 + 1);
 }
 
-// Ids repeat after 65,535 scopes. Scopes that are in force together must have different ids, or the inner one would take
-// an outer one's end for its own.
+// Ids repeat after 65,535 scopes. Scopes that are in force together must have different ids, or the inner one would
+// take an outer one's end for its own.
 bool is_around(const detail::Scope* scope, std::uint16_t id) noexcept {
   for (; scope != nullptr; scope = scope->outer) {
     if (scope->id == id) return true;

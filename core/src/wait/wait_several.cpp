@@ -31,8 +31,8 @@ WakeReason park_at(FiberControl* self, std::span<const Awaited> several, Deadlin
 
 }  // namespace
 
-// The fiber is shown to each source. The first to claim it wakes it, and the fiber takes itself out of the others before
-// it continues. An edge that finds the fiber claimed stays in its word for the next wait.
+// The fiber is shown to each source. The first to claim it wakes it, and the fiber takes itself out of the others
+// before it continues. An edge that finds the fiber claimed stays in its word for the next wait.
 std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
                                         Shielded shielded) noexcept {
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});

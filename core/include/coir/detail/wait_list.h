@@ -26,9 +26,9 @@ struct WaitNode {
 // WaitList is the line of those who wait for one thing, the oldest first. What fibers and threads wait on embeds one
 // beside the lock that guards it; nothing here is for others to call.
 //
-// A wait of theirs returns `unsupported` where nothing can be waited for: on a worker's own stack, as in a RestingWait's
-// wake, and on a plain thread of a single-worker build, where no other thread may touch what is waited on. What is
-// there is had all the same.
+// A wait of theirs returns `unsupported` where nothing can be waited for: on a worker's own stack, as in a
+// RestingWait's wake, and on a plain thread of a single-worker build, where no other thread may touch what is waited
+// on. What is there is had all the same.
 class WaitList {
  public:
   bool empty() const noexcept { return nodes_.empty(); }

@@ -69,7 +69,8 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
 // The compiler makes larger frames touch each of their pages.
 inline constexpr std::size_t kStackGuardBytes = 4096;
 
-// The kernel's number of this CPU (AUDIT_ARCH_AARCH64), and the bit that marks system calls of another ABI of it (no bit tells them).
+// The kernel's number of this CPU (AUDIT_ARCH_AARCH64), and the bit that marks system calls of another ABI of it (no
+// bit tells them).
 inline constexpr std::uint32_t kAuditArchitecture = 0xc00000b7;
 inline constexpr std::uint32_t kForeignCallBit = 0;
 

@@ -1,4 +1,5 @@
-// riscv64 (ABIs lp64d and lp64): the frame of a parked context, as switch.S and C++ both see it, and what else differs by CPU.
+// riscv64 (ABIs lp64d and lp64): the frame of a parked context, as switch.S and C++ both see it, and what else differs
+// by CPU.
 
 #ifndef COIR_PORT_ARCH_RISCV64_H
 #define COIR_PORT_ARCH_RISCV64_H
@@ -64,7 +65,8 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
 // Clang 19 cannot make large frames touch each of their pages, so guards are wider.
 inline constexpr std::size_t kStackGuardBytes = 16384;
 
-// The kernel's number of this CPU (AUDIT_ARCH_RISCV64), and the bit that marks system calls of another ABI of it (no bit tells them).
+// The kernel's number of this CPU (AUDIT_ARCH_RISCV64), and the bit that marks system calls of another ABI of it (no
+// bit tells them).
 inline constexpr std::uint32_t kAuditArchitecture = 0xc00000f3;
 inline constexpr std::uint32_t kForeignCallBit = 0;
 

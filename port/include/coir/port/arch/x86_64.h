@@ -62,7 +62,8 @@ inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (
 // The compiler makes larger frames touch each of their pages.
 inline constexpr std::size_t kStackGuardBytes = 4096;
 
-// The kernel's number of this CPU (AUDIT_ARCH_X86_64), and the bit that marks system calls of another ABI of it (x32's calls have it).
+// The kernel's number of this CPU (AUDIT_ARCH_X86_64), and the bit that marks system calls of another ABI of it (x32's
+// calls have it).
 inline constexpr std::uint32_t kAuditArchitecture = 0xc000003e;
 inline constexpr std::uint32_t kForeignCallBit = 0x40000000;
 
