@@ -11,8 +11,8 @@
 // The system calls of the sockets (tcp_stream.cpp, tcp_listener.cpp), answering -errno.
 //
 // They are never inlined, because a fiber that parks may continue on another thread, and the C library declares errno's
-// address constant: in a loop that both makes system calls and parks, the compiler would keep reading the first thread's
-// errno.
+// address constant: in a loop that both makes system calls and parks, the compiler would keep reading the first
+// thread's errno.
 namespace coir::kernel {
 
 ssize_t receive(int fd, void* into, std::size_t size) noexcept;

@@ -5,9 +5,9 @@
 
 namespace coir {
 
-// Linger ends a connection whose peer has yet to read the last bytes sent to it. If bytes are unread at close, or arrive
-// afterwards, the kernel resets the connection and the peer may lose those bytes. So this side shuts down its writing and
-// drops what arrives until the peer ends too, within bounds:
+// Linger ends a connection whose peer has yet to read the last bytes sent to it. If bytes are unread at close, or
+// arrive afterwards, the kernel resets the connection and the peer may lose those bytes. So this side shuts down its
+// writing and drops what arrives until the peer ends too, within bounds:
 //
 //   stream.shutdown_write();
 //   Linger linger;

@@ -65,8 +65,8 @@ int coir_tls_plain_alert(const struct mbedtls_ssl_context* ssl);
 // else was sent, this function fails: no number may serve twice under one key.
 int coir_tls_begin_step(struct mbedtls_ssl_context* ssl);
 
-// coir_tls_is_alert tells whether the record being sent is an alert, given that it is not part of a handshake or belongs
-// to its last step.
+// coir_tls_is_alert tells whether the record being sent is an alert, given that it is not part of a handshake or
+// belongs to its last step.
 int coir_tls_is_alert(const unsigned char* record, size_t size);
 
 // coir_tls_alert_for is the number of the alert to send after a call into mbedTLS failed with `code`; -1 for none: the
@@ -82,10 +82,10 @@ int coir_tls_resumable(const struct mbedtls_ssl_context* ssl);
 // coir_tls_bio is the context that mbedtls_ssl_set_bio was given.
 void* coir_tls_bio(const struct mbedtls_ssl_context* ssl);
 
-// coir_tls_bind_ticket binds a server's TLS 1.2 tickets to the name that the client has asked for; `name` is its digest,
-// 0 for none. A session of another name is not resumed (RFC 6066, 3). Call it before each step of the handshake. The
-// digest lies in the encrypted ticket, in the field for the verification result of the client's certificate, which is
-// always zero in a session that gets a ticket.
+// coir_tls_bind_ticket binds a server's TLS 1.2 tickets to the name that the client has asked for; `name` is its
+// digest, 0 for none. A session of another name is not resumed (RFC 6066, 3). Call it before each step of the
+// handshake. The digest lies in the encrypted ticket, in the field for the verification result of the client's
+// certificate, which is always zero in a session that gets a ticket.
 void coir_tls_bind_ticket(struct mbedtls_ssl_context* ssl, uint32_t name);
 
 // coir_tls_name is the server's name that a client's session was made with, and verified for; or null.

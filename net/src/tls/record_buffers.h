@@ -35,8 +35,9 @@ struct RecordBuffers {
   }
 };
 
-// take_buffers charges account::tls and returns buffers, or null; with `spare_only`, only buffers that lie idle already.
-// give_buffers keeps as many as were needed lately, and frees the others. Any thread; also while pressure is relieved.
+// take_buffers charges account::tls and returns buffers, or null; with `spare_only`, only buffers that lie idle
+// already. give_buffers keeps as many as were needed lately, and frees the others. Any thread; also while pressure is
+// relieved.
 RecordBuffers* take_buffers(bool spare_only) noexcept;
 void give_buffers(RecordBuffers* buffers) noexcept;
 

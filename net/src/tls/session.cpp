@@ -25,8 +25,8 @@ constexpr std::uint8_t kMostCipherChanges = 2;
 
 }  // namespace
 
-// count counts the bytes handed to mbedTLS, and checks the type of a record that begins: mbedTLS itself drops any number
-// of ChangeCipherSpec records of TLS 1.3, at any time.
+// count counts the bytes handed to mbedTLS, and checks the type of a record that begins: mbedTLS itself drops any
+// number of ChangeCipherSpec records of TLS 1.3, at any time.
 int Session::count(unsigned char* into, std::size_t taken) noexcept {
   ++takes_;
   taken_ = static_cast<std::uint16_t>(taken_ + taken);
@@ -166,8 +166,8 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
       case MBEDTLS_ERR_SSL_WANT_READ:
       case MBEDTLS_ERR_SSL_WANT_WRITE: {
         const auto direction = code == MBEDTLS_ERR_SSL_WANT_READ ? Direction::readable : Direction::writable;
-        // More bytes remain than this call may take, or mbedTLS has buffered a message, behind a ticket for example. The
-        // socket need not become readable for either.
+        // More bytes remain than this call may take, or mbedTLS has buffered a message, behind a ticket for example.
+        // The socket need not become readable for either.
         if (direction == Direction::readable && !drained(session)) {
           if (auto going = Session::yield_to_events(deadline); !going) return std::unexpected(going.error());
           break;
@@ -195,8 +195,9 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 // write_records sends bytes that `fill` puts in place, a record's worth at a time. It returns when something has been
 // sent and more would have to wait, or after some records.
 //
-// A record that is encrypted but could not be sent stays in mbedTLS, which wants the call repeated with the same length.
-// It counts as sent when it is. A caller that repeats with fewer bytes is credited with the rest at its next call.
+// A record that is encrypted but could not be sent stays in mbedTLS, which wants the call repeated with the same
+// length. It counts as sent when it is. A caller that repeats with fewer bytes is credited with the rest at its next
+// call.
 template <class Fill>
 std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
   constexpr int kRecords = 4;

@@ -23,8 +23,8 @@ class SessionAllocator {
   // The remaining blocks become the library's: tables that grew on behalf of this session and stay.
   ~SessionAllocator();
 
-  // reserve charges `bytes` ahead, and makes room if the ledger's total is short. False: there is no room, or the account
-  // is at its ceiling.
+  // reserve charges `bytes` ahead, and makes room if the ledger's total is short. False: there is no room, or the
+  // account is at its ceiling.
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
   // flush frees the blocks that were kept and refunds what was charged ahead.
   void flush() noexcept;

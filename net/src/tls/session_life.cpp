@@ -19,8 +19,8 @@
 namespace coir::tls {
 namespace {
 
-// The memory of a handshake beside record buffers, charged before it begins: running out on the way would cut the client
-// off. Certificates of the peer come on top.
+// The memory of a handshake beside record buffers, charged before it begins: running out on the way would cut the
+// client off. Certificates of the peer come on top.
 constexpr std::size_t kHandshakeBytes = kTlsHandshakeBytes - kTlsBufferBytes;
 
 constinit TlsCounters g_counters;

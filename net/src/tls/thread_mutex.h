@@ -12,8 +12,8 @@
 
 namespace coir::tls {
 
-// ThreadMutex blocks the thread, not the fiber: for calls into mbedTLS, which do not park but may take milliseconds, too
-// long for a spinlock. Four bytes; in single-worker builds it does nothing.
+// ThreadMutex blocks the thread, not the fiber: for calls into mbedTLS, which do not park but may take milliseconds,
+// too long for a spinlock. Four bytes; in single-worker builds it does nothing.
 //
 // The word is 0 free, 1 held, 2 held and waited for (Drepper, "Futexes are tricky").
 class ThreadMutex {

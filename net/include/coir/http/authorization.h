@@ -15,12 +15,12 @@ namespace coir::http {
 // same_secret compares what a client has sent with a secret, in a time that depends on the length of `given` alone.
 bool same_secret(std::string_view given, std::string_view secret) noexcept;
 
-// BasicCredentials is what a client says by the Basic scheme (RFC 7617), over plain connections for everybody to read.
+// BasicCredentials are a name and a password by the Basic scheme (RFC 7617): without TLS everybody can read them.
 struct BasicCredentials {
   std::string_view user;
   std::string_view password;
 
-  // are tells whether both are these, in constant time: a wrong name takes as long as a wrong password.
+  // are compares both, in constant time: a wrong name takes as long as a wrong password.
   bool are(std::string_view wanted_user, std::string_view wanted_password) const noexcept;
 };
 
@@ -34,7 +34,7 @@ std::string_view bearer_token(const Request& request) noexcept;
 
 namespace detail {
 
-// Realm is the name that a client's user is asked with.
+// Realm is the name that a browser shows when it asks its user.
 template <std::size_t kSize>
 struct Realm {
   char text[kSize];

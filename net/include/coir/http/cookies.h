@@ -39,7 +39,7 @@ std::string_view cookie_value(const Request& request, std::string_view name) noe
 
 enum class SameSite : std::uint8_t { lax, strict, none };
 
-// CookieOptions is what a browser may do with a cookie. The defaults keep it from scripts and from other sites.
+// CookieOptions tells a browser what it may do with a cookie. The defaults keep it from scripts and from other sites.
 struct CookieOptions {
   std::optional<std::int64_t> max_age_s;  // absent: until the browser ends; 0 removes the cookie
   std::string_view path = "/";

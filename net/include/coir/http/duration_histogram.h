@@ -7,11 +7,10 @@
 
 namespace coir::http {
 
-// DurationHistogram counts durations by how long they were. Any thread at any time; two additions for each.
+// DurationHistogram counts durations in buckets. Any thread at any time; two additions for each.
 class DurationHistogram {
  public:
-  // Each bucket takes what lasted up to its bound, in microseconds, and longer than the one before; a last one takes
-  // the rest.
+  // A bucket counts durations up to its bound, in microseconds, and above the bound before; a last one counts the rest.
   static constexpr std::uint32_t kBoundsMicros[] = {500,       1'000,     2'500,     5'000,     10'000,
                                                     25'000,    50'000,    100'000,   250'000,   500'000,
                                                     1'000'000, 2'500'000, 5'000'000, 10'000'000};

@@ -29,12 +29,12 @@ struct Session;
 //     ...
 //   }
 //
-// A handler reads top to bottom: every call that needs the client waits for it. Errors need no handling beyond returning:
-// the connection is closed, or the right error is answered, when the handler ends. Answers to HEAD are written as for
-// GET; their content is dropped. A handler that answers nothing answers 500.
+// A handler reads top to bottom: every call that needs the client waits for it. Errors need no handling beyond
+// returning: the connection is closed, or the right error is answered, when the handler ends. Answers to HEAD are
+// written as for GET; their content is dropped. A handler that answers nothing answers 500.
 //
-// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its calls
-// take up to 3 KB of it. So:
+// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
+// calls take up to 3 KB of it. So:
 //
 //   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format

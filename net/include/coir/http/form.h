@@ -18,8 +18,9 @@ namespace coir::http {
 //   if (!form) return;
 //   auto name = query_value(*form, "name", memory);
 //
-// It answers a faulty request itself: another type by 415, a longer form by 413. After an error the handler just returns.
-// Errors: unsupported, limit; those of Exchange::read_body but end_of_stream. multipart.h reads the other kind of form.
+// It answers a faulty request itself: another type by 415, a longer form by 413. After an error the handler just
+// returns. Errors: unsupported, limit; those of Exchange::read_body but end_of_stream. multipart.h reads the other kind
+// of form.
 [[nodiscard]] std::expected<std::string_view, Error> read_form(Exchange& exchange, std::span<char> into) noexcept;
 
 }  // namespace coir::http

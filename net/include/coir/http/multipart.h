@@ -28,9 +28,9 @@ namespace coir::http {
 //     exchange.respond(200, "text/plain", "stored\n");
 //   }
 //
-// It answers a faulty request itself: another type by 415, a form that is malformed or whose last boundary is missing by
-// 400, one over a ceiling by 413, a full disk by 507. After an error the handler just returns. A part that was read to
-// its end is whole: the boundary behind it has been seen. The parts after it may still be wrong, as next() tells.
+// It answers a faulty request itself: another type by 415, a form that is malformed or whose last boundary is missing
+// by 400, one over a ceiling by 413, a full disk by 507. After an error the handler just returns. A part that was read
+// to its end is whole: the boundary behind it has been seen. The parts after it may still be wrong, as next() tells.
 //
 // Errors of all calls: unsupported, invalid, limit; those of Exchange::read_body, where end_of_stream has the meaning
 // that each call names. From the exchange's handler.
@@ -53,10 +53,11 @@ class Multipart {
   // read_all reads the rest of the part's content, for fields that are short. More than fits is answered 413.
   [[nodiscard]] std::expected<std::string_view, Error> read_all(std::span<char> into) noexcept;
 
-  // save, of multipart_file.cpp, writes the rest of the part's content to the file at `path` and returns its size. The file is replaced when
-  // the part is whole, as FileReplacement of coir/file.h does it; until then, and after any error, the old one stays and
-  // nothing is left behind. A full disk, or quota, is answered 507; other errors of the file are the handler's to
-  // answer, 500 if it does not. Errors: also those of FileReplacement::begin, write and commit.
+  // save (multipart_file.cpp) writes the rest of the part's content to the file at `path` and returns its size. The
+  // file is replaced when the part is whole, as FileReplacement of coir/file.h does it; until then, and after any
+  // error, the old one stays and nothing is left behind. A full disk, or quota, is answered 507; other errors of the
+  // file are the handler's to answer, 500 if it does not. Errors: also those of FileReplacement::begin, write and
+  // commit.
   [[nodiscard]] std::expected<std::uint64_t, Error> save(const char* path,
                                                          std::optional<unsigned> mode = std::nullopt) noexcept;
 

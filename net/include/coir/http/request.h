@@ -79,12 +79,12 @@ struct ParseResult {
   std::uint32_t head_bytes = 0;
 };
 
-// parse_head reads one request head from the start of `bytes`, which may hold less than a head or more than one. It is
-// called again with the same bytes and more until it answers something else than incomplete; `already_seen` is how many
-// bytes the previous call had (0 at first), so that a head delivered one byte at a time is not parsed quadratically.
-// How the bytes were cut does not change the answer, only how soon a bad head is found out: at the latest when its end
-// has come. Bytes after the head are neither read nor changed. `storage` receives the header lines (at most 255 are
-// used; more lines than entries: 431). `request` has meaning only when complete.
+// parse_head reads one request head from the start of `bytes`, which may hold less than a head or more than one. Call
+// it again with the same bytes and more as long as it returns incomplete; `already_seen` is how many bytes the previous
+// call had (0 at first), so that a head delivered one byte at a time is not parsed quadratically. How the bytes were
+// cut does not change the answer, only how soon a bad head is found out: at the latest when its end has come. Bytes
+// after the head are neither read nor changed. `storage` receives the header lines (at most 255 are used; more lines
+// than entries: 431). `request` has meaning only when complete.
 //
 // At most two empty lines before the request line are skipped. Every decision on RFC 9110 and 9112 stands in
 // net/README.md and in a test named after it. From any context; no allocation; about 10 instructions a byte.

@@ -138,10 +138,11 @@ consteval const char* context_of_table() {
 // all that follows, which may be empty. Of several patterns that fit a path the more special one counts, text before
 // "{name}" before "{name...}". Two routes of a method that fit the same path, neither more special, do not compile.
 //
-// A path that fits no pattern is 404; one that fits, but not by its method, 405 with Allow. GET's routes answer HEAD,
-// and OPTIONS is answered 204 with Allow where no route is for it, as is "OPTIONS *". A path is compared decoded, and
-// as it is: with an empty segment ("//") or a dot segment ("." and "..", encoded too) inside, or with %2F, it fits
-// nothing; with a slash at its end it fits patterns that have one, and "{name...}". Nothing is redirected.
+// A path that fits no pattern is answered 404; one that fits, but has no route for the method, 405 with Allow. GET's
+// routes answer HEAD, and OPTIONS is answered 204 with Allow where no route is for it, as is "OPTIONS *". A path is
+// compared decoded, and as it is: with an empty segment ("//") or a dot segment ("." and "..", encoded too) inside, or
+// with %2F, it fits nothing; with a slash at its end it fits patterns that have one, and "{name...}". Nothing is
+// redirected.
 //
 // A middleware is a function around handlers: it takes (Exchange&, Next), and before them the context if it wants. It
 // calls next(exchange), or answers itself and does not. The first that is named is the outermost. Nothing is allocated.

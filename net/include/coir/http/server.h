@@ -48,8 +48,8 @@ struct ServerOptions {
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
   // unsupported.
   std::size_t max_active = kFibers ? 256 : 1;
-  // The stack of the fiber that runs the handler, in bytes: 8, 16, 32 or 64 KB; http/exchange.h tells what a handler may
-  // call on it. A connection between requests has none. Without fibers the program's own stack is used.
+  // The stack of the fiber that runs the handler, in bytes: 8, 16, 32 or 64 KB; http/exchange.h tells what a handler
+  // may call on it. A connection between requests has none. Without fibers the program's own stack is used.
   std::size_t handler_stack = 16_KiB;
   // TLS handshakes under way at once: each takes 38 KB, with record buffers, and while it computes one of the active.
   // More wait in order; if one's client is silent for a second meanwhile, it makes way.
@@ -122,8 +122,8 @@ class Server {
   // handshake by the context that stands there. Errors: limit (kMaxListeners), unsupported (this build has no TLS).
   [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls = nullptr) noexcept;
 
-  // start spawns the accepting fibers; from a fiber. Errors: those of spawn, no_memory. In a build without fibers nothing is
-  // served before serve_until.
+  // start spawns the accepting fibers; from a fiber. Errors: those of spawn, no_memory. In a build without fibers
+  // nothing is served before serve_until.
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
   // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:

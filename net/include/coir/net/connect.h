@@ -18,16 +18,17 @@ namespace coir {
 //   if (!stream) return complain(describe(stream.error()));
 //
 // An address has a quarter of a second to answer before the next is tried beside it, and an address that fails makes
-// way at once ("Happy Eyeballs", RFC 8305). Connections that come too late are closed.
+// way at once ("Happy Eyeballs", RFC 8305). Later connections are closed.
 //
 // From a fiber, a thread or a build without fibers; all of it ends within `deadline`, but for a lookup that resolve
-// cannot leave. Errors: those of resolve and of wait_several; system, with ECONNREFUSED if any address refused, else with
-// the first address's errno (EHOSTUNREACH, ENETUNREACH ...). Cost: a descriptor for each address under way, at most eight.
+// cannot leave. Errors: those of resolve and of wait_several; system, with ECONNREFUSED if any address refused, else
+// with the first address's errno (EHOSTUNREACH, ENETUNREACH ...). Cost: a descriptor for each address under way, at
+// most eight.
 [[nodiscard]] std::expected<TcpStream, Error> connect(std::string_view host, std::uint16_t port,
                                                       Deadline deadline = Deadline::never()) noexcept;
 
-// connect to one of these, as they were resolved. Errors: not_found (there are none); those of wait_several; invalid (an
-// address cannot be connected to); system, as above.
+// connect to one of these, as they were resolved. Errors: not_found (there are none); those of wait_several; invalid
+// (an address cannot be connected to); system, as above.
 [[nodiscard]] std::expected<TcpStream, Error> connect(const Addresses& to,
                                                       Deadline deadline = Deadline::never()) noexcept;
 

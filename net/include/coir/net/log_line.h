@@ -5,14 +5,14 @@
 
 namespace coir {
 
-// log_line writes one line, its end included, to standard error, and never waits: a line that the reader of standard
-// error leaves no room for is dropped and counted. The next line that finds room comes after one that tells how many
-// were dropped. Of up to 4096 bytes a line goes out whole or not at all, and lines of several threads do not mix.
-// False: it was dropped. Any thread; one system call.
+// log_line writes one line, its end included, to standard error, and never waits: if the reader of standard error
+// leaves no room, the line is dropped and counted. The next line that finds room follows one that says how many were
+// dropped. Of up to 4096 bytes a line goes out whole or not at all, and lines of several threads do not mix. False: it
+// was dropped. Any thread; one system call.
 //
 // Standard error keeps its flags, for other programs may share it: a pipe or a terminal is opened a second time, by
-// /proc, for writing without waiting. Where that fails the room is asked for first, which another program that writes
-// to the same pipe can defeat. A regular file is written to as ever.
+// /proc, for writing without waiting. Where that fails log_line asks for room first; another program that writes to the
+// same pipe can defeat this. A regular file is written to directly.
 bool log_line(std::string_view line) noexcept;
 
 // log_lines_dropped is how many lines were dropped in all.

@@ -18,7 +18,7 @@ struct SelfSigned {
 
 // make_self_signed makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or addresses, of
 // which the first is its subject too; it holds from 2020 to 2050, so that it serves a board whose clock is not set.
-// Whoever copies `into` wipes it. Costs a fraction of a second on a slow board. Fiber or thread. Errors: no_memory,
+// Wipe copies of `into` after use. Costs a fraction of a second on a slow board. Fiber or thread. Errors: no_memory,
 // invalid (a name is too long, or there are too many).
 [[nodiscard]] std::expected<void, Error> make_self_signed(std::span<const std::string_view> names,
                                                           SelfSigned& into) noexcept;

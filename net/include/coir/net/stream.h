@@ -11,13 +11,13 @@ namespace coir {
 class TlsContext;
 class TlsTicket;
 
-// kTls tells whether this build has TLS. Without it nothing below is called of what only TLS defines.
+// kTls tells whether this build has TLS. Without it nothing of namespace tls below is called.
 inline constexpr bool kTls = COIR_TLS;
 
 namespace tls {
 class Session;
 
-// What Stream does when there is a session. session.cpp
+// Stream calls these when there is a session. session.cpp has them.
 std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept;
 std::expected<std::size_t, Error> write_some(Session& session, std::span<const iovec> from, Deadline deadline) noexcept;
 std::expected<std::size_t, Error> send_file(Session& session, int file, std::uint64_t offset, std::size_t count,
@@ -39,16 +39,16 @@ struct NoSession {
 using SessionPointer = std::conditional_t<kTls, Session*, NoSession>;
 }  // namespace tls
 
-// Stream is a connection, with TLS or without: what is written over it is written once. Its calls are those of
-// TcpStream, with the same deadlines and cancellation.
+// Stream is a connection, with TLS or without: a protocol is written once over it. Its calls are those of TcpStream,
+// with the same deadlines and cancellation.
 //
 // Errors of all calls: those of TcpStream; with TLS also
 //
 //   truncated    the connection has ended without the peer's close_notify; a clean end is end_of_stream
 //   alert, protocol, no_memory    describe_tls tells more
 //
-// With TLS a write that has timed out, or was cancelled, may have encrypted what it could not send: if there is
-// another, it begins with the same bytes, as many as were not counted as sent. After end_of_stream writing goes on.
+// With TLS a write that has timed out, or was cancelled, may have encrypted bytes that it could not send: the next
+// write, if there is one, begins with the bytes that were not counted as sent. After end_of_stream writing goes on.
 //
 // Cost over TcpStream: a comparison with null.
 class Stream {
@@ -70,16 +70,14 @@ class Stream {
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
   // server's name and maybe a ticket, the client's. Its handshake has to be over by `deadline`; until it is, nothing
-  // else is read or written. TlsStream wraps these for those who just wait. A build without TLS declares these, up to
-  // awaited, and has none of them.
-  // Errors: those of TlsStream::connect.
+  // else is read or written. TlsStream wraps these for callers that just wait. A build without TLS only declares
+  // begin_tls to awaited. Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<void, Error> begin_tls(const TlsContext& context, const char* name, Deadline deadline,
                                                      const TlsTicket* ticket = nullptr) noexcept;
   // handshake waits until the handshake is over, or has failed. Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<void, Error> handshake() noexcept;
   // advance_handshake goes on without waiting for the peer, but for its turn to compute. True: the handshake is over.
-  // False: what awaited names has to come about, and mark_ready to say so, before it is called again.
-  // Errors: those of TlsStream::connect.
+  // False: call it again after the event that awaited names, and after mark_ready. Errors: those of TlsStream::connect.
   [[nodiscard]] std::expected<bool, Error> advance_handshake() noexcept;
   Direction awaited() const noexcept;
   Deadline handshake_deadline() const noexcept {
@@ -129,8 +127,8 @@ class Stream {
     tcp_.shutdown_write();
   }
 
-  // close ends the connection in good order, as far as that goes without waiting. abandon lets the peer know that what
-  // was sent is not all: by TLS's lack of close_notify, and by a reset.
+  // close ends the connection in good order, as far as that goes without waiting. abandon tells the peer that data is
+  // missing: by TLS's lack of close_notify, and by a reset.
   void close() noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
@@ -156,8 +154,8 @@ class Stream {
     return tcp_.drained();
   }
 
-  // midway tells that a part of a record has arrived, or that records without data have, of which the last call was not
-  // to take more: until the rest is read the buffers cannot be given back.
+  // midway tells that a part of a record has arrived, or more records without data than one call takes: until the rest
+  // is read the buffers cannot be given back.
   bool midway() noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
@@ -176,7 +174,7 @@ class Stream {
     return false;
   }
 
-  // rest gives back what is not needed while nothing is read or written; it is taken again by the next read or write.
+  // rest gives back the buffers that only reading and writing need; the next read or write takes them again.
   void rest() noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
@@ -187,7 +185,7 @@ class Stream {
   bool is_open() const noexcept { return tcp_.is_open(); }
   int fd() const noexcept { return tcp_.fd(); }
 
-  // tcp is what lies below, for those that know there is nothing above it.
+  // tcp is the connection below, for callers that know there is no session.
   TcpStream& tcp() noexcept { return tcp_; }
 
  protected:

@@ -73,12 +73,12 @@ class TcpStream {
   // shutdown_write ends this side: the peer reads what was sent and then the end. Reading goes on. Idempotent.
   void shutdown_write() noexcept;
 
-  // close ends the stream at once. Whoever reads or writes it meanwhile, on another worker or thread too, is told
-  // `closed`; the descriptor's number stays taken until the last of them has left. Idempotent.
+  // close ends the stream at once. A read or write under way, on any worker or thread, returns `closed`; the
+  // descriptor's number stays taken until the last of them has left. Idempotent.
   void close() noexcept { socket_.close(); }
 
-  // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the next
-  // read asks at once.
+  // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the
+  // next read asks at once.
   void mark_readable() noexcept { drained_ = false; }
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
@@ -125,10 +125,10 @@ class TcpListener {
   // stays in the backlog, and calling again at once would spin).
   [[nodiscard]] std::expected<TcpStream, Error> accept(Deadline deadline = Deadline::never()) noexcept;
 
-  // local_address is what was really bound: the port that the kernel chose stands in it.
+  // local_address is the bound address, with the port that the kernel chose.
   const Address& local_address() const noexcept { return address_; }
 
-  // close ends it at once; whoever waits in accept meanwhile is told `closed`. Idempotent.
+  // close ends it at once; an accept that waits returns `closed`. Idempotent.
   void close() noexcept;
 
   bool is_open() const noexcept { return socket_.is_open(); }

@@ -36,8 +36,8 @@ struct TlsCertificate {
   std::string_view key;
 };
 
-// TlsFault tells which input of a context an error of TlsContext::server or client is of; of several certificates and
-// keys, the index of the certificate.
+// TlsFault names the input of TlsContext::server or client that an error is about; of several certificates and keys,
+// the index of the certificate.
 struct TlsFault {
   enum class Input : unsigned char { none, certificate, key, authorities, protocols };  // none: memory is short
   Input input = Input::none;
@@ -45,7 +45,7 @@ struct TlsFault {
 };
 TlsFault tls_fault(Error error) noexcept;
 
-// TlsPeer is what a server remembers of the certificate that a client has shown and that was found good.
+// TlsPeer is what a server remembers of a client's certificate that it has accepted.
 struct TlsPeer {
   unsigned char fingerprint[32];  // SHA-256 of the certificate in DER
   char common_name[65];           // of its subject; empty where there is none that fits
@@ -62,8 +62,8 @@ class TlsContext {
     // The first is shown to clients that ask for none of the names of the others, or name none. Of an ECDSA and an RSA
     // certificate for the same name each client is shown the one it can judge.
     std::span<const TlsCertificate> certificates;
-    // Where present, a client has to show a certificate that one of these signed. An empty text is present: it is
-    // refused, as whatever holds no certificate is.
+    // Where present, a client has to show a certificate that one of these signed. An empty text is refused, as any text
+    // without a certificate.
     std::optional<std::string_view> client_authorities;
     // For ALPN, the best first: static strings. A client that offers others only is refused; one that offers none is
     // not.
@@ -74,19 +74,18 @@ class TlsContext {
   };
   struct Client {
     std::string_view authorities;  // whom to trust: certificates as PEM
-    // Accepts whoever answers, under whatever name: no protection against an active attacker.
+    // Accepts any server under any name: no protection against an active attacker.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
     std::span<const char* const> protocols;
-    // Sessions may be resumed, by TlsStream::ticket. One of TLS 1.3 then keeps 4 KB of its handshake, which the tickets
-    // that are still to come need.
+    // Sessions may be resumed, by TlsStream::ticket. A session of TLS 1.3 then keeps 4 KB of its handshake, for the
+    // tickets that are still to come.
     bool tickets = false;
   };
 
-  // server and client take copies of all that is given. Expired certificates, keys that belong to others and what
-  // cannot be read are refused. Costs some milliseconds. Fiber or thread.
-  // Errors: invalid (describe_tls says what is wrong, tls_fault with which input), limit (too many certificates or
-  // protocols), no_memory.
+  // server and client copy their inputs. Expired certificates, keys of other certificates and unreadable inputs are
+  // refused. Costs some milliseconds. Fiber or thread. Errors: invalid (describe_tls says what is wrong, tls_fault with
+  // which input), limit (too many certificates or protocols), no_memory.
   [[nodiscard]] static std::expected<TlsContext, Error> server(const Server& options) noexcept;
   [[nodiscard]] static std::expected<TlsContext, Error> client(const Client& options) noexcept;
 
@@ -108,8 +107,7 @@ class TlsContext {
   tls::Config* config_ = nullptr;
 };
 
-// TlsContextSlot holds the context for the handshakes to come. replace changes it for the next; the sessions that there
-// are go on with theirs. Any thread.
+// TlsContextSlot holds the context for new handshakes. replace changes it; existing sessions keep theirs. Any thread.
 class TlsContextSlot {
  public:
   explicit TlsContextSlot(TlsContext context) noexcept : context_(std::move(context)) {}
@@ -131,14 +129,14 @@ class TlsContextSlot {
   TlsContext context_;
 };
 
-// What to plan for, in bytes: a session at rest, as it is resident; its record buffers while it reads or writes; and
-// what a handshake takes at its peak, with those and without certificates of the peer.
+// Bytes to plan with: resident bytes of a session at rest; its record buffers while it reads or writes; and the peak of
+// a handshake, with buffers and without the peer's certificates.
 inline constexpr std::size_t kTlsIdleBytes = 3584;
 inline constexpr std::size_t kTlsBufferBytes = 24 * 1024;
 inline constexpr std::size_t kTlsHandshakeBytes = kTlsBufferBytes + 14 * 1024;
 
-// TlsStream is one end of a TLS session over a TcpStream, with its reading, writing, deadlines and cancellation: what
-// Stream says holds. It is a Stream, and may be moved into one.
+// TlsStream is one end of a TLS session over a TcpStream. It is a Stream, whose contract holds, and may be moved into
+// one.
 //
 // An idle session holds no record buffers: about 4 KB; one that reads or writes, 24 KB more.
 class TlsStream : public Stream {
@@ -153,7 +151,7 @@ class TlsStream : public Stream {
                                                               Deadline deadline) noexcept;
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
                                                                const char* name, Deadline deadline) noexcept;
-  // With a ticket, which may be empty: the session that it is of is taken up again where it can be.
+  // With a ticket, which may be empty, the client resumes that session if it can.
   [[nodiscard]] static std::expected<TlsStream, Error> connect(TcpStream&& stream, const TlsContext& context,
                                                                const char* name, const TlsTicket& ticket,
                                                                Deadline deadline) noexcept;
@@ -167,8 +165,8 @@ class TlsStream : public Stream {
   // TlsTicket. Errors: not_found (none has come, or the context is without), no_memory.
   [[nodiscard]] std::expected<TlsTicket, Error> ticket() noexcept;
 
-  // client is who the client is, where the server's context remembers clients and asks for certificates; else null. It
-  // is the stream's.
+  // client is the client's certificate, if the server's context asks for certificates and remembers them; else null.
+  // Owned by the stream.
   const TlsPeer* client() const noexcept;
 
  private:
@@ -192,14 +190,14 @@ class TlsStream : public Stream {
 [[nodiscard]] std::expected<TlsStream, Error> connect_tls(const Address& to, const char* name,
                                                           const TlsContext& context, Deadline deadline) noexcept;
 
-// describe_tls, in describe.cpp, is a phrase for logs, as describe, and tells which alert the peer sent, what of its
-// certificate does not hold, or what is wrong with an input of a context: "the key is not the certificate's".
+// describe_tls (describe.cpp) returns a phrase for logs, as describe: which alert the peer sent, why its certificate is
+// not accepted, or what is wrong with an input of a context: "the key is not the certificate's".
 const char* describe_tls(Error error) noexcept;
 
 // time_valid tells whether certificates are judged by the clock. A board without one starts in 1970; until its clock is
 // set they are judged by the latest time that is certain to have passed: that of the build, or one given to
-// time_was_seen, as the program knows it from an earlier run (in seconds since 1970). By that a certificate may have
-// expired; that it is not valid yet cannot be told.
+// time_was_seen, as the program knows it from an earlier run (in seconds since 1970). By that time a certificate can be
+// expired, but never "not valid yet".
 bool time_valid() noexcept;
 void time_was_seen(std::int64_t seconds) noexcept;
 

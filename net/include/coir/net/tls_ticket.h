@@ -20,10 +20,10 @@ struct Ticket;
 //   auto second = connect_tls("board.example", 443, context, ticket, deadline);    // second->resumed() if it was taken
 //
 // A ticket is bound to what was verified when it was given: the server's name, and the context, which it keeps alive.
-// For another name or context, and past its lifetime, it is left aside as if it were empty, and the handshake is a full
-// one. So it is where the server does not take it, but by the version of the ticket's session: by TLS 1.2 no more than
-// that is offered. It may be used more than once; by TLS 1.3 a watcher of the network then sees that both connections
-// are the same client's.
+// For another name or context, and past its lifetime, it counts as empty, and the handshake is a full one. If the
+// server declines the ticket the handshake is a full one too, by the version of the ticket's session: with a ticket of
+// TLS 1.2 no other version is offered. It may be used more than once; by TLS 1.3 a watcher of the network then sees
+// that both connections are the same client's.
 //
 // Move-only; the destructor wipes it. About 1 KB of account::tls. One thread at a time.
 class TlsTicket {

@@ -41,8 +41,8 @@ void Acceptor::accept_all(std::size_t number) noexcept {
   listener.close();
 }
 
-// admit finds a record for a new connection and puts it to rest. Its request may be there already, but to ask costs more
-// than to be told.
+// admit finds a record for a new connection and puts it to rest. Its request may be there already, but to ask costs
+// more than to be told.
 void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   TlsContextSlot* const tls = tls_[number];
   engine_.counters.accepted.fetch_add(1, std::memory_order_relaxed);

@@ -7,8 +7,8 @@
 
 namespace coir::http {
 
-// ClientWaits holds the connections whose fibers wait for their clients, and ends the waits for the slowest of them when
-// others want their sessions. It takes the dispatcher's lock by itself.
+// ClientWaits holds the connections whose fibers wait for their clients, and ends the waits for the slowest of them
+// when others want their sessions. It takes the dispatcher's lock by itself.
 class ClientWaits {
  public:
   ClientWaits(Spinlock& lock, ServerCounters& counters) noexcept : lock_(lock), counters_(counters) {}

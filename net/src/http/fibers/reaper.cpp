@@ -36,7 +36,8 @@ void Reaper::run() noexcept {
   }
 }
 
-// close_late_handshakes closes those whose time is over, and while others wait to begin, those whose clients are silent.
+// close_late_handshakes closes those whose time is over, and while others wait to begin, those whose clients are
+// silent.
 void Reaper::close_late_handshakes() noexcept {
   const std::int64_t now = coarse_ns();
   const std::int64_t limit = std::chrono::nanoseconds(engine_.options.handshake_timeout).count();

@@ -13,8 +13,8 @@
 
 namespace coir::http {
 
-// PollSet is what a build without fibers asks poll(2): one entry for the connection being served, one for each listener,
-// and one for each connection that rests, in the order of their list. Entry 0 belongs to wait_any.
+// PollSet is what a build without fibers asks poll(2): one entry for the connection being served, one for each
+// listener, and one for each connection that rests, in the order of their list. Entry 0 belongs to wait_any.
 class PollSet {
  public:
   static constexpr std::size_t kOwnEntries = 2;

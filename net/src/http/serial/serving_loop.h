@@ -12,9 +12,9 @@ namespace coir::http {
 
 class SerialEngine;
 
-// ServingLoop is the one loop of a server without fibers: it chooses whom to serve next, and when to stop. A client that
-// owes bytes (the rest of a head, the end after an error) or that never pauses keeps the session beyond kTurnNs only
-// while nobody else wants it.
+// ServingLoop is the one loop of a server without fibers: it chooses whom to serve next, and when to stop. A client
+// that owes bytes (the rest of a head, the end after an error) or that never pauses keeps the session beyond kTurnNs
+// only while nobody else wants it.
 class ServingLoop {
  public:
   ServingLoop(SerialEngine& engine, Session* session, pollfd* entries) noexcept;

@@ -20,8 +20,8 @@ namespace coir::http {
 
 class Engine;
 
-// Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts the
-// socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
+// Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts
+// the socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
 enum class Eviction : std::uint8_t { none, running, ended };
 
 // Owes is what a client is waited for: the rest of a head, or content that it sends or takes. Bytes of a head are no

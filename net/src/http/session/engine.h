@@ -9,7 +9,8 @@ namespace coir::http {
 struct Session;
 
 // Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
-// and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is virtual.
+// and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is
+// virtual.
 class Engine {
  public:
   Engine(const Engine&) = delete;

@@ -8,8 +8,8 @@
 
 namespace coir::http {
 
-// begin_handshake makes the TLS session. Where there are too many handshakes it closes one whose client is silent. False:
-// there is no memory.
+// begin_handshake makes the TLS session. Where there are too many handshakes it closes one whose client is silent.
+// False: there is no memory.
 bool Session::begin_handshake() noexcept {
   const Deadline deadline = Deadline::after(engine_.options.handshake_timeout);
   for (;;) {
@@ -19,10 +19,10 @@ bool Session::begin_handshake() noexcept {
   }
 }
 
-// advance_handshake goes on with the TLS handshake of a new connection. While the client owes bytes the connection rests,
-// as between two requests, and holds no session of HTTP: a client that stalls has memory of the handshakes only, which
-// has a ceiling of its own, and is closed when the handshake has taken too long. The same holds while a client is told
-// why its handshake has failed.
+// advance_handshake goes on with the TLS handshake of a new connection. While the client owes bytes the connection
+// rests, as between two requests, and holds no session of HTTP: a client that stalls has memory of the handshakes only,
+// which has a ceiling of its own, and is closed when the handshake has taken too long. The same holds while a client is
+// told why its handshake has failed.
 Session::After Session::advance_handshake() noexcept {
   Stream& stream = connection_->stream;
   if (!stream.secure() && !begin_handshake()) {
