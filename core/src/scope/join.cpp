@@ -5,7 +5,7 @@
 #include <coir/detail/nursery_base.h>
 #include <coir/fiber.h>
 
-#include "fiber/describe.h"
+#include "scope/fiber_main.h"
 #include "wait/park.h"
 
 namespace coir {
@@ -33,39 +33,10 @@ bool take_ended(FiberControl* fiber) noexcept {
   }
 }
 
-// JoiningThread is a plain thread in join or await. The run may end as soon as the fiber that it waits for has, so that
-// the fiber's end makes it a visitor, before it can go on; release ends the visit.
-class JoiningThread : public ThreadWaiter {
- public:
-  JoiningThread() noexcept : ThreadWaiter(&wake_joining) {}
-  static bool is(const Waiter& joiner) noexcept { return joiner.wakes_by(&wake_joining); }
-
- private:
-  static void wake_joining(Waiter& waiter) noexcept { wake_thread(waiter); }
-};
-
-// end_for_thread tells a joiner that is no fiber of the end.
-[[gnu::noinline]] void end_for_thread(Waiter* joiner) noexcept {
-  const bool visits = JoiningThread::is(*joiner);
-  if (visits) door::enter_again();
-  const Waiter::Claim claim = joiner->claim(WakeReason::joined);
-  if (claim == Waiter::Claim::parked) joiner->wake();
-  if (claim == Waiter::Claim::lost && visits) door::leave();
-}
-
 // take_over takes an ended fiber away from its nursery, for who joins it.
 void take_over(FiberControl* fiber) noexcept {
   if (take_ended(fiber)) [[unlikely]] {
     if (fiber->nursery != nullptr) fiber->nursery->take(fiber, false);
-  }
-}
-
-// report_failure gives a failure that nobody handled to the fiber's nursery.
-void report_failure(const FiberControl* fiber) noexcept {
-  if (fiber->nursery != nullptr) {
-    fiber->nursery->fail(*fiber->failure, name_of(*fiber));
-  } else {
-    fiber->worker->scheduler().fail(*fiber->failure, name_of(*fiber));
   }
 }
 
@@ -87,87 +58,6 @@ bool leave_joining(FiberControl* fiber) noexcept {
   }
   while (fiber->join.load(std::memory_order_acquire) == FiberControl::kLocked) sched_yield();
   return false;
-}
-
-namespace {
-
-// end_owned is what end_fiber does for a nursery's child and for one that failed. It returns, with the join word
-// locked, when a joiner waits, who takes both over.
-void end_owned(FiberControl* self, const Error* failure) noexcept {
-  // To return `cancelled` when one is cancelled is no failure.
-  self->failure = failure;
-  self->fails = failure != nullptr && !(*failure == ErrorCode::cancelled && is_cancelled(self));
-  std::uint32_t join = self->join.load(std::memory_order_acquire);
-  for (;;) {
-    if (join == FiberControl::kDetached) {
-      if (self->fails) report_failure(self);
-      if (self->drop != nullptr) self->drop(self->storage);
-      Worker::leave(self, Commit::owned, nullptr);
-    }
-    if (!self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
-                                          std::memory_order_acquire)) {
-      continue;
-    }
-    if (join != FiberControl::kWaiting) Worker::leave(self, Commit::owned, nullptr);
-    if (self->nursery != nullptr) self->nursery->take(self, true);
-    return;
-  }
-}
-
-// end_fiber is the last thing that runs on a fiber's stack.
-//
-// join:   kOpen    -> kLocked -> kDone       nobody waits yet; the stack stays until the handle asks
-//                             -> kFailed     the same, and the nursery still has the failure to answer for
-//         kFailed  -> kLocked -> kDone       the handle or the nursery takes the failure over, whoever is first
-//         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a
-//                                            fiber
-//         kDetached                          the stack goes back to the pool
-// kDone is set from the far side of the switch, when nobody stands on the stack any more. Who meets kLocked waits for
-// it.
-[[noreturn]] void end_fiber(FiberControl* self, const Error* failure) noexcept {
-  if (self->mutexes_held != 0) [[unlikely]]
-    report_held_mutexes(*self);
-  std::uint32_t join = FiberControl::kWaiting;
-  if (self->nursery != nullptr || failure != nullptr) [[unlikely]] {
-    end_owned(self, failure);
-  } else {
-    join = self->join.load(std::memory_order_acquire);
-    for (;;) {
-      if (join == FiberControl::kDetached) {
-        if (self->drop != nullptr) self->drop(self->storage);
-        Worker::leave(self, Commit::ended, nullptr);
-      }
-      if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
-                                           std::memory_order_acquire))
-        break;
-    }
-  }
-  FiberControl* joiner_next = nullptr;
-  if (join == FiberControl::kWaiting) {
-    Waiter* const joiner = self->joiner;
-    // Under kLocked the joiner cannot leave its wait; see Waiter.
-    if (!joiner->wakes_by(&wake_fiber)) [[unlikely]] {
-      end_for_thread(joiner);
-    } else if (joiner->claim(WakeReason::joined) == Waiter::Claim::parked) {
-      const Scheduler& scheduler = self->worker->scheduler();
-      if (!scheduler.migrate() && !scheduler.seeded()) {
-        joiner_next = static_cast<FiberControl*>(joiner);
-      } else {
-        joiner->wake();
-      }
-    }
-  }
-  Worker::leave(self, Commit::handed_off, joiner_next);
-}
-
-}  // namespace
-
-void fiber_main(void* message, void* argument) noexcept {
-  auto* self = static_cast<FiberControl*>(argument);
-  SanitizerContext::after_switch(self->sanitizer);
-  self->worker->commit(message);
-  const Error* const failure = self->run(self->storage);
-  end_fiber(self, failure);
 }
 
 std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fiber/control.h"
+#include "wait/park.h"
 
 namespace coir {
 
@@ -10,8 +11,16 @@ bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept;
 // leave_joining takes the joiner back. False: the fiber has ended meanwhile, and its claim of the joiner is over.
 bool leave_joining(FiberControl* fiber) noexcept;
 
-// fiber_main is a fiber's first frame: it runs the body, and ends the fiber.
-void fiber_main(void* message, void* argument) noexcept;
+// JoiningThread is a plain thread in join or await. The run may end as soon as the fiber that it waits for has, so that
+// the fiber's end makes it a visitor, before it can go on; release ends the visit.
+class JoiningThread : public ThreadWaiter {
+ public:
+  JoiningThread() noexcept : ThreadWaiter(&wake_joining) {}
+  static bool is(const Waiter& joiner) noexcept { return joiner.wakes_by(&wake_joining); }
+
+ private:
+  static void wake_joining(Waiter& waiter) noexcept { wake_thread(waiter); }
+};
 
 // ends tells of a fiber's join word whether the fiber has ended or is about to leave its stack.
 inline bool ends(std::uint32_t join) noexcept {

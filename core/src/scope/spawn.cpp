@@ -5,7 +5,7 @@
 #include <coir/fiber.h>
 
 #include "fiber/paint.h"
-#include "scope/join.h"
+#include "scope/fiber_main.h"
 #include "wait/owner.h"
 #include "wait/park.h"
 
