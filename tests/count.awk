@@ -31,8 +31,8 @@ function ignored(text) {
   return match(text, /[0-9]+ ignored/) ? substr(text, RSTART, RLENGTH) + 0 : 0
 }
 
-# settle closes the account of program `id`.
-function settle(id, name, ended_well, silence_is_good,  i) {
+# sum_up closes the account of program `id`.
+function sum_up(id, name, ended_well, silence_is_good,  i) {
   if (ended_well && good[id] + bad[id] + skip[id] == 0) {
     if (silence_is_good) good[id] = 1
     else bad[id] = 1
@@ -58,14 +58,14 @@ function settle(id, name, ended_well, silence_is_good,  i) {
   match($0, /#[0-9]+: /)
   id = substr($0, RSTART + 1) + 0
   if (/\*\*\*Skipped /) skipped++
-  else settle(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
+  else sum_up(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
   next
 }
 /^No tests were found/ { ctest = 1 }
 !ctest { take("other", $0) }
 
 END {
-  if (!ctest) settle("other", "exit status " exit_status, exit_status == 0, 0)
+  if (!ctest) sum_up("other", "exit status " exit_status, exit_status == 0, 0)
   else if (exit_status != 0 && failed == 0) failed = 1
   print passed + 0, failed + 0, skipped + 0
 }

@@ -39,8 +39,8 @@ inline wake_one() {
        fi
      };
      if
-     :: w < WORKERS -> asleep[w] = false; break               /* rouse: the word, then futex_wake */
-     :: w == WORKERS -> interrupted = true; break             /* rouse: Reactor::interrupt */
+     :: w < WORKERS -> asleep[w] = false; break               /* wake: the word, then futex_wake */
+     :: w == WORKERS -> interrupted = true; break             /* wake: Reactor::interrupt */
      :: else ->
           searching--;
           if

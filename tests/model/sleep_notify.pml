@@ -66,7 +66,7 @@ inline wake_one() {
             fi
           };
           if
-          :: w < WORKERS -> asleep[w] = false; break   /* rouse: the word, then futex_wake */
+          :: w < WORKERS -> asleep[w] = false; break   /* wake: the word, then futex_wake */
           :: else ->
                searching--;
 #ifdef MUTATE_GIVE_UP

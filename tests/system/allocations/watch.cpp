@@ -32,7 +32,7 @@ constinit std::atomic<std::size_t> g_before{0}, g_after{0}, g_unknown{0};
 constinit thread_local bool t_starting = false;
 
 // Within mbedTLS's allocator, which charges a session ahead and hands blocks out that others have freed; where a
-// session is made, which holds the tally that pays for it; and within the C library's, of which the outermost call is
+// session is made, which holds the allocator that charges for it; and within the C library's, of which the outermost call is
 // judged.
 constinit thread_local int t_paid_for = 0;
 

@@ -257,8 +257,8 @@ class FaultyServer : public Utest {
     now.descriptors = open_descriptors();
     return now;
   }
-  // settled waits until it is as it was.
-  bool settled(const Left& before) const {
+  // is_as_before waits until everything is as it was before.
+  bool is_as_before(const Left& before) const {
     const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
     return until([&] { return left() == before; }, deadline);
   }

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Progress is how far each of a crowd of yielding fibers has come.
+// Progress is how far each of many yielding fibers has come.
 struct Progress {
   static constexpr int kMost = 1'500;
   int steps[kMost] = {};

@@ -64,22 +64,22 @@ TEST(SerialWait, a_closed_descriptor_is_an_error_and_no_eternal_wait) {
 }
 
 TEST(SerialWait, the_interrupter_is_asked_and_may_end_the_wait) {
-  Pipe bell;
+  Pipe ring;
   Aside aside;
-  aside.fd = bell.reader;
-  aside.pipe = &bell;
-  bell.put();
+  aside.fd = ring.reader;
+  aside.pipe = &ring;
+  ring.put();
   CHECK(coir::wait(pipe.reader, Direction::readable, Deadline::after(10s)).error() == ErrorCode::cancelled);
   LONGS_EQUAL(1, aside.asked);
 }
 
 TEST(SerialWait, the_wait_goes_on_when_the_interrupter_says_so) {
-  Pipe bell;
+  Pipe ring;
   Aside aside;
-  aside.fd = bell.reader;
-  aside.pipe = &bell;
+  aside.fd = ring.reader;
+  aside.pipe = &ring;
   aside.patience = 1;
-  bell.put();
+  ring.put();
   CHECK(coir::wait(pipe.reader, Direction::readable, Deadline::after(30ms)).error() == ErrorCode::timed_out);
   LONGS_EQUAL(1, aside.asked);
 }
