@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
 constexpr std::size_t kSmallStack = coir::kFibers ? 8 * 1024 : 0;
 
-// What the program takes where the kernel does not tell.
+// The program's share where the kernel does not tell.
 constexpr std::size_t kGuessedProcess = 256 * 1024;
 
 constexpr const char* kSeeBudget = "coird --print-budget tells what fits";

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string_view>
 
-// What coird says, by coir/format.h: nothing here needs more stack than a fiber has.
+// coird's messages, made by coir/format.h: nothing here needs more stack than a fiber has.
 
 // The longest line that is said; a longer one is cut.
 inline constexpr std::size_t kLineBytes = 704;

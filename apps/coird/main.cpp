@@ -198,7 +198,7 @@ int serve(Options& options) noexcept {
   if (!plan_budget(options, budget)) return 2;
   fit_descriptors(options);
   static_cast<void>(coir::account::process.charge(budget.process));
-  // What the kernel does not tell is left out: then the ceiling alone holds.
+  // A reserve that the kernel does not tell is left out: then the ceiling alone holds.
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.reserve));
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;

@@ -45,7 +45,7 @@ struct Options {
     }
     return true;
   }
-  // What the ledger may hold in all, and in single accounts; and what the machine is to keep free.
+  // Ceilings of the ledger, in all and for single accounts; and the memory that the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {
     coir::Account* account;

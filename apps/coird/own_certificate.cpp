@@ -91,7 +91,7 @@ const char* recall(const char* path) noexcept {
   if (!got) {
     const bool too_long = got.error() == coir::ErrorCode::limit;
     g_own.wipe();
-    // What cannot be read may be as good as ever.
+    // An unreadable certificate may still be good.
     g_own.may_store = too_long;
     return too_long ? "damaged" : describe(got.error());
   }

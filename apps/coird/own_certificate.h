@@ -15,8 +15,8 @@ inline constexpr const char* kProtocols[] = {"http/1.1"};
 //
 // The certificate is issued again for the same key when it lacks a name or an address that the machine has now. At the
 // start (`at_start`) a file that is not there, empty or damaged is made anew, and the key's fingerprint goes to
-// standard error. What cannot be stored is served from memory, until a SIGHUP finds that it can be. One line tells of
-// each.
+// standard error. A certificate that cannot be stored is served from memory, until a SIGHUP finds room for it. One line
+// tells of each.
 //
 // Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said why. From a fiber of 16 KB, or before
 // the run; one call at a time.

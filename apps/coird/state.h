@@ -1,6 +1,6 @@
 #pragma once
 
-// What coird remembers from run to run, in the folder that --state names: what a board without a clock and without a
+// State that coird keeps from run to run, in the folder that --state names: what a board without a clock and without a
 // source of entropy lacks when it starts. Nothing here is fatal; where the folder cannot be written, less is
 // remembered.
 

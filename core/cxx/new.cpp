@@ -13,7 +13,7 @@ namespace coir {
 
 namespace {
 
-// What the C library adds to a block, about: its own words, and the rounding up to a size that it has.
+// The C library's addition to a block, about: its own words, and the rounding up to a size that it has.
 constexpr std::size_t kOverhead = 16;
 
 constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;

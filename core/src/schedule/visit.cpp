@@ -43,7 +43,7 @@ std::uint64_t seen() noexcept {
 bool close_unless_brought(std::uint64_t seen) noexcept {
   std::uint64_t word = g_door.load(std::memory_order_seq_cst);
   do {
-    // One that was on its way then may have pushed since.
+    // A visitor that was on its way then may have pushed since.
     if (((word | seen) & kBringers) != 0 || ((word ^ seen) & kBroughts) != 0) return false;
   } while (!g_door.compare_exchange_weak(word, word | kClosed, std::memory_order_seq_cst));
   return true;

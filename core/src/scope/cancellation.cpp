@@ -7,7 +7,7 @@
 namespace coir {
 
 // Invariant: what a watch names is struck under the source's lock, which the watch's end takes: a scope that is struck
-// has not ended. Who is to be woken is woken after it.
+// has not ended. Waiters are woken after unlocking.
 void CancellationSource::cancel(const char* reason) noexcept {
   ClaimedWaiters woken;
   detail::WakeList selects;

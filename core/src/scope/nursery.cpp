@@ -34,7 +34,7 @@ std::expected<void, Error> Nursery::join(Deadline deadline, const std::source_lo
 
 Nursery::~Nursery() {
   const std::expected<void, Error> outcome = join();
-  // What a scope around it or the caller's own cancellation ended is known there.
+  // An end by an enclosing scope, or by the caller's own cancellation, is reported there.
   if (outcome || outcome.error().scope != 0 || (outcome.error() == ErrorCode::cancelled && cancelled())) return;
   const detail::Scope* const around = current_scope();
   const detail::FiberName whose = base_.failed().id != 0 ? base_.failed() : detail::name_of_caller();

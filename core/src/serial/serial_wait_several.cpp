@@ -28,7 +28,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
 }
 
 std::expected<void, Error> pause_between(Deadline deadline) noexcept {
-  // What interrupts the program is asked in a wait for nothing.
+  // A wait for nothing still asks the interrupter.
   pollfd none[1];
   if (auto asked = wait_any(none, Deadline::now()); !asked && asked.error() == ErrorCode::cancelled) {
     return std::unexpected(asked.error());

@@ -10,8 +10,8 @@
 // mark it changes by exchange; with it, only under lock_, so that nobody who gives it up touches it after its next
 // owner could have destroyed it.
 //
-// Who unlocks a contended mutex leaves it free and calls the first in line to try again: the lock may go to whoever
-// runs meanwhile, which spares a switch for each section. called_ is set from that call until the called one has tried.
+// Unlocking a contended mutex leaves it free and calls the first in line to try again: the lock may go to whoever runs
+// meanwhile, which spares a switch for each section. called_ is set from that call until the called one has tried.
 // Invariant: while the mutex is free and marked, called_ is set, so that somebody will take it or stand in line again
 // behind an owner, who calls it again. One who was called in vain stands first in line.
 //

@@ -6,7 +6,7 @@ namespace coir {
 
 namespace {
 
-// What waits to write points here, what waits to read to nothing.
+// A waiting writer points here, a waiting reader to nothing.
 constinit char g_writes = 0;
 
 }  // namespace

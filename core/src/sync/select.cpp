@@ -23,8 +23,8 @@ auto Selection::run() noexcept -> Outcome {
   prepare();
   for (;;) {
     const std::uint32_t start = count != 0 ? rotation() % static_cast<std::uint32_t>(count) : 0;
-    // What costs a system call to ask is asked when nothing is waited for, and where the look starts, lest what is
-    // always ready leaves it no turn. Else its news are waited for.
+    // Poll descriptors only when not waiting, or when the rotation starts at one, lest what is always ready leaves it
+    // no turn. Else its news are waited for.
     const bool impatient = otherwise != nullptr || deadline.ns() <= 0;
     bool thoroughly = impatient || (count != 0 && !lines_up(cases[start]) && line_is_ready());
     for (std::size_t i = 0; i < count; ++i) {

@@ -47,7 +47,7 @@ ParsedEvent EventParser::parse(std::string_view& bytes, std::span<char> buffer, 
   return {failed_ ? EventState::limit : EventState::more, {}};
 }
 
-// take_mark drops a byte order mark. What only began like one is text.
+// take_mark drops a byte order mark. Bytes that only began like one are text.
 bool EventParser::take_mark(std::string_view& bytes, std::span<char> buffer) noexcept {
   while (mark_ < kMark.size() && !bytes.empty()) {
     if (bytes.front() != kMark[mark_]) {

@@ -79,7 +79,7 @@ class History {
   // next. Cost: a step for each event passed.
   HistoryCursor advance(HistoryCursor cursor, std::size_t bytes) const noexcept;
 
-  // What is held now.
+  // The present content.
   std::size_t events() const noexcept { return static_cast<std::size_t>(next_ - first_); }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(head_ - start(first_)); }
 

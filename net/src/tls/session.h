@@ -23,8 +23,8 @@ struct Ticket;
 // Session is the state of a TLS session beside its socket.
 //
 // Every call into mbedTLS goes through `call`: on the worker's stack, one at a time, with record buffers, and paid for
-// by the session's allocator. None of them waits. What answers WANT_READ or WANT_WRITE is followed by `await` and
-// repeated, with the same arguments: its caller is blocked meanwhile.
+// by the session's allocator. None of them waits. A call that answers WANT_READ or WANT_WRITE is followed by `await`
+// and repeated, with the same arguments: its caller is blocked meanwhile.
 //
 // session.cpp reads and writes; session_life.cpp has its beginning, rest and end; handshake.cpp its handshake;
 // refusal.cpp what is said when that fails.

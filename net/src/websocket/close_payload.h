@@ -9,7 +9,7 @@
 
 #include "websocket/frame.h"
 
-// What a close frame carries (RFC 6455, 5.5.1): nothing, or a code of two bytes and a reason in UTF-8.
+// The content of a close frame (RFC 6455, 5.5.1): nothing, or a code of two bytes and a reason in UTF-8.
 namespace coir::http {
 
 inline constexpr std::size_t kMostCloseReason = kMostControlPayload - 2;

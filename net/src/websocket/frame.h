@@ -65,7 +65,7 @@ class FrameReader {
   bool begun() const noexcept { return header_bytes_ != 0; }
   bool has_header() const noexcept { return complete_; }
 
-  // What the header says, once it is complete.
+  // The header's fields, once it is complete.
   Opcode opcode() const noexcept { return static_cast<Opcode>(first_ & 0x0f); }
   bool fin() const noexcept { return (first_ & 0x80) != 0; }
   std::uint64_t payload_left() const noexcept { return left_; }

@@ -94,7 +94,7 @@ void write_handshake_fields(ResponseHead& lines, std::string_view key,
   lines.fixed("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n");
   lines.field("Sec-WebSocket-Key", key);
   for (const std::string_view name : offered) {
-    // A line of its own for each: a list may be told in several. What is no token is no value either.
+    // A line of its own for each: a list may be told in several. A value that is no token does not count.
     lines.field("Sec-WebSocket-Protocol", is_token(name) ? name : std::string_view("\n"));
   }
 }

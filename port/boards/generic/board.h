@@ -26,7 +26,7 @@ inline constexpr std::size_t kGuardVmaPercent = 50;
 // The most threads for blocking calls; of each 64 KB of stack a page or two are touched as a rule.
 inline constexpr std::size_t kBlockingThreads = 8;
 
-// What the daemon leaves free of the machine's memory; 0: a share of it.
+// Memory of the machine that the daemon leaves free; 0: a share of it.
 inline constexpr std::size_t kKeepFreeBytes = 0;
 inline constexpr std::uint32_t kMaxConnections = 65536;
 

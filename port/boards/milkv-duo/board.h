@@ -26,8 +26,8 @@ inline constexpr std::size_t kGuardVmaPercent = 25;
 // The most threads for blocking calls; of each 64 KB of stack a page or two are touched as a rule.
 inline constexpr std::size_t kBlockingThreads = 4;
 
-// What the daemon leaves free: with less the kernel kills, for part of what it counts as free is kept for interrupts
-// and for pages that lie together. The ledger is met long before so many connections.
+// Memory that the daemon leaves free: with less the kernel kills, for part of what it counts as free is kept for
+// interrupts and for pages that lie together. The ledger is met long before so many connections.
 inline constexpr std::size_t kKeepFreeBytes = std::size_t{4480} << 10;
 inline constexpr std::uint32_t kMaxConnections = 8192;
 

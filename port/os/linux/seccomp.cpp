@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <new>
 
-// What libc's headers do not number is numbered here: the new calls have the same number on every CPU.
+// System calls that libc's headers do not number: the new calls have the same number on every CPU.
 #if !defined(SYS_openat2)
 #define SYS_openat2 437
 #endif
@@ -255,7 +255,7 @@ void write_filter(Program& program, DeniedCalls denied) noexcept {
 }  // namespace
 
 int deny_system_calls(DeniedCalls denied) noexcept {
-  // What an unprivileged thread has to give up before it may filter.
+  // An unprivileged thread gives up new privileges before it may filter.
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   void* const place = reserve(sizeof(Program));  // too large for a small stack
   if (place == nullptr) return ENOMEM;

@@ -1,4 +1,4 @@
-// What the headers of libc++ call where the library would throw (std::expected::value on an error, string_view::substr
+// The headers of libc++ call this where the library would throw (std::expected::value on an error, string_view::substr
 // past the end): a programming error, which stops the program with one line. Weak, so that a program that does link a
 // C++ library keeps that library's.
 

@@ -120,9 +120,9 @@ class TcpListener {
     return listen(at, Options());
   }
 
-  // accept waits for the next connection. One that failed before it was taken is skipped.
-  // Errors: those of coir::wait, system; limit (EMFILE or ENFILE, out of descriptors: the connection
-  // stays in the backlog, and calling again at once would spin).
+  // accept waits for the next connection. A connection that failed before it was taken is skipped. Errors: those of
+  // coir::wait, system; limit (EMFILE or ENFILE, out of descriptors: the connection stays in the backlog, and calling
+  // again at once would spin).
   [[nodiscard]] std::expected<TcpStream, Error> accept(Deadline deadline = Deadline::never()) noexcept;
 
   // local_address is the bound address, with the port that the kernel chose.

@@ -22,7 +22,7 @@ class ClientWaits {
   void end_slow_heads() noexcept;
 
   // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those whose
-  // exchange is 2 s old. What the kernel still holds for a client has not been taken.
+  // exchange is 2 s old. Bytes that the kernel still holds for a client do not count as taken.
   void end_slowest_transfer() noexcept;
 
  private:

@@ -5,7 +5,7 @@ namespace coir::http {
 Connection* ConnectionQueues::take_longest_resting(std::int64_t not_after_ns) noexcept {
   for (Connection* connection = resting_.front(); connection != nullptr; connection = connection->next) {
     if (connection->since_ns > not_after_ns) return nullptr;
-    // One that cannot be disarmed is about to wake, or not armed yet.
+    // A connection that cannot be disarmed is about to wake, or not armed yet.
     if (!disarm_resting_wait(*connection)) continue;
     resting_.remove(*connection);
     return connection;

@@ -162,7 +162,7 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
       if (errno != ENOTDIR && errno != ELOOP) return -errno;
     }
     if (++links > kMostLinks) return -ELOOP;
-    // What is left moves to the end of the memory, the link's target in front of it.
+    // The rest of the path moves to the end of the memory, the link's target in front of it.
     if (after.size() + 2 > work.size()) return -ENAMETOOLONG;
     char* const tail = work.data() + work.size() - after.size();
     memmove(tail, after.data(), after.size());

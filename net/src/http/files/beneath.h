@@ -13,8 +13,8 @@ namespace coir::http {
 // not fit there is ENAMETOOLONG.
 int open_beneath(int root, const char* relative, std::span<char> work) noexcept;
 
-// walk_beneath is the replacement. What it opens cannot be moved out of the root between a check and a use, for it goes
-// from directory to directory by descriptor and follows no link but by reading it.
+// walk_beneath is the replacement. A file cannot be moved out of the root between a check and a use, for it goes from
+// directory to directory by descriptor and follows no link but by reading it.
 int walk_beneath(int root, const char* relative, std::span<char> work) noexcept;
 
 }  // namespace coir::http

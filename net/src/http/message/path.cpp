@@ -21,7 +21,7 @@ std::uint16_t decode_segment(std::string_view& raw, char* out, std::size_t& size
 
 ResolvedPath resolve_path(std::string_view raw, std::span<char> out) noexcept {
   if (raw.empty() || raw[0] != '/') return {.status = 400};
-  // What is written never overtakes what is read, so this is room enough for all that follows.
+  // Writing never overtakes reading, so this is room enough for all that follows.
   if (out.size() <= raw.size()) return {.status = 414};
   char* const path = out.data();
   std::size_t end = 0;

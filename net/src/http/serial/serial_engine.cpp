@@ -100,7 +100,7 @@ bool SerialEngine::reserve_one(std::size_t number) noexcept {
            : Pressure::charge(account::connections, connection_bytes())) {
     return true;
   }
-  // Those that are ready may make room when they have been served.
+  // Ready connections may make room when they have been served.
   if (ready.front() == nullptr) shed_one(number);
   return false;
 }

@@ -136,8 +136,8 @@ void ServingLoop::begin_waiting(Connection& connection, Direction direction, Owe
   await_content(connection, deadline);
 }
 
-// await_content lets a client that takes or sends little hold up the others for some seconds. One that makes progress
-// is not cut off: there is one exchange at a time, and nearly always somebody wants the next.
+// await_content lets a client that takes or sends little hold up the others for some seconds. A client that makes
+// progress is not cut off: there is one exchange at a time, and nearly always somebody wants the next.
 void ServingLoop::await_content(Connection& connection, Deadline deadline) noexcept {
   constexpr std::int64_t kGraceNs = 2'000'000'000;
   constexpr std::chrono::milliseconds kLook(500);

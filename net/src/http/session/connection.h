@@ -56,7 +56,8 @@ struct Connection : Resting {
 };
 static_assert(sizeof(Connection) <= 200);
 
-// progress is how many bytes of its exchange a client has sent and taken. What the kernel still holds does not count.
+// progress is how many bytes of its exchange a client has sent and taken. Bytes that the kernel still holds do not
+// count.
 std::uint64_t progress(const Connection& connection) noexcept;
 
 // A client that owes a flight of its handshake for this long may be evicted when other handshakes wait.

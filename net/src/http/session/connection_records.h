@@ -20,7 +20,7 @@ class ConnectionRecords {
   ConnectionRecords& operator=(const ConnectionRecords&) = delete;
   ~ConnectionRecords();
 
-  // take returns one that nobody has, or null. Who had it before may have left its stream open.
+  // take returns a free connection, or null. Its stream may still be open.
   Connection* take() noexcept;
   void give(Connection& connection) noexcept;
   bool all_taken() const noexcept { return taken_ == most_; }

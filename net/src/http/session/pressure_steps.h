@@ -2,7 +2,7 @@
 
 #include <coir/pressure.h>
 
-// What a server does when memory is short, in this order. The metrics name the steps so.
+// A server's steps when memory is short, in this order. The metrics use these names.
 namespace coir::http::pressure {
 
 inline PressureStep& trim = Pressure::caches;  // caches and unused sessions are given back

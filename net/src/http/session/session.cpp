@@ -51,7 +51,7 @@ Session::After Session::run() noexcept {
       // A short read has taken all there was: sleep without asking again.
       if (connection_->stream.drained()) return After::rest;
       got = read_input(Deadline::now());
-      // Who has begun a record owes the rest of it like that of a head: it keeps the session's buffers.
+      // A client that has begun a record owes the rest of it as it owes that of a head: it keeps the session's buffers.
       if (!got && got.error() == ErrorCode::timed_out && connection_->stream.midway()) {
         between_requests = false;
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
@@ -186,7 +186,7 @@ std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   return got;
 }
 
-// refuse answers a request that could not be understood, or did not arrive. What follows it is unknown.
+// refuse answers a request that could not be understood, or did not arrive. The bytes behind it have no known meaning.
 void Session::refuse(int status) noexcept {
   request_ = Request();
   phase_ = Phase::none;

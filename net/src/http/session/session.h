@@ -120,7 +120,7 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t out_used_ = 0;
   Deadline head_deadline_;
 
-  // The request's content. What has been decoded and not delivered yet lies at content_at_ .. content_end_.
+  // The request's content. Content that is decoded and not delivered yet lies at content_at_ .. content_end_.
   std::uint32_t head_end_ = 0;
   std::uint32_t body_at_ = 0;
   std::uint32_t content_at_ = 0;

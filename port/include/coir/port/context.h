@@ -6,11 +6,10 @@
 //   void* answer = coir_switch(&main_context, other, question);    // body(question, &state) runs until it switches
 //   back
 //
-// What belongs to a context and is kept across a switch: the callee-saved registers of the CPU's C calling convention,
-// the stack pointer, and the floating-point control word (rounding mode, flush-to-zero, trap masks), so that
-// fesetround() in one context is not felt in another. What belongs to the thread: thread-local storage, errno, the
-// signal mask. What belongs to nobody: all other registers and the floating-point status flags, as with any function
-// call.
+// State that belongs to a context and is kept across a switch: the callee-saved registers of the CPU's C calling
+// convention, the stack pointer, and the floating-point control word (rounding mode, flush-to-zero, trap masks), so
+// that fesetround() in one context is not felt in another. State of the thread: thread-local storage, errno, the signal
+// mask. State of nobody: all other registers and the floating-point status flags, as with any function call.
 //
 // port/arch/README.md pictures the frames and says how to walk a parked context with a debugger.
 
