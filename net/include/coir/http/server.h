@@ -127,7 +127,7 @@ class Server {
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
   // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:
-  // close". Returns at once.
+  // close". A handler's waits for other things than its client are cancelled, as http/exchange.h says. Returns at once.
   void begin_stop() noexcept;
 
   // stopped tells whether nothing is left; it also closes what has become idle since begin_stop.

@@ -77,7 +77,8 @@ void Dispatcher::serve_waiting() noexcept {
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
-  session->serve(*connection);
+  HandlerWatch watch(engine_);
+  session->serve(*connection, watch);
 }
 
 Connection* Dispatcher::next_or_release(Session& session) noexcept {

@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 void FiberEngine::begin_stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
+  waiting_handlers.stop();
   acceptor.cancel();
   reaper.cancel();
   static_cast<void>(stopped());

@@ -105,7 +105,8 @@ void ServingLoop::serve_ready() noexcept {
     turn_began_ns_ = monotonic_ns();
     turned_away_ = false;
     serves_ = true;
-    session_->serve(*connection);
+    HandlerWatch watch(engine_);
+    session_->serve(*connection, watch);
     serves_ = false;
   }
 }

@@ -19,6 +19,7 @@ class TlsContextSlot;
 namespace coir::http {
 
 class Engine;
+class HandlerWatch;
 
 // Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts the
 // socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
@@ -40,7 +41,10 @@ using Resting = RestingWait;
 struct Connection : Resting {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
-  Connection* next = nullptr;
+  union {
+    Connection* next = nullptr;
+    HandlerWatch* watch;  // while it stands in no list and its handler is watched over
+  };
   Stream stream;
   TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
   std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock

@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 
 #include "http/session/connection.h"
+#include "http/session/handler_watch.h"
 
 namespace coir::http {
 
@@ -62,6 +63,7 @@ class Engine {
 
   const ServerOptions options;
   ServerCounters counters;
+  WaitingHandlers waiting_handlers;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}
