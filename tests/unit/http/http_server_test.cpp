@@ -390,6 +390,55 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
   });
 }
 
+// stopped_beside_half_a_head has a server stop while a client owes the rest of a head, which it sends if `completes`.
+template <class Ask>
+void stopped_beside_half_a_head(Ask ask) {
+  constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: t\r\n";
+  // By the head's own deadline the stop would come too late for run_both.
+  auto server = Server::create({.handler = echo, .header_timeout = 10min});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  TcpStream kept;  // open beyond the stop
+  run_both(*server, address, [&](Visitor& visitor) {
+    visitor.say(kHalf);
+    CHECK(until([&] { return server->counters().bytes_received.load() == kHalf.size(); }, soon()));
+    ask(*server, visitor);
+    kept = std::move(visitor.stream);
+  });
+  LONGS_EQUAL(0, server->gauges().open);
+}
+
+TEST(HttpServer, half_a_head_does_not_hold_up_the_stop) {
+  stopped_beside_half_a_head([](Server&, Visitor&) {});
+}
+
+#if !COIR_NO_ASYNC
+TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops) {
+  stopped_beside_half_a_head([](Server& server, Visitor& visitor) {
+    server.begin_stop();
+    visitor.say("\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+  });
+}
+
+TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
+  auto server = Server::create({.handler = echo, .idle_timeout = 10min});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  run_both(*server, address, [&](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+    CHECK(until([&] { return server->gauges().idle == 1; }, soon()));
+    server->begin_stop();
+    LONGS_EQUAL(0, server->gauges().open);
+  });
+}
+#endif
+
 TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
   if (!coir::kFibers) return;  // there the one session stays
   coir::Account& held = coir::account::http;

@@ -127,7 +127,8 @@ class Server {
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
   // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:
-  // close". A handler's waits for other things than its client are cancelled, as http/exchange.h says. Returns at once.
+  // close". A handler's waits for other things than its client are cancelled, as http/exchange.h says. A
+  // client that owes the rest of a head has a second for it. Returns at once.
   void begin_stop() noexcept;
 
   // stopped tells whether nothing is left; it also closes what has become idle since begin_stop.

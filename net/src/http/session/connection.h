@@ -25,9 +25,9 @@ class HandlerWatch;
 // socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
 enum class Eviction : std::uint8_t { none, running, ended };
 
-// Owes is what a client is waited for: the rest of a head, or content that it sends or takes. Bytes of a head are no
-// progress.
-enum class Owes : std::uint8_t { head, content };
+// Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer, the
+// end of its side. Bytes of a head are no progress.
+enum class Owes : std::uint8_t { head, content, end };
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC
@@ -62,6 +62,9 @@ static_assert(sizeof(Connection) <= 200);
 
 // progress is how many bytes of its exchange a client has sent and taken. What the kernel still holds does not count.
 std::uint64_t progress(const Connection& connection) noexcept;
+
+// A client that owes the rest of a head when the server begins to stop has this long for it.
+inline constexpr std::int64_t kHeadGraceAtStopNs = 1'000'000'000;
 
 // A client that owes a flight of its handshake for this long may be evicted when other handshakes wait.
 inline constexpr std::int64_t kHandshakeSilenceNs = 1'000'000'000;

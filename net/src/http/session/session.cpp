@@ -68,7 +68,8 @@ Session::After Session::run() noexcept {
         return connection_->stream.has_told_fault() ? After::linger : After::close;
       if (between_requests) return After::rest;
       refuse(408);
-      return After::linger;
+      // All that it has sent has been read: it does not lose the answer.
+      return engine_.stopping() ? After::close : After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
     if (burst % kBurst == 0) hurried_ = !engine_.yield_turn();
@@ -229,7 +230,7 @@ void Session::linger() noexcept {
   if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_exchange(*connection_);
-  begin_waiting(Direction::readable, Owes::head, deadline);
+  begin_waiting(Direction::readable, Owes::end, deadline);
   Linger linger;
   const int fd = connection_->stream.fd();
   for (;;) {
