@@ -149,6 +149,13 @@ class Exchange {
   // scratch is memory for the handler's own use while it runs, 4 KiB and more: larger than what its stack should hold.
   std::span<char> scratch() noexcept;
 
+  // release_buffer is for a handler that is about to wait for long: it sends what has been gathered and gives back the
+  // memory of the answer and of scratch(), whose content is lost, until they are used again. What remains is the fiber
+  // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing between
+  // start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room. Cost: a
+  // system call, and page faults afterwards.
+  void release_buffer() noexcept;
+
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.
   std::span<char> path_memory() noexcept;
 

@@ -91,6 +91,10 @@ std::span<char> Exchange::scratch() noexcept {
   return session_.scratch_;
 }
 
+void Exchange::release_buffer() noexcept {
+  session_.release_buffer();
+}
+
 std::span<char> Exchange::path_memory() noexcept {
   return session_.path_;
 }

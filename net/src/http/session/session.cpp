@@ -173,6 +173,17 @@ void Session::pause_watch() noexcept {
   if (watch_->pause()) look_again_ = true;
 }
 
+// release_buffer gives back the pages behind what has been read. The fields on the last page stay.
+void Session::release_buffer() noexcept {
+  if constexpr (!kFibers) return;
+  if (phase_ == Phase::head || !flush()) return;
+  const auto up = [](const char* at) {
+    return (reinterpret_cast<std::uintptr_t>(at) + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  };
+  const std::uintptr_t begin = up(in_ + end_), end = up(added_fields_) - port::kPageBytes;
+  if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));
+}
+
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
   pause_watch();
   engine_.begin_waiting(*connection_, direction, owes, deadline);

@@ -82,6 +82,7 @@ struct alignas(kSessionAlignment) Session {
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
+  void release_buffer() noexcept;
   void refuse(int status) noexcept;
   After finish() noexcept;
 
@@ -161,10 +162,11 @@ struct alignas(kSessionAlignment) Session {
   CachedDate date_;
 
   Request request_;
+  // What a handler needs while it waits lies in front, on one page unless its head is long.
   Header headers_[kHeaders];
-  char scratch_[kScratchBytes];
-  char out_[kOutputBytes];
   char in_[kInputBytes];
+  char out_[kOutputBytes];
+  char scratch_[kScratchBytes];
   // On the last page, which few touch.
   char added_fields_[Exchange::kAddedFieldBytes];
   char path_[kPathBytes];
