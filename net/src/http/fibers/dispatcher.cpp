@@ -136,6 +136,7 @@ bool Dispatcher::rest(Connection& connection) noexcept {
 
 void Dispatcher::close(Connection& connection) noexcept {
   connection.stream.close();
+  engine_.clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(Server::connection_bytes(engine_.options));
   end_handshake(connection);
   Locked locked(lock_);

@@ -50,6 +50,7 @@ struct Connection : Resting {
   std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
   std::uint64_t transferred = 0;  // bytes of that exchange, both ways
   std::uint32_t requests = 0;     // answered so far
+  std::uint32_t client = 0;       // the ClientLimits' ticket
   std::uint8_t listener = 0;      // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
   Owes owes = Owes::head;

@@ -2,6 +2,7 @@
 
 #include <coir/http/server.h>
 
+#include "http/session/client_limits.h"
 #include "http/session/connection.h"
 #include "http/session/handler_watch.h"
 
@@ -65,6 +66,7 @@ class Engine {
   const ServerOptions options;
   ServerCounters counters;
   WaitingHandlers waiting_handlers;
+  ClientLimits clients;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}

@@ -95,6 +95,9 @@ Session::After Session::answer_parsed() noexcept {
   Exchange exchange(*this);
   if (request_.https && !connection_->stream.secure()) {
     exchange.respond_status(421);
+  } else if (!engine_.clients.may_ask(connection_->client)) {
+    engine_.counters.limited_requests.fetch_add(1, std::memory_order_relaxed);
+    exchange.respond_status(429, "Retry-After: 1\r\n");
   } else {
     watch_->begin();
     engine_.options.handler(exchange);
