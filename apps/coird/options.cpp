@@ -181,6 +181,14 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       if (!set_size(chosen, text, 0, UINT32_MAX, value)) return false;
       server.max_requests_per_connection = static_cast<std::uint32_t>(value);
       return true;
+    case kLimitConnections:
+      if (!set_size(chosen, text, 0, 1'000'000, value)) return false;
+      server.max_connections_per_client = static_cast<std::uint32_t>(value);
+      return true;
+    case kLimitRate:
+      if (!set_size(chosen, text, 0, 1'000'000, value)) return false;
+      server.max_requests_per_client = static_cast<std::uint32_t>(value);
+      return true;
     case kMaxBody:
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:

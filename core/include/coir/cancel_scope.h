@@ -48,6 +48,13 @@ struct Scope {
   FiberControl* owner = nullptr;  // null on a plain thread
   std::uint64_t ticket = 0;       // of the owner's waits right inside this scope
   ThreadPlace* thread = nullptr;  // the owner, where it is a plain thread
+
+  // before_wait, where it is set, is called when the owner, a fiber, is about to park inside the scope and outside every
+  // shield in it, by a wait that cancellation could end. It may make system calls but must neither wait nor wake the
+  // owner, whose wait has begun. A reason ends that wait: unless what it waits for has come, the scope is cancelled with
+  // the reason. Null lets it wait. Of nested scopes the innermost that has one is asked.
+  using BeforeWait = const char* (*)(Scope& scope) noexcept;
+  BeforeWait before_wait = nullptr;
 };
 
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process
@@ -67,6 +74,11 @@ void hide(Scope& scope) noexcept;
 
 // cancel marks the scope and wakes its owner, and the children of all nurseries inside.
 void cancel(Scope& scope, const char* reason) noexcept;
+
+// cancel_waiting does so only if the owner, a fiber, waits right inside the scope, as before_wait says. False: it does
+// not, and a wait that begins from now on finds in before_wait what the caller has stored before. The caller keeps the
+// scope in place.
+bool cancel_waiting(Scope& scope, const char* reason) noexcept;
 
 // ended tells whether a cancellation or a deadline reaches in; where it does, by which error.
 bool ended(const Scope& scope, Error& error) noexcept;

@@ -34,4 +34,8 @@ struct alignas(8) RestingWait {
 // about to, or was forgotten.
 [[nodiscard]] bool disarm_resting_wait(RestingWait& record) noexcept;
 
+// resting_wait_hears_edges tells whether a record may sleep on a descriptor whose bytes nobody reads, until more arrive
+// or it hangs up. False: this kernel has no epoll, and such a record is woken again at once. From a fiber or in a wake.
+bool resting_wait_hears_edges() noexcept;
+
 }  // namespace coir

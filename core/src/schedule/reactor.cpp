@@ -155,7 +155,8 @@ std::expected<void, Error> Reactor::attach(int fd, RestingWait& resting) noexcep
   Entry* const at = entry(fd);
   if (at == nullptr)
     return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
-  resting.fd = fd;
+  // A wake that puts its record back to sleep must not write what a concurrent disarm_resting_wait reads.
+  if (resting.fd != fd) resting.fd = fd;
   Atomic<Word>& word = at->word[static_cast<int>(Direction::readable)];
   Word seen = kEmpty;
   if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,

@@ -106,7 +106,11 @@ bool Selection::leave_ended(const Case& one) noexcept {
 
 auto Selection::wait() noexcept -> std::optional<Outcome> {
   if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
-    if (is_cancelled(self)) return failed(error_of(WakeReason::cancelled));
+    if (is_cancelled(self)) {
+      // One that got ready before the cancellation comes first, as it does in a wait that has begun.
+      if (line_is_ready()) return {};
+      return failed(error_of(WakeReason::cancelled));
+    }
     WaitRound round(*self);
     if (!line_up(round, self)) return {};
     // Counted before it can be woken: is_quiescent must not find a fiber that waits for nothing.

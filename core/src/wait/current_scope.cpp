@@ -21,6 +21,25 @@ constinit thread_local ThreadPlace t_place;
   return self != nullptr ? self->current_scope : t_current_scope;
 }
 
+namespace {
+
+// ended_before_wait asks the innermost before_wait in force, if it is the caller's.
+bool ended_before_wait(FiberControl* self) noexcept {
+  detail::Scope* scope = self->current_scope;
+  while (scope->before_wait == nullptr) {
+    if (scope->shield || scope->outer == nullptr) return false;
+    scope = scope->outer;
+  }
+  if (scope->owner != self) return false;
+  const char* const reason = scope->before_wait(*scope);
+  // Whoever has claimed the wait meanwhile brings what it is for.
+  if (reason == nullptr || self->claim(WakeReason::cancelled) == Waiter::Claim::lost) return false;
+  detail::cancel(*scope, reason);
+  return true;
+}
+
+}  // namespace
+
 bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   self->late = lower(self->current_scope, deadline);
   // The word was armed before; the fence pairs with the seq_cst mark and claim in cancel: one of the two sees the
@@ -32,7 +51,7 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   } else if (self->late != 0 && deadline.passed()) {
     reason = WakeReason::timed_out;
   } else {
-    return true;
+    return !ended_before_wait(self);
   }
   return self->claim(reason) == Waiter::Claim::lost;
 }
@@ -161,6 +180,23 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept {
     claim_inside(scope, woken);
   }
   woken.wake();
+}
+
+bool cancel_waiting(Scope& scope, const char* reason) noexcept {
+  // Pairs with the fence in begin_scoped_wait: either the claim meets the armed wait, or before_wait sees what the caller
+  // has stored.
+  if constexpr (kManyWorkers) full_fence();
+  ClaimedWaiters woken;
+  {
+    Locked hold(scope.lock);
+    const Waiter::Claim won = scope.owner->claim_ticket(WakeReason::cancelled, scope.ticket);
+    if (won == Waiter::Claim::lost) return false;
+    mark(scope, reason);
+    claim_below(scope, woken);
+    if (won == Waiter::Claim::parked) woken.add(scope.owner);
+  }
+  woken.wake();
+  return true;
 }
 
 void raise_shield(const std::source_location& where) noexcept {

@@ -69,4 +69,9 @@ bool disarm_resting_wait(RestingWait& record) noexcept {
   return true;
 }
 
+bool resting_wait_hears_edges() noexcept {
+  Worker* const worker = this_worker();
+  return worker != nullptr && !worker->scheduler().reactor.fell_back();
+}
+
 }  // namespace coir

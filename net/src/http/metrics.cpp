@@ -75,6 +75,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.about(Kind::counter, "coir_http_connections_closed_total",
              "Connections closed for a reason of the server's own.");
   text.sample("coir_http_connections_closed_total", "{reason=\"refused\"}", read(all.refused));
+  text.sample("coir_http_connections_closed_total", "{reason=\"limited\"}", read(all.limited_connections));
   text.sample("coir_http_connections_closed_total", "{reason=\"evicted\"}", read(all.evicted));
   text.sample("coir_http_connections_closed_total", "{reason=\"expired\"}", read(all.expired));
   text.sample("coir_http_connections_closed_total", "{reason=\"evicted_slow\"}", read(all.evicted_slow));
@@ -82,6 +83,8 @@ void write_server(MetricsText& text, const Server& server) noexcept {
            read(all.accept_pauses));
   constexpr std::string_view kClasses[] = {"{class=\"1xx\"}", "{class=\"2xx\"}", "{class=\"3xx\"}", "{class=\"4xx\"}",
                                            "{class=\"5xx\"}"};
+  text.one(Kind::counter, "coir_http_requests_limited_total", "Requests answered 429: one client made too many.",
+           read(all.limited_requests));
   text.about(Kind::counter, "coir_http_responses_total", "Responses begun, by class of status.");
   for (std::size_t i = 0; i < std::size(kClasses); ++i) {
     text.sample("coir_http_responses_total", kClasses[i], read(all.responses[i]));

@@ -12,8 +12,8 @@ std::expected<Server, Error> Server::create(const ServerOptions& options) noexce
   constexpr std::size_t kMost = 1'000'000;
   const bool sound = options.handler != nullptr && options.max_connections > 0 && options.max_connections <= kMost &&
                      options.max_active > 0 && options.max_active <= kMost && options.max_handshakes > 0 &&
-                     options.handler_stack > 0 && options.handler_stack <= 64_KiB &&
-                     options.limits.max_head_bytes <= Session::kMaxHeadBytes &&
+                     options.max_requests_per_client <= kMost && options.handler_stack > 0 &&
+                     options.handler_stack <= 64_KiB && options.limits.max_head_bytes <= Session::kMaxHeadBytes &&
                      options.limits.max_target < Session::kScratchBytes;
   if (!kFibers && options.max_active > 1) return std::unexpected(Error{ErrorCode::unsupported});
   if (!sound) return std::unexpected(Error{ErrorCode::invalid});

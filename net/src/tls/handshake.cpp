@@ -207,8 +207,9 @@ const char* TlsStream::protocol() const noexcept {
 bool TlsStream::resumed() const noexcept {
   return session_ != nullptr && session_->resumed();
 }
-const TlsPeer* TlsStream::client() const noexcept {
-  return session_ == nullptr ? nullptr : session_->peer();
+
+const TlsPeer* tls::client(const Session& session) noexcept {
+  return session.peer();
 }
 
 }  // namespace coir

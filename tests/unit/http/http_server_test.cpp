@@ -390,6 +390,55 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
   });
 }
 
+// stopped_beside_half_a_head has a server stop while a client owes the rest of a head, which it sends if `completes`.
+template <class Ask>
+void stopped_beside_half_a_head(Ask ask) {
+  constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: t\r\n";
+  // By the head's own deadline the stop would come too late for run_both.
+  auto server = Server::create({.handler = echo, .header_timeout = 10min});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  TcpStream kept;  // open beyond the stop
+  run_both(*server, address, [&](Visitor& visitor) {
+    visitor.say(kHalf);
+    CHECK(until([&] { return server->counters().bytes_received.load() == kHalf.size(); }, soon()));
+    ask(*server, visitor);
+    kept = std::move(visitor.stream);
+  });
+  LONGS_EQUAL(0, server->gauges().open);
+}
+
+TEST(HttpServer, half_a_head_does_not_hold_up_the_stop) {
+  stopped_beside_half_a_head([](Server&, Visitor&) {});
+}
+
+#if !COIR_NO_ASYNC
+TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops) {
+  stopped_beside_half_a_head([](Server& server, Visitor& visitor) {
+    server.begin_stop();
+    visitor.say("\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+  });
+}
+
+TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
+  auto server = Server::create({.handler = echo, .idle_timeout = 10min});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  run_both(*server, address, [&](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+    CHECK(until([&] { return server->gauges().idle == 1; }, soon()));
+    server->begin_stop();
+    LONGS_EQUAL(0, server->gauges().open);
+  });
+}
+#endif
+
 TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
   if (!coir::kFibers) return;  // there the one session stays
   coir::Account& held = coir::account::http;
@@ -413,12 +462,67 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
   coir::Ledger::total().set_ceiling(SIZE_MAX);
 }
 
+TEST(HttpServer, a_client_that_asks_too_often_is_answered_429_and_may_ask_again) {
+  ServerOptions options{.handler = echo, .max_requests_per_client = 2};
+  auto server = Server::create(options);
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  run_both(*server, address, [&](Visitor& visitor) {
+    for (int i = 0; i < 100; ++i) visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    visitor.hear_the_end();
+    CHECK(visitor.heard().starts_with("HTTP/1.1 200 ") && visitor.has("\r\n\r\n0\nHTTP/1.1 "));
+    CHECK(visitor.has("HTTP/1.1 429 ") && visitor.has("\r\nRetry-After: 1\r\n"));
+    CHECK(visitor.has("\r\nConnection: close\r\n"));
+  });
+  CHECK(server->counters().limited_requests.load() > 10);
+}
+
+TEST(HttpServer, a_client_with_too_many_connections_is_answered_429_until_one_is_closed) {
+  ServerOptions options{.handler = echo, .max_connections_per_client = 2};
+  auto server = Server::create(options);
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  run_both(*server, address, [&](Visitor& visitor) {
+    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.hear_until("\r\n\r\n0\n");
+    // A third while there are two, then another in the second's place.
+    visit_once(address, [&](Visitor& second) {
+      second.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+      second.hear_until("\r\n\r\n0\n");
+      visit_once(address, [](Visitor& third) {
+        third.hear_the_end();
+        CHECK(third.heard().starts_with("HTTP/1.1 429 ") && third.has("\r\nRetry-After: 1\r\n"));
+      });
+      LONGS_EQUAL(1, server->counters().limited_connections.load());
+    });
+    // The server learns of the closing when it may.
+    bool served = false;
+    const bool in_time = until(
+        [&] {
+          visit_once(address, [&](Visitor& again) {
+            static_cast<void>(again.stream.write("GET / HTTP/1.0\r\n\r\n", soon()));
+            auto got = again.stream.read(received, soon());
+            served = got && std::string_view(received, *got).starts_with("HTTP/1.1 200 ");
+          });
+          return served;
+        },
+        soon());
+    CHECK(in_time);
+  });
+}
+
 TEST(HttpServer, options_that_cannot_work_are_refused) {
   CHECK(Server::create({}).error() == ErrorCode::invalid);
   CHECK(Server::create({.handler = echo, .max_connections = 0}).error() == ErrorCode::invalid);
   CHECK(Server::create({.handler = echo, .max_active = 0}).error() == ErrorCode::invalid);
   CHECK_EQUAL(coir::kFibers, Server::create({.handler = echo, .max_active = 2}).has_value());
   CHECK(Server::create({.handler = echo, .handler_stack = 128 << 10}).error() == ErrorCode::invalid);
+  CHECK(Server::create({.handler = echo, .max_requests_per_client = 1'000'001}).error() == ErrorCode::invalid);
   ServerOptions large_head{.handler = echo};
   large_head.limits.max_head_bytes = 1 << 20;
   CHECK(Server::create(large_head).error() == ErrorCode::invalid);

@@ -4,12 +4,18 @@
 #include <coir/error.h>
 #include <coir/http/request.h>
 #include <coir/http/response.h>
+#include <coir/net/address.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
 #include <string_view>
+
+namespace coir {
+class Case;
+struct TlsPeer;
+}  // namespace coir
 
 namespace coir::http {
 
@@ -33,8 +39,15 @@ struct Session;
 // returning: the connection is closed, or the right error is answered, when the handler ends. Answers to HEAD are
 // written as for GET; their content is dropped. A handler that answers nothing answers 500.
 //
-// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
-// calls take up to 3 KB of it. So:
+// End of the client. A handler runs in a cancel scope (coir/cancel_scope.h). Once the client has reset the connection,
+// all its waits end with `cancelled`, those of its nurseries' children too. Once the client has ended its side, or the
+// server stops, so do its waits for other things than the client, from the first on; but a handler that is only writing
+// its answer goes on. An answer given after `cancelled` still reaches a client that listens, if it needs no wait: up to
+// what the socket's buffer holds. Without fibers, and on a kernel without epoll while bytes lie unread behind the
+// request, a hang-up is noticed by reading and writing only.
+//
+// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its calls
+// take up to 3 KB of it. So:
 //
 //   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format
@@ -54,6 +67,22 @@ class Exchange {
 
   // listener is the number of the listener that the request came by, in the order in which Server::add took them.
   std::size_t listener() const noexcept;
+
+  // peer_address is the client's, as the socket has it. Errors: closed, system.
+  std::expected<Address, Error> peer_address() const noexcept;
+
+  // certificate is who the client is by its certificate: null without TLS, where the context asks for none or does not
+  // remember clients (TlsContext::Server::remember_clients; coir/net/tls.h has TlsPeer). It lives as long as the handler
+  // runs.
+  const TlsPeer* certificate() const noexcept;
+
+  // client_gone and stopping are cases for a select of coir/select.h, in the handler's own fiber: ready once the client
+  // has ended its side or is gone, and once the server stops. A select that has the case is told by it and not cancelled;
+  // what the handler waits for afterwards is. A build without fibers has neither.
+  //
+  //   auto won = select({Case::opened(news), exchange.client_gone(), Case::after(30s)});
+  Case client_gone() noexcept;
+  Case stopping() noexcept;
 
   // context is what ServerOptions::context held.
   template <class T>
@@ -119,6 +148,13 @@ class Exchange {
 
   // scratch is memory for the handler's own use while it runs, 4 KiB and more: larger than what its stack should hold.
   std::span<char> scratch() noexcept;
+
+  // release_buffer is for a handler that is about to wait for long: it sends what has been gathered and gives back the
+  // memory of the answer and of scratch(), whose content is lost, until they are used again. What remains is the fiber
+  // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing between
+  // start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room. Cost: a
+  // system call, and page faults afterwards.
+  void release_buffer() noexcept;
 
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.
   std::span<char> path_memory() noexcept;

@@ -55,6 +55,11 @@ struct ServerOptions {
   // More wait in order; if one's client is silent for a second meanwhile, it makes way.
   std::size_t max_handshakes = 256;
   std::uint32_t max_requests_per_connection = 0;  // 0: no limit
+  // Connections at once, and requests a second, of one client address, IPv6 by /64; 0: no limit. One more is answered
+  // 429 with Retry-After. A client that was silent may make one second's requests at once, up to a million. The
+  // addresses take 56 bytes for each of max_connections. Where a proxy stands in front it is the only client.
+  std::uint32_t max_connections_per_client = 0;
+  std::uint32_t max_requests_per_client = 0;
 
   Limits limits = {};
 
@@ -70,14 +75,16 @@ struct ServerOptions {
 
 // ServerCounters may be read from any thread at any time.
 struct ServerCounters {
-  Atomic<std::uint64_t> accepted = 0;       // connections
-  Atomic<std::uint64_t> refused = 0;        // connections answered 503 for want of room
-  Atomic<std::uint64_t> evicted = 0;        // idle connections closed to make room
-  Atomic<std::uint64_t> evicted_slow = 0;   // exchanges of slow clients cut off for others
-  Atomic<std::uint64_t> expired = 0;        // idle connections closed by the timeout
-  Atomic<std::uint64_t> stopped_idle = 0;   // idle connections closed by begin_stop
-  Atomic<std::uint64_t> accept_pauses = 0;  // times that the kernel was out of descriptors or memory
-  Atomic<std::uint64_t> responses[5] = {};  // by class of status, 1xx to 5xx
+  Atomic<std::uint64_t> accepted = 0;             // connections
+  Atomic<std::uint64_t> refused = 0;              // connections answered 503 for want of room
+  Atomic<std::uint64_t> limited_connections = 0;  // answered 429: one client had too many
+  Atomic<std::uint64_t> limited_requests = 0;     // answered 429: one client made too many
+  Atomic<std::uint64_t> evicted = 0;              // idle connections closed to make room
+  Atomic<std::uint64_t> evicted_slow = 0;         // exchanges of slow clients cut off for others
+  Atomic<std::uint64_t> expired = 0;              // idle connections closed by the timeout
+  Atomic<std::uint64_t> stopped_idle = 0;         // idle connections closed by begin_stop
+  Atomic<std::uint64_t> accept_pauses = 0;        // times that the kernel was out of descriptors or memory
+  Atomic<std::uint64_t> responses[5] = {};        // by class of status, 1xx to 5xx
   Atomic<std::uint64_t> bytes_received = 0;
   Atomic<std::uint64_t> bytes_sent = 0;
   DurationHistogram durations;  // of requests, from the end of the head to the end of the answer
@@ -110,7 +117,7 @@ class Server {
   static constexpr std::size_t kMaxListeners = 8;
 
   // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
-  // large, or a handler_stack of more than 64 KB), unsupported (max_active over 1 in a build without fibers).
+  // large, more than a million requests of a client among them, or a handler_stack of more than 64 KB), unsupported (max_active over 1 in a build without fibers).
   [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
@@ -127,7 +134,8 @@ class Server {
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 
   // begin_stop stops accepting, closes idle connections and lets the requests in progress end, with "Connection:
-  // close". Returns at once.
+  // close". A handler's waits for other things than its client are cancelled, as http/exchange.h says. A
+  // client that owes the rest of a head has a second for it. Returns at once.
   void begin_stop() noexcept;
 
   // stopped tells whether nothing is left; it also closes what has become idle since begin_stop.

@@ -10,6 +10,7 @@ namespace coir {
 
 class TlsContext;
 class TlsTicket;
+struct TlsPeer;
 
 // kTls tells whether this build has TLS. Without it nothing of namespace tls below is called.
 inline constexpr bool kTls = COIR_TLS;
@@ -30,6 +31,7 @@ void rest(Session& session) noexcept;
 void shutdown_write(Session& session) noexcept;
 void end(Session* session, bool in_good_order) noexcept;
 Deadline handshake_deadline(const Session& session) noexcept;
+const TlsPeer* client(const Session& session) noexcept;
 
 // NoSession stands where a Stream keeps its session in a build without TLS: always null, and no bytes.
 struct NoSession {
@@ -67,6 +69,15 @@ class Stream {
     return *this;
   }
   bool secure() const noexcept { return session_ != nullptr; }
+
+  // client is who the client is by its certificate, where the server's context asks for one and remembers clients
+  // (TlsContext::Server::remember_clients); else null. It is the stream's.
+  const TlsPeer* client() const noexcept {
+    if constexpr (kTls) {
+      if (session_ != nullptr) return tls::client(*session_);
+    }
+    return nullptr;
+  }
 
   // begin_tls puts a session on top of a connection over which nothing has been said, as the server's side or, with the
   // server's name and maybe a ticket, the client's. Its handshake has to be over by `deadline`; until it is, nothing

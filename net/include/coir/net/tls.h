@@ -69,7 +69,7 @@ class TlsContext {
     // not.
     std::span<const char* const> protocols;
     bool tickets = true;  // clients may resume their sessions, for a day
-    // TlsStream::client tells who the client is. 112 bytes a session, and no tickets: none of TLS 1.3 would tell.
+    // Stream::client tells who the client is. 112 bytes a session, and no tickets: none of TLS 1.3 would tell.
     bool remember_clients = false;
   };
   struct Client {
@@ -164,10 +164,6 @@ class TlsStream : public Stream {
   // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. coir/net/tls_ticket.h has
   // TlsTicket. Errors: not_found (none has come, or the context is without), no_memory.
   [[nodiscard]] std::expected<TlsTicket, Error> ticket() noexcept;
-
-  // client is the client's certificate, if the server's context asks for certificates and remembers them; else null.
-  // Owned by the stream.
-  const TlsPeer* client() const noexcept;
 
  private:
   explicit TlsStream(TcpStream&& tcp) noexcept : Stream(std::move(tcp)) {}

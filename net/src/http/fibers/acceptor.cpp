@@ -46,6 +46,12 @@ void Acceptor::accept_all(std::size_t number) noexcept {
 void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   TlsContextSlot* const tls = tls_[number];
   engine_.counters.accepted.fetch_add(1, std::memory_order_relaxed);
+  const auto client = engine_.clients.enter(stream);
+  if (!client) {
+    engine_.counters.limited_connections.fetch_add(1, std::memory_order_relaxed);
+    Stream refused(std::move(stream));
+    return shed(refused, tls != nullptr, Shed::one_client);
+  }
   Connection* connection = dispatcher_.take_record();
   if (connection == nullptr) {
     connection = evictor_.replace_one();
@@ -55,6 +61,7 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
     connection = nullptr;
   }
   if (connection == nullptr) {
+    engine_.clients.leave(*client);
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
     Stream refused(std::move(stream));
     return shed(refused, tls != nullptr);
@@ -65,6 +72,8 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   connection->engine = &engine_;
   connection->tls = tls;
   connection->requests = 0;
+  // An evicted one's has not been left yet.
+  engine_.clients.leave(std::exchange(connection->client, *client));
   connection->listener = static_cast<std::uint8_t>(number);
   if (!dispatcher_.rest(*connection)) dispatcher_.serve_soon(*connection);
 }

@@ -47,19 +47,28 @@ void ClientWaits::shut_down(Connection& connection) noexcept {
   connection.eviction.store(Eviction::ended, std::memory_order_release);
 }
 
-void ClientWaits::end_slow_heads() noexcept {
-  const std::int64_t not_after_ns = coarse_ns() - kHeadGraceNs;
+template <class Meant>
+void ClientWaits::end_each(Meant is_meant) noexcept {
   for (;;) {
-    Connection* slow;
+    Connection* one;
     {
       Locked locked(lock_);
-      slow = list_.front();
-      while (slow != nullptr && (slow->owes != Owes::head || slow->since_ns > not_after_ns)) slow = slow->next;
-      if (slow == nullptr) return;
-      take(*slow);
+      one = list_.front();
+      while (one != nullptr && !is_meant(*one)) one = one->next;
+      if (one == nullptr) return;
+      take(*one);
     }
-    shut_down(*slow);
+    shut_down(*one);
   }
+}
+
+void ClientWaits::end_slow_heads() noexcept {
+  const std::int64_t not_after_ns = coarse_ns() - kHeadGraceNs;
+  end_each([=](const Connection& each) { return each.owes != Owes::content && each.since_ns <= not_after_ns; });
+}
+
+void ClientWaits::end_heads() noexcept {
+  end_each([](const Connection& each) { return each.owes == Owes::head; });
 }
 
 void ClientWaits::end_slowest_transfer() noexcept {

@@ -17,9 +17,12 @@ class ClientWaits {
   void begin(Connection& connection, Direction direction, Owes owes) noexcept;
   bool end(Connection& connection) noexcept;
 
-  // end_slow_heads ends the waits for clients that owe a head for 100 ms or more, so that a few slow ones cannot hold
+  // end_slow_heads ends the waits for clients that owe a head, or the end of their side, for 100 ms or more, so that a few slow ones cannot hold
   // every session. A byte now and then renews nothing.
   void end_slow_heads() noexcept;
+
+  // end_heads ends all waits for heads, when the server has been stopping for long enough.
+  void end_heads() noexcept;
 
   // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those whose
   // exchange is 2 s old. Bytes that the kernel still holds for a client do not count as taken.
@@ -29,6 +32,9 @@ class ClientWaits {
   // take picks a wait, with the lock held, for which the caller then calls shut_down without it.
   void take(Connection& connection) noexcept;
   static void shut_down(Connection& connection) noexcept;
+  // end_each ends the waits of all connections for which `is_meant` holds, which is asked with the lock.
+  template <class Meant>
+  void end_each(Meant is_meant) noexcept;
 
   Spinlock& lock_;
   ServerCounters& counters_;

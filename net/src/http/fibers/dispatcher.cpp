@@ -77,7 +77,8 @@ void Dispatcher::serve_waiting() noexcept {
     wanted = want_standby();
   }
   if (wanted) spawn_standby();
-  session->serve(*connection);
+  HandlerWatch watch(engine_);
+  session->serve(*connection, watch);
 }
 
 Connection* Dispatcher::next_or_release(Session& session) noexcept {
@@ -135,6 +136,7 @@ bool Dispatcher::rest(Connection& connection) noexcept {
 
 void Dispatcher::close(Connection& connection) noexcept {
   connection.stream.close();
+  engine_.clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(Server::connection_bytes(engine_.options));
   end_handshake(connection);
   Locked locked(lock_);

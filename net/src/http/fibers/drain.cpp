@@ -6,13 +6,18 @@
 #include <algorithm>
 
 #include "http/fibers/fiber_engine.h"
+#include "http/session/coarse_clock.h"
 
 namespace coir::http {
 
 using namespace std::chrono_literals;
 
 void FiberEngine::begin_stop() noexcept {
+  // Whoever calls it again renews nothing.
+  std::int64_t none = 0;
+  heads_end_ns_.compare_exchange_strong(none, coarse_ns() + kHeadGraceAtStopNs, std::memory_order_relaxed);
   stopping_.store(true, std::memory_order_relaxed);
+  waiting_handlers.stop();
   acceptor.cancel();
   reaper.cancel();
   static_cast<void>(stopped());
@@ -23,6 +28,7 @@ bool FiberEngine::stopped() noexcept {
   // Connections that went to rest while stopping_ was being set are found here as well.
   reaper.close_all_resting();
   dispatcher.spawn_missing();
+  if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();
   return !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
 }
 

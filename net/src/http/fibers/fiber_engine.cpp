@@ -36,7 +36,9 @@ FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
                                                 reinterpret_cast<Session*>(memory + sessions_at),
                                                 reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
   engine->evictor.attach();
-  return engine;
+  if (engine->clients.open(options)) return engine;
+  destroy(engine);
+  return nullptr;
 }
 
 void FiberEngine::destroy(FiberEngine* engine) noexcept {

@@ -41,6 +41,7 @@ class FiberEngine : public Engine {
         mapped_bytes_(mapped_bytes) {}
 
   const std::size_t mapped_bytes_;
+  Atomic<std::int64_t> heads_end_ns_ = 0;  // when a stopping server waits for no head any more; 0: it does not stop
 };
 
 }  // namespace coir::http

@@ -38,6 +38,7 @@ bool SerialEngine::rest(Connection& connection) noexcept {
 
 void SerialEngine::close(Connection& connection) noexcept {
   connection.stream.close();
+  clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(connection_bytes());
   records_.give(connection);
 }
@@ -135,10 +136,19 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
     auto accepted = listener.accept(Deadline::now());
     if (accepted) {
       counters.accepted.fetch_add(1);
+      const auto client = clients.enter(*accepted);
+      if (!client) {
+        account::connections.refund(connection_bytes());
+        counters.limited_connections.fetch_add(1);
+        Stream refused(std::move(*accepted));
+        shed(refused, tls_[number] != nullptr, Shed::one_client);
+        continue;
+      }
       Connection& connection = *records_.take();
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
       connection.requests = 0;
+      connection.client = *client;
       connection.listener = static_cast<std::uint8_t>(number);
       static_cast<void>(rest(connection));
       continue;
@@ -203,7 +213,9 @@ SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
                                                  reinterpret_cast<Connection*>(memory + connections_at),
                                                  reinterpret_cast<pollfd*>(memory + entries_at));
   Pressure::add(engine->resting_connections_);
-  return engine;
+  if (engine->clients.open(options)) return engine;
+  destroy(engine);
+  return nullptr;
 }
 
 void SerialEngine::destroy(SerialEngine* engine) noexcept {

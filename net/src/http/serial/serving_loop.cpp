@@ -21,6 +21,7 @@ struct ServingLoop::Stop : Interrupter {
   SerialEngine* engine;
   std::initializer_list<int> signals;
   std::chrono::milliseconds drain_timeout;
+  Deadline drained;  // when the draining is cut off
   bool cut_off = false;
   std::size_t lost = 0;
 
@@ -34,9 +35,14 @@ struct ServingLoop::Stop : Interrupter {
     }
     const bool signalled = signal.has_value();
     if (signalled && !stop.engine->stopping()) {
-      stop.deadline = Deadline::after(stop.drain_timeout);
+      stop.drained = Deadline::after(stop.drain_timeout);
+      stop.deadline = std::min(stop.drained, Deadline::after(std::chrono::nanoseconds(kHeadGraceAtStopNs)));
       stop.engine->begin_stop();
       return true;
+    }
+    if (stop.deadline.passed() && !stop.drained.passed()) {
+      stop.deadline = stop.drained;
+      stop.engine->loop.end_heads();
     }
     if ((signalled || stop.deadline.passed()) && !stop.cut_off) {
       stop.cut_off = true;
@@ -105,7 +111,8 @@ void ServingLoop::serve_ready() noexcept {
     turn_began_ns_ = monotonic_ns();
     turned_away_ = false;
     serves_ = true;
-    session_->serve(*connection);
+    HandlerWatch watch(engine_);
+    session_->serve(*connection, watch);
     serves_ = false;
   }
 }
@@ -129,11 +136,24 @@ void ServingLoop::expire_resting() noexcept {
   }
 }
 
+// The shutdown wakes the wait in whose middle this is called.
+void ServingLoop::end_heads() noexcept {
+  heads_over_ = true;
+  if (awaited_head_ >= 0) ::shutdown(awaited_head_, SHUT_RD);
+}
+
 void ServingLoop::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept {
   turned_away_ = false;
   connection.awaits = direction;
-  if (owes == Owes::head) return await_head(connection.stream.fd(), deadline);
-  await_content(connection, deadline);
+  const int fd = connection.stream.fd();
+  if (owes == Owes::content) return await_content(connection, deadline);
+  if (owes == Owes::end) return await_head(fd, deadline);
+  awaited_head_ = fd;
+  if (!heads_over_) await_head(fd, deadline);
+  awaited_head_ = -1;
+  if (!heads_over_) return;
+  ::shutdown(fd, SHUT_RD);
+  turned_away_ = true;
 }
 
 // await_content lets a client that takes or sends little hold up the others for some seconds. A client that makes

@@ -39,6 +39,8 @@ class ServingLoop {
   struct Stop;
 
   void serve_round() noexcept;
+  // end_heads ends the wait for a head that there is, and every later one.
+  void end_heads() noexcept;
   void await_head(int fd, Deadline deadline) noexcept;
   void await_content(Connection& connection, Deadline deadline) noexcept;
   void watch(int fd) noexcept;
@@ -54,6 +56,8 @@ class ServingLoop {
   std::int64_t turn_began_ns_ = 0;
   bool serves_ = false;
   bool turned_away_ = false;
+  bool heads_over_ = false;  // the server has been stopping for long enough
+  int awaited_head_ = -1;    // the socket of the client that owes a head
 };
 
 }  // namespace coir::http

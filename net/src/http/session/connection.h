@@ -19,14 +19,15 @@ class TlsContextSlot;
 namespace coir::http {
 
 class Engine;
+class HandlerWatch;
 
 // Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts
 // the socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
 enum class Eviction : std::uint8_t { none, running, ended };
 
-// Owes is what a client is waited for: the rest of a head, or content that it sends or takes. Bytes of a head are no
-// progress.
-enum class Owes : std::uint8_t { head, content };
+// Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer, the
+// end of its side. Bytes of a head are no progress.
+enum class Owes : std::uint8_t { head, content, end };
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC
@@ -40,12 +41,16 @@ using Resting = RestingWait;
 struct Connection : Resting {
   Engine* engine = nullptr;
   Connection* previous = nullptr;
-  Connection* next = nullptr;
+  union {
+    Connection* next = nullptr;
+    HandlerWatch* watch;  // while it stands in no list and its handler is watched over
+  };
   Stream stream;
   TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
   std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
   std::uint64_t transferred = 0;  // bytes of that exchange, both ways
   std::uint32_t requests = 0;     // answered so far
+  std::uint32_t client = 0;       // the ClientLimits' ticket
   std::uint8_t listener = 0;      // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
   Owes owes = Owes::head;
@@ -59,6 +64,9 @@ static_assert(sizeof(Connection) <= 200);
 // progress is how many bytes of its exchange a client has sent and taken. Bytes that the kernel still holds do not
 // count.
 std::uint64_t progress(const Connection& connection) noexcept;
+
+// A client that owes the rest of a head when the server begins to stop has this long for it.
+inline constexpr std::int64_t kHeadGraceAtStopNs = 1'000'000'000;
 
 // A client that owes a flight of its handshake for this long may be evicted when other handshakes wait.
 inline constexpr std::int64_t kHandshakeSilenceNs = 1'000'000'000;

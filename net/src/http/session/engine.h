@@ -2,7 +2,9 @@
 
 #include <coir/http/server.h>
 
+#include "http/session/client_limits.h"
 #include "http/session/connection.h"
+#include "http/session/handler_watch.h"
 
 namespace coir::http {
 
@@ -51,7 +53,8 @@ class Engine {
   void begin_exchange(Connection& connection) noexcept;
   // begin_waiting and end_waiting surround each wait for a client. When others want the session the engine may end the
   // wait early: it shuts the stream down, its reading side or to end a write both, and end_waiting returns false. That
-  // happens to a head 100 ms after its beginning, and to the slowest transfer of content after 2 s.
+  // happens to a head 100 ms after its beginning, and to the slowest transfer of content after 2 s. Every head is ended
+  // kHeadGraceAtStopNs after the server has begun to stop.
   void begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting(Connection& connection) noexcept;
 
@@ -63,6 +66,8 @@ class Engine {
 
   const ServerOptions options;
   ServerCounters counters;
+  WaitingHandlers waiting_handlers;
+  ClientLimits clients;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}

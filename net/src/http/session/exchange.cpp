@@ -18,6 +18,14 @@ std::size_t Exchange::listener() const noexcept {
   return session_.connection_->listener;
 }
 
+std::expected<Address, Error> Exchange::peer_address() const noexcept {
+  return session_.connection_->stream.tcp().peer_address();
+}
+
+const TlsPeer* Exchange::certificate() const noexcept {
+  return session_.connection_->stream.client();
+}
+
 void* Exchange::context_pointer() const noexcept {
   return session_.engine_.options.context;
 }
@@ -81,6 +89,10 @@ void Exchange::close_after() noexcept {
 
 std::span<char> Exchange::scratch() noexcept {
   return session_.scratch_;
+}
+
+void Exchange::release_buffer() noexcept {
+  session_.release_buffer();
 }
 
 std::span<char> Exchange::path_memory() noexcept {

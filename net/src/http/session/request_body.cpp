@@ -90,11 +90,15 @@ std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t 
 
 std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
+  pause_watch();
+  if (look_again_) [[unlikely]]
+    connection_->stream.mark_readable();
   auto got = connection_->stream.read(into, Deadline::now());
+  watch_->resume();
   if (!got && got.error() == ErrorCode::timed_out) {
-    engine_.begin_waiting(*connection_, Direction::readable, Owes::content, body_deadline_);
+    begin_waiting(Direction::readable, Owes::content, body_deadline_);
     got = connection_->stream.read(into, body_deadline_);
-    if (!engine_.end_waiting(*connection_)) got = std::unexpected(Error{ErrorCode::timed_out});
+    if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
   }
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;

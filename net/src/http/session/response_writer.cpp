@@ -25,12 +25,15 @@ template <class Attempt>
 std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexcept {
   const auto half = engine_.options.write_timeout / 2;
   for (int unsent = -1;;) {
+    // It may wait for an instant, and that is a wait for the client as well.
+    pause_watch();
     auto sent = attempt(Deadline::now());
+    watch_->resume();
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const Deadline deadline = Deadline::after(half);
-      engine_.begin_waiting(*connection_, Direction::writable, Owes::content, deadline);
+      begin_waiting(Direction::writable, Owes::content, deadline);
       sent = attempt(deadline);
-      if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::closed});
+      if (!end_waiting()) return std::unexpected(Error{ErrorCode::closed});
     }
     if (sent) connection_->transferred += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
@@ -224,6 +227,7 @@ std::expected<void, Error> Session::send(std::span<iovec> parts, bool more_follo
 
 std::unexpected<Error> Session::broken(Error error) noexcept {
   broken_ = true;
+  if (error == ErrorCode::closed) watch_->lost();
   return std::unexpected(error);
 }
 

@@ -49,6 +49,8 @@ Session::After Session::run() noexcept {
       begin_ = end_ = 0;
       if (!flush()) return After::close;
       // A short read has taken all there was: sleep without asking again.
+      if (look_again_) [[unlikely]]
+        connection_->stream.mark_readable();
       if (connection_->stream.drained()) return After::rest;
       got = read_input(Deadline::now());
       // A client that has begun a record owes the rest of it as it owes that of a head: it keeps the session's buffers.
@@ -66,7 +68,8 @@ Session::After Session::run() noexcept {
         return connection_->stream.has_told_fault() ? After::linger : After::close;
       if (between_requests) return After::rest;
       refuse(408);
-      return After::linger;
+      // All that it has sent has been read: it does not lose the answer.
+      return engine_.stopping() ? After::close : After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
     if (burst % kBurst == 0) hurried_ = !engine_.yield_turn();
@@ -92,8 +95,13 @@ Session::After Session::answer_parsed() noexcept {
   Exchange exchange(*this);
   if (request_.https && !connection_->stream.secure()) {
     exchange.respond_status(421);
+  } else if (!engine_.clients.may_ask(connection_->client)) {
+    engine_.counters.limited_requests.fetch_add(1, std::memory_order_relaxed);
+    exchange.respond_status(429, "Retry-After: 1\r\n");
   } else {
+    watch_->begin();
     engine_.options.handler(exchange);
+    if (watch_->end()) look_again_ = true;
   }
   return finish();
 }
@@ -132,15 +140,17 @@ Session::After Session::finish() noexcept {
   return begin_ < end_ || request_.keep_alive ? After::linger : After::close;
 }
 
-void Session::serve(Connection& first) noexcept {
+void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
   constexpr int kTurn = 128;
   int served = 0;
+  watch_ = &watch;
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     // Other fibers of this worker want to run too, however fast connections are added to the queue.
     if (++served % kTurn == 0) engine_.yield_turn();
     connection_ = connection;
+    watch.meet(*connection);
     begin_ = end_ = seen_ = out_used_ = 0;
-    broken_ = cut_short_ = hurried_ = false;
+    broken_ = cut_short_ = hurried_ = look_again_ = false;
     for (;;) {
       After after = After::go_on;
       if constexpr (kTls) {
@@ -162,7 +172,34 @@ void Session::serve(Connection& first) noexcept {
   }
 }
 
+void Session::pause_watch() noexcept {
+  if (watch_->pause()) look_again_ = true;
+}
+
+// release_buffer gives back the pages behind what has been read. The fields on the last page stay.
+void Session::release_buffer() noexcept {
+  if constexpr (!kFibers) return;
+  if (phase_ == Phase::head || !flush()) return;
+  const auto up = [](const char* at) {
+    return (reinterpret_cast<std::uintptr_t>(at) + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+  };
+  const std::uintptr_t begin = up(in_ + end_), end = up(added_fields_) - port::kPageBytes;
+  if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));
+}
+
+void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
+  pause_watch();
+  engine_.begin_waiting(*connection_, direction, owes, deadline);
+}
+
+bool Session::end_waiting() noexcept {
+  watch_->resume();
+  return engine_.end_waiting(*connection_);
+}
+
 std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcept {
+  if (look_again_) [[unlikely]]
+    connection_->stream.mark_readable();
   auto got = connection_->stream.read({in_ + end_, kInputBytes - end_}, deadline);
   if (!got) return got;
   end_ += static_cast<std::uint32_t>(*got);
@@ -180,9 +217,9 @@ void Session::compact() noexcept {
 std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
   if (begin_ > 0) compact();
-  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, head_deadline_);
+  begin_waiting(Direction::readable, Owes::head, head_deadline_);
   auto got = read_input(head_deadline_);
-  if (!engine_.end_waiting(*connection_)) return std::unexpected(Error{ErrorCode::timed_out});
+  if (!end_waiting()) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
 }
 
@@ -207,7 +244,7 @@ void Session::linger() noexcept {
   if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_exchange(*connection_);
-  engine_.begin_waiting(*connection_, Direction::readable, Owes::head, deadline);
+  begin_waiting(Direction::readable, Owes::end, deadline);
   Linger linger;
   const int fd = connection_->stream.fd();
   for (;;) {
@@ -216,7 +253,7 @@ void Session::linger() noexcept {
     if (step == Linger::Step::waits && !wait(fd, Direction::readable, deadline)) break;
     if (step == Linger::Step::more) engine_.yield_turn();
   }
-  static_cast<void>(engine_.end_waiting(*connection_));
+  static_cast<void>(end_waiting());
 }
 
 }  // namespace coir::http

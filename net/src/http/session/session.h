@@ -9,6 +9,7 @@
 #include <coir/http/response.h>
 #include <coir/port/memory.h>
 #include <coir/program.h>
+#include <coir/wait.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -20,7 +21,9 @@
 namespace coir::http {
 
 class Engine;
+class HandlerWatch;
 struct Connection;
+enum class Owes : std::uint8_t;
 
 // Where there is more than one session, each fills whole pages: those of one that serves nobody can go.
 inline constexpr std::size_t kSessionAlignment = kFibers ? port::kPageBytes : alignof(std::max_align_t);
@@ -50,8 +53,8 @@ struct alignas(kSessionAlignment) Session {
   Session& operator=(const Session&) = delete;
 
   // serve answers what the connection has sent, until it is asleep again or closed. Then the session serves whoever
-  // waits for one, and goes back to the pool.
-  void serve(Connection& connection) noexcept;
+  // waits for one, and goes back to the pool. `watch` is the calling fiber's.
+  void serve(Connection& connection, HandlerWatch& watch) noexcept;
 
   Session* next_free = nullptr;
 
@@ -75,6 +78,11 @@ struct alignas(kSessionAlignment) Session {
   void compact() noexcept;
   std::expected<std::size_t, Error> read_rest_of_head() noexcept;
   void linger() noexcept;
+  // These are the engine's, with the watch over the handler paused meanwhile.
+  void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
+  bool end_waiting() noexcept;
+  void pause_watch() noexcept;
+  void release_buffer() noexcept;
   void refuse(int status) noexcept;
   After finish() noexcept;
 
@@ -113,6 +121,7 @@ struct alignas(kSessionAlignment) Session {
 
   Engine& engine_;
   Connection* connection_ = nullptr;
+  HandlerWatch* watch_ = nullptr;
 
   std::uint32_t begin_ = 0;
   std::uint32_t end_ = 0;
@@ -137,10 +146,11 @@ struct alignas(kSessionAlignment) Session {
   // The response.
   Phase phase_ = Phase::none;
   Content content_kind_ = Content::fixed;
-  bool keep_ = true;        // the connection, after this exchange
-  bool broken_ = false;     // the connection cannot carry anything any more
-  bool cut_short_ = false;  // the answer is not whole, which is not the connection's fault
-  bool hurried_ = false;    // others have waited for long: the next answer is this connection's last
+  bool keep_ = true;         // the connection, after this exchange
+  bool broken_ = false;      // the connection cannot carry anything any more
+  bool cut_short_ = false;   // the answer is not whole, which is not the connection's fault
+  bool look_again_ = false;  // the socket may hold more than the stream knows of
+  bool hurried_ = false;     // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
   std::uint16_t added_ = 0;  // bytes of added_fields_; one more than there are: they did not fit
@@ -152,10 +162,11 @@ struct alignas(kSessionAlignment) Session {
   CachedDate date_;
 
   Request request_;
+  // What a handler needs while it waits lies in front, on one page unless its head is long.
   Header headers_[kHeaders];
-  char scratch_[kScratchBytes];
-  char out_[kOutputBytes];
   char in_[kInputBytes];
+  char out_[kOutputBytes];
+  char scratch_[kScratchBytes];
   // On the last page, which few touch.
   char added_fields_[Exchange::kAddedFieldBytes];
   char path_[kPathBytes];

@@ -11,8 +11,11 @@ inline bool kernel_is_short(Error error) noexcept {
   return error == ErrorCode::no_memory || error == ErrorCode::limit;
 }
 
-// shed refuses a connection for which there is no room: by 503 with Retry-After, or by an alert where TLS is expected.
-// It needs no session and never waits. The caller closes the stream.
-void shed(Stream& stream, bool expects_handshake) noexcept;
+// Shed is why a connection is refused: there is no room for it, or one client has too many.
+enum class Shed : bool { no_room, one_client };
+
+// shed refuses a connection: by 503 or 429 with Retry-After, or by an alert where TLS is expected. It needs no session
+// and never waits. The caller closes the stream.
+void shed(Stream& stream, bool expects_handshake, Shed why = Shed::no_room) noexcept;
 
 }  // namespace coir::http

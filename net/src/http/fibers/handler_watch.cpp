@@ -1,0 +1,205 @@
+#include "http/session/handler_watch.h"
+
+#include <coir/fiber.h>
+#include <poll.h>
+
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+namespace {
+
+constexpr const char* kGone = "the client is gone";
+constexpr const char* kEnded = "the client has ended its side";
+constexpr const char* kStopping = "the server stops";
+
+}  // namespace
+
+HandlerWatch::HandlerWatch(Engine& engine) noexcept : engine_(engine) {
+  before_wait = about_to_wait;
+  detail::enter(*this, Deadline::never());
+}
+
+HandlerWatch::~HandlerWatch() {
+  detail::leave(*this);
+}
+
+// about_to_wait is before_wait: everything that could have ended a wait before this one began is looked at here, and all
+// that comes later finds the wait, as cancel_waiting says.
+const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
+  auto& self = static_cast<HandlerWatch&>(scope);
+  if (self.state_ != State::runs) return nullptr;
+  self.attend();
+  switch (self.client_.load(std::memory_order_relaxed)) {
+    case Client::there:
+      return self.engine_.waiting_handlers.stopped() ? kStopping : nullptr;
+    case Client::ended:
+      return kEnded;
+    case Client::gone:
+      return kGone;
+  }
+  return nullptr;
+}
+
+// attend sees to it that a hang-up and the server's stop reach the handler.
+void HandlerWatch::attend() noexcept {
+  if (!watching_) {
+    used_ = watching_ = true;
+    wake_ = connection_->wake;
+    connection_->wake = woken;
+    connection_->watch = this;
+    if (!engine_.waiting_handlers.stopped()) engine_.waiting_handlers.add(*this);
+  }
+  // acquire pairs with the release in woken: the record is the owner's again.
+  if (asleep_.load(std::memory_order_acquire) || client_.load(std::memory_order_relaxed) != Client::there) return;
+  asleep_.store(true, std::memory_order_relaxed);
+  Client client = Client::there;
+  if (sleep(client)) return;
+  client_.store(client, std::memory_order_relaxed);
+  asleep_.store(false, std::memory_order_relaxed);
+}
+
+// sleep puts the record to sleep. True: from then on it belongs to woken, and to let_go. False: `client` says why, or the
+// kernel is short of what a wait takes.
+bool HandlerWatch::sleep(Client& client) noexcept {
+  // A word holds two edges at most.
+  for (int edges = 0; edges < 4; ++edges) {
+    const int fd = connection_->stream.fd();
+    const auto armed = arm_resting_wait(*connection_, fd);
+    if (armed) return true;
+    if (armed.error() != ErrorCode::busy) return false;
+    noticed_.store(true, std::memory_order_relaxed);
+    client = look(fd);
+    if (client != Client::there) return false;
+  }
+  return false;
+}
+
+// look asks the kernel, which tells of an end behind bytes that nobody has read, too.
+HandlerWatch::Client HandlerWatch::look(int fd) noexcept {
+  pollfd entry{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  if (poll(&entry, 1, 0) <= 0) return Client::there;
+  return (entry.revents & (POLLHUP | POLLERR)) != 0 ? Client::gone : Client::ended;
+}
+
+// woken runs on a worker's own stack, while the handler waits or computes.
+void HandlerWatch::woken(RestingWait& resting) noexcept {
+  HandlerWatch& self = *static_cast<Connection&>(resting).watch;
+  self.noticed_.store(true, std::memory_order_relaxed);
+  Client client = look(resting.fd);
+  if (client == Client::there && resting_wait_hears_edges() && self.sleep(client)) return;
+  if (client != Client::there) self.tell(client);
+  // release pairs with the acquire in attend and let_go. The owner may be gone afterwards.
+  self.asleep_.store(false, std::memory_order_release);
+}
+
+// tell is for a handler that may be waiting. The event comes first: a select that has the case for it is told by it.
+void HandlerWatch::tell(Client client) noexcept {
+  gone_.set();
+  client_.store(client, std::memory_order_relaxed);
+  if (client == Client::gone) {
+    detail::cancel(*this, kGone);
+  } else {
+    static_cast<void>(detail::cancel_waiting(*this, kEnded));
+  }
+}
+
+void HandlerWatch::lost() noexcept {
+  if (state_ == State::none) return;
+  used_ = true;
+  tell(Client::gone);
+}
+
+// let_go takes everything back that others could wake the handler by.
+bool HandlerWatch::let_go() noexcept {
+  watching_ = false;
+  engine_.waiting_handlers.remove(*this);
+  // acquire pairs with the release in woken.
+  while (asleep_.load(std::memory_order_acquire)) {
+    if (disarm_resting_wait(*connection_)) {
+      asleep_.store(false, std::memory_order_relaxed);
+    } else {
+      yield();
+    }
+  }
+  connection_->wake = wake_;
+  connection_->next = nullptr;
+  return noticed_.exchange(false, std::memory_order_relaxed);
+}
+
+bool HandlerWatch::finish() noexcept {
+  used_ = false;
+  const bool noticed = watching_ && let_go();
+  if (cancelled.load(std::memory_order_relaxed)) {
+    // What ended this handler is not the next one's.
+    detail::leave(*this);
+    cancelled.store(false, std::memory_order_relaxed);
+    reason.store(nullptr, std::memory_order_relaxed);
+    detail::enter(*this, Deadline::never());
+  }
+  return noticed;
+}
+
+void HandlerWatch::forget() noexcept {
+  client_.store(Client::there, std::memory_order_relaxed);
+  gone_.reset();
+}
+
+Case HandlerWatch::client_gone() noexcept {
+  if (state_ == State::runs) attend();
+  if (client_.load(std::memory_order_relaxed) != Client::there) gone_.set();
+  return Case::opened(gone_);
+}
+
+Case HandlerWatch::stopping() noexcept {
+  return Case::opened(engine_.waiting_handlers.stopping);
+}
+
+void WaitingHandlers::add(HandlerWatch& one) noexcept {
+  Locked hold(lock_);
+  list_.push_back(one);
+  one.listed_ = true;
+}
+
+void WaitingHandlers::remove(HandlerWatch& one) noexcept {
+  {
+    Locked hold(lock_);
+    if (one.listed_) list_.remove(one);
+    one.listed_ = false;
+  }
+  // acquire pairs with the release in stop.
+  while (one.held_.load(std::memory_order_acquire)) yield();
+}
+
+// A handler that is added later sees for itself that the server stops. One that is held has not ended.
+void WaitingHandlers::stop() noexcept {
+  // The event comes first, as in tell.
+  stopping.set();
+  stopped_.store(true, std::memory_order_relaxed);
+  for (;;) {
+    HandlerWatch* one;
+    {
+      Locked hold(lock_);
+      one = list_.front();
+      if (one == nullptr) return;
+      list_.remove(*one);
+      one->listed_ = false;
+      one->held_.store(true, std::memory_order_relaxed);
+    }
+    static_cast<void>(detail::cancel_waiting(*one, kStopping));
+    // release pairs with the acquire in remove.
+    one->held_.store(false, std::memory_order_release);
+  }
+}
+
+// Exchange's functions that only a build with fibers has.
+
+Case Exchange::client_gone() noexcept {
+  return session_.watch_->client_gone();
+}
+
+Case Exchange::stopping() noexcept {
+  return session_.watch_->stopping();
+}
+
+}  // namespace coir::http

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <coir/config.h>
+
+#if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
+#include <coir/event.h>
+#include <coir/resting_wait.h>
+#include <coir/select.h>
+#endif
+
+#include "http/session/connection.h"
+
+namespace coir::http {
+
+class Engine;
+
+// HandlerWatch ends a handler's waits for other things than its client once the client is gone, has ended its side, or
+// the server stops: otherwise a handler that waits would outlive its client. It is the scope around all that the handler
+// does. http/fibers/handler_watch.cpp has it; without fibers nobody looks at a client while its handler waits.
+//
+//   begin     a handler runs
+//               about_to_wait   the connection's record sleeps on the socket, and a hang-up wakes it (woken)
+//               pause           the handler turns to its client, and hears of a hang-up by reading and writing
+//               resume
+//   end       the record is the session's again
+//
+// A reset cancels the scope in any case. An end of the client's side and the server's stop cancel it only when the
+// handler waits for something else than its client, for one that is writing its answer goes on.
+//
+// A handler that never waits costs its begin and end. One that waits has a system call when more arrives from its client
+// meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads goes unnoticed until the next wait: ppoll
+// would report the bytes over and over.
+#if COIR_NO_ASYNC
+
+class HandlerWatch {
+ public:
+  explicit HandlerWatch(Engine&) noexcept {}
+  void meet(Connection&) noexcept {}
+  void begin() noexcept {}
+  bool end() noexcept { return false; }
+  bool pause() noexcept { return false; }
+  void resume() noexcept {}
+  void lost() noexcept {}
+};
+
+struct WaitingHandlers {};
+
+#else
+
+class HandlerWatch : detail::Scope {
+ public:
+  // The fiber that serves enters the scope here, and leaves it in the end.
+  explicit HandlerWatch(Engine& engine) noexcept;
+  ~HandlerWatch();
+  HandlerWatch(const HandlerWatch&) = delete;
+  HandlerWatch& operator=(const HandlerWatch&) = delete;
+
+  // meet names the connection that is served from now on.
+  void meet(Connection& connection) noexcept {
+    connection_ = &connection;
+    if (client_.load(std::memory_order_relaxed) != Client::there) forget();
+  }
+  // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the latter
+  // do nothing. end and pause may yield. True: something has been heard of the socket that no reader was told of.
+  void begin() noexcept { state_ = State::runs; }
+  bool end() noexcept {
+    state_ = State::none;
+    return used_ && finish();
+  }
+  bool pause() noexcept {
+    if (state_ != State::runs) return false;
+    state_ = State::paused;
+    return watching_ && let_go();
+  }
+  void resume() noexcept {
+    if (state_ == State::paused) state_ = State::runs;
+  }
+  // lost tells that the connection has failed, or was ended for others.
+  void lost() noexcept;
+
+  // These are Exchange's functions of the same names.
+  Case client_gone() noexcept;
+  Case stopping() noexcept;
+
+ private:
+  friend class WaitingHandlers;
+  struct Links;
+
+  enum class State : std::uint8_t { none, runs, paused };
+  enum class Client : std::uint8_t { there, ended, gone };
+
+  static const char* about_to_wait(Scope& scope) noexcept;
+  static void woken(RestingWait& resting) noexcept;
+  static Client look(int fd) noexcept;
+  void attend() noexcept;
+  void forget() noexcept;
+  bool sleep(Client& client) noexcept;
+  void tell(Client client) noexcept;
+  bool let_go() noexcept;
+  bool finish() noexcept;
+
+  Engine& engine_;
+  Connection* connection_ = nullptr;
+  RestingWait::Wake wake_ = nullptr;  // the connection's own
+  HandlerWatch *next_ = nullptr, *previous_ = nullptr;
+  Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
+  State state_ = State::none;
+  bool used_ = false;             // by this handler: `end` has something to undo
+  bool watching_ = false;         // listed, or the record is used
+  bool listed_ = false;           // among the waiting handlers; under their lock
+  Atomic<bool> held_ = false;     // by who stops the server
+  Atomic<bool> asleep_ = false;   // the record sleeps, or its wake runs
+  Atomic<bool> noticed_ = false;  // the socket's edge was taken
+  Atomic<Client> client_ = Client::there;
+};
+
+struct HandlerWatch::Links {
+  static HandlerWatch*& next(HandlerWatch& one) noexcept { return one.next_; }
+  static HandlerWatch*& previous(HandlerWatch& one) noexcept { return one.previous_; }
+};
+
+// WaitingHandlers are a server's handlers that have waited for other things than their clients: those that its stop may
+// have to end.
+class WaitingHandlers {
+ public:
+  void add(HandlerWatch& one) noexcept;
+  void remove(HandlerWatch& one) noexcept;
+
+  // stop ends their waits, once the engine says that it is stopping. From a fiber or a thread.
+  void stop() noexcept;
+
+  bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+  Event stopping;
+
+ private:
+  Atomic<bool> stopped_ = false;
+  Spinlock lock_;
+  detail::IntrusiveList<HandlerWatch, HandlerWatch::Links> list_;
+};
+
+#endif
+
+}  // namespace coir::http
