@@ -15,6 +15,8 @@ void FiberEngine::begin_stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
   acceptor.cancel();
   reaper.cancel();
+  // Those that are detached from here on find out by themselves.
+  detached.end_reading();
   static_cast<void>(stopped());
 }
 

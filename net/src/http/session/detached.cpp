@@ -1,4 +1,4 @@
-#include "http/session/detached.h"
+#include <coir/http/detail/detached.h>
 
 #include <coir/http/exchange.h>
 
@@ -30,8 +30,27 @@ Stream& Detached::stream() const noexcept {
   return connection_->stream;
 }
 
+Detached::Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {
+  engine.detached.add(connection);
+  // Either begin_stop finds it in the list, or its mark is seen here: the list's lock orders the two.
+  if (engine.stopping()) engine.detached.end_reading();
+}
+
 void Detached::close() noexcept {
-  if (connection_ != nullptr) engine_.close(*std::exchange(connection_, nullptr));
+  if (connection_ == nullptr) return;
+  engine_.detached.remove(*connection_);
+  engine_.close(*std::exchange(connection_, nullptr));
+}
+
+void Detached::abandon() noexcept {
+  if (connection_ == nullptr) return;
+  engine_.detached.remove(*connection_);
+  connection_->stream.abandon();
+  engine_.close(*std::exchange(connection_, nullptr));
+}
+
+const ServerOptions& Detached::options() const noexcept {
+  return engine_.options;
 }
 
 bool Detached::server_stops() const noexcept {

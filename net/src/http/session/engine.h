@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 
 #include "http/session/connection.h"
+#include "http/session/detached_connections.h"
 #include "http/session/keeper.h"
 
 namespace coir::http {
@@ -67,6 +68,7 @@ class Engine {
   const ServerOptions options;
   ServerCounters counters;
   Keepers keepers{*this};
+  DetachedConnections detached;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}

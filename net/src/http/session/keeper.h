@@ -56,12 +56,14 @@ class Keeper {
 
   // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had sent
   // behind the request; serve is called when what it rested for has come about. Both end by rest or close.
-  virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept = 0;
-  virtual void serve(Connection& connection, KeptMemory memory) noexcept = 0;
+  // Without a body of the keeper's own they close the connection; they are not pure, because a program would need the C++
+  // library's runtime for that.
+  virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept;
+  virtual void serve(Connection& connection, KeptMemory memory) noexcept;
 
   // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed because the
   // server stops.
-  virtual void farewell(Connection& connection) noexcept = 0;
+  virtual void farewell(Connection&) noexcept {}
 
   // stopping is called, maybe more than once, when the server stops. stopped tells whether nothing of the keeper's own
   // runs any more.

@@ -14,6 +14,7 @@ namespace coir::http {
 class Engine;
 class Exchange;
 struct Connection;
+struct ServerOptions;
 
 // Detached is a connection with which a handler's own fiber goes on, behind the head of its answer, as long as it likes:
 // its session serves others meanwhile, so that the fiber costs its stack and the record alone. Owned by that fiber, and
@@ -23,7 +24,7 @@ struct Connection;
 //             copy Detached::sent(exchange)              the session's memory goes
 //             auto detached = Detached::from(exchange);  nothing of the exchange may be used from here on
 //
-// The server's stop waits for it; the handler is cancelled as any other.
+// A server that stops waits for it: reads find the end of the stream. The handler is cancelled as any other.
 class Detached {
  public:
   // sent is what the client has sent behind the request already.
@@ -40,12 +41,16 @@ class Detached {
   ~Detached() { close(); }
 
   Stream& stream() const noexcept;
-  // close ends the connection. Idempotent.
+  // close ends the connection; abandon, so that its client does not take what it has got for whole. Idempotent.
   void close() noexcept;
+  void abandon() noexcept;
+  bool is_closed() const noexcept { return connection_ == nullptr; }
   bool server_stops() const noexcept;
+  // options are the server's.
+  const ServerOptions& options() const noexcept;
 
  private:
-  Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {}
+  Detached(Engine& engine, Connection& connection) noexcept;
 
   Engine& engine_;
   Connection* connection_;
