@@ -24,9 +24,11 @@ bool FiberEngine::stopped() noexcept {
   if (!stopping()) return false;
   // Connections that went to rest while stopping_ was being set are found here as well.
   reaper.close_all_resting();
+  // Asked first: a handler that is still at work may attach a keeper.
+  const bool none_open = dispatcher.gauges().open == 0;
   const bool none_kept = keepers.stop();
   dispatcher.spawn_missing();
-  return none_kept && !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
+  return none_kept && !acceptor.alive() && !reaper.alive() && none_open;
 }
 
 std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {

@@ -91,6 +91,11 @@ void Evictor::relieve() noexcept {
 void Evictor::shed_waiting(std::int64_t not_after_ns) noexcept {
   const auto oldest = [&](ConnectionQueues& queues) { return queues.take_waiting(not_after_ns); };
   while (Connection* const connection = dispatcher_.take(oldest)) {
+    if (connection->kept) {
+      engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+      connection->keeper->close(*connection);
+      continue;
+    }
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
     shed(connection->stream, connection->tls != nullptr);
     dispatcher_.close(*connection);

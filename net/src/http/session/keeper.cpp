@@ -26,11 +26,17 @@ std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noe
       opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);
 }
 
+std::expected<void, Error> Keeper::attach(Exchange& exchange) noexcept {
+  Engine& engine = exchange.session_.engine_;
+  if (engine.stopping()) return std::unexpected(Error{ErrorCode::unsupported});
+  if (!engine.keepers.add(*this)) return std::unexpected(Error{ErrorCode::busy});
+  return {};
+}
+
 std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
   Session& session = exchange.session_;
   if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
-  if (session.engine_.stopping()) return std::unexpected(Error{ErrorCode::unsupported});
-  if (!session.engine_.keepers.add(*this)) return std::unexpected(Error{ErrorCode::busy});
+  if (auto attached = attach(exchange); !attached) return attached;
   session.keeper_ = this;
   session.mark_ = mark;
   session.part_ = part;
@@ -130,7 +136,7 @@ bool Keeper::evict(std::int64_t not_after_ns) noexcept {
 Keepers::~Keepers() {
   while (Keeper* const keeper = list_.front()) {
     list_.remove(*keeper);
-    keeper->attach(nullptr);
+    keeper->set_engine(nullptr);
   }
 }
 
@@ -140,14 +146,14 @@ bool Keepers::add(Keeper& keeper) noexcept {
   // Of two that add it at the same time one does.
   if (keeper.engine() != nullptr) return keeper.engine() == &engine_;
   list_.push_back(keeper);
-  keeper.attach(&engine_);
+  keeper.set_engine(&engine_);
   return true;
 }
 
 void Keepers::remove(Keeper& keeper) noexcept {
   Locked locked(lock_);
   list_.remove(keeper);
-  keeper.attach(nullptr);
+  keeper.set_engine(nullptr);
 }
 
 // The list is walked without its lock: nobody takes a keeper out while the server has connections of it, and none comes

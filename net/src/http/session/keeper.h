@@ -131,6 +131,10 @@ class Keeper {
     return nullptr;
   }
 
+  // attach has the server of `exchange` know of the keeper, whose stopping it will call. keep does so by itself.
+  // Errors: busy, unsupported, as keep's.
+  [[nodiscard]] std::expected<void, Error> attach(Exchange& exchange) noexcept;
+
   bool server_stops() const noexcept;
 
   // Guards the lists, and what a keeper wants to be guarded with them. Nothing under it parks or allocates.
@@ -141,7 +145,7 @@ class Keeper {
   friend class Keepers;
   enum class Rested : std::uint8_t { yes, ready, failed };
 
-  void attach(Engine* engine) noexcept { engine_.store(engine, std::memory_order_release); }
+  void set_engine(Engine* engine) noexcept { engine_.store(engine, std::memory_order_release); }
   Rested rest_locked(Connection& connection) noexcept;
   bool finish_rest(Connection& connection, Rested rested) noexcept;
   static bool disarm(Connection& connection) noexcept;
