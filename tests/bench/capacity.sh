@@ -5,7 +5,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_crowd.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
@@ -13,6 +13,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
     --userland | --args | --sysctl) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
+    --sse) sse=yes ;;
     --no-async) async=-no-async ;;
     *) die "unknown option '$1'; see scripts/bench --help" ;;
   esac
@@ -34,6 +35,8 @@ fi
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
+[ -z "$sse" ] || [ -z "$tls$async" ] || die "--sse goes with neither --tls nor --no-async"
+
 "$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
 if [ -z "$coird" ]; then
@@ -43,6 +46,11 @@ fi
 export COIR_VM_COIRD="$coird"
 vm_build
 crowd_build
+if [ -n "$sse" ]; then
+  quietly "$crowd_log" "$root/tests/programs" milkv-duo streams_server
+  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$crowd_data/streams_server"
+  quietly "$crowd_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
+fi
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
 
@@ -170,6 +178,61 @@ measure_coird() {
   figure mem_available_after_kb "$after" kB
   vm_stop
 }
+
+# streams_ask is one command of stream_clients; its answer stands in `answer`.
+streams_ask() {
+  echo "$*" >&5
+  read -r answer <&6 || die "the followers have ended; they say why above"
+}
+
+# Followers of a feed, each of which gets an event a second for a minute, or every five seconds where the emulated
+# processor does not send as many.
+measure_sse() {
+  followers=4300 seconds=60
+  [ -z "$quick" ] || followers=1000 seconds=10
+  boot 'a feed'
+  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
+    /mnt/data/streams_server 81 0 0.0.0.0 2>/run/streams.log &
+    until grep -q listening /run/streams.log; do sleep 0.1; done' || die "the feed does not start"
+  settle_in
+  before=$(guest_memory)
+  mkfifo "$vm_dir/streams.in" "$vm_dir/streams.out"
+  address=${vm_url#http://}
+  # shellcheck disable=SC2086 # $vm_enter is a command of several words
+  setpriv --pdeathsig TERM timeout 900 $vm_enter "$vm_dir/stream_clients" "${address%%:*}" 81 \
+    <"$vm_dir/streams.in" >"$vm_dir/streams.out" &
+  streams_process=$!
+  exec 5>"$vm_dir/streams.in" 6<"$vm_dir/streams.out"
+  streams_ask open $followers /feed
+  held=${answer#open }
+  figure held "$held" followers
+  [ "$held" -gt 0 ] || die "nobody can follow"
+  figure available_bytes_per_follower $(((before - $(guest_memory)) * 1024 / held)) bytes
+  streams_ask publish 3
+  sends=${answer##* }
+  figure sends_per_s "$sends" /s
+  every=1000
+  # A fifth is left for whoever else runs there.
+  [ "$sends" -gt $((held * 5 / 4)) ] || every=5000
+  say "$held followers get an event every $every ms for $seconds s"
+  streams_ask follow $seconds $every
+  # shellcheck disable=SC2086 # several words
+  set -- $answer
+  figure event_every_ms $every ms
+  figure events "$2" events
+  figure events_received "$3" events
+  figure lost "$4" followers
+  figure gone "$5" followers
+  figure oom_kills "$(oom_kills)" kills
+  exec 5>&- 6<&-
+  wait "$streams_process" || true
+  vm_stop
+}
+
+if [ -n "$sse" ]; then
+  measure_sse
+  exit
+fi
 
 floor_held=0
 # The bound is the same with TLS, and takes a third of the time that a quick run has.

@@ -1,6 +1,6 @@
 """Holds idle TLS sessions, each of which has made a request, and prints what one costs the server.
 
-usage: tls_sessions.py PORT PID COUNT VERSION PREFIX
+usage: tls_sessions.py PORT PID COUNT VERSION PREFIX [PATH FIGURE]
 """
 
 import socket
@@ -9,6 +9,7 @@ import sys
 import time
 
 port, pid, count, version, prefix = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5]
+path, figure = (sys.argv + ["/small.txt", f"{prefix}idle_session_bytes_{version}"][len(sys.argv) - 6 :])[6:8]
 context = ssl.create_default_context()
 context.check_hostname = False
 context.verify_mode = ssl.CERT_NONE
@@ -20,7 +21,7 @@ def resident():
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Rss:"))
 
 
-def ask(session, path="/small.txt"):
+def ask(session, path=path):
     session.sendall(f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
     said = session.recv(65536)
     while path == "/metrics" and not said.endswith(b"0\r\n\r\n"):
@@ -38,8 +39,8 @@ held = [one() for _ in range(30)]
 before = resident()
 held += [one() for _ in range(count)]
 time.sleep(0.3)
-print(f"{prefix}idle_session_bytes_{version}: {(resident() - before) / count:.0f} bytes")
-if not prefix.startswith("plain"):
+print(f"{figure}: {(resident() - before) / count:.0f} bytes")
+if not prefix.startswith("plain") and path == "/small.txt":
     for line in ask(held[0], "/metrics").splitlines():
         if line.startswith('coir_memory_high_water_bytes{account="handshakes"}'):
             print(f"{prefix}handshake_peak_bytes_{version}: {int(line.split()[-1]) + 24 * 1024} bytes")

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -58,6 +60,10 @@ bool has_connection(int fd) noexcept {
 [[gnu::noinline]] int unsent(int fd) noexcept {
   int bytes = 0;
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
+}
+
+void give_up_after(int fd, unsigned milliseconds) noexcept {
+  static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds));
 }
 
 void reset_on_close(int fd) noexcept {

@@ -30,6 +30,9 @@ int unsent(int fd) noexcept;
 // reset_on_close makes close drop unsent bytes and send the peer a reset instead of a clean end.
 void reset_on_close(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;
+// give_up_after has the kernel give a TCP connection up when its peer acknowledges nothing for so long; on another kind
+// of socket it does nothing.
+void give_up_after(int fd, unsigned milliseconds) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;
 int accept(int fd) noexcept;

@@ -70,6 +70,7 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   connection->stream = std::move(stream);
   connection->wake = Dispatcher::wake;
   connection->engine = &engine_;
+  connection->kept = false;
   connection->tls = tls;
   connection->requests = 0;
   // An evicted one's has not been left yet.

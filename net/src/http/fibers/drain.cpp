@@ -20,6 +20,8 @@ void FiberEngine::begin_stop() noexcept {
   waiting_handlers.stop();
   acceptor.cancel();
   reaper.cancel();
+  // Those that are detached from here on find out by themselves.
+  detached.end_reading();
   static_cast<void>(stopped());
 }
 
@@ -27,9 +29,12 @@ bool FiberEngine::stopped() noexcept {
   if (!stopping()) return false;
   // Connections that went to rest while stopping_ was being set are found here as well.
   reaper.close_all_resting();
+  // Asked first: a handler that is still at work may attach a keeper.
+  const bool none_open = dispatcher.gauges().open == 0;
+  const bool none_kept = keepers.stop();
   dispatcher.spawn_missing();
   if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();
-  return !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
+  return none_kept && !acceptor.alive() && !reaper.alive() && none_open;
 }
 
 std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {

@@ -69,7 +69,10 @@ bool Evictor::evict_idle() noexcept {
 
 std::size_t Evictor::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && evict_idle()) freed += Server::connection_bytes(engine_.options);
+  // Streams are closed last: their clients wait for something.
+  const std::int64_t since = coarse_ns() - std::chrono::nanoseconds(engine_.options.evict_after).count();
+  while (freed < wanted && (evict_idle() || engine_.keepers.evict(since)))
+    freed += Server::connection_bytes(engine_.options);
   return freed;
 }
 
@@ -88,6 +91,11 @@ void Evictor::relieve() noexcept {
 void Evictor::shed_waiting(std::int64_t not_after_ns) noexcept {
   const auto oldest = [&](ConnectionQueues& queues) { return queues.take_waiting(not_after_ns); };
   while (Connection* const connection = dispatcher_.take(oldest)) {
+    if (connection->kept) {
+      engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+      connection->keeper->close(*connection);
+      continue;
+    }
     engine_.counters.refused.fetch_add(1, std::memory_order_relaxed);
     shed(connection->stream, connection->tls != nullptr);
     dispatcher_.close(*connection);

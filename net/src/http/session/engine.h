@@ -5,6 +5,8 @@
 #include "http/session/client_limits.h"
 #include "http/session/connection.h"
 #include "http/session/handler_watch.h"
+#include "http/session/detached_connections.h"
+#include "http/session/keeper.h"
 
 namespace coir::http {
 
@@ -39,6 +41,9 @@ class Engine {
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.
   Connection* next_or_release(Session& session) noexcept;
 
+  // release takes back the session of a fiber that goes on without it. In builds with fibers.
+  void release(Session& session) noexcept;
+
   // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;
   // may_linger tells whether a connection whose handshake has failed may stay until its client has read why.
@@ -68,6 +73,8 @@ class Engine {
   ServerCounters counters;
   WaitingHandlers waiting_handlers;
   ClientLimits clients;
+  Keepers keepers{*this};
+  DetachedConnections detached;
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}

@@ -1,0 +1,62 @@
+#include <coir/http/detail/detached.h>
+
+#include <coir/http/exchange.h>
+
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+
+std::string_view Detached::sent(Exchange& exchange) noexcept {
+  const Session& session = exchange.session_;
+  return {session.in_ + session.body_at_, session.end_ - session.body_at_};
+}
+
+std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
+  Session& session = exchange.session_;
+  if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
+  session.told_end();
+  Connection& connection = *session.connection_;
+  // From here on the handler hears of its client, and of the server's stop, by its stream.
+  if (session.watch_->end()) connection.stream.mark_readable();
+  connection.stream.rest();
+  Detached detached(session.engine_, connection);
+  exchange.detached_ = true;
+  // From here on the session may serve others.
+  detached.engine_.release(session);
+  return detached;
+}
+
+Stream& Detached::stream() const noexcept {
+  return connection_->stream;
+}
+
+Detached::Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {
+  engine.detached.add(connection);
+  // Either begin_stop finds it in the list, or its mark is seen here: the list's lock orders the two.
+  if (engine.stopping()) engine.detached.end_reading();
+}
+
+void Detached::close() noexcept {
+  if (connection_ == nullptr) return;
+  engine_.detached.remove(*connection_);
+  engine_.close(*std::exchange(connection_, nullptr));
+}
+
+void Detached::abandon() noexcept {
+  if (connection_ == nullptr) return;
+  engine_.detached.remove(*connection_);
+  connection_->stream.abandon();
+  engine_.close(*std::exchange(connection_, nullptr));
+}
+
+const ServerOptions& Detached::options() const noexcept {
+  return engine_.options;
+}
+
+bool Detached::server_stops() const noexcept {
+  return engine_.stopping();
+}
+
+}  // namespace coir::http
