@@ -101,6 +101,10 @@ Connection* Engine::next_or_release(Session& session) noexcept {
   return self(*this).dispatcher.next_or_release(session);
 }
 
+void Engine::release(Session& session) noexcept {
+  self(*this).dispatcher.release(session);
+}
+
 void Engine::end_handshake(Connection& connection) noexcept {
   self(*this).dispatcher.end_handshake(connection);
 }
