@@ -10,6 +10,7 @@
 #include <new>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace coir::http {
@@ -98,7 +99,7 @@ class RestingSocketsBase {
 // beside the connection's own of 128, and the program's state. When a message is there the program is called with it.
 //
 //   struct Chat {
-//     struct State { std::uint32_t said = 0; };           // kept for each socket, of any size; `empty` if there is none
+//     struct State { std::uint32_t said = 0; };           // kept for each socket, of any size; none if empty
 //     Topic everybody;
 //     void opened(RestingSocket& socket, State&) { socket.subscribe(everybody); }
 //     void message(RestingSocket&, State& state, const WebSocketMessage& message) {
@@ -159,7 +160,7 @@ class RestingSockets : public RestingSocketsBase {
                    .message = nullptr,
                    .closed = nullptr,
                    .destroy = nullptr,
-                   .state_bytes = sizeof(State)};
+                   .state_bytes = std::is_empty_v<State> ? 0 : sizeof(State)};
     if constexpr (requires(Program& p, RestingSocket& socket, State& s) { p.opened(socket, s); }) {
       calls.opened = [](void* p, RestingSocket& socket, void* s) noexcept { program(p).opened(socket, state(s)); };
     }

@@ -37,6 +37,14 @@ void Keeper::admit(Connection& connection, std::uint64_t mark, std::uint32_t par
   connection.kept = true;
 }
 
+void Keeper::begin(Connection& connection, std::string_view, KeptMemory) noexcept {
+  close(connection);
+}
+
+void Keeper::serve(Connection& connection, KeptMemory) noexcept {
+  close(connection);
+}
+
 void Keeper::close(Connection& connection) noexcept {
   Engine* const engine = this->engine();
   connection.kept = false;

@@ -56,13 +56,14 @@ class Keeper {
 
   // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had sent
   // behind the request; serve is called when what it rested for has come about. Both end by rest or close.
-  virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept = 0;
-  virtual void serve(Connection& connection, KeptMemory memory) noexcept = 0;
+  // They close, as long as nobody says otherwise: a pure function would want the C++ runtime library.
+  virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept;
+  virtual void serve(Connection& connection, KeptMemory memory) noexcept;
 
   // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed, because the
   // server stops or to make room, and gives back what the keeper has for it. It may run where memory is made room for: it
   // must not wait.
-  virtual void farewell(Connection& connection) noexcept = 0;
+  virtual void farewell(Connection&) noexcept {}
 
   // dropped tells that a connection that was to be kept with this mark has failed before its begin.
   virtual void dropped(std::uint64_t) noexcept {}

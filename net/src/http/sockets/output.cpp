@@ -98,42 +98,44 @@ std::expected<void, Error> SocketTable::put_held(SocketRecord& record, std::span
 std::expected<void, Error> SocketTable::append_held(SocketRecord& record, std::span<const iovec> parts,
                                                     std::size_t skip, bool bounded) noexcept {
   const std::size_t bytes = bytes_of(parts) - skip;
-  if (record.corked && record.unsent_end - record.unsent_at + bytes > kGathered &&
-      !record.connection->stream.secure() && record.unsent) {
-    const ssize_t sent = kernel::send(record.connection->stream.fd(), record.unsent.data() + record.unsent_at,
-                                      record.unsent_end - record.unsent_at, 0);
-    if (sent > 0) record.unsent_at += static_cast<std::uint32_t>(sent);
+  if (record.corked && record.unsent && record.waiting() + bytes > kGathered && !record.connection->stream.secure()) {
+    SocketRecord::Part& part = record.unsent_part();
+    const ssize_t sent =
+        kernel::send(record.connection->stream.fd(), record.unsent.data() + part.at, record.waiting(), 0);
+    if (sent > 0) part.at += static_cast<std::uint32_t>(sent);
   }
-  if (bounded && record.unsent_end - record.unsent_at + bytes > options_.max_unsent) return fails(ErrorCode::limit);
+  if (bounded && record.waiting() + bytes > options_.max_unsent) return fails(ErrorCode::limit);
   if (!room_held(record, bytes)) return fails(record.sending ? ErrorCode::limit : ErrorCode::no_memory);
   for (const iovec& part : parts) {
     const std::size_t left_out = std::min(skip, part.iov_len);
     skip -= left_out;
     const std::size_t size = part.iov_len - left_out;
     if (size == 0) continue;
-    memcpy(record.unsent.data() + record.unsent_end, static_cast<const char*>(part.iov_base) + left_out, size);
-    record.unsent_end += static_cast<std::uint32_t>(size);
+    std::uint32_t& end = record.unsent_part().end;
+    memcpy(record.unsent.data() + end, static_cast<const char*>(part.iov_base) + left_out, size);
+    end += static_cast<std::uint32_t>(size);
   }
   return {};
 }
 
 // room_held makes room for that many bytes behind those that wait.
 bool SocketTable::room_held(SocketRecord& record, std::size_t bytes) noexcept {
+  constexpr std::uint32_t kFront = sizeof(SocketRecord::Part);
   if (!record.unsent) {
-    auto taken = Buffer::take(bytes);
+    auto taken = Buffer::take(kFront + bytes);
     if (!taken) return false;
     record.unsent = std::move(*taken);
-    record.unsent_at = record.unsent_end = 0;
+    record.unsent_part() = {kFront, kFront};
     return true;
   }
-  while (record.unsent.size() - record.unsent_end < bytes) {
+  while (record.unsent.size() - record.unsent_part().end < bytes) {
     if (record.sending) return false;
-    if (record.unsent_at != 0) {
-      const std::uint32_t waits = record.unsent_end - record.unsent_at;
-      memmove(record.unsent.data(), record.unsent.data() + record.unsent_at, waits);
-      record.unsent_at = 0;
-      record.unsent_end = waits;
-    } else if (!record.unsent.grow(record.unsent_end)) {
+    SocketRecord::Part& part = record.unsent_part();
+    if (part.at != kFront) {
+      const auto waits = static_cast<std::uint32_t>(record.waiting());
+      memmove(record.unsent.data() + kFront, record.unsent.data() + part.at, waits);
+      part = {kFront, kFront + waits};
+    } else if (!record.unsent.grow(part.end)) {
       return false;
     }
   }
@@ -162,16 +164,16 @@ SocketTable::Flushed SocketTable::flush(SocketRecord& record) noexcept {
       const tls::Holding held(record.lock);
       record.work.store(false, std::memory_order_relaxed);
       if (record.doomed.load(std::memory_order_relaxed)) return Flushed::failed;
-      if (record.unsent_at == record.unsent_end) {
+      if (record.waiting() == 0) {
         record.unsent.give();
         return Flushed::all;
       }
-      part = {record.unsent.data() + record.unsent_at, record.unsent_end - record.unsent_at};
+      part = {record.unsent.data() + record.unsent_part().at, record.waiting()};
       if (!stream.secure()) {
         const ssize_t sent = kernel::send(stream.fd(), part.iov_base, part.iov_len, 0);
         if (sent == -EAGAIN) return Flushed::waits;
         if (sent < 0 && sent != -EINTR) return Flushed::failed;
-        if (sent > 0) record.unsent_at += static_cast<std::uint32_t>(sent);
+        if (sent > 0) record.unsent_part().at += static_cast<std::uint32_t>(sent);
         continue;
       }
       record.sending = true;
@@ -181,7 +183,7 @@ SocketTable::Flushed SocketTable::flush(SocketRecord& record) noexcept {
     const tls::Holding held(record.lock);
     record.sending = false;
     if (!sent) return sent.error() == ErrorCode::timed_out ? Flushed::waits : Flushed::failed;
-    record.unsent_at += static_cast<std::uint32_t>(*sent);
+    record.unsent_part().at += static_cast<std::uint32_t>(*sent);
   }
 }
 
@@ -205,23 +207,23 @@ std::expected<void, Error> SocketTable::put_close(SocketRecord& record, CloseCod
 
 std::expected<void, Error> RestingSocket::send_text(std::string_view text) noexcept {
   if (!is_utf8(text)) return fails(ErrorCode::invalid);
-  return record(*this).table->send(record(*this), Opcode::text, text);
+  return record(*this).table().send(record(*this), Opcode::text, text);
 }
 
 std::expected<void, Error> RestingSocket::send_binary(std::string_view bytes) noexcept {
-  return record(*this).table->send(record(*this), Opcode::binary, bytes);
+  return record(*this).table().send(record(*this), Opcode::binary, bytes);
 }
 
 std::expected<void, Error> RestingSocket::close(CloseCode code, std::string_view reason) noexcept {
-  return record(*this).table->close(record(*this), code, reason);
+  return record(*this).table().close(record(*this), code, reason);
 }
 
 std::expected<void, Error> RestingSocket::subscribe(Topic& topic) noexcept {
-  return record(*this).table->subscribe(record(*this), topic);
+  return record(*this).table().subscribe(record(*this), topic);
 }
 
 void RestingSocket::unsubscribe(Topic& topic) noexcept {
-  record(*this).table->unsubscribe(record(*this), topic);
+  record(*this).table().unsubscribe(record(*this), topic);
 }
 
 std::expected<void, Error> SocketTable::close(SocketRecord& record, CloseCode code, std::string_view reason) noexcept {

@@ -84,7 +84,7 @@ void SocketTable::decode(SocketRecord& record, std::span<char> bytes) noexcept {
     record.corked = true;
   }
   MessageDecoder::ControlPayload control;
-  if (record.decoder.holds_control()) memcpy(control.data(), record.message.data(), control.size());
+  if (record.decoder.holds_control()) control = record.half().control;
   for (bool more = true; more && !record.ends && !record.drops;) {
     const MessageEvent event = record.decoder.next(bytes, control, limits_of(options_.socket));
     switch (event.kind) {
@@ -111,16 +111,11 @@ void SocketTable::decode(SocketRecord& record, std::span<char> bytes) noexcept {
     }
   }
   if (!record.ends && !record.drops && record.decoder.holds_control()) {
-    if (!record.message) {
-      if (auto taken = Buffer::take(SocketRecord::kControlRoom)) {
-        record.message = std::move(*taken);
-        record.begun_ms = static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
-        record.message_bytes = 0;
-      } else {
-        fail(record, CloseCode::try_again_later);
-      }
+    if (record.message || begin_half(record, 0)) {
+      record.half().control = control;
+    } else {
+      fail(record, CloseCode::try_again_later);
     }
-    if (record.message) memcpy(record.message.data(), control.data(), control.size());
   } else if (record.decoder.between_messages() || record.ends || record.drops) {
     record.message.give();
   }
@@ -131,24 +126,27 @@ void SocketTable::decode(SocketRecord& record, std::span<char> bytes) noexcept {
 // take_piece calls the program with a message that has come whole, or keeps a part of one.
 void SocketTable::take_piece(SocketRecord& record, const MessageEvent& event) noexcept {
   if (event.begins && event.ends) return call(record, event.text, event.bytes);
-  if (event.begins) {
-    record.message_bytes = 0;
-    record.begun_ms = static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
-  }
-  const std::size_t used = SocketRecord::kControlRoom + record.message_bytes;
-  if (!record.message) {
-    auto taken = Buffer::take(used + event.bytes.size());
-    if (!taken) return fail(record, CloseCode::try_again_later);
-    record.message = std::move(*taken);
-  }
+  // Without a buffer nothing of the message was kept: this is its first piece.
+  if (!record.message && !begin_half(record, event.bytes.size())) return fail(record, CloseCode::try_again_later);
+  const std::size_t used = SocketRecord::kMessageAt + record.half().bytes;
   while (record.message.size() - used < event.bytes.size()) {
     if (!record.message.grow(used)) return fail(record, CloseCode::try_again_later);
   }
   if (!event.bytes.empty()) memcpy(record.message.data() + used, event.bytes.data(), event.bytes.size());
-  record.message_bytes += static_cast<std::uint32_t>(event.bytes.size());
+  record.half().bytes += static_cast<std::uint32_t>(event.bytes.size());
   if (!event.ends) return;
-  call(record, event.text, {record.message.data() + SocketRecord::kControlRoom, record.message_bytes});
+  call(record, event.text, {record.message.data() + SocketRecord::kMessageAt, record.half().bytes});
   record.message.give();
+}
+
+// begin_half takes the buffer for what has come halfway, of a message so many bytes.
+bool SocketTable::begin_half(SocketRecord& record, std::size_t bytes) noexcept {
+  auto taken = Buffer::take(SocketRecord::kMessageAt + bytes);
+  if (!taken) return false;
+  record.message = std::move(*taken);
+  record.half().bytes = 0;
+  record.half().begun_ms = static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
+  return true;
 }
 
 void SocketTable::call(SocketRecord& record, bool text, std::string_view bytes) noexcept {
@@ -191,7 +189,6 @@ void SocketTable::release(SocketRecord& record) noexcept {
     record.open = false;
     record.generation.fetch_add(1, std::memory_order_relaxed);
     record.unsent.give();
-    record.unsent_at = record.unsent_end = 0;
   }
   record.message.give();
   unsubscribe_all(record);

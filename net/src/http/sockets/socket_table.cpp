@@ -69,7 +69,7 @@ SocketRecord* SocketTable::take_record() noexcept {
       record = &record_at(free_record_);
       free_record_ = record->subscription;
     } else if (used_records_ < options_.max_sockets) {
-      record = ::new (records_ + used_records_++ * stride_) SocketRecord(*this);
+      record = ::new (records_ + used_records_++ * stride_) SocketRecord();
     }
   }
   if (record == nullptr) {
@@ -81,7 +81,6 @@ SocketRecord* SocketTable::take_record() noexcept {
   const tls::Holding held(record->lock);
   record->decoder = MessageDecoder(WebSocketRole::server);
   record->connection = nullptr;
-  record->unsent_at = record->unsent_end = 0;
   record->corked = record->sending = record->ends = record->drops = false;
   for (Atomic<bool>* const mark : {&record->work, &record->doomed, &record->closing, &record->pinged}) {
     mark->store(false, std::memory_order_relaxed);
@@ -142,7 +141,9 @@ bool SocketTable::stopped() noexcept {
 
 // start_timer sees to it that somebody looks at the clock, for all sockets.
 void SocketTable::start_timer() noexcept {
-#if !COIR_NO_ASYNC
+#if COIR_NO_ASYNC
+  if (next_tick_ns_ == 0) next_tick_ns_ = due().ns();
+#else
   // Of two that begin at the same time one spawns.
   if (timer_runs_.load(std::memory_order_acquire) || timer_runs_.exchange(true, std::memory_order_acq_rel)) return;
   const Fiber fiber = spawn({.name = "websocket timer", .stack = 8_KiB}, [this]() noexcept {
@@ -188,10 +189,10 @@ bool SocketTable::is_due(const Connection& connection, std::int64_t now) const n
   if (connection.awaits == Direction::writable) return silent >= ns(times.write_timeout);
   if (record.drops || record.closing.load(std::memory_order_relaxed)) return silent >= ns(times.close_timeout);
   if (record.pinged.load(std::memory_order_relaxed)) return silent >= ns(times.pong_timeout);
-  if (record.message && record.begun_ms + static_cast<std::uint32_t>(times.message_timeout.count()) -
-                                static_cast<std::uint32_t>(now / 1'000'000) >
-                            static_cast<std::uint32_t>(times.message_timeout.count())) {
-    return true;
+  // The owner that left half a message left it before the connection was put to rest, with the keeper's lock.
+  if (record.message) {
+    const std::uint32_t age = static_cast<std::uint32_t>(now / 1'000'000) - record.half().begun_ms;
+    if (age >= static_cast<std::uint32_t>(times.message_timeout.count())) return true;
   }
   return times.ping_after.count() > 0 && silent >= ns(times.ping_after);
 }

@@ -22,18 +22,30 @@ namespace coir::http {
 // Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held over
 // system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
 struct SocketRecord : RestingSocket {
-  explicit SocketRecord(SocketTable& of) noexcept : table(&of) {}
-
   void* state() noexcept { return this + 1; }
 
-  SocketTable* table;
+  SocketTable& table() const noexcept;
+  // waiting is how many bytes wait in `unsent`; with the lock.
+  std::size_t waiting() const noexcept { return unsent ? unsent_part().end - unsent_part().at : 0; }
+
+  // What is told of a buffer's content stands in the buffer, so that a socket without one has no place for it.
+  struct Part {
+    std::uint32_t at, end;
+  };
+  Part& unsent_part() const noexcept { return *reinterpret_cast<Part*>(unsent.data()); }
+  struct Half {
+    std::uint32_t bytes;     // of the message at hand, from kMessageAt on
+    std::uint32_t begun_ms;  // when it began
+    MessageDecoder::ControlPayload control;
+  };
+  Half& half() const noexcept { return *reinterpret_cast<Half*>(message.data()); }
+  static constexpr std::size_t kMessageAt = 136;
+  static_assert(sizeof(Half) <= kMessageAt);
+
   Connection* connection = nullptr;  // null before its begin
   MessageDecoder decoder{WebSocketRole::server};
-  // What came of a control frame's payload lies in the first kControlRoom bytes, the message at hand behind.
-  Buffer message;
-  Buffer
-      unsent;  // guarded by lock, as all down to `generation`: bytes that the kernel did not take, unsent_at .. unsent_end
-  std::uint32_t unsent_at = 0, unsent_end = 0;
+  Buffer message;  // half a message, or half a control frame: see Half
+  Buffer unsent;   // what the kernel did not take: see Part; guarded by lock, as all down to `sending`
   tls::ThreadMutex lock;
   Atomic<std::uint32_t> generation = 0;  // counts the sockets that had this record
   bool open = false;
@@ -46,12 +58,9 @@ struct SocketRecord : RestingSocket {
   bool drops = false;            // the owner's: what arrives is dropped until the client ends
   Atomic<bool> pinged = false;
   CloseCode code = CloseCode::abnormal;
-  std::uint32_t message_bytes = 0;
-  std::uint32_t begun_ms = 0;          // when the message at hand began
   std::uint32_t subscription = kNone;  // the first, or the next free record; guarded by the table's nodes_lock_
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr std::size_t kControlRoom = 128;
 };
 
 // Subscription is one socket's to one topic. The links of the topic are guarded by its lock, next_of_socket by
@@ -134,6 +143,7 @@ class SocketTable final : public Keeper {
   void go_on(SocketRecord& record, KeptMemory memory) noexcept;
   void decode(SocketRecord& record, std::span<char> bytes) noexcept;
   void take_piece(SocketRecord& record, const MessageEvent& event) noexcept;
+  bool begin_half(SocketRecord& record, std::size_t bytes) noexcept;
   void call(SocketRecord& record, bool text, std::string_view bytes) noexcept;
   void fail(SocketRecord& record, CloseCode code) noexcept;
   void release(SocketRecord& record) noexcept;
@@ -173,5 +183,9 @@ class SocketTable final : public Keeper {
   FiberRef timer_;
 #endif
 };
+
+inline SocketTable& SocketRecord::table() const noexcept {
+  return *static_cast<SocketTable*>(connection->keeper);
+}
 
 }  // namespace coir::http
