@@ -92,8 +92,10 @@ class RawPeer {
       }
       std::span<char> arrived(bytes, *got);
       const auto piece = reader.take_payload(arrived, *got);
-      const std::size_t room = heard.size < sizeof heard.bytes ? sizeof heard.bytes - heard.size : 0;
-      memcpy(heard.bytes + heard.size, piece.data(), piece.size() < room ? piece.size() : room);
+      if (heard.size < sizeof heard.bytes) {
+        const std::size_t room = sizeof heard.bytes - heard.size;
+        memcpy(heard.bytes + heard.size, piece.data(), piece.size() < room ? piece.size() : room);
+      }
       heard.size += piece.size();
     }
     return heard;

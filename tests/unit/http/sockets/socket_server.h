@@ -101,7 +101,7 @@ class SocketServer : public Expecting {
     char request[512], head[512];
     char* at = request;
     for (const std::string_view part : {kOpening, std::string_view("\r\n"), behind}) {
-      memcpy(at, part.data(), part.size());
+      if (!part.empty()) memcpy(at, part.data(), part.size());
       at += part.size();
     }
     const auto answer = answer_to(stream, {request, static_cast<std::size_t>(at - request)}, head);
