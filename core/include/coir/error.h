@@ -31,7 +31,7 @@ enum class ErrorCode : std::uint16_t {
 };
 
 // Error is a code and, where the kernel had a say, its errno. It is a value of eight bytes; nothing is owned. To ask an
-// expected for a value that it does not hold ends the process with one line: port's verbose_abort.cpp.
+// expected for a value that it does not hold ends the process with one line that names the fiber: verbose_abort.cpp.
 struct Error {
   ErrorCode code{};
   // Of `timed_out` and `cancelled`: the cancel scope that ended the wait, as CancelScope::id names it. 0: the deadline
