@@ -202,10 +202,9 @@ class Visit {
   std::optional<coir::Subscription<Line>> feed_;
 };
 
-std::expected<void, coir::Error> serve(std::string_view address) {
-  const auto at = coir::Address::parse(address);
-  if (!at) return std::unexpected(coir::Error(ErrorCode::invalid));
-  auto listener = coir::TcpListener::listen(*at);
+std::expected<void, coir::Error> serve(const coir::Address& address) {
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
+  auto listener = coir::TcpListener::listen(address);
   if (!listener) return std::unexpected(listener.error());
   char text[coir::Address::kMaxText], line[160];
   print(format(line, "listening on ", listener->local_address().format(text), "\n"));
@@ -230,5 +229,8 @@ std::expected<void, coir::Error> serve(std::string_view address) {
 
 int main(int count, char** words) {
   if (count != 2) return print("usage: chat ADDRESS    a chat with rooms, on 127.0.0.1:7000 for instance\n"), 0;
-  return coir::run([&] { return serve(words[1]); });
+  const auto address = coir::Address::parse(words[1]);
+  char line[128];
+  if (!address) return print(format(line, "chat: '", words[1], "': ", address.error(), "\n")), 2;
+  return coir::run([&] { return serve(*address); });
 }

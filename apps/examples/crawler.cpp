@@ -126,6 +126,7 @@ class Crawl {
 };
 
 int crawl(std::string_view url, int at_a_time, int seconds) {
+  if (url.starts_with("http://")) url.remove_prefix(7);
   const std::size_t slash = url.find('/'), colon = url.substr(0, slash).rfind(':');
   std::uint16_t port = 80;
   if (colon != url.npos) std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
@@ -146,9 +147,10 @@ int crawl(std::string_view url, int at_a_time, int seconds) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 2 || count > 4) {
+  const int at_a_time = count > 2 ? atoi(words[2]) : 8, seconds = count > 3 ? atoi(words[3]) : 30;
+  if (count < 2 || count > 4 || at_a_time < 1 || seconds < 1) {
     print("usage: crawler HOST:PORT/PATH [AT_A_TIME [SECONDS]]    8 at a time and 30 seconds unless told\n");
-    return 0;
+    return count == 1 ? 0 : 2;
   }
-  return coir::run([&] { return crawl(words[1], count > 2 ? atoi(words[2]) : 8, count > 3 ? atoi(words[3]) : 30); });
+  return coir::run([&] { return crawl(words[1], at_a_time, seconds); });
 }

@@ -111,6 +111,7 @@ Outcome log_sensors(const char* from, const char* to, std::size_t capacity, Poli
   auto output = coir::DescriptorStream::open(to, {.create = true, .append = true});
   if (!output) return std::unexpected(output.error());
 
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
   coir::Channel<Reading> channel({.capacity = capacity});
   Counts counts;
   auto writer =

@@ -9,7 +9,6 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/condition.h>
-#include <coir/fiber.h>
 #include <coir/file.h>
 #include <coir/format.h>
 #include <coir/http/exchange.h>
@@ -165,31 +164,29 @@ namespace route = coir::http::route;
 constexpr auto kRoutes = route::table(route::put<upload>("/files/{name}"), route::get<download>("/files/{name}"),
                                       route::del<remove>("/files/{name}"), route::get<poll>("/changes"));
 
-std::expected<void, coir::Error> serve(const char* folder, std::string_view address, int seconds) {
+std::expected<void, coir::Error> serve(const char* folder, const coir::Address& address, int seconds) {
   char text[coir::Address::kMaxText], line[kMostPath];
-  const auto at = coir::Address::parse(address);
-  if (!at) return std::unexpected(coir::Error(coir::ErrorCode::invalid));
   if (mkdir(format(line, folder, "/files", '\0').data(), 0755) != 0 && errno != EEXIST) {
     return std::unexpected(coir::Error::from_errno(errno));
   }
   auto files = coir::http::FileTree::open(folder, {.cached_files = 0});
   if (!files) return std::unexpected(files.error());
-  auto listener = coir::TcpListener::listen(*at);
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
+  auto listener = coir::TcpListener::listen(address);
   if (!listener) return std::unexpected(listener.error());
   print(format(line, "listening on ", listener->local_address().format(text), "\n"));
 
-  Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
+  // Both outlive the run: what is cut off at the end still uses them.
+  static Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
   coir::http::ServerOptions options{.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true};
   route::serve<kRoutes>(options, service);
-  auto server = coir::http::Server::create(options);
+  static auto server = coir::http::Server::create(options);
   if (!server) return std::unexpected(server.error());
   if (auto added = server->add(std::move(*listener)); !added) return added;
   if (auto started = server->start(); !started) return started;
-  coir::Fiber closing = coir::spawn({.name = "closing"}, [&] {
-    if (coir::wait_signal({SIGTERM, SIGINT})) service.changes.close();
-  });
-  server->serve_until({SIGTERM, SIGINT}, 5s);
-  static_cast<void>(closing.join());
+  if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
+  service.changes.close();
+  if (!server->stop(Deadline::after(2s))) coir::shutdown();
   print("closed\n");
   return {};
 }
@@ -201,5 +198,8 @@ int main(int count, char** words) {
     print("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told\n");
     return 0;
   }
-  return coir::run([&] { return serve(words[1], words[2], count == 4 ? atoi(words[3]) : 25); });
+  const auto address = coir::Address::parse(words[2]);
+  char line[128];
+  if (!address) return print(format(line, "service: '", words[2], "': ", address.error(), "\n")), 2;
+  return coir::run([&] { return serve(words[1], *address, count == 4 ? atoi(words[3]) : 25); });
 }

@@ -253,7 +253,7 @@ func main() {
 	go func() {
 		<-signals
 		close(s.changes.closing)
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		server.Shutdown(ctx)
 		close(stopped)
