@@ -1,19 +1,23 @@
 #include "complaint.h"
 
 #include <coir/net/log_line.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
 
 constinit bool g_serving = false;
+constinit int g_print_error = 0;  // errno of the first line that could not be printed
 
-// write_all writes what it can: there is nobody to tell of an error.
-void write_all(int fd, std::string_view text) noexcept {
+// write_all writes what it can and returns 0, or errno.
+int write_all(int fd, std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written <= 0) return;
+    if (written <= 0) return errno;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
 }
 
 }  // namespace
@@ -26,7 +30,7 @@ void say_line(std::string_view line) noexcept {
   if (g_serving) {
     coir::log_line(line);
   } else {
-    write_all(STDERR_FILENO, line);
+    write_all(STDERR_FILENO, line);  // there is nobody to tell of an error
   }
 }
 
@@ -63,5 +67,19 @@ bool complain(const char* cure, std::initializer_list<Word> what) noexcept {
 }
 
 void print_text(std::string_view text) noexcept {
-  write_all(STDOUT_FILENO, text);
+  if (const int error = write_all(STDOUT_FILENO, text); g_print_error == 0) g_print_error = error;
+}
+
+int printed() noexcept {
+  if (g_print_error == 0) return 0;
+  say({"cannot write to standard output: ", coir::Error::from_errno(g_print_error)});
+  return 1;
+}
+
+void fill_standard_streams() noexcept {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is fd.
+    if (open("/dev/null", O_RDWR) < 0) return;
+  }
 }

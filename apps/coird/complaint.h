@@ -37,6 +37,13 @@ void say(std::initializer_list<Word> what) noexcept;
 void print(std::initializer_list<Word> what) noexcept;
 void print_text(std::string_view text) noexcept;
 
+// printed returns the exit status after what was printed: 1, with a line, if standard output did not take it.
+int printed() noexcept;
+
+// fill_standard_streams opens /dev/null in the place of each standard stream that is closed, before anything else is
+// opened: no connection may take a number to which lines are written.
+void fill_standard_streams() noexcept;
+
 // complain writes the line "coird: WHAT (CURE)" to standard error and returns false. A `what` that is too long is cut,
 // its cure is not.
 bool complain(const char* cure, std::initializer_list<Word> what) noexcept;

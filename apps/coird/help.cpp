@@ -49,7 +49,7 @@ constexpr char kHelp[] =
     "      --max-body BYTES        content of one request (default: 1M)\n"
     "\n"
     "Patience (seconds, or with a unit: 500ms, 30s, 2m):\n"
-    "      --idle-timeout TIME     between two requests, 0 for any (default: 60s)\n"
+    "      --idle-timeout TIME     between two requests; 0: never closed (default: 60s)\n"
     "      --evict-after TIME      idle for so long, a connection may be closed to make room for a\n"
     "                              new one; 0 for any (default: 10s)\n"
     "      --handshake-timeout TIME\n"

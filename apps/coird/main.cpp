@@ -147,7 +147,7 @@ int print_probe() noexcept {
     print_text(coir::format(line, coir::left(feature.name, 15), " ", coir::left(feature.present ? "yes" : "no", 4), " ",
                             feature.used(), "\n"));
   }
-  return 0;
+  return printed();
 }
 
 // Announcement is what standard error is told when the daemon is ready, in one piece.
@@ -255,15 +255,16 @@ int serve(Options& options) noexcept {
 }  // namespace
 
 int main(int count, char** arguments) {
+  fill_standard_streams();
   Options options;
   if (!parse_options(count, arguments, options)) return 2;
   switch (options.action) {
     case Options::Action::help:
       print_help();
-      return 0;
+      return printed();
     case Options::Action::version:
       print({"coird " COIR_VERSION});
-      return 0;
+      return printed();
     case Options::Action::probe:
       return print_probe();
     case Options::Action::print_budget: {
@@ -271,7 +272,7 @@ int main(int count, char** arguments) {
       if (!plan_budget(options, budget)) return 2;
       fit_descriptors(options);
       print_budget(options, budget);
-      return 0;
+      return printed();
     }
     case Options::Action::serve:
       return serve(options);

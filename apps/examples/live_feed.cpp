@@ -7,12 +7,12 @@
 #include <coir/broadcast.h>
 #include <coir/every.h>
 #include <coir/fiber.h>
-#include <coir/net/tcp.h>
+#include <coir/net/accept.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/select.h>
+#include <coir/stream_lines.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <iterator>
 #include <string_view>
@@ -26,62 +26,29 @@ using Outcome = std::expected<void, coir::Error>;
 constexpr auto kSilence = 100ms;  // after which a client is asked
 constexpr int kMostPings = 3;     // without an answer
 
-// Lines cuts what a socket brings into lines.
-class Lines {
- public:
-  // fill reads once. Errors: TcpStream::read's; limit for a line that is too long.
-  Outcome fill(coir::TcpStream& from, coir::Deadline deadline = coir::Deadline::never()) {
-    memmove(bytes_, bytes_ + taken_, size_ -= taken_);
-    taken_ = 0;
-    if (size_ == sizeof bytes_) return std::unexpected(coir::Error(coir::ErrorCode::limit));
-    const auto n = from.read({bytes_ + size_, sizeof bytes_ - size_}, deadline);
-    if (!n) return std::unexpected(n.error());
-    size_ += *n;
-    return {};
-  }
-
-  // next takes the next whole line, which is valid until the next fill; false when there is none.
-  bool next(std::string_view& line) {
-    const std::string_view rest(bytes_ + taken_, size_ - taken_);
-    const std::size_t length = rest.find('\n');
-    if (length == rest.npos) return false;
-    line = rest.substr(0, length);
-    taken_ += length + 1;
-    return true;
-  }
-
- private:
-  char bytes_[64];
-  std::size_t size_ = 0;
-  std::size_t taken_ = 0;
-};
-
 Outcome send_reading(coir::TcpStream& client, int reading) {
   char text[32];
   const int length = snprintf(text, sizeof text, "reading %d\n", reading);
   return client.write({text, static_cast<std::size_t>(length)}, coir::Deadline::after(5s));
 }
 
-// hear takes in what the client has sent. A descriptor tells of news once, so that all of it is read before it is
-// waited for again. False: the client says goodbye.
-std::expected<bool, coir::Error> hear(coir::TcpStream& client, Lines& lines) {
-  client.mark_readable();
-  do {
-    const Outcome filled = lines.fill(client, coir::Deadline::now());
-    if (!filled && filled.error() == coir::ErrorCode::timed_out) break;
-    if (!filled && filled.error() == coir::ErrorCode::end_of_stream) return false;
-    if (!filled) return std::unexpected(filled.error());
-    for (std::string_view line; lines.next(line);) {
-      if (line == "bye") return false;
-    }
-  } while (!client.drained());
-  return true;
+// hear takes in what the client has sent. False: the client says goodbye, or has gone.
+std::expected<bool, coir::Error> hear(coir::StreamLines<coir::TcpStream>& lines) {
+  for (;;) {
+    const auto line = lines.next(coir::Deadline::now());
+    if (line && *line == "bye") return false;
+    if (line) continue;
+    if (line.error() == coir::ErrorCode::timed_out) return true;
+    if (line.error() == coir::ErrorCode::end_of_stream) return false;
+    return std::unexpected(line.error());
+  }
 }
 
 // serve is the handler of one client. It ends when the client or the feed does, or with what was wrong.
 Outcome serve(coir::TcpStream& client, coir::Broadcast<int>& feed) {
   coir::Subscription<int> readings(feed, {.capacity = 8, .when_slow = coir::WhenSlow::drop_oldest});
-  Lines lines;
+  char room[64];
+  coir::StreamLines lines(client, room);
   int pings = 0;
   coir::Deadline silent = coir::Deadline::after(kSilence);
   for (;;) {
@@ -91,7 +58,7 @@ Outcome serve(coir::TcpStream& client, coir::Broadcast<int>& feed) {
     if (!won) return std::unexpected(won.error());
     switch (won->index) {
       case 0: {
-        const auto stays = hear(client, lines);
+        const auto stays = hear(lines);
         if (!stays) return std::unexpected(stays.error());
         if (!*stays) return {};
         pings = 0;
@@ -110,13 +77,13 @@ Outcome serve(coir::TcpStream& client, coir::Broadcast<int>& feed) {
 }
 
 void accept_all(coir::TcpListener& listener, coir::Broadcast<int>& feed) {
-  while (auto accepted = listener.accept()) {
-    coir::Fiber handler = coir::spawn({.name = "handler"}, [client = std::move(*accepted), &feed]() mutable {
+  static_cast<void>(coir::accept_each(listener, [&feed](coir::TcpStream accepted) {
+    coir::Fiber handler = coir::spawn({.name = "handler"}, [client = std::move(accepted), &feed]() mutable {
       const Outcome served = serve(client, feed);
       if (!served && served.error() == coir::ErrorCode::timed_out)
         printf("a client that does not answer is given up\n");
     });
-  }
+  }));
 }
 
 // Visitor is a client. It leaves when it has seen enough, or when the server has given it up.
@@ -128,13 +95,14 @@ struct Visitor {
   Outcome visit(const coir::Address& server) {
     auto stream = coir::TcpStream::connect(server, coir::Deadline::after(5s));
     if (!stream) return std::unexpected(stream.error());
-    for (Lines lines;;) {
-      if (auto filled = lines.fill(*stream); !filled) return filled;
-      for (std::string_view line; lines.next(line);) {
-        if (line.starts_with("reading ") && ++seen == enough) return stream->write("bye\n");
-        if (line == "ping" && answers) {
-          if (auto sent = stream->write("pong\n"); !sent) return sent;
-        }
+    char room[64];
+    coir::StreamLines lines(*stream, room);
+    for (;;) {
+      const auto line = lines.next();
+      if (!line) return std::unexpected(line.error());
+      if (line->starts_with("reading ") && ++seen == enough) return stream->write("bye\n");
+      if (*line == "ping" && answers) {
+        if (auto sent = stream->write("pong\n"); !sent) return sent;
       }
     }
   }

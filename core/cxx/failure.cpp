@@ -1,10 +1,8 @@
 #include "failure.h"
 
 #include <coir/heap.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <__verbose_abort>
 
 #include <cstdint>
 #include <new>
@@ -58,25 +56,6 @@ void fail_allocation(const char* what, std::size_t bytes) noexcept {
 }
 
 }  // namespace coir
-
-// The format is a sentence of libc++'s, with at most some %s in it.
-void std::__libcpp_verbose_abort(const char* format, ...) {
-  coir::Line line;
-  line.text("coir: ");
-  va_list arguments;
-  va_start(arguments, format);
-  for (const char* at = format; *at != '\0'; ++at) {
-    const char one[] = {*at, '\0'};
-    if (at[0] == '%' && at[1] == 's') {
-      line.text(va_arg(arguments, const char*));
-      ++at;
-    } else if (*at != '\n') {
-      line.text(one);
-    }
-  }
-  va_end(arguments);
-  coir::end_with(line);
-}
 
 void std::__throw_bad_alloc() {
   coir::Line line;

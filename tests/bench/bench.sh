@@ -12,10 +12,12 @@ samples=$scratch/samples
 mkdir -p "$programs"
 need_packages build bench
 
-# build_coir PRESET TARGET builds one of this tree's programs as the preset says.
+# build_coir PRESET TARGET ... builds programs of this tree as the preset says.
 build_coir() {
-  say "building $2 for $1 ..."
-  quietly "$programs/build.log" "$root/tests/programs" "$1" "$2"
+  local preset=$1
+  shift
+  say "building $* for $preset ..."
+  quietly "$programs/build.log" "$root/tests/programs" "$preset" "$@"
 }
 
 # build_host SOURCE [FLAG ...] compiles one of the programs here for this machine, once per change.

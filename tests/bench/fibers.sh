@@ -4,12 +4,12 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 trap 'rm -rf "$scratch"' EXIT
 
-rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500 sections=1600000 wakes=500
-[ "${1:-}" != --quick ] || rounds=3 readings=200 wakes=200
+rounds=9 switches=10000000 yields=1000000 spawns=1000000 messages=1000000 readings=500 jobs=300000 beats=1000 sections=1600000 wakes=500
+[ "${1:-}" != --quick ] || rounds=3 readings=200 wakes=200 jobs=100000 beats=300
 
 "$root/scripts/setup" --for build
-build_coir x86_64-linux-musl-single fibers_bench
-build_coir x86_64-linux-musl fibers_bench
+build_coir x86_64-linux-musl-single fibers_bench jobs_bench
+build_coir x86_64-linux-musl fibers_bench jobs_bench
 build_host boost_fibers_bench.cpp -lboost_fiber -lboost_context
 build_host go_fibers_bench.go
 build_host feed_listener.cpp
@@ -28,6 +28,8 @@ measure() {
 
 ours=$root/build/x86_64-linux-musl-single/tests/bench/fibers_bench
 mn=$root/build/x86_64-linux-musl/tests/bench/fibers_bench
+jobs_ours=$(dirname "$ours")/jobs_bench
+jobs_mn=$(dirname "$mn")/jobs_bench
 boost=$programs/boost_fibers_bench
 go=$programs/go_fibers_bench
 listener=$programs/feed_listener
@@ -58,6 +60,14 @@ for ((round = 1; round <= rounds; ++round)); do
   done
   measure pthread. '' "$boost" pthread_mutex $messages
   measure musl_pthread. '' "$mn" pthread_mutex $messages
+  for what in task group pool with_timeout; do
+    measure '' '' "$jobs_ours" $what $jobs
+    measure mn. '' "$jobs_mn" $what $jobs
+    measure go. '' "$go" $what $jobs
+  done
+  measure '' '' "$jobs_ours" every $beats
+  measure mn. '' "$jobs_mn" every $beats
+  measure go. '' "$go" every $beats
   COIR_WORKERS=2 measure '' '' "$mn" mutex_contended $sections
   measure pthread. '' "$boost" pthread_mutex_contended $sections
   COIR_WORKERS=2 measure '' '' "$mn" wake_idle $wakes

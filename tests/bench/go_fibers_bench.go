@@ -2,11 +2,13 @@
 //
 //	go_fibers_bench yield|spawn|suspended [COUNT]
 //	go_fibers_bench rendezvous|rendezvous_2workers|buffered|select|mutex|timer_1k|timer_100k|million [COUNT]
+//	go_fibers_bench task|group|pool|with_timeout|every [COUNT], the work of jobs_bench.cpp
 //	feed_listener go_fibers_bench feed [COUNT]
 package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -201,6 +204,88 @@ func measureTimer(name string, armed, count int) {
 	}
 }
 
+func measureTask(count int) {
+	fmt.Printf("task_ns: %.2f ns\n", nsPer(count, func() {
+		for i := 0; i < count; i++ {
+			result := make(chan int, 1)
+			go func() { result <- i }()
+			if <-result != i {
+				panic("a number got lost")
+			}
+		}
+	}))
+}
+
+func measureGroup(count int) {
+	const jobs = 32
+	fmt.Printf("group_ns: %.2f ns\n", nsPer(count/jobs*jobs, func() {
+		for i := 0; i < count/jobs; i++ {
+			var group sync.WaitGroup
+			group.Add(jobs)
+			for job := 0; job < jobs; job++ {
+				go group.Done()
+			}
+			group.Wait()
+		}
+	}))
+}
+
+func measurePool(count int) {
+	fmt.Printf("pool_ns: %.2f ns\n", nsPer(count, func() {
+		jobs := make(chan func(), 64)
+		var workers sync.WaitGroup
+		var done int64
+		for i := 0; i < 4; i++ {
+			workers.Add(1)
+			go func() {
+				defer workers.Done()
+				for job := range jobs {
+					job()
+				}
+			}()
+		}
+		for i := 0; i < count; i++ {
+			jobs <- func() { atomic.AddInt64(&done, 1) }
+		}
+		close(jobs)
+		workers.Wait()
+		if done != int64(count) {
+			panic("a job got lost")
+		}
+	}))
+}
+
+func measureWithTimeout(count int) {
+	fmt.Printf("with_timeout_ns: %.2f ns\n", nsPer(count, func() {
+		for i := 0; i < count; i++ {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			runtime.Gosched()
+			if ctx.Err() != nil {
+				panic("too late")
+			}
+			cancel()
+		}
+	}))
+}
+
+func measureEvery(count int) {
+	const interval = time.Millisecond
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	first, least := <-ticker.C, interval
+	for run := 2; run <= count; run++ {
+		<-ticker.C
+		apart := time.Since(first) % interval
+		if interval-apart < apart {
+			apart = interval - apart
+		}
+		if run > count-100 && apart < least {
+			least = apart
+		}
+	}
+	fmt.Printf("every_drift_us: %.2f us\n", float64(least.Nanoseconds())/1e3)
+}
+
 // monotonicNs reads the clock that feed_listener.cpp reads.
 func monotonicNs() uint64 {
 	const clockMonotonic = 1
@@ -319,6 +404,16 @@ func main() {
 		measureTimer("timer_ns_100k", 100000, count)
 	case "million":
 		measureMillion(count)
+	case "task":
+		measureTask(count)
+	case "group":
+		measureGroup(count)
+	case "pool":
+		measurePool(count)
+	case "with_timeout":
+		measureWithTimeout(count)
+	case "every":
+		measureEvery(count)
 	case "feed":
 		measureFeed(count)
 	default:

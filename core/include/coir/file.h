@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/detail/line_cutter.h>
 #include <coir/error.h>
 #include <coir/ledger.h>
 
@@ -206,7 +207,7 @@ class FileReplacement {
 class FileLines {
  public:
   // Both must outlive it.
-  FileLines(const File& file, std::span<char> buffer) noexcept : file_(file), buffer_(buffer) {}
+  FileLines(const File& file, std::span<char> buffer) noexcept : file_(file), cutter_(buffer) {}
 
   // next returns the next line without its '\n', valid until the next call; the last one may lack it.
   // Errors: end_of_stream after the last; invalid for an empty buffer; limit for a line that does not fit, of which
@@ -215,10 +216,8 @@ class FileLines {
 
  private:
   const File& file_;
-  std::span<char> buffer_;
+  detail::LineCutter cutter_;
   std::uint64_t offset_ = 0;  // of what follows the buffered bytes
-  std::size_t begin_ = 0, end_ = 0;
-  bool skipping_ = false;  // inside a line that was too long
   bool ended_ = false;
 };
 

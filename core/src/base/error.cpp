@@ -51,7 +51,7 @@ const char* describe(Error error) noexcept {
     case ErrorCode::queue_full:
       return "queue full";
     case ErrorCode::limit:
-      return "limit reached";
+      return error.sys == EMFILE || error.sys == ENFILE ? "too many open files" : "limit reached";
     case ErrorCode::no_memory:
       return "out of memory";
     case ErrorCode::invalid:

@@ -153,34 +153,14 @@ std::expected<void, Error> append_to(const char* path, std::span<const char> byt
 }
 
 std::expected<std::string_view, Error> FileLines::next(Deadline deadline) noexcept {
-  if (buffer_.empty()) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
   for (;;) {
-    const std::string_view have(buffer_.data() + begin_, end_ - begin_);
-    if (const std::size_t at = have.find('\n'); at != std::string_view::npos) {
-      begin_ += at + 1;
-      if (!std::exchange(skipping_, false)) return have.substr(0, at);
-      continue;
-    }
-    if (ended_) {
-      begin_ = end_;
-      if (have.empty() || std::exchange(skipping_, false)) return std::unexpected(Error{ErrorCode::end_of_stream});
-      return have;
-    }
-    if (skipping_) begin_ = end_ = 0;
-    if (have.size() == buffer_.size() && !skipping_) {
-      skipping_ = true;
-      return std::unexpected(Error{ErrorCode::limit});
-    }
-    if (begin_ != 0) {
-      memmove(buffer_.data(), have.data(), have.size());
-      begin_ = 0;
-      end_ = have.size();
-    }
-    const auto n = read_until_end(file_.fd(), buffer_.subspan(end_), offset_, deadline);
+    if (auto line = cutter_.next(ended_)) return *line;
+    const auto room = cutter_.room();
+    const auto n = read_until_end(file_.fd(), room, offset_, deadline);
     if (!n) return std::unexpected(n.error());
     offset_ += *n;
-    end_ += *n;
-    ended_ = end_ < buffer_.size();
+    cutter_.add(*n);
+    ended_ = *n < room.size();
   }
 }
 

@@ -1,3 +1,4 @@
+#include <coir/detail/fatal.h>
 #include <coir/http/server.h>
 #include <coir/net/stream.h>
 #include <coir/program.h>
@@ -34,7 +35,11 @@ std::size_t Server::request_bytes() noexcept {
 }
 
 Server::~Server() {
-  if (engine_ != nullptr) Engine::destroy(engine_);
+  if (engine_ == nullptr) return;
+  if (engine_->gauges().active > 0) {
+    detail::fatal("a server is destroyed while handlers of its run: stop it, or let it outlive the run");
+  }
+  Engine::destroy(engine_);
 }
 
 std::expected<void, Error> Server::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {

@@ -36,6 +36,8 @@ static_assert(EAGAIN == EWOULDBLOCK);
 std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline deadline) noexcept {
   const Use use(socket_);
   if (!use) return closed();
+  // Who does not want to wait asks the kernel: a select may have taken the news of what has come since.
+  if (drained_ && deadline == Deadline::now()) drained_ = false;
   for (;;) {
     if (drained_) {
       if (auto ready = wait(use.fd(), Direction::readable, deadline); !ready) return std::unexpected(ready.error());

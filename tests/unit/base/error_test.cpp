@@ -24,6 +24,12 @@ TEST(Error, the_kernels_refusal_reads_as_the_kernel_puts_it) {
   STRCMP_EQUAL(strerror(EACCES), describe(Error::from_errno(EACCES)));
 }
 
+TEST(Error, a_limit_says_which_where_the_kernel_does) {
+  STRCMP_EQUAL("too many open files", describe(Error::from_errno(EMFILE)));
+  STRCMP_EQUAL("too many open files", describe(Error::from_errno(ENFILE)));
+  STRCMP_EQUAL("limit reached", describe({ErrorCode::limit}));
+}
+
 TEST(Error, errno_is_kept_whatever_word_it_maps_to) {
   constexpr struct {
     int number;

@@ -24,6 +24,7 @@ using coir::Task;
 using coir::test::ChildEnd;
 using coir::test::in_child;
 using coir::test::until;
+using coir::operator""_KiB;
 using namespace std::chrono_literals;
 
 namespace {
@@ -140,6 +141,22 @@ TEST(Report, every_misuse_names_the_fiber_and_where_it_is_cheap_the_place) {
   });
   CHECK_TRUE(aborted(left) && left.wrote("\"main\", spawned at "));
 }
+
+#if defined(_LIBCPP_VERSION)  // another library's abort is its own
+TEST(Report, a_value_that_an_expected_does_not_hold_names_the_fiber_on_a_small_stack) {
+  constexpr int kSpawned = line_of() + 2;
+  const ChildEnd end = run_of([] {
+    spawn({.name = "hopeful", .stack = 8_KiB}, [] {
+      const std::expected<int, Error> none = std::unexpected(Error(ErrorCode::closed));
+      return none.value() == 7 ? Outcome() : fail(ErrorCode::limit);
+    }).detach();
+  });
+  CHECK_TRUE(aborted(end));
+  LONGS_EQUAL(1, end.lines());
+  CHECK_TRUE(end.wrote("coir: bad_expected_access was thrown in -fno-exceptions mode, called at 0x"));
+  CHECK_TRUE(wrote(end, " \"hopeful\", spawned at ", kSpawned));
+}
+#endif
 
 TEST(Report, a_plain_thread_is_called_one) {
   const ChildEnd end = in_child([] {

@@ -5,6 +5,7 @@
 #include <coir/fiber.h>
 #include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -382,6 +383,25 @@ TEST(Tcp, the_number_of_a_closed_stream_stays_taken_until_its_reader_has_left) {
     expect(fcntl(number, F_GETFD) < 0);
     expect(here->read(text, soon()).error() == ErrorCode::closed);
     expect(here->write("x", soon()).error() == ErrorCode::closed);
+  });
+  CHECK(ran.has_value());
+  LONGS_EQUAL(0, failed_line);
+}
+
+TEST(Tcp, what_a_select_has_told_of_is_read_without_waiting) {
+  auto listener = listen_on("127.0.0.1:0");
+  auto ran = coir::run_until_idle({}, [&] {
+    auto here = TcpStream::connect(listener.local_address(), soon());
+    auto there = listener.accept(soon());
+    char text[8];
+    for (int turn = 0; turn < 3; ++turn) {
+      expect(there->write("abc", soon()).has_value());
+      const auto won = coir::select({coir::Case::readable(here->fd())}, soon());
+      expect(won.has_value());
+      expect_equal(3, here->read(text, Deadline::now()).value_or(0));  // a short read: it has drained the socket
+      const auto nothing = here->read(text, Deadline::now());
+      expect(!nothing && nothing.error() == ErrorCode::timed_out);
+    }
   });
   CHECK(ran.has_value());
   LONGS_EQUAL(0, failed_line);

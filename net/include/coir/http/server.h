@@ -122,7 +122,8 @@ class Server {
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
   Server& operator=(Server&&) = delete;
-  // The server must be stopped, or never started.
+  // The server must be stopped, or never started, or its run must have ended: while a handler runs this ends the
+  // process with a line.
   ~Server();
 
   // add hands over a listener, before start. With `tls`, which outlives the server, its connections begin with a
@@ -142,12 +143,13 @@ class Server {
   bool stopped() noexcept;
 
   // stop is begin_stop and then waits until all has ended. Error: timed_out: what is left is cut off when the runtime
-  // is shut down.
+  // is shut down, and until the run has ended uses the server and its context: both have to outlive the run.
   [[nodiscard]] std::expected<void, Error> stop(Deadline deadline) noexcept;
 
   // serve_until serves, once started, until one of `signals` is sent to the process, and then drains: as begin_stop,
   // for at most `drain_timeout`. (SIGHUP, where it is among them, just calls ServerOptions::on_hangup.) A second
-  // signal, or the timeout, cuts off what is left and shuts the runtime down. Returns how many connections that were.
+  // signal, or the timeout, cuts off what is left and shuts the runtime down, as stop says. Returns how many connections
+  // that were.
   // From a fiber; in a build without fibers from the program's thread, where it is the one call that serves.
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
 

@@ -44,6 +44,7 @@ class TcpStream {
                                                                Deadline deadline = Deadline::never()) noexcept;
 
   // read waits until at least one byte is there and returns how many were put into `into`, which must not be empty.
+  // With Deadline::now() it asks the kernel once: for what has come when a select tells that the socket is readable.
   // Errors: invalid (`into` is empty), end_of_stream (the peer has shut down its side), timed_out, cancelled, closed
   // (reset, or closed here), system.
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,

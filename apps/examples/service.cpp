@@ -1,0 +1,205 @@
+// An HTTP service for one folder: files are uploaded whole or not at all, and a long poll tells what has changed.
+//
+//   PUT /files/NAME          the content takes the name's place when all of it has come and lies on the disk
+//   GET /files/NAME          the file
+//   DELETE /files/NAME
+//   GET /changes?after=N     waits until there is a change after number N: {"last":7,"changes":[{"at":7,"name":"a"}]}
+//
+// SIGTERM answers the polls that wait, lets uploads end, and ends the program.
+
+#include <coir/cancel_scope.h>
+#include <coir/condition.h>
+#include <coir/file.h>
+#include <coir/format.h>
+#include <coir/http/exchange.h>
+#include <coir/http/files.h>
+#include <coir/http/query.h>
+#include <coir/http/routes.h>
+#include <coir/http/server.h>
+#include <coir/mutex.h>
+#include <coir/net/log_line.h>
+#include <coir/runtime.h>
+#include <coir/signal.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+
+using namespace std::chrono_literals;
+using coir::Deadline;
+using coir::format;
+using coir::http::Exchange;
+
+namespace {
+
+constexpr std::size_t kMostName = 64, kMostPath = 512;
+constexpr std::uint64_t kMostBytes = 64 * 1024 * 1024;
+
+void print(std::string_view text) {
+  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
+}
+
+// Changes remembers the latest changes, each by its number, and wakes who waits for the next.
+class Changes {
+ public:
+  std::uint64_t add(std::string_view name) {
+    const coir::Shield shield(Deadline::never());  // the file has changed: that is told in any case
+    const auto held = mutex_.lock();
+    Change& change = changes_[++last_ % kKept];
+    change.size = name.copy(change.name, sizeof change.name);
+    changed_.notify_all();
+    return last_;
+  }
+
+  // wait returns when there is a change after that number, or no more waiting. Errors: timed_out, cancelled.
+  std::expected<void, coir::Error> wait(std::uint64_t after, Deadline deadline) {
+    auto held = mutex_.lock();
+    if (!held) return std::unexpected(held.error());
+    return changed_.wait_until(*held, [&] { return last_ > after || closing_; }, deadline);
+  }
+
+  // list writes the changes after a number as JSON. Who was away for too long gets those that are still known.
+  std::string_view list(std::uint64_t after, std::span<char> into) {
+    const auto held = mutex_.lock();
+    coir::Formatter out(into);
+    out.add("{\"last\":", last_, ",\"changes\":[");
+    std::uint64_t at = last_ > kKept ? last_ - kKept : 0;
+    if (at < after) at = after;
+    for (const char* comma = ""; at < last_; comma = ",") {
+      const Change& change = changes_[++at % kKept];
+      out.add(comma, "{\"at\":", at, ",\"name\":", coir::json_quoted({change.name, change.size}), "}");
+    }
+    return out.add("]}\n").text();
+  }
+
+  void close() {
+    const auto held = mutex_.lock();
+    closing_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::uint64_t kKept = 32;
+  struct Change {
+    char name[kMostName];
+    std::size_t size;
+  };
+
+  coir::Mutex mutex_;
+  coir::Condition changed_;
+  Change changes_[kKept] = {};
+  std::uint64_t last_ = 0;
+  bool closing_ = false;
+};
+
+struct Service {
+  const char* folder;
+  coir::http::FileTree files;
+  std::chrono::nanoseconds patience;  // of a poll
+  Changes changes{};
+
+  // path is where a file lies; empty if it may not be called so.
+  std::string_view path(std::string_view name, std::span<char> into) const {
+    if (name.size() > kMostName || name.starts_with('.') || name.contains('\0')) return {};
+    coir::Formatter out(into);
+    out.add(folder, "/files/", name, '\0');
+    return out.fits() ? out.text() : std::string_view();
+  }
+};
+
+// refuse answers what the disk says.
+void refuse(Exchange& exchange, coir::Error error) {
+  const bool full = error.sys == ENOSPC || error.sys == EDQUOT || error.sys == EFBIG;
+  exchange.respond_status(full ? 507 : error == coir::ErrorCode::not_found ? 404 : 500);
+}
+
+void changed(Service& service, Exchange& exchange, int status, std::string_view name) {
+  char text[64];
+  exchange.respond(status, "application/json", format(text, "{\"at\":", service.changes.add(name), "}\n"));
+}
+
+void upload(Service& service, Exchange& exchange, std::string_view name) {
+  char path[kMostPath], piece[4096];
+  if (service.path(name, path).empty()) return exchange.respond_status(400);
+  const bool known = access(path, F_OK) == 0;
+  auto next = coir::FileReplacement::begin(path);
+  if (!next) return refuse(exchange, next.error());
+  auto got = exchange.read_body(piece);
+  for (; got; got = exchange.read_body(piece)) {
+    if (auto written = next->write({piece, *got}); !written) return refuse(exchange, written.error());
+  }
+  if (got.error() != coir::ErrorCode::end_of_stream) return;  // the client has gone: so has what it sent
+  if (auto done = next->commit(); !done) return refuse(exchange, done.error());
+  changed(service, exchange, known ? 200 : 201, name);
+}
+
+void remove(Service& service, Exchange& exchange, std::string_view name) {
+  char path[kMostPath];
+  if (service.path(name, path).empty()) return exchange.respond_status(400);
+  if (unlink(path) != 0) return refuse(exchange, coir::Error::from_errno(errno));
+  changed(service, exchange, 200, name);
+}
+
+void download(Service& service, Exchange& exchange, std::string_view) {
+  service.files.serve(exchange);
+}
+
+void poll(Service& service, Exchange& exchange) {
+  const auto text = coir::http::query_encoded(exchange.request().query, "after");
+  std::uint64_t after = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), after);
+  if (fault != std::errc() || end != text.data() + text.size()) return exchange.respond_status(400);
+  if (auto waited = service.changes.wait(after, Deadline::after(service.patience)); !waited) {
+    if (waited.error() != coir::ErrorCode::timed_out) return;
+  }
+  exchange.respond(200, "application/json", service.changes.list(after, exchange.scratch()),
+                   "Cache-Control: no-store\r\n");
+}
+
+namespace route = coir::http::route;
+constexpr auto kRoutes = route::table(route::put<upload>("/files/{name}"), route::get<download>("/files/{name}"),
+                                      route::del<remove>("/files/{name}"), route::get<poll>("/changes"));
+
+std::expected<void, coir::Error> serve(const char* folder, const coir::Address& address, int seconds) {
+  char text[coir::Address::kMaxText], line[kMostPath];
+  if (mkdir(format(line, folder, "/files", '\0').data(), 0755) != 0 && errno != EEXIST) {
+    return std::unexpected(coir::Error::from_errno(errno));
+  }
+  auto files = coir::http::FileTree::open(folder, {.cached_files = 0});
+  if (!files) return std::unexpected(files.error());
+  if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
+  auto listener = coir::TcpListener::listen(address);
+  if (!listener) return std::unexpected(listener.error());
+  print(format(line, "listening on ", listener->local_address().format(text), "\n"));
+
+  // Both outlive the run: what is cut off at the end still uses them.
+  static Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
+  coir::http::ServerOptions options{.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true};
+  route::serve<kRoutes>(options, service);
+  static auto server = coir::http::Server::create(options);
+  if (!server) return std::unexpected(server.error());
+  if (auto added = server->add(std::move(*listener)); !added) return added;
+  if (auto started = server->start(); !started) return started;
+  if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
+  service.changes.close();
+  if (!server->stop(Deadline::after(2s))) coir::shutdown();
+  print("closed\n");
+  return {};
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 3 || count > 4) {
+    print("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told\n");
+    return 0;
+  }
+  const auto address = coir::Address::parse(words[2]);
+  char line[128];
+  if (!address) return print(format(line, "service: '", words[2], "': ", address.error(), "\n")), 2;
+  return coir::run([&] { return serve(words[1], *address, count == 4 ? atoi(words[3]) : 25); });
+}
