@@ -8,8 +8,19 @@ namespace coir::http {
 
 struct Session;
 
+class Engine;
+
+// ThreadCalls is what an engine on plain threads (http/threads/thread_engine.h) does instead of the build's own, where they
+// differ for its sessions. It is reached by a pointer, so that a program that serves on fibers alone does not carry it.
+struct ThreadCalls {
+  bool (*rest)(Engine& engine, Connection& connection) noexcept;
+  void (*close)(Engine& engine, Connection& connection) noexcept;
+  bool (*yield_turn)(Engine& engine) noexcept;
+};
+
 // Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
-// and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is virtual.
+// and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is virtual;
+// on_threads leads to the third.
 class Engine {
  public:
   Engine(const Engine&) = delete;
@@ -64,13 +75,15 @@ class Engine {
   ServerCounters counters;
 
  protected:
-  explicit Engine(const ServerOptions& given) noexcept : options(given) {}
+  explicit Engine(const ServerOptions& given, const ThreadCalls* on_threads = nullptr) noexcept
+      : options(given), on_threads_(on_threads) {}
   ~Engine() = default;
 
   // connection_bytes is what the ledger is charged for one connection.
   std::size_t connection_bytes() const noexcept { return Server::connection_bytes(options); }
 
   Atomic<bool> stopping_ = false;
+  const ThreadCalls* const on_threads_;  // null: the build's own engine
 };
 
 }  // namespace coir::http
