@@ -4,6 +4,7 @@
 
 #include <expected>
 
+#include <coir/descriptor.h>
 #include <coir/error.h>
 
 namespace coir {
@@ -23,12 +24,14 @@ struct alignas(8) RestingWait {
   using Wake = void (*)(RestingWait& self) noexcept;
   Wake wake = nullptr;
   int fd = -1;
+  Direction direction = Direction::readable;  // that it sleeps for
 };
 
-// arm_resting_wait puts the record to sleep until `fd` becomes readable, hangs up or fails.
-// Errors: busy (the descriptor is known to be readable, or somebody waits on it already: go on, do not sleep), limit,
+// arm_resting_wait puts the record to sleep until `fd` becomes readable (or writable, by `direction`), hangs up or fails.
+// Errors: busy (the descriptor is known to be ready, or somebody waits on it already: go on, do not sleep), limit,
 // closed, invalid (fd is negative), no_memory, system; unsupported (not in a fiber or in a wake).
-[[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd) noexcept;
+[[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd,
+                                                          Direction direction = Direction::readable) noexcept;
 
 // disarm_resting_wait takes a sleeping record back. True: wake has not run and will not. False: it has run or is
 // about to, or was forgotten.

@@ -151,12 +151,13 @@ void Reactor::restore(int fd, Direction direction) noexcept {
                                                                        std::memory_order_relaxed);
 }
 
-std::expected<void, Error> Reactor::attach(int fd, RestingWait& resting) noexcept {
+std::expected<void, Error> Reactor::attach(int fd, Direction direction, RestingWait& resting) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr)
     return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
   resting.fd = fd;
-  Atomic<Word>& word = at->word[static_cast<int>(Direction::readable)];
+  resting.direction = direction;
+  Atomic<Word>& word = at->word[static_cast<int>(direction)];
   Word seen = kEmpty;
   if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
@@ -165,15 +166,15 @@ std::expected<void, Error> Reactor::attach(int fd, RestingWait& resting) noexcep
     return std::unexpected(Error{ErrorCode::busy});
   }
   // From here on the wake may have run already: touch only the table.
-  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, resting)) return enrolled;
+  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, direction, resting)) return enrolled;
   return {};
 }
 
-bool Reactor::detach(int fd, RestingWait& resting) noexcept {
+bool Reactor::detach(int fd, Direction direction, RestingWait& resting) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr) return false;
   Word seen = reinterpret_cast<Word>(&resting) | kSleep;
-  return at->word[static_cast<int>(Direction::readable)].compare_exchange_strong(
+  return at->word[static_cast<int>(direction)].compare_exchange_strong(
       seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 

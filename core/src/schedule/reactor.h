@@ -52,8 +52,8 @@ class Reactor {
   bool take(int fd, Direction direction) noexcept;
   void restore(int fd, Direction direction) noexcept;
 
-  std::expected<void, Error> attach(int fd, RestingWait& resting) noexcept;
-  bool detach(int fd, RestingWait& resting) noexcept;
+  std::expected<void, Error> attach(int fd, Direction direction, RestingWait& resting) noexcept;
+  bool detach(int fd, Direction direction, RestingWait& resting) noexcept;
 
   // forget wakes fd's waiters with `closed` before the descriptor is closed. forgotten, called after closing, frees the
   // number for its next owner. A wait that begins in between waits until then, and finds that the descriptor is gone.

@@ -53,18 +53,18 @@ void close_fd(int fd) noexcept {
   if (run) run->reactor.forgotten(fd);
 }
 
-std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd) noexcept {
+std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd, Direction direction) noexcept {
   Worker* const worker = this_worker();
   if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
   bump(worker->counters.fd_waits);
-  auto armed = worker->scheduler().reactor.attach(fd, record);
+  auto armed = worker->scheduler().reactor.attach(fd, direction, record);
   if (!armed) bump(worker->counters.fd_waits, std::int64_t{-1});
   return armed;
 }
 
 bool disarm_resting_wait(RestingWait& record) noexcept {
   Worker* const worker = this_worker();
-  if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record)) return false;
+  if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record.direction, record)) return false;
   bump(worker->counters.fd_waits, std::int64_t{-1});
   return true;
 }

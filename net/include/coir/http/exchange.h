@@ -14,6 +14,8 @@
 namespace coir::http {
 
 struct Session;
+class Keeper;
+class Detached;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
 //
@@ -127,9 +129,13 @@ class Exchange {
   std::int64_t now() noexcept;
 
  private:
+  friend class Keeper;
+  friend class Detached;
+  friend struct Session;
   void* context_pointer() const noexcept;
 
   Session& session_;
+  bool detached_ = false;  // the session serves others
 };
 
 }  // namespace coir::http

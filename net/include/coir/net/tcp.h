@@ -77,9 +77,10 @@ class TcpStream {
   // `closed`; the descriptor's number stays taken until the last of them has left. Idempotent.
   void close() noexcept { socket_.close(); }
 
-  // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the next
-  // read asks at once.
+  // mark_readable and mark_writable say that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep),
+  // so that the next read or write asks at once.
   void mark_readable() noexcept { drained_ = false; }
+  void mark_writable() noexcept { filled_ = false; }
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
 

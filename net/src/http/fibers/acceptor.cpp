@@ -63,6 +63,7 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   connection->stream = std::move(stream);
   connection->wake = Dispatcher::wake;
   connection->engine = &engine_;
+  connection->kept = false;
   connection->tls = tls;
   connection->requests = 0;
   connection->listener = static_cast<std::uint8_t>(number);

@@ -11,6 +11,10 @@ namespace coir::http {
 
 void Dispatcher::wake(RestingWait& resting) noexcept {
   auto& connection = static_cast<Connection&>(resting);
+  if (connection.kept) {
+    connection.keeper->leave(connection);
+    return static_cast<FiberEngine*>(connection.keeper->engine())->dispatcher.enqueue(connection, false);
+  }
   Dispatcher& self = static_cast<FiberEngine*>(connection.engine)->dispatcher;
   connection.stream.mark_readable();
   self.enqueue(connection, true);
@@ -88,6 +92,16 @@ Connection* Dispatcher::next_or_release(Session& session) noexcept {
   }
   pool_.give(session);
   return nullptr;
+}
+
+void Dispatcher::release(Session& session) noexcept {
+  bool wanted;
+  {
+    Locked locked(lock_);
+    pool_.give(session);
+    wanted = want_standby();
+  }
+  if (wanted) spawn_standby();
 }
 
 void Dispatcher::dequeue(Connection& connection) noexcept {

@@ -42,6 +42,7 @@ class Dispatcher {
   [[nodiscard]] bool rest(Connection& connection) noexcept;
   void close(Connection& connection) noexcept;
   Connection* next_or_release(Session& session) noexcept;
+  void release(Session& session) noexcept;
   void end_handshake(Connection& connection) noexcept;
   bool may_linger(Connection& connection) noexcept;
   bool close_silent_handshake() noexcept;

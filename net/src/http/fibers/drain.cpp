@@ -19,8 +19,9 @@ bool FiberEngine::stopped() noexcept {
   if (!stopping()) return false;
   // Connections that went to rest while stopping_ was being set are found here as well.
   reaper.close_all_resting();
+  const bool none_kept = keepers.stop();
   dispatcher.spawn_missing();
-  return !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
+  return none_kept && !acceptor.alive() && !reaper.alive() && dispatcher.gauges().open == 0;
 }
 
 std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {

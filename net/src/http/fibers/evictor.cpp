@@ -69,7 +69,10 @@ bool Evictor::evict_idle() noexcept {
 
 std::size_t Evictor::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && evict_idle()) freed += Server::connection_bytes(engine_.options);
+  // Streams are closed last: their clients wait for something.
+  const std::int64_t since = coarse_ns() - std::chrono::nanoseconds(engine_.options.evict_after).count();
+  while (freed < wanted && (evict_idle() || engine_.keepers.evict(since)))
+    freed += Server::connection_bytes(engine_.options);
   return freed;
 }
 

@@ -104,6 +104,12 @@ Connection* Engine::next_or_release(Session& session) noexcept {
   return self(*this).dispatcher.next_or_release(session);
 }
 
+void Engine::release(Session& session) noexcept {
+  // A thread keeps its session, for its next connection.
+  if (on_threads_ != nullptr) return;
+  self(*this).dispatcher.release(session);
+}
+
 void Engine::end_handshake(Connection& connection) noexcept {
   if (on_threads_ != nullptr) return;
   self(*this).dispatcher.end_handshake(connection);

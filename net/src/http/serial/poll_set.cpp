@@ -5,7 +5,7 @@
 namespace coir::http {
 
 void PollSet::watch(int fd, std::span<const TcpListener> listeners, bool accepting,
-                    const ConnectionList& resting) noexcept {
+                    const ConnectionList& resting, Keeper* keepers) noexcept {
   entries_[1] = {.fd = fd, .events = POLLIN, .revents = 0};
   std::size_t at = kOwnEntries;
   for (const TcpListener& listener : listeners) {
@@ -14,6 +14,16 @@ void PollSet::watch(int fd, std::span<const TcpListener> listeners, bool accepti
   resting_at_ = at;
   for (const Connection* connection = resting.front(); connection != nullptr; connection = connection->next) {
     entries_[at++] = {.fd = connection->stream.fd(), .events = POLLIN, .revents = 0};
+  }
+  kept_at_ = at;
+  for (Keeper* keeper = keepers; keeper != nullptr; keeper = keeper->next) {
+    for (const Direction direction : kDirections) {
+      const short events = direction == Direction::readable ? POLLIN : POLLOUT;
+      for (const Connection* connection = keeper->resting(direction).front(); connection != nullptr;
+           connection = connection->next) {
+        entries_[at++] = {.fd = connection->stream.fd(), .events = events, .revents = 0};
+      }
+    }
   }
   count_ = at;
 }

@@ -87,7 +87,7 @@ bool SerialEngine::make_room(std::int64_t not_after_ns) noexcept {
 // close_longest_resting makes room on the ledger, where a handshake takes more than ten established connections.
 std::size_t SerialEngine::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && (close_handshake(INT64_MAX) || make_room(evictable_since()))) freed += connection_bytes();
+  while (freed < wanted && (close_handshake(INT64_MAX) || make_room(evictable_since()) || keepers.evict(evictable_since()))) freed += connection_bytes();
   return freed;
 }
 
@@ -139,6 +139,7 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
       connection.stream = std::move(*accepted);
       connection.tls = tls_[number];
       connection.requests = 0;
+      connection.kept = false;
       connection.listener = static_cast<std::uint8_t>(number);
       static_cast<void>(rest(connection));
       continue;

@@ -26,7 +26,7 @@ class SerialEngine : public Engine {
   // These are Engine's functions of the same names.
   std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
   void begin_stop() noexcept;
-  bool stopped() noexcept { return stopping() && records_.taken() == 0; }
+  bool stopped() noexcept { return stopping() && keepers.stop() && records_.taken() == 0; }
   std::expected<void, Error> stop() noexcept;
   ServerGauges gauges() const noexcept;
   [[nodiscard]] bool rest(Connection& connection) noexcept;

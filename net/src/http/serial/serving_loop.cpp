@@ -61,7 +61,11 @@ std::size_t ServingLoop::serve_until(std::initializer_list<int> signals,
   set_interrupter(nullptr);
   while (Connection* connection = engine_.ready.front()) {
     engine_.ready.remove(*connection);
-    engine_.close(*connection);
+    if (connection->kept) {
+      connection->keeper->close(*connection);
+    } else {
+      engine_.close(*connection);
+    }
   }
   return stop.lost;
 }
@@ -73,9 +77,15 @@ void ServingLoop::serve_round() noexcept {
     for (const Connection* each = engine_.resting.front(); each != nullptr; each = each->next) {
       next = std::min(next, Deadline::at_ns(expiry_ns(*each)));
     }
+    for (const Keeper* keeper = engine_.keepers.first(); keeper != nullptr; keeper = keeper->next) {
+      next = std::min(next, keeper->due());
+    }
     const auto ready = poll_set_.wait(next);
     // begin_stop has looked through the resting ones itself, and what is watched is closed.
     if (ready && !engine_.stopping()) collect();
+    for (Keeper* keeper = engine_.keepers.first(); keeper != nullptr && !engine_.stopping(); keeper = keeper->next) {
+      if (keeper->due().passed()) keeper->tick();
+    }
     if (!engine_.stopping()) expire_resting();
   }
   serve_ready();
@@ -83,7 +93,7 @@ void ServingLoop::serve_round() noexcept {
 
 // watch has poll watch `fd`, or -1 for none, and whoever else might want to be served.
 void ServingLoop::watch(int fd) noexcept {
-  poll_set_.watch(fd, engine_.listeners(), engine_.may_accept(), engine_.resting);
+  poll_set_.watch(fd, engine_.listeners(), engine_.may_accept(), engine_.resting, engine_.keepers.first());
 }
 
 // collect follows a poll. Connections that rested and have become readable come before new ones.
@@ -93,6 +103,10 @@ void ServingLoop::collect() noexcept {
     engine_.ready.push_back(connection);
     return true;
   });
+  poll_set_.each_ready_kept(engine_.keepers.first(), [this](Connection& connection) {
+    connection.keeper->leave(connection);
+    engine_.ready.push_back(connection);
+  });
   for (std::size_t i = 0; i < engine_.listeners().size(); ++i) {
     if (poll_set_.has_connection(i)) engine_.accept_from(i);
   }
@@ -101,7 +115,7 @@ void ServingLoop::collect() noexcept {
 void ServingLoop::serve_ready() noexcept {
   while (Connection* connection = engine_.ready.front()) {
     engine_.ready.remove(*connection);
-    connection->stream.mark_readable();
+    if (!connection->kept) connection->stream.mark_readable();
     turn_began_ns_ = monotonic_ns();
     turned_away_ = false;
     serves_ = true;

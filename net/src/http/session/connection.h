@@ -19,6 +19,7 @@ class TlsContextSlot;
 namespace coir::http {
 
 class Engine;
+class Keeper;
 
 // Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts the
 // socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
@@ -36,16 +37,26 @@ using Resting = RestingWait;
 #endif
 
 // Connection is all that is kept of a connection between two requests. It stands in one list at a time: one of the
-// engine's queues, its list of waits for clients, or the free records.
+// engine's queues, its list of waits for clients, a keeper's lists, or the free records.
 struct Connection : Resting {
-  Engine* engine = nullptr;
+  // A connection that is kept belongs to a keeper (keeper.h), which tells two things of it: where it has come to.
+  union {
+    Engine* engine = nullptr;
+    Keeper* keeper;
+  };
   Connection* previous = nullptr;
   Connection* next = nullptr;
   Stream stream;
   TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
   std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
-  std::uint64_t transferred = 0;  // bytes of that exchange, both ways
-  std::uint32_t requests = 0;     // answered so far
+  union {
+    std::uint64_t transferred = 0;  // bytes of that exchange, both ways
+    std::uint64_t mark;             // kept: the keeper's own
+  };
+  union {
+    std::uint32_t requests = 0;  // answered so far
+    std::uint32_t part;          // kept: the keeper's own
+  };
   std::uint8_t listener = 0;      // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
   Owes owes = Owes::head;
@@ -53,6 +64,7 @@ struct Connection : Resting {
   bool in_handshake = false;               // its handshake is under way
   bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
   bool taken = false;    // not free; guarded by the engine's lock
+  bool kept = false;     // by `keeper`; written while nobody else can see it
 };
 static_assert(sizeof(Connection) <= 200);
 

@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 
 #include "http/session/connection.h"
+#include "http/session/keeper.h"
 
 namespace coir::http {
 
@@ -47,6 +48,9 @@ class Engine {
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.
   Connection* next_or_release(Session& session) noexcept;
 
+  // release takes back the session of a fiber that goes on without it. In builds with fibers.
+  void release(Session& session) noexcept;
+
   // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;
   // may_linger tells whether a connection whose handshake has failed may stay until its client has read why.
@@ -69,10 +73,13 @@ class Engine {
   // last.
   bool yield_turn() noexcept;
 
+  // on_threads tells whether each connection has a thread: none can rest without.
+  bool on_threads() const noexcept { return on_threads_ != nullptr; }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
   const ServerOptions options;
   ServerCounters counters;
+  Keepers keepers{*this};
 
  protected:
   explicit Engine(const ServerOptions& given, const ThreadCalls* on_threads = nullptr) noexcept

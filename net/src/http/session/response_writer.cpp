@@ -87,7 +87,8 @@ std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t by
       head_.fixed("Transfer-Encoding: chunked\r\n");
     }
   }
-  head_.connection(keep_, request_.minor);
+  if (kind == Content::until_close || kind == Content::upgrade) keep_ = false;
+  if (kind != Content::upgrade) head_.connection(keep_, request_.minor);
   const std::string_view head = head_.finish();
   if (head.empty()) {
     phase_ = Phase::none;

@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include <utility>
+
 #include "http/message/head_error.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
+#include "http/session/keeper.h"
 #include "socket/linger.h"
 
 namespace coir::http {
@@ -95,7 +98,25 @@ Session::After Session::answer_parsed() noexcept {
   } else {
     engine_.options.handler(exchange);
   }
-  return finish();
+  // Then nothing here is this fiber's any more.
+  if (exchange.detached_) return After::detached;
+  return keeper_ == nullptr ? finish() : hand_over();
+}
+
+// hand_over gives the connection to who keeps it, if the head can be sent.
+Session::After Session::hand_over() noexcept {
+  Keeper& keeper = *std::exchange(keeper_, nullptr);
+  told_end();
+  if (broken_ || !flush()) return After::close;
+  begin_ = body_at_;
+  keeper.admit(*connection_, mark_, part_);
+  keeper.begin(*connection_, {in_ + begin_, end_ - begin_}, {.in = scratch_, .out = out_});
+  return After::kept;
+}
+
+void Session::serve_kept(Connection& connection) noexcept {
+  Keeper::mark_ready(connection);
+  connection.keeper->serve(connection, {.in = in_, .out = out_});
 }
 
 // finish completes the response, finds the end of the request and decides what becomes of the connection.
@@ -117,7 +138,7 @@ Session::After Session::finish() noexcept {
   if (broken_ && cut_short_ && flush()) {
     // The client must not lose the answers before this one, as it would if the connection were closed with anything
     // unread; by TLS it must not be told that this one is whole.
-    broken_ = content_kind_ == Content::until_close;
+    broken_ = ends_by_close();
     connection_->stream.tcp().shutdown_write();
     return After::linger;
   }
@@ -138,6 +159,10 @@ void Session::serve(Connection& first) noexcept {
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     // Other fibers of this worker want to run too, however fast connections are added to the queue.
     if (++served % kTurn == 0) engine_.yield_turn();
+    if (connection->kept) {
+      serve_kept(*connection);
+      continue;
+    }
     connection_ = connection;
     begin_ = end_ = seen_ = out_used_ = 0;
     broken_ = cut_short_ = hurried_ = false;
@@ -152,10 +177,12 @@ void Session::serve(Connection& first) noexcept {
         if (engine_.rest(*connection)) break;
         continue;
       }
+      if (after == After::detached) return;
+      if (after == After::kept) break;
       if (!broken_ && connection->tls == nullptr) static_cast<void>(flush());
       if (after == After::linger && !broken_) linger();
       // Content whose end is the connection's would be taken for whole.
-      if (broken_ && content_kind_ == Content::until_close) connection->stream.abandon();
+      if (broken_ && ends_by_close()) connection->stream.abandon();
       engine_.close(*connection);
       break;
     }

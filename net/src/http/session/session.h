@@ -20,6 +20,7 @@
 namespace coir::http {
 
 class Engine;
+class Keeper;
 struct Connection;
 
 // Where there is more than one session, each fills whole pages: those of one that serves nobody can go.
@@ -57,11 +58,13 @@ struct alignas(kSessionAlignment) Session {
 
  private:
   friend class Exchange;
+  friend class Keeper;
+  friend class Detached;
 
   // What becomes of the connection.
-  enum class After : std::uint8_t { go_on, rest, close, linger };
+  enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };
   enum class Phase : std::uint8_t { none, head, content };
-  enum class Content : std::uint8_t { fixed, chunked, until_close, empty };
+  enum class Content : std::uint8_t { fixed, chunked, until_close, upgrade, empty };
 
   // handshake.cpp, in a build with TLS
   bool begin_handshake() noexcept;
@@ -77,6 +80,8 @@ struct alignas(kSessionAlignment) Session {
   void linger() noexcept;
   void refuse(int status) noexcept;
   After finish() noexcept;
+  After hand_over() noexcept;
+  void serve_kept(Connection& connection) noexcept;
 
   // request_body.cpp: the request's content
   void begin_body(std::size_t head_bytes) noexcept;
@@ -111,8 +116,22 @@ struct alignas(kSessionAlignment) Session {
 
   std::size_t output_room() const noexcept { return kOutputBytes - out_used_; }
 
+  // ends_by_close tells whether the end of the content is the connection's.
+  bool ends_by_close() const noexcept {
+    return content_kind_ == Content::until_close || content_kind_ == Content::upgrade;
+  }
+  // may_be_kept tells whether the connection may stay open behind what the handler has answered.
+  bool may_be_kept() const noexcept {
+    return phase_ == Phase::content && ends_by_close() && !head_only_ && body_done_;
+  }
+
   Engine& engine_;
   Connection* connection_ = nullptr;
+
+  // Who keeps the connection once the handler has returned, and what it wants to stand in the record.
+  Keeper* keeper_ = nullptr;
+  std::uint64_t mark_ = 0;
+  std::uint32_t part_ = 0;
 
   std::uint32_t begin_ = 0;
   std::uint32_t end_ = 0;

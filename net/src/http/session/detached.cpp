@@ -1,0 +1,41 @@
+#include "http/session/detached.h"
+
+#include <coir/http/exchange.h>
+
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+
+std::string_view Detached::sent(Exchange& exchange) noexcept {
+  const Session& session = exchange.session_;
+  return {session.in_ + session.body_at_, session.end_ - session.body_at_};
+}
+
+std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
+  Session& session = exchange.session_;
+  if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
+  session.told_end();
+  Connection& connection = *session.connection_;
+  connection.stream.rest();
+  Detached detached(session.engine_, connection);
+  exchange.detached_ = true;
+  // From here on the session may serve others.
+  detached.engine_.release(session);
+  return detached;
+}
+
+Stream& Detached::stream() const noexcept {
+  return connection_->stream;
+}
+
+void Detached::close() noexcept {
+  if (connection_ != nullptr) engine_.close(*std::exchange(connection_, nullptr));
+}
+
+bool Detached::server_stops() const noexcept {
+  return engine_.stopping();
+}
+
+}  // namespace coir::http

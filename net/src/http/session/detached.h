@@ -1,0 +1,54 @@
+#pragma once
+
+#include <coir/port/needs_fibers.h>
+
+#include <coir/error.h>
+#include <coir/net/stream.h>
+
+#include <expected>
+#include <string_view>
+#include <utility>
+
+namespace coir::http {
+
+class Engine;
+class Exchange;
+struct Connection;
+
+// Detached is a connection with which a handler's own fiber goes on, behind the head of its answer, as long as it likes:
+// its session serves others meanwhile, so that the fiber costs its stack and the record alone. Owned by that fiber, and
+// closed with this object. Move-only.
+//
+//   handler:  exchange.start(...), Keeper::open(...)
+//             copy Detached::sent(exchange)              the session's memory goes
+//             auto detached = Detached::from(exchange);  nothing of the exchange may be used from here on
+//
+// The server's stop waits for it; the handler is cancelled as any other.
+class Detached {
+ public:
+  // sent is what the client has sent behind the request already.
+  static std::string_view sent(Exchange& exchange) noexcept;
+
+  // from detaches the connection once the head is sent. Errors: invalid (the response has not been ended by
+  // Keeper::open, or is to HEAD, or content of the request is unread), closed (the client is gone). The exchange ends
+  // as usual then.
+  [[nodiscard]] static std::expected<Detached, Error> from(Exchange& exchange) noexcept;
+
+  Detached(Detached&& other) noexcept
+      : engine_(other.engine_), connection_(std::exchange(other.connection_, nullptr)) {}
+  Detached& operator=(Detached&&) = delete;
+  ~Detached() { close(); }
+
+  Stream& stream() const noexcept;
+  // close ends the connection. Idempotent.
+  void close() noexcept;
+  bool server_stops() const noexcept;
+
+ private:
+  Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {}
+
+  Engine& engine_;
+  Connection* connection_;
+};
+
+}  // namespace coir::http

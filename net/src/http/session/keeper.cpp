@@ -1,0 +1,172 @@
+#include "http/session/keeper.h"
+
+#include <coir/detail/fatal.h>
+#include <coir/http/exchange.h>
+
+#include "http/session/engine.h"
+#include "http/session/session.h"
+
+namespace coir::http {
+
+Keeper::~Keeper() {
+  if (size() != 0) detail::fatal("a keeper of streams is destroyed before their server has stopped");
+  if (Engine* const engine = this->engine()) engine->keepers.remove(*this);
+}
+
+std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noexcept {
+  return exchange.session_.begin_content(
+      opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);
+}
+
+std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
+  Session& session = exchange.session_;
+  if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (session.engine_.stopping() || session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
+  if (!session.engine_.keepers.add(*this)) return std::unexpected(Error{ErrorCode::busy});
+  session.keeper_ = this;
+  session.mark_ = mark;
+  session.part_ = part;
+  return {};
+}
+
+void Keeper::admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept {
+  kept_.fetch_add(1, std::memory_order_relaxed);
+  connection.keeper = this;
+  connection.mark = mark;
+  connection.part = part;
+  connection.kept = true;
+}
+
+void Keeper::close(Connection& connection) noexcept {
+  Engine* const engine = this->engine();
+  connection.kept = false;
+  connection.engine = engine;
+  engine->close(connection);
+  // Behind the close: who finds nothing kept any more finds nothing open either.
+  kept_.fetch_sub(1, std::memory_order_release);
+}
+
+bool Keeper::server_stops() const noexcept {
+  return engine()->stopping();
+}
+
+void Keeper::leave(Connection& connection) noexcept {
+  Locked locked(lock_);
+  resting(connection.awaits).remove(connection);
+}
+
+// The record is armed with the lock held, so that whoever has the lock and finds a connection in a list can take it:
+// nothing that happens behind has_work is missed. Arming makes a system call only where the descriptor is new to the
+// poller, which a connection that has sent a request seldom is.
+Keeper::Rested Keeper::rest_locked(Connection& connection) noexcept {
+  if (server_stops()) return Rested::failed;
+  resting(connection.awaits).push_back(connection);
+#if !COIR_NO_ASYNC
+  if (const auto armed = arm_resting_wait(connection, connection.stream.fd(), connection.awaits); !armed) {
+    resting(connection.awaits).remove(connection);
+    return armed.error() == ErrorCode::busy ? Rested::ready : Rested::failed;
+  }
+#endif
+  return Rested::yes;
+}
+
+bool Keeper::finish_rest(Connection& connection, Rested rested) noexcept {
+  if (rested == Rested::yes) return true;
+  if (rested == Rested::failed) {
+    farewell(connection);
+    close(connection);
+    return true;
+  }
+  mark_ready(connection);
+  return false;
+}
+
+void Keeper::mark_ready(Connection& connection) noexcept {
+  if (connection.awaits == Direction::readable) {
+    connection.stream.mark_readable();
+  } else {
+    connection.stream.mark_writable();
+  }
+}
+
+bool Keeper::disarm([[maybe_unused]] Connection& connection) noexcept {
+#if COIR_NO_ASYNC
+  return true;
+#else
+  return disarm_resting_wait(connection);
+#endif
+}
+
+void Keeper::close_resting() noexcept {
+  for (const Direction direction : {Direction::readable, Direction::writable}) {
+    while (Connection* const connection = take(direction, [](const Connection&, bool&) { return true; })) {
+      farewell(*connection);
+      engine()->counters.stopped_idle.fetch_add(1, std::memory_order_relaxed);
+      close(*connection);
+    }
+  }
+}
+
+bool Keeper::evict(std::int64_t not_after_ns) noexcept {
+  for (const Direction direction : {Direction::writable, Direction::readable}) {
+    Connection* const connection =
+        take(direction, [&](const Connection& each, bool&) { return each.since_ns <= not_after_ns; });
+    if (connection == nullptr) continue;
+    engine()->counters.evicted.fetch_add(1, std::memory_order_relaxed);
+    close(*connection);
+    return true;
+  }
+  return false;
+}
+
+Keepers::~Keepers() {
+  while (Keeper* const keeper = list_.front()) {
+    list_.remove(*keeper);
+    keeper->attach(nullptr);
+  }
+}
+
+bool Keepers::add(Keeper& keeper) noexcept {
+  if (keeper.engine() == &engine_) return true;
+  Locked locked(lock_);
+  // Of two that add it at the same time one does.
+  if (keeper.engine() != nullptr) return keeper.engine() == &engine_;
+  list_.push_back(keeper);
+  keeper.attach(&engine_);
+  return true;
+}
+
+void Keepers::remove(Keeper& keeper) noexcept {
+  Locked locked(lock_);
+  list_.remove(keeper);
+  keeper.attach(nullptr);
+}
+
+// The list is walked without its lock: nobody takes a keeper out while the server has connections of it, and none comes
+// while the server stops.
+bool Keepers::stop() noexcept {
+  bool stopped = true;
+  for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
+    keeper->stopping();
+    keeper->close_resting();
+    if (keeper->size() != 0 || !keeper->stopped()) stopped = false;
+  }
+  return stopped;
+}
+
+bool Keepers::evict(std::int64_t not_after_ns) noexcept {
+  Locked locked(lock_);
+  for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
+    if (keeper->evict(not_after_ns)) return true;
+  }
+  return false;
+}
+
+std::size_t Keepers::kept() noexcept {
+  Locked locked(lock_);
+  std::size_t sum = 0;
+  for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) sum += keeper->size();
+  return sum;
+}
+
+}  // namespace coir::http

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/spinlock.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "http/session/connection.h"
+
+namespace coir::http {
+
+class Engine;
+class Exchange;
+
+// KeptMemory is lent to a keeper for as long as it serves a connection: buffers of the session that it came by.
+struct KeptMemory {
+  std::span<char> in;
+  std::span<char> out;
+};
+
+// Keeper keeps connections that stay open behind an answer: event streams, WebSockets, tunnels. While nothing moves such
+// a connection is its record alone: no fiber, no stack, no session, no buffer.
+//
+//   handler:  exchange.start(...), Keeper::open(...)      the head of the answer
+//             keeper.keep(exchange)
+//   then:     begin(connection, what the client has sent already)       once, when the head is sent
+//               -> rest(connection, direction)                          until its client sends, or its socket has room
+//             serve(connection)                                         then, on a fiber
+//               -> rest(...) again, or close(...)
+//
+// A connection has one owner. Between begin or serve and the end of rest or close that is the fiber that was called.
+// One that rests belongs to nobody: take gives it to whoever disarms it, its wake to the fiber that will serve it.
+//
+// A keeper keeps the connections of one server. It outlives them; Server::stop closes them.
+class Keeper {
+ public:
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
+
+  // keep has `exchange`'s connection kept once its handler has returned and the head is sent; mark and part are put
+  // into the connection's record. Errors: invalid (the response has not been ended by open, or is to HEAD, or content
+  // of the request is unread), busy (this keeper serves another server), unsupported (the server
+  // stops, or serves by threads).
+  [[nodiscard]] std::expected<void, Error> keep(Exchange& exchange, std::uint64_t mark = 0,
+                                                std::uint32_t part = 0) noexcept;
+
+  // open ends the head that exchange.start has begun, for a stream that lasts as long as its connection. By upgrade the
+  // handler has written the fields Connection and Upgrade. Errors: as Exchange::begin_chunked.
+  enum class Opening : std::uint8_t { content, upgrade };
+  [[nodiscard]] static std::expected<void, Error> open(Exchange& exchange, Opening opening) noexcept;
+
+  // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had sent
+  // behind the request; serve is called when what it rested for has come about. Both end by rest or close.
+  virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept = 0;
+  virtual void serve(Connection& connection, KeptMemory memory) noexcept = 0;
+
+  // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed because the
+  // server stops.
+  virtual void farewell(Connection& connection) noexcept = 0;
+
+  // stopping is called, maybe more than once, when the server stops. stopped tells whether nothing of the keeper's own
+  // runs any more.
+  virtual void stopping() noexcept {}
+  virtual bool stopped() noexcept { return true; }
+
+  // tick is called when due has passed, by an engine without fibers.
+  virtual Deadline due() const noexcept { return Deadline::never(); }
+  virtual void tick() noexcept {}
+
+  // These are for engines.
+  Engine* engine() const noexcept { return engine_.load(std::memory_order_acquire); }
+  // close ends a connection that belongs to the caller.
+  void close(Connection& connection) noexcept;
+  // leave takes a connection out of its list, because its wait is over.
+  void leave(Connection& connection) noexcept;
+  // close_resting says farewell to all that rest and closes them. evict closes one whose client has been silent since
+  // `not_after_ns` or for longer. False: there is none.
+  void close_resting() noexcept;
+  bool evict(std::int64_t not_after_ns) noexcept;
+  // resting_lists are for a poll(2) over what rests.
+  ConnectionList& resting(Direction direction) noexcept { return resting_[static_cast<int>(direction)]; }
+  std::size_t size() const noexcept { return kept_.load(std::memory_order_relaxed); }
+
+  Keeper* previous = nullptr;
+  Keeper* next = nullptr;
+
+ protected:
+  Keeper() noexcept = default;
+  // Nothing is kept any more.
+  ~Keeper();
+
+  // rest lets the owner go: the connection rests until its client sends something, or hangs up, or for writing until its
+  // socket has room. `has_work` is asked with the lock held; if it is true the owner goes on. True: it is the caller's no
+  // more. False: the caller goes on, as something is ready already.
+  template <class HasWork>
+  [[nodiscard]] bool rest(Connection& connection, Direction direction, HasWork has_work) noexcept {
+    connection.stream.rest();
+    connection.awaits = direction;
+    Rested rested;
+    {
+      Locked locked(lock_);
+      if (has_work()) return false;
+      rested = rest_locked(connection);
+    }
+    return finish_rest(connection, rested);
+  }
+  [[nodiscard]] bool rest(Connection& connection, Direction direction) noexcept {
+    return rest(connection, direction, [] { return false; });
+  }
+
+  // take takes out the first that rests for `direction` and of which `is_meant` is true, so that it belongs to the
+  // caller, or returns null. It ends early where `is_meant` says so by setting its second argument. One that is about to
+  // wake is passed over: it will be served.
+  template <class IsMeant>
+  Connection* take(Direction direction, IsMeant is_meant) noexcept {
+    Locked locked(lock_);
+    bool over = false;
+    ConnectionList& list = resting(direction);
+    for (Connection* each = list.front(); each != nullptr && !over; each = each->next) {
+      if (!is_meant(*each, over) || !disarm(*each)) continue;
+      list.remove(*each);
+      return each;
+    }
+    return nullptr;
+  }
+
+  bool server_stops() const noexcept;
+
+  // Guards the lists, and what a keeper wants to be guarded with them. Nothing under it parks or allocates.
+  Spinlock lock_;
+
+ private:
+  friend struct Session;
+  friend class Keepers;
+  enum class Rested : std::uint8_t { yes, ready, failed };
+
+  void attach(Engine* engine) noexcept { engine_.store(engine, std::memory_order_release); }
+  Rested rest_locked(Connection& connection) noexcept;
+  bool finish_rest(Connection& connection, Rested rested) noexcept;
+  static bool disarm(Connection& connection) noexcept;
+  static void mark_ready(Connection& connection) noexcept;
+  // admit makes a connection, which belongs to the caller, one that is kept.
+  void admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept;
+
+  ConnectionList resting_[2];  // by direction; guarded by lock_
+  Atomic<Engine*> engine_ = nullptr;
+  Atomic<std::size_t> kept_ = 0;
+};
+
+// Keepers are the keepers that have connections of one server.
+class Keepers {
+ public:
+  explicit Keepers(Engine& engine) noexcept : engine_(engine) {}
+  Keepers(const Keepers&) = delete;
+  Keepers& operator=(const Keepers&) = delete;
+  ~Keepers();
+
+  // add is idempotent. False: the keeper serves another server.
+  bool add(Keeper& keeper) noexcept;
+  void remove(Keeper& keeper) noexcept;
+
+  // stop closes all that rests, and tells whether nothing is kept any more.
+  bool stop() noexcept;
+  bool evict(std::int64_t not_after_ns) noexcept;
+  std::size_t kept() noexcept;
+  // first begins the chain of keepers, for the engine without fibers.
+  Keeper* first() const noexcept { return list_.front(); }
+
+ private:
+  Engine& engine_;
+  Spinlock lock_;
+  detail::IntrusiveList<Keeper> list_;
+};
+
+}  // namespace coir::http
