@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='socket tls json http/message stream websocket http/files http/session http/content http/routing http/threads http/fibers http/serial http'
+net_rooms='socket tls json http/message stream websocket http/files http/session http/sockets http/content http/routing http/threads http/fibers http/serial http'
 floors() {
   layer=$1
   shift

@@ -149,9 +149,15 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
     const bool closing = sent_close.load(std::memory_order_acquire);
     const bool pings = options.ping_after.count() > 0 && !closing;
     const auto patience = closing ? options.close_timeout : pinged ? options.pong_timeout : options.ping_after;
-    const Deadline silence = pings || closing ? Deadline::at_ns(after(alive_ns, patience)) : Deadline::never();
-    const auto ready = wait(stream.fd(), Direction::readable, std::min(deadline, silence));
+    const std::int64_t since = closing ? close_ns.load(std::memory_order_relaxed) : alive_ns;
+    const Deadline silence = pings || closing ? Deadline::at_ns(after(since, patience)) : Deadline::never();
+    const auto ready = await_readable(std::min(deadline, silence));
     if (ready) break;
+    // The server stops: the client is told, and then waited for.
+    if (ready.error() == ErrorCode::closed && !closing) {
+      if (!send_close(CloseCode::going_away, {}, Deadline::after(options.close_timeout))) return lost(ready.error());
+      continue;
+    }
     if (ready.error() != ErrorCode::timed_out || ready.error().scope != 0) return ready;
     if (silence <= deadline && silence.passed()) {
       // Closing, or pinged in vain: nobody is there.
@@ -170,6 +176,22 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
   }
   stream.mark_readable();
   return {};
+}
+
+// await_readable waits for the client. Errors: those of wait; closed (the server stops, of which nobody was told yet).
+std::expected<void, Error> WebSocket::State::await_readable(Deadline deadline) noexcept {
+#if !COIR_NO_ASYNC
+  if (served != nullptr && !sent_close.load(std::memory_order_acquire)) {
+    CancelScope scope;
+    const CancellationWatch watch(stops, scope);
+    auto ready = wait(stream.fd(), Direction::readable, deadline);
+    if (!ready && ready.error() == ErrorCode::cancelled && scope.caused(ready.error())) {
+      return std::unexpected(Error{ErrorCode::closed});
+    }
+    return ready;
+  }
+#endif
+  return wait(stream.fd(), Direction::readable, deadline);
 }
 
 void WebSocket::State::heard() noexcept {

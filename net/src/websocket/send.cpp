@@ -61,6 +61,7 @@ std::expected<void, Error> WebSocket::State::send_close(CloseCode with, std::str
   if (broken.load(std::memory_order_acquire)) return std::unexpected(Error{ErrorCode::closed});
   auto sent = send_frame(Opcode::close, true, *written, deadline);
   // release pairs with the acquires: who sees it does not send.
+  close_ns.store(monotonic_ns(), std::memory_order_relaxed);
   if (sent) sent_close.store(true, std::memory_order_release);
   return sent;
 }

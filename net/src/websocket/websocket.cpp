@@ -35,7 +35,12 @@ WebSocket::State::State(State&& other) noexcept
       sent_text(other.sent_text),
       sent_close(other.sent_close.load(std::memory_order_relaxed)),
       broken(other.broken.load(std::memory_order_relaxed)),
-      role(other.role) {
+      role(other.role),
+      served(std::exchange(other.served, nullptr)),
+      served_ended(other.served_ended) {
+#if !COIR_NO_ASYNC
+  stops = other.stops;
+#endif
   memcpy(pong, other.pong, sizeof pong);
 }
 
@@ -49,13 +54,23 @@ std::expected<WebSocket, Error> WebSocketAccess::make(Stream&& stream, WebSocket
     input = std::move(*taken);
     memcpy(input.data(), arrived.data(), arrived.size());
   }
+  return made(std::move(stream), role, options, subprotocol, std::move(input), arrived.size());
+}
+
+WebSocket WebSocketAccess::made(Stream&& stream, WebSocketRole role, const WebSocketOptions& options,
+                                std::string_view subprotocol, Buffer&& arrived, std::size_t arrived_bytes) noexcept {
   WebSocket socket(std::move(stream), role, options);
   WebSocket::State& state = socket.state();
   state.subprotocol = subprotocol;
-  state.input = std::move(input);
-  state.end_at = static_cast<std::uint32_t>(arrived.size());
+  state.input = std::move(arrived);
+  state.end_at = static_cast<std::uint32_t>(arrived_bytes);
   state.heard();
   return socket;
+}
+
+WebSocket::State::~State() {
+  stream.close();
+  if (served != nullptr) served_ended(served);
 }
 
 WebSocket::WebSocket(Stream&& stream, WebSocketRole role, const WebSocketOptions& options) noexcept {

@@ -13,6 +13,7 @@
 #include "websocket/message_decoder.h"
 
 #if !COIR_NO_ASYNC
+#include <coir/cancellation.h>
 #include <coir/mutex.h>
 #endif
 
@@ -37,12 +38,14 @@ struct WebSocket::State {
       : stream(std::move(stream_given)), options(given), decoder(role_given), role(role_given) {}
   // Nobody may be inside `other`.
   State(State&& other) noexcept;
+  ~State();
 
   // receive.cpp
   std::expected<WebSocketMessage, Error> receive(Deadline deadline) noexcept;
   std::expected<MessageEvent, Error> next_piece(Deadline deadline) noexcept;
   std::expected<void, Error> fill(Deadline deadline) noexcept;
   std::expected<void, Error> await_input(Deadline deadline) noexcept;
+  std::expected<void, Error> await_readable(Deadline deadline) noexcept;
   std::expected<void, Error> append(std::string_view piece) noexcept;
   std::unexpected<Error> end(ErrorCode error) noexcept;
   std::unexpected<Error> met_close(const MessageEvent& event) noexcept;
@@ -95,8 +98,16 @@ struct WebSocket::State {
   bool sends_text = false;  // in pieces
   Utf8Checker sent_text;
   Atomic<bool> sent_close{false};
-  Atomic<bool> broken{false};  // a frame was cut off: nothing more can be sent
+  Atomic<std::int64_t> close_ns{0};  // when
+  Atomic<bool> broken{false};        // a frame was cut off: nothing more can be sent
   const WebSocketRole role;
+
+  // Of a server's socket: the connection, and how it is given back when the socket ends; what tells that the server stops.
+  void* served = nullptr;
+  void (*served_ended)(void* served) noexcept = nullptr;
+#if !COIR_NO_ASYNC
+  CancellationToken stops;
+#endif
 
   static constexpr std::uint8_t kNoPong = 255;
 };
@@ -108,6 +119,9 @@ class WebSocketAccess {
   // Errors: no_memory, limit (`arrived` is over 16 KiB).
   static std::expected<WebSocket, Error> make(Stream&& stream, WebSocketRole role, const WebSocketOptions& options,
                                               std::string_view subprotocol, std::string_view arrived) noexcept;
+  // made is the same with a buffer that holds what arrived.
+  static WebSocket made(Stream&& stream, WebSocketRole role, const WebSocketOptions& options,
+                        std::string_view subprotocol, Buffer&& arrived, std::size_t arrived_bytes) noexcept;
   static WebSocket::State& state(WebSocket& socket) noexcept { return socket.state(); }
 };
 

@@ -4,11 +4,11 @@
 #include <coir/http/accounts.h>
 #include <coir/http/websocket.h>
 #include <coir/ledger.h>
-#include <coir/pressure.h>
 
 #include <string_view>
 
 #include "tests/support/both_sides.h"
+#include "tests/unit/websocket/no_buffers.h"
 #include "tests/unit/websocket/raw_peer.h"
 
 using namespace coir::http;
@@ -28,19 +28,6 @@ std::string_view large(std::size_t size) {
   }
   return {g_large, size};
 }
-
-// NoBuffers has every buffer refused, the spare ones too.
-class NoBuffers {
- public:
-  NoBuffers() {
-    coir::Ledger::total().set_ceiling(coir::Ledger::total().used());
-    static_cast<void>(coir::Pressure::make_room(coir::account::buffers, coir::account::buffers.used() + 1));
-    coir::account::buffers.set_ceiling(coir::account::buffers.used());
-    coir::Ledger::total().set_ceiling(SIZE_MAX);
-  }
-  ~NoBuffers() { end(); }
-  void end() const { coir::account::buffers.set_ceiling(SIZE_MAX); }
-};
 
 }  // namespace
 

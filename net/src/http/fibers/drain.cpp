@@ -12,6 +12,7 @@ void FiberEngine::begin_stop() noexcept {
   stopping_.store(true, std::memory_order_relaxed);
   acceptor.cancel();
   reaper.cancel();
+  stops.cancel("the server stops");
   static_cast<void>(stopped());
 }
 

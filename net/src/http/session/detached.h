@@ -43,6 +43,8 @@ class Detached {
   // close ends the connection. Idempotent.
   void close() noexcept;
   bool server_stops() const noexcept;
+  // release leaves the connection, and its end by Engine::close, to the caller.
+  Connection& release() noexcept { return *std::exchange(connection_, nullptr); }
 
  private:
   Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {}

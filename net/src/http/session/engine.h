@@ -1,6 +1,11 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/http/server.h>
+
+#if !COIR_NO_ASYNC
+#include <coir/cancellation.h>
+#endif
 
 #include "http/session/connection.h"
 #include "http/session/keeper.h"
@@ -51,6 +56,9 @@ class Engine {
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
 
+  // serve_soon has a session serve a connection that is kept and stands in no list.
+  void serve_soon(Connection& connection) noexcept;
+
   // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;
   // may_linger tells whether a connection whose handshake has failed may stay until its client has read why.
@@ -80,6 +88,9 @@ class Engine {
   const ServerOptions options;
   ServerCounters counters;
   Keepers keepers{*this};
+#if !COIR_NO_ASYNC
+  CancellationSource stops;  // cancelled when the server stops, for handlers that wait for their clients' next word
+#endif
 
  protected:
   explicit Engine(const ServerOptions& given, const ThreadCalls* on_threads = nullptr) noexcept

@@ -122,6 +122,7 @@ void ThreadEngine::take_signal() noexcept {
 
 void ThreadEngine::begin_stop() noexcept {
   stopping_.store(true);
+  stops.cancel("the server stops");
   listener_.close();
   for (Place& place : places_) {
     const auto held = place.guard.lock();
