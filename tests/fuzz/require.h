@@ -23,13 +23,14 @@ inline bool ends(std::string_view text, std::string_view with) {
   return text.size() >= with.size() && memcmp(text.data() + text.size() - with.size(), with.data(), with.size()) == 0;
 }
 
-// Exact is a copy of bytes in a block of just their size, so that a sanitizer sees the first byte read or written
+// Exact is a copy of bytes in a block of just their size, or such a block to write to, so that a sanitizer sees the first byte read or written
 // behind them.
 class Exact {
  public:
   explicit Exact(std::string_view bytes) : data_(static_cast<char*>(malloc(bytes.size()))), size_(bytes.size()) {
     if (size_ != 0) memcpy(data_, bytes.data(), size_);
   }
+  explicit Exact(std::size_t size) : data_(static_cast<char*>(malloc(size))), size_(size) {}
   ~Exact() { free(data_); }
   Exact(const Exact&) = delete;
   Exact& operator=(const Exact&) = delete;

@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='socket tls http/message websocket http/files http/session stream http/sockets http/content http/routing http/fibers http/serial http'
+net_rooms='socket tls json http/message websocket http/files http/session stream http/sockets http/content http/routing http/threads http/fibers http/serial http'
 floors() {
   layer=$1
   shift
@@ -108,10 +108,10 @@ sources port/include core/include net/include | xargs -r grep -HnE '^ *# *includ
 none "a public header includes public headers only"
 
 # Each public header compiles alone, as this machine's CPU, with the flags that users of coir need and with the switches
-# of a build with TLS.
+# of a build that has all.
 . scripts/say.sh
 . scripts/cache.sh
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -P toolchains/config.cmake
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do

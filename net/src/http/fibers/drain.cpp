@@ -1,12 +1,9 @@
 // The end of a FiberEngine: accepting stops, what rests is closed, and requests in progress end.
 #include <coir/runtime.h>
-#include <coir/signal.h>
-#include <signal.h>
-
-#include <algorithm>
 
 #include "http/fibers/fiber_engine.h"
 #include "http/session/coarse_clock.h"
+#include "http/session/until_signal.h"
 
 namespace coir::http {
 
@@ -49,28 +46,13 @@ std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {
 
 std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
                                      std::chrono::milliseconds drain_timeout) noexcept {
-  // Where the kernel is short of what the wait takes it is tried again: that is no reason to stop.
-  for (;;) {
-    const auto signal = wait_signal(signals);
-    if (signal && *signal != SIGHUP) break;
-    if (signal) {
-      if (options.on_hangup != nullptr) options.on_hangup(options.context);
-    } else if (!sleep(100ms)) {
-      break;
-    }
-  }
-  const Deadline deadline = Deadline::after(drain_timeout);
-  begin_stop();
-  while (!stopped()) {
-    const Deadline next = std::min(deadline, Deadline::after(20ms));
-    const auto signal = wait_signal(signals, next);
-    if (signal && *signal == SIGHUP) continue;
-    if (!signal && !deadline.passed() && (signal.error() == ErrorCode::timed_out || sleep(20ms))) continue;
-    const std::size_t cut_off = dispatcher.gauges().open;
-    shutdown();
-    return cut_off;
-  }
-  return 0;
+  return until_signal(*this, signals, drain_timeout);
+}
+
+std::size_t FiberEngine::cut_off() noexcept {
+  const std::size_t open = dispatcher.gauges().open;
+  shutdown();
+  return open;
 }
 
 }  // namespace coir::http

@@ -92,18 +92,23 @@ ServerGauges Engine::gauges() noexcept {
 }
 
 bool Engine::rest(Connection& connection) noexcept {
+  if (on_threads_ != nullptr) return on_threads_->rest(*this, connection);
   return self(*this).dispatcher.rest(connection);
 }
 
 void Engine::close(Connection& connection) noexcept {
+  if (on_threads_ != nullptr) return on_threads_->close(*this, connection);
   self(*this).dispatcher.close(connection);
 }
 
 Connection* Engine::next_or_release(Session& session) noexcept {
+  if (on_threads_ != nullptr) return nullptr;
   return self(*this).dispatcher.next_or_release(session);
 }
 
 void Engine::release(Session& session) noexcept {
+  // A thread keeps its session, for its next connection.
+  if (on_threads_ != nullptr) return;
   self(*this).dispatcher.release(session);
 }
 
@@ -112,19 +117,20 @@ void Engine::serve_soon(Connection& connection) noexcept {
 }
 
 void Engine::end_handshake(Connection& connection) noexcept {
+  if (on_threads_ != nullptr) return;
   self(*this).dispatcher.end_handshake(connection);
 }
 
 bool Engine::may_linger(Connection& connection) noexcept {
-  return self(*this).dispatcher.may_linger(connection);
+  return on_threads_ != nullptr || self(*this).dispatcher.may_linger(connection);
 }
 
 bool Engine::close_silent_handshake() noexcept {
-  return self(*this).dispatcher.close_silent_handshake();
+  return on_threads_ == nullptr && self(*this).dispatcher.close_silent_handshake();
 }
 
 bool Engine::evict_idle() noexcept {
-  return self(*this).evictor.evict_idle();
+  return on_threads_ == nullptr && self(*this).evictor.evict_idle();
 }
 
 void Engine::begin_exchange(Connection& connection) noexcept {
@@ -133,14 +139,15 @@ void Engine::begin_exchange(Connection& connection) noexcept {
 }
 
 void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline) noexcept {
-  self(*this).dispatcher.waits.begin(connection, direction, owes);
+  if (on_threads_ == nullptr) self(*this).dispatcher.waits.begin(connection, direction, owes);
 }
 
 bool Engine::end_waiting(Connection& connection) noexcept {
-  return self(*this).dispatcher.waits.end(connection);
+  return on_threads_ != nullptr || self(*this).dispatcher.waits.end(connection);
 }
 
 bool Engine::yield_turn() noexcept {
+  if (on_threads_ != nullptr) return on_threads_->yield_turn(*this);
   yield();
   return true;
 }

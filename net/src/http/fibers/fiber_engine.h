@@ -24,6 +24,8 @@ class FiberEngine : public Engine {
   bool stopped() noexcept;
   std::expected<void, Error> stop(Deadline deadline) noexcept;
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
+  // cut_off shuts the runtime down and returns how many connections are left.
+  std::size_t cut_off() noexcept;
 
   Dispatcher dispatcher;
   Evictor evictor;

@@ -17,9 +17,19 @@ namespace coir::http {
 
 struct Session;
 
+class Engine;
+
+// ThreadCalls is what an engine on plain threads (http/threads/thread_engine.h) does instead of the build's own, where they
+// differ for its sessions. It is reached by a pointer, so that a program that serves on fibers alone does not carry it.
+struct ThreadCalls {
+  bool (*rest)(Engine& engine, Connection& connection) noexcept;
+  void (*close)(Engine& engine, Connection& connection) noexcept;
+  bool (*yield_turn)(Engine& engine) noexcept;
+};
+
 // Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
 // and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is
-// virtual.
+// virtual; on_threads leads to the third.
 class Engine {
  public:
   Engine(const Engine&) = delete;
@@ -75,6 +85,8 @@ class Engine {
   // last.
   bool yield_turn() noexcept;
 
+  // on_threads tells whether each connection has a thread: none can rest without.
+  bool on_threads() const noexcept { return on_threads_ != nullptr; }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
   const ServerOptions options;
@@ -88,13 +100,15 @@ class Engine {
 #endif
 
  protected:
-  explicit Engine(const ServerOptions& given) noexcept : options(given) {}
+  explicit Engine(const ServerOptions& given, const ThreadCalls* on_threads = nullptr) noexcept
+      : options(given), on_threads_(on_threads) {}
   ~Engine() = default;
 
   // connection_bytes is what the ledger is charged for one connection.
   std::size_t connection_bytes() const noexcept { return Server::connection_bytes(options); }
 
   Atomic<bool> stopping_ = false;
+  const ThreadCalls* const on_threads_;  // null: the build's own engine
 };
 
 }  // namespace coir::http

@@ -36,6 +36,7 @@ std::expected<void, Error> Keeper::attach(Exchange& exchange) noexcept {
 std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
   Session& session = exchange.session_;
   if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
   session.keeper_ = this;
   session.mark_ = mark;

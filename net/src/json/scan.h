@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace coir::detail {
+
+// JsonScan is what a text's brackets and commas tell without parsing it. Of a text that is not JSON it tells something
+// that bounds nothing but the memory that is set aside for parsing it.
+struct JsonScan {
+  std::size_t values = 1;       // at least as many as the text has values and names
+  bool too_deep = false;        // more than `max_depth` brackets are open
+  std::size_t too_deep_at = 0;  // at this byte
+};
+
+// scan_json looks at each byte once. Brackets inside strings do not count.
+JsonScan scan_json(std::string_view text, std::size_t max_depth) noexcept;
+
+}  // namespace coir::detail
