@@ -52,7 +52,7 @@ struct Connection : Resting {
   };
   Stream stream;
   TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
-  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
+  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began; a tick ahead of coarse_ns at most
   union {
     std::uint64_t transferred = 0;  // bytes of that exchange, both ways
     std::uint64_t mark;             // kept: the keeper's own
@@ -61,8 +61,8 @@ struct Connection : Resting {
     std::uint32_t requests = 0;  // answered so far
     std::uint32_t part;          // kept: the keeper's own
   };
-  std::uint32_t client = 0;  // the ClientLimits' ticket
-  std::uint8_t listener = 0;      // the number of the listener that accepted it
+  std::uint32_t client = 0;   // the ClientLimits' ticket
+  std::uint8_t listener = 0;  // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
   Owes owes = Owes::head;
   Direction awaits = Direction::readable;  // the direction in which its client is waited for
