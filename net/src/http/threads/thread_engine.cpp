@@ -122,6 +122,7 @@ void ThreadEngine::take_signal() noexcept {
 
 void ThreadEngine::begin_stop() noexcept {
   stopping_.store(true);
+  waiting_handlers.stop();
   stops.cancel("the server stops");
   listener_.close();
   for (Place& place : places_) {
@@ -156,7 +157,9 @@ void ThreadEngine::serve_connection(Place& place, TcpStream&& stream) noexcept {
   place.tls = tls_;
   place.requests = 0;
   // Its request may be there already.
-  if (!rest(place)) place.session->serve(place);
+  if (rest(place)) return;
+  HandlerWatch watch(*this);
+  place.session->serve(place, watch);
 }
 
 // accept_next has one of the threads wait for the next connection: all of them would be woken for each.
