@@ -108,11 +108,12 @@ class FileTree {
   FileTree(int root, int writable, FileCache* cache, const FileTreeOptions& options) noexcept
       : root_(root), writable_(writable), cache_(cache), options_(options) {}
 
+  void serve_other(Exchange& exchange, const ResolvedPath& resolved) noexcept;
   void serve_file(Exchange& exchange, const ResolvedPath& resolved) noexcept;
   void refuse_file(Exchange& exchange, const Target& target, int negative_errno) noexcept;
   void change(Exchange& exchange, std::string_view path) noexcept;  // changes.cpp
   // file_answer.cpp; refuse and has are in error_page.cpp
-  bool serve_cached(Exchange& exchange, const Target& target) noexcept;
+  bool serve_cached_form(Exchange& exchange, const ResolvedPath& resolved, FileFacts& facts) noexcept;
   void serve_opened(Exchange& exchange, const Target& target, OpenFile& file) noexcept;
   void respond(Exchange& exchange, const FileFacts& facts, const char* content, int file) noexcept;
   void add_lines(ResponseHead& head, const FileFacts& facts) noexcept;

@@ -4,6 +4,7 @@
 #include <coir/http/conditional.h>
 #include <coir/http/files.h>
 #include <coir/http/mime.h>
+#include <coir/http/path.h>
 #include <coir/http/range.h>
 #include <errno.h>
 #include <string.h>
@@ -89,8 +90,10 @@ void FileTree::respond(Exchange& exchange, const FileFacts& facts, const char* c
   const std::uint64_t bytes = part ? range.bytes() : facts.size;
   ResponseHead& head = exchange.start(part ? 206 : 200);
   head.fixed(facts.all_lines());
-  if (facts.form != Coding::identity) head.fixed(kEncodings[static_cast<unsigned>(facts.form)]);
-  add_lines(head, facts);
+  if (facts.has_more()) [[unlikely]] {
+    head.fixed(kEncodings[static_cast<unsigned>(facts.form)]);
+    add_lines(head, facts);
+  }
   if (part) head.field("Content-Range", write_content_range(range, facts.size, content_range));
   if (!exchange.begin_fixed(bytes)) return;
   if (content != nullptr) {
@@ -115,23 +118,20 @@ std::uint8_t FileTree::rule_of(std::string_view path) const noexcept {
   return 0;
 }
 
-// serve_cached returns whether the file was in memory.
-bool FileTree::serve_cached(Exchange& exchange, const Target& target) noexcept {
-  FileFacts facts;
-  char* const content = target.content().data();
-  if (!cache_->find(target.path, target.directory, exchange.now(), facts, target.content())) return false;
-  if (facts.others != 0) {
-    const auto form = AcceptedCodings(exchange.request()).best(facts.others | Coding::identity);
-    if (!form) {
-      refuse(exchange, 406, kVary);
-      return true;
-    }
-    if (*form != Coding::identity &&
-        !cache_->find(target.path, target.directory, exchange.now(), facts, target.content(), *form)) {
-      return false;
-    }
+// serve_cached_form answers with the form that the client wants of a file that was found in memory: `facts` and the
+// exchange's scratch memory hold the plain one. False: that form is not in memory.
+bool FileTree::serve_cached_form(Exchange& exchange, const ResolvedPath& resolved, FileFacts& facts) noexcept {
+  const std::span<char> content = exchange.scratch().subspan(kContentAt, kCachedFileBytes);
+  const auto form = AcceptedCodings(exchange.request()).best(facts.others | Coding::identity);
+  if (!form) {
+    refuse(exchange, 406, kVary);
+    return true;
   }
-  respond(exchange, facts, content, -1);
+  if (*form != Coding::identity &&
+      !cache_->find(resolved.relative, resolved.directory, exchange.now(), facts, content, *form)) {
+    return false;
+  }
+  respond(exchange, facts, content.data(), -1);
   return true;
 }
 

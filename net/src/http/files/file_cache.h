@@ -22,23 +22,27 @@ struct FileFacts {
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // seconds since 1970
   ETag etag;
-  Codings others = 0;              // of the plain file: the compressed forms that lie beside it
-  Coding form = Coding::identity;  // in which the content lies there
-  bool varies = false;             // what is sent depends on the codings that the client accepts
-  std::uint8_t cache_rule = 0;     // the number of FileTreeOptions::cache that fits the path, from 1 on; 0: none
 
   // The header lines that are the same in every response: the validators first, then the type and what ranges it takes.
   std::string_view validator_lines() const noexcept { return {lines_, validator_bytes_}; }
   std::string_view all_lines() const noexcept { return {lines_, line_bytes_}; }
 
+  // has_more tells whether a response says more than the lines: of its form, of what it varies by, or for caches.
+  bool has_more() const noexcept { return (static_cast<unsigned>(varies) | cache_rule) != 0; }
+
   // of a file, whose type is `media_type`, at `now` (seconds).
   static FileFacts of(const struct stat& info, std::string_view media_type, std::int64_t now,
                       Coding form = Coding::identity) noexcept;
 
+  Codings others = 0;              // of the plain file: the compressed forms that lie beside it
+  Coding form = Coding::identity;  // in which the content lies there
+  bool varies = false;             // what is sent depends on the codings that the client accepts
+  std::uint8_t cache_rule = 0;     // the number of FileTreeOptions::cache that fits the path, from 1 on; 0: none
+
  private:
   std::uint8_t validator_bytes_ = 0;
   std::uint8_t line_bytes_ = 0;
-  char lines_[230];
+  char lines_[226];
 };
 
 // FileCache keeps the content of small files that were asked for lately, least recently used out first. Its memory is

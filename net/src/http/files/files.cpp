@@ -50,7 +50,7 @@ void redirect_to_directory(Exchange& exchange) noexcept {
 }
 
 // is_hidden tells whether a part of the path, which is resolved, has a dot in front. The root itself is ".".
-bool is_hidden(std::string_view path) noexcept {
+[[gnu::always_inline]] inline bool is_hidden(std::string_view path) noexcept {
   constexpr std::string_view kWellKnown = ".well-known";
   if (path == ".") return false;
   if (path.starts_with(kWellKnown) && (path.size() == kWellKnown.size() || path[kWellKnown.size()] == '/')) {
@@ -59,9 +59,8 @@ bool is_hidden(std::string_view path) noexcept {
   return path.starts_with('.') || path.find("/.") != path.npos;
 }
 
-// is_shown tells whether a resolved path may be asked for. The temporary files of a replacement never may.
-bool is_shown(const FileTreeOptions& options, std::string_view path) noexcept {
-  if (!is_hidden(path)) return true;
+// is_shown tells whether a resolved path that is hidden may be asked for. The temporary files of a replacement never may.
+[[gnu::noinline]] bool is_shown(const FileTreeOptions& options, std::string_view path) noexcept {
   constexpr std::string_view kTemporary = "/.coir-";
   return options.dot_files && !path.starts_with(kTemporary.substr(1)) && path.find(kTemporary) == path.npos;
 }
@@ -80,32 +79,46 @@ std::string_view path_within(const char* folder, std::string_view path) noexcept
 
 void FileTree::serve(Exchange& exchange) noexcept {
   const Request& request = exchange.request();
-  const ResolvedPath resolved = resolve_path(request.path, exchange.scratch());
-  if (request.method == Method::get || request.method == Method::head) return serve_file(exchange, resolved);
+  const std::span<char> scratch = exchange.scratch();
+  const ResolvedPath resolved = resolve_path(request.path, scratch);
+  if (request.method != Method::get && request.method != Method::head) return serve_other(exchange, resolved);
+  if (resolved.status != 0) return refuse(exchange, resolved.status);
+  if (is_hidden(resolved.relative) && !is_shown(options_, resolved.relative)) return refuse(exchange, 404);
+  if (resolved.relative.size() <= FileCache::kPathBytes) {
+    FileFacts cached;
+    const std::span<char> content = scratch.subspan(kContentAt, kCachedFileBytes);
+    if (cache_->find(resolved.relative, resolved.directory, exchange.now(), cached, content)) {
+      if (cached.others == 0) return respond(exchange, cached, content.data(), -1);
+      if (serve_cached_form(exchange, resolved, cached)) return;
+    }
+  }
+  serve_file(exchange, resolved);
+}
+
+// serve_other answers what is no GET.
+[[gnu::noinline]] void FileTree::serve_other(Exchange& exchange, const ResolvedPath& resolved) noexcept {
+  const Method method = exchange.request().method;
   std::string_view within;
   if (writable_ >= 0 && resolved.status == 0) within = path_within(options_.writable, resolved.relative);
   const bool changes = !within.empty() && !resolved.directory;
   const std::string_view allow = changes ? kAllowChanges : kAllow;
-  if (request.method == Method::options) {
+  if (method == Method::options) {
     exchange.start(204).fixed(allow);
     static_cast<void>(exchange.begin_empty());
     return;
   }
-  if (!changes || (request.method != Method::put && request.method != Method::del)) return refuse(exchange, 405, allow);
-  if (is_shown(options_, resolved.relative)) return change(exchange, within);
-  refuse(exchange, 404);
+  if (!changes || (method != Method::put && method != Method::del)) return refuse(exchange, 405, allow);
+  if (is_hidden(resolved.relative) && !is_shown(options_, resolved.relative)) return refuse(exchange, 404);
+  change(exchange, within);
 }
 
-void FileTree::serve_file(Exchange& exchange, const ResolvedPath& resolved) noexcept {
-  if (resolved.status != 0) return refuse(exchange, resolved.status);
+// serve_file looks the file up.
+[[gnu::noinline]] void FileTree::serve_file(Exchange& exchange, const ResolvedPath& resolved) noexcept {
   Target target = {.path = resolved.relative,
                    .directory = resolved.directory,
                    .cacheable = resolved.relative.size() <= FileCache::kPathBytes,
                    .scratch = exchange.scratch(),
                    .file = resolved.relative};
-  if (!is_shown(options_, target.path)) return refuse(exchange, 404);
-  if (target.cacheable && serve_cached(exchange, target)) return;
-
   const std::size_t size = target.path.size();
   if (size + kRoomBehind > target.scratch.size()) return refuse(exchange, 414);
   OpenFile file(open_with_room(exchange, root_, target.path.data(), target.work()));
