@@ -1,9 +1,6 @@
 #include "http/routing/credential_line.h"
 
-#include <coir/format.h>
-#include <coir/http/credential_store.h>
 #include <coir/http/percent.h>
-#include <sys/random.h>
 
 #include <string.h>
 
@@ -33,21 +30,6 @@ std::size_t read_hex(std::string_view text, char* out, std::size_t most) noexcep
   return text.size() / 2;
 }
 
-class Hex {
- public:
-  explicit Hex(std::string_view bytes) noexcept {
-    for (const char c : bytes) {
-      text_[size_++] = "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
-      text_[size_++] = "0123456789abcdef"[c & 15];
-    }
-  }
-  std::string_view text() const noexcept { return {text_, size_}; }
-
- private:
-  std::size_t size_ = 0;
-  char text_[2 * kDigestBytes];
-};
-
 bool has_control(std::string_view text) noexcept {
   return std::ranges::any_of(text, [](char c) { return is(c, kFieldControl) || c == '\t'; });
 }
@@ -57,6 +39,10 @@ bool has_control(std::string_view text) noexcept {
 bool is_credential_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= Credential::kMostName && !has_control(name) && name.find(':') == name.npos &&
          name.find(' ') == name.npos;
+}
+
+bool is_credential_password(std::string_view password) noexcept {
+  return !password.empty() && !has_control(password);
 }
 
 bool is_bearer_token(std::string_view text) noexcept {
@@ -88,31 +74,6 @@ const char* parse_credential(std::string_view line, Credential& out) noexcept {
   if (read_hex(take_word(line), reinterpret_cast<char*>(out.hash.data()), kDigestBytes) != kDigestBytes)
     return "the hash is not 64 hexadecimal digits";
   return take_word(line).empty() ? nullptr : "something follows the hash";
-}
-
-std::expected<std::string_view, Error> basic_line(std::string_view name, std::string_view password,
-                                                  std::span<char, kCredentialLine> out,
-                                                  std::uint32_t iterations) noexcept {
-  if (!is_credential_name(name) || password.empty() || has_control(password) ||
-      iterations < Credential::kFewestIterations || iterations > Credential::kMostIterations) {
-    return std::unexpected(Error{ErrorCode::invalid});
-  }
-  char salt[16];
-  for (std::size_t have = 0; have < sizeof salt;) {
-    const ssize_t got = ::getrandom(salt + have, sizeof salt - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  const std::string_view salt_text(salt, sizeof salt);
-  const Digest hash = derive_digest(password, salt_text, iterations);
-  return format(out, "basic ", name, " pbkdf2-sha256 ", iterations, " ", Hex(salt_text).text(), " ",
-                Hex(view(hash)).text());
-}
-
-std::expected<std::string_view, Error> bearer_line(std::string_view name, std::string_view token,
-                                                   std::span<char, kCredentialLine> out) noexcept {
-  if (!is_credential_name(name) || !is_bearer_token(token) || token.size() < CredentialStore::kShortestToken)
-    return std::unexpected(Error{ErrorCode::invalid});
-  return format(out, "bearer ", name, " sha256 ", Hex(view(plain_digest({token}))).text());
 }
 
 }  // namespace coir::http

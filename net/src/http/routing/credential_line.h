@@ -30,6 +30,9 @@ struct Credential {
 // is_credential_name tells what may be a name.
 bool is_credential_name(std::string_view name) noexcept;
 
+// is_credential_password tells what may be a password: any bytes but controls.
+bool is_credential_password(std::string_view password) noexcept;
+
 // is_bearer_token tells what may be a token (b64token, RFC 6750, 2.1).
 bool is_bearer_token(std::string_view text) noexcept;
 

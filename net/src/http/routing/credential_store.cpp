@@ -1,5 +1,6 @@
 #include <coir/atomic.h>
 #include <coir/blocking.h>
+#include <coir/format.h>
 #include <coir/http/accounts.h>
 #include <coir/http/authorization.h>
 #include <coir/http/credential_store.h>
@@ -23,6 +24,21 @@ constexpr std::size_t kRemembered = 32;
 // So many requests wait for the check of a password; each holds a session of the server.
 constexpr std::uint32_t kMostWaiting = 8;
 constexpr std::size_t kBytes = 20 * 1024;
+
+class Hex {
+ public:
+  explicit Hex(std::string_view bytes) noexcept {
+    for (const char c : bytes) {
+      text_[size_++] = "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+      text_[size_++] = "0123456789abcdef"[c & 15];
+    }
+  }
+  std::string_view text() const noexcept { return {text_, size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  char text_[2 * kDigestBytes];
+};
 
 }  // namespace
 
@@ -188,6 +204,31 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request) no
 std::size_t CredentialStore::remembered() const noexcept {
   const Locked locked(state_->lock);
   return state_->remembered;
+}
+
+std::expected<std::string_view, Error> basic_line(std::string_view name, std::string_view password,
+                                                  std::span<char, kCredentialLine> out,
+                                                  std::uint32_t iterations) noexcept {
+  if (!is_credential_name(name) || !is_credential_password(password) || iterations < Credential::kFewestIterations ||
+      iterations > Credential::kMostIterations) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  char salt[16];
+  for (std::size_t have = 0; have < sizeof salt;) {
+    const ssize_t got = ::getrandom(salt + have, sizeof salt - have, 0);
+    if (got > 0) have += static_cast<std::size_t>(got);
+  }
+  const std::string_view salt_text(salt, sizeof salt);
+  const Digest hash = derive_digest(password, salt_text, iterations);
+  return format(out, "basic ", name, " pbkdf2-sha256 ", iterations, " ", Hex(salt_text).text(), " ",
+                Hex(view(hash)).text());
+}
+
+std::expected<std::string_view, Error> bearer_line(std::string_view name, std::string_view token,
+                                                   std::span<char, kCredentialLine> out) noexcept {
+  if (!is_credential_name(name) || !is_bearer_token(token) || token.size() < CredentialStore::kShortestToken)
+    return std::unexpected(Error{ErrorCode::invalid});
+  return format(out, "bearer ", name, " sha256 ", Hex(view(plain_digest({token}))).text());
 }
 
 }  // namespace coir::http

@@ -66,6 +66,7 @@ ResponseHead& Session::start(int status) noexcept {
 }
 
 void Session::add_fields(std::string_view lines) noexcept {
+  if (phase_ == Phase::content) return;
   if (lines.size() > sizeof added_fields_ - std::min<std::size_t>(added_, sizeof added_fields_)) {
     added_ = sizeof added_fields_ + 1;
     return;
@@ -97,6 +98,7 @@ std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t by
   phase_ = Phase::content;
   content_kind_ = kind;
   content_left_ = bytes;
+  added_ = 0;
   engine_.counters.responses[std::clamp(status_ / 100, 1, 5) - 1].fetch_add(1, std::memory_order_relaxed);
   return {};
 }
