@@ -98,7 +98,7 @@ bool is_admitted(coir::http::Exchange& exchange, CredentialStore& store, coir::h
 
 int print_credential(const Options& options) noexcept {
   const bool token = options.action == Options::Action::hash_token;
-  char memory[1024], line[coir::http::kCredentialLine];
+  char memory[512], line[coir::http::kCredentialLine];
   const std::string_view secret = read_line(memory);
   const auto made = token ? coir::http::bearer_line(options.hash_for, secret, line)
                           : coir::http::basic_line(options.hash_for, secret, line);

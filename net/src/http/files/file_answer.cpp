@@ -13,6 +13,7 @@
 #include "http/files/glob.h"
 #include "http/files/open_file.h"
 #include "http/files/target.h"
+#include "socket/file_pages.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -26,7 +27,7 @@ constexpr std::string_view kVary = "Vary: Accept-Encoding\r\n";
 bool read_whole(int file, char* into, std::size_t size) noexcept {
   std::size_t have = 0;
   while (have < size) {
-    const ssize_t got = kernel::read_at(file, into + have, size - have, have);
+    const ssize_t got = read_file(file, into + have, size - have, have);
     if (got <= 0) return false;
     have += static_cast<std::size_t>(got);
   }
