@@ -4,7 +4,6 @@
 #include <coir/blocking.h>
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -24,8 +23,7 @@ Atomic<bool> preadv2_missing = false;
 [[gnu::noinline]] ssize_t read_present(int file, void* into, std::size_t size, std::uint64_t offset) noexcept {
   if (preadv2_missing.load(std::memory_order_relaxed)) return -EOPNOTSUPP;
   const iovec part = {into, size};
-  const long got =
-      ::syscall(SYS_preadv2, file, &part, 1L, static_cast<long>(offset), static_cast<long>(offset >> 32), kNoWait);
+  const ssize_t got = ::preadv2(file, &part, 1, static_cast<off_t>(offset), kNoWait);
   if (got >= 0) return got;
   const int fault = errno;
   if (fault != ENOSYS && fault != EINVAL) return -fault;

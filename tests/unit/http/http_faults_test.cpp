@@ -48,7 +48,7 @@ constexpr Kind kKinds[] = {
     {Call::epoll_ctl, ENOMEM}, {Call::epoll_ctl, ENOSPC}, {Call::eventfd, EMFILE},  {Call::epoll_create1, EMFILE},
     {Call::fstat, ENOMEM},     {Call::madvise, ENOSYS},   {Call::mmap, ENOMEM},     {Call::mprotect, ENOMEM},
     {Call::open, EMFILE},      {Call::openat, ENFILE},    {Call::openat2, EMFILE},  {Call::openat2, ENOMEM},
-    {Call::poll, ENOMEM},      {Call::ppoll, ENOMEM},     {Call::pread, ENOMEM},    {Call::recv, ENOMEM},
+    {Call::poll, ENOMEM},      {Call::ppoll, ENOMEM},     {Call::preadv2, ENOMEM},  {Call::recv, ENOMEM},
     {Call::send, ENOBUFS},     {Call::sendfile, ENOMEM},  {Call::sendmsg, ENOMEM},  {Call::pthread_create, EAGAIN},
 };
 
@@ -129,7 +129,7 @@ TEST(HttpFaults, a_call_to_the_kernel_that_fails_fails_one_piece_of_work) {
       for (const Scenario& scenario : kScenarios) try_every(kind, scenario, before, false);
     }
   });
-  met({Call::accept4, Call::fstat, Call::open, Call::pread, Call::recv, Call::send, Call::sendfile, Call::sendmsg});
+  met({Call::accept4, Call::fstat, Call::open, Call::preadv2, Call::recv, Call::send, Call::sendfile, Call::sendmsg});
   met({!coir::kFibers ? Call::poll : has_epoll() ? Call::epoll_ctl : Call::ppoll});
 }
 
