@@ -1,6 +1,5 @@
 #include <coir/config.h>
 #include <coir/http/files.h>
-#include <coir/http/metrics.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
@@ -19,9 +18,11 @@
 #include <string_view>
 #include <utility>
 
+#include "auth.h"
 #include "budget.h"
 #include "complaint.h"
 #include "credentials.h"
+#include "daemon.h"
 #include "options.h"
 #include "state.h"
 
@@ -29,83 +30,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using coir::operator""_KiB;
-using coir::http::Exchange;
 using coir::http::FileTree;
-using coir::http::Method;
 using coir::http::Server;
-
-// Daemon is what the handler answers from.
-struct Daemon {
-  std::optional<FileTree> files;
-  std::optional<Server> server;
-  const Options* options = nullptr;
-#if COIR_TLS
-  std::optional<coir::TlsContextSlot> tls;
-#endif
-};
-
-#if COIR_TLS
-// read_certificates_again tells whether there are any. One line says what has become of them.
-bool read_certificates_again(Daemon& daemon) noexcept {
-  if (!daemon.tls) return false;
-  if (coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay")) {
-    daemon.tls->replace(std::move(fresh));
-    say({"certificates read again"});
-  }
-  return true;
-}
-
-coir::TlsContextSlot* tls_of(Daemon& daemon) noexcept {
-  return &*daemon.tls;
-}
-#else
-bool read_certificates_again(Daemon&) noexcept {
-  return false;
-}
-
-coir::TlsContextSlot* tls_of(Daemon&) noexcept {
-  return nullptr;
-}
-#endif
-
-// reload follows SIGHUP, and always says what it did.
-void reload(void* opaque) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
-  if (!read_certificates_again(daemon)) say({"SIGHUP: there is nothing to read again"});
-}
-
-bool is_read(Exchange& exchange) noexcept {
-  const Method method = exchange.request().method;
-  if (method == Method::get || method == Method::head) return true;
-  exchange.respond_status(405, "Allow: GET, HEAD\r\n");
-  return false;
-}
-
-// shows_metrics tells whether /metrics is answered on the listener that the request came by. Where it is not, it is a
-// path like any other.
-bool shows_metrics(const Options& options, std::size_t listener) noexcept {
-  return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
-}
-
-void answer(Exchange& exchange) {
-  auto& daemon = exchange.context<Daemon>();
-  const Options& options = *daemon.options;
-  const std::size_t listener = exchange.listener();
-  const std::string_view path = exchange.request().path;
-  if (exchange.request().form == coir::http::Form::asterisk) {
-    // The server as a whole, whether it has files or not.
-    exchange.start(204).fixed("Allow: GET, HEAD, OPTIONS\r\n");
-    static_cast<void>(exchange.begin_empty());
-  } else if (path == "/healthz") {
-    if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
-  } else if (path == "/metrics" && shows_metrics(options, listener)) {
-    if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
-  } else if (daemon.files && !options.metrics[listener]) {
-    daemon.files->serve(exchange);
-  } else {
-    exchange.respond_status(404);
-  }
-}
 
 // failed writes the one line that says why coird cannot run.
 int failed(const char* what, const char* which, coir::Error error) noexcept {
@@ -156,6 +82,15 @@ struct Announcement {
   coir::Formatter text{room};
 };
 
+// tls_of is the context of the listeners for TLS.
+coir::TlsContextSlot* tls_of([[maybe_unused]] Daemon& daemon) noexcept {
+#if COIR_TLS
+  return &*daemon.tls;
+#else
+  return nullptr;
+#endif
+}
+
 // open_listeners binds every address, so that a failure is known before anything is served.
 int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) noexcept {
   Server& server = *daemon.server;
@@ -203,8 +138,21 @@ int serve(Options& options) noexcept {
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
-    auto files = FileTree::open(options.root, {.dot_files = options.dot_files});
+    auto files =
+        FileTree::open(options.root, {.dot_files = options.dot_files,
+                                      .index = options.index,
+                                      .cache = std::span(options.cache_rules).first(options.cache_rule_count),
+                                      .error_pages = std::span(options.error_pages).first(options.error_page_count),
+                                      .writable = options.writable});
+    if (!files && options.writable != nullptr) {
+      say({"cannot serve ", options.root, ", or change its folder of --allow-put ", options.writable, ": ",
+           files.error()});
+      return 1;
+    }
     if (!files) return failed("cannot serve", options.root, files.error());
+    for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
+      if (auto there = files->has(page.path); !there) return failed("--error-page", page.path, there.error());
+    }
     daemon.files.emplace(std::move(*files));
   }
   daemon.options = &options;
@@ -216,6 +164,12 @@ int serve(Options& options) noexcept {
     if (!context) return 2;
     daemon.tls.emplace(std::move(context));
     keep_state(options.state);
+  }
+  if (options.credentials != nullptr) {
+    auto store = coir::http::CredentialStore::create();
+    if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
+    if (!load_auth(options, *store, "coird --help tells of --auth")) return 2;
+    daemon.credentials.emplace(std::move(*store));
   }
 #endif
   options.server.on_hangup = reload;
@@ -274,6 +228,11 @@ int main(int count, char** arguments) {
       print_budget(options, budget);
       return printed();
     }
+    case Options::Action::hash_password:
+    case Options::Action::hash_token:
+#if COIR_TLS
+      return print_credential(options);
+#endif
     case Options::Action::serve:
       return serve(options);
   }

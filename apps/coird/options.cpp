@@ -13,6 +13,7 @@
 #include <coir/net/stream.h>
 
 #include "complaint.h"
+#include "file_options.h"
 #include "option_table.h"
 #include "quantity.h"
 
@@ -115,7 +116,7 @@ bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept
 // must not be taken for one that was left out.
 bool names_file(int chosen) noexcept {
   return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
-         chosen == kTrace;
+         chosen == kTrace || chosen == kAllowPut || chosen == kAuth;
 }
 
 bool apply(int chosen, const char* text, Options& options) noexcept {
@@ -216,6 +217,28 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kDotFiles:
       options.dot_files = true;
       return true;
+    case kIndex:
+      options.index = true;
+      return true;
+    case kCache:
+      return add_cache_rule(text, options);
+    case kErrorPage:
+      return add_error_page(text, options);
+    case kAllowPut:
+      options.writable = text;
+      return true;
+    case kAuth:
+    case kHashPassword:
+    case kHashToken:
+      if (!coir::kTls)
+        return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': this build has no TLS, whose hash it needs"});
+      if (chosen == kAuth) {
+        options.credentials = text;
+      } else {
+        options.action = chosen == kHashPassword ? Options::Action::hash_password : Options::Action::hash_token;
+        options.hash_for = text;
+      }
+      return true;
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, {"--trace '", text, "': this build has no tracing"});
       options.trace = text;
@@ -259,5 +282,5 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
-  return check_tls(options);
+  return check_tls(options) && check_files(options);
 }

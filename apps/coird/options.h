@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/http/files.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/net/address.h>
@@ -11,7 +12,7 @@
 
 // Options is what the command line of coird says.
 struct Options {
-  enum class Action : unsigned char { serve, help, version, probe, print_budget };
+  enum class Action : unsigned char { serve, help, version, probe, print_budget, hash_password, hash_token };
 
   Action action = Action::serve;
   coir::Address listen[coir::http::Server::kMaxListeners];
@@ -29,8 +30,18 @@ struct Options {
   const char* client_authorities = nullptr;
   const char* state = "/var/lib/coird";
   const char* root = nullptr;
-  bool dot_files = false;       // of the root, served too
-  const char* trace = nullptr;  // the file for the state changes of fibers
+  bool dot_files = false;             // of the root, served too
+  bool index = false;                 // directories without index.html are listed
+  const char* writable = nullptr;     // the folder below the root for PUT and DELETE
+  const char* credentials = nullptr;  // the file of those who may ask for anything
+  static constexpr std::size_t kMaxCacheRules = 32;
+  coir::http::CacheRule cache_rules[kMaxCacheRules] = {};
+  std::size_t cache_rule_count = 0;
+  static constexpr std::size_t kMaxErrorPages = 16;
+  coir::http::ErrorPage error_pages[kMaxErrorPages] = {};
+  std::size_t error_page_count = 0;
+  const char* hash_for = nullptr;  // whose password or token is to be hashed
+  const char* trace = nullptr;     // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   bool any_tls() const noexcept {

@@ -18,8 +18,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const std::string_view body = source.rest();
 
   const Exact whole(body);
+  const Exact trailers(std::string_view("0123456789012345678901234567890123456789", 40));
+  const Exact slow_trailers(trailers.view());
   ChunkedDecoder decoder;
-  const ChunkedResult at_once = decoder.decode({whole.data(), whole.size()}, limits);
+  const ChunkedResult at_once =
+      decoder.decode({whole.data(), whole.size()}, limits, {trailers.data(), trailers.size()});
   const std::string_view content(whole.data(), at_once.data_bytes);
   require(at_once.data_bytes <= at_once.consumed && at_once.consumed <= whole.size());
   require(at_once.data_bytes <= limits.max_body && decoder.content_bytes() == at_once.data_bytes);
@@ -33,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   std::size_t produced = 0;
   while (last.state == ChunkedState::more && consumed < body.size()) {
     const Exact piece(std::string_view(body.data() + consumed, std::min(step, body.size() - consumed)));
-    last = slow.decode({piece.data(), piece.size()}, limits);
+    last = slow.decode({piece.data(), piece.size()}, limits, {slow_trailers.data(), slow_trailers.size()});
     require(produced + last.data_bytes <= content.size());
     require(std::string_view(piece.data(), last.data_bytes) ==
             std::string_view(content.data() + produced, last.data_bytes));
@@ -44,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
           produced == content.size());
 
   if (at_once.state == ChunkedState::done) {
+    require(slow.trailer_bytes() == decoder.trailer_bytes() && slow.trailer_bytes() <= slow_trailers.size());
+    require(slow_trailers.view() == trailers.view());
     const Exact lax(body);
     phr_chunked_decoder other{};
     other.consume_trailer = 1;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <atomic>
 #include <cstddef>
@@ -31,10 +32,10 @@ constinit thread_local bool t_spared = false;
 }  // namespace
 
 const char* name_of(Call call) noexcept {
-  constexpr const char* kNames[kCalls] = {"charge",         "accept4", "epoll_create1", "epoll_ctl", "eventfd",
-                                          "fstat",          "madvise", "mmap",          "mprotect",  "open",
-                                          "openat",         "openat2", "poll",          "ppoll",     "pread",
-                                          "pthread_create", "recv",    "send",          "sendfile",  "sendmsg"};
+  constexpr const char* kNames[kCalls] = {
+      "charge", "accept4",  "epoll_create1",  "epoll_ctl", "eventfd", "fstat",    "madvise",
+      "mmap",   "mprotect", "open",           "openat",    "openat2", "poll",     "ppoll",
+      "pread",  "preadv2",  "pthread_create", "recv",      "send",    "sendfile", "sendmsg"};
   return kNames[static_cast<unsigned>(call)];
 }
 
@@ -156,6 +157,10 @@ int __wrap_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const s
 ssize_t __real_pread(int fd, void* into, std::size_t size, off_t offset);
 ssize_t __wrap_pread(int fd, void* into, std::size_t size, off_t offset) {
   return strikes(Call::pread) ? -1 : __real_pread(fd, into, size, offset);
+}
+ssize_t __real_preadv2(int fd, const iovec* parts, int count, off_t offset, int flags);
+ssize_t __wrap_preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  return strikes(Call::preadv2) ? -1 : __real_preadv2(fd, parts, count, offset, flags);
 }
 int __real_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument);
 int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {

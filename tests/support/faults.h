@@ -19,13 +19,14 @@ enum class Call : unsigned {
   poll,
   ppoll,
   pread,
+  preadv2,
   pthread_create,
   recv,
   send,
   sendfile,
   sendmsg,
 };
-inline constexpr unsigned kCalls = 20;
+inline constexpr unsigned kCalls = 21;
 
 // name_of is a call's name.
 const char* name_of(Call call) noexcept;

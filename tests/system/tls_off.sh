@@ -33,4 +33,10 @@ promise "nor its name" nothing_found
 answer=0
 "$coird" --tls-listen 127.0.0.1:0 2>"$found" || answer=$?
 promise "--tls-listen is one line and exit status 2 there" says_so
+answer=0
+"$coird" --auth /dev/null 2>"$found" || answer=$?
+promise "so is --auth" says_so
+answer=0
+"$coird" --hash-password anne </dev/null 2>"$found" || answer=$?
+promise "and --hash-password" says_so
 exit "$status"

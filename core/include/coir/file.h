@@ -164,6 +164,13 @@ class FileReplacement {
                                                                    std::optional<unsigned> mode = std::nullopt,
                                                                    Deadline deadline = Deadline::never()) noexcept;
 
+  // begin_at is begin for the file `name` in the folder that `folder` is open for, be it by name only (O_PATH). `name`
+  // holds no slash, or `invalid` is returned; no other path is looked up. `folder` stays the caller's.
+  // Errors: invalid, and those of replace_file.
+  [[nodiscard]] static std::expected<FileReplacement, Error> begin_at(int folder, std::string_view name,
+                                                                      std::optional<unsigned> mode = std::nullopt,
+                                                                      Deadline deadline = Deadline::never()) noexcept;
+
   // write adds all of `bytes` to the end of the new content. Errors: closed (committed or aborted); timed_out,
   // cancelled, no_memory, limit (no thread to be had), system.
   [[nodiscard]] std::expected<void, Error> write(std::span<const char> bytes,

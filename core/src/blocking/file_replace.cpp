@@ -17,10 +17,13 @@ class FileReplacement::Steps {
  public:
   static std::expected<void, Error> open(FileReplacement& self, const char* path,
                                          std::optional<unsigned> mode) noexcept;
+  static std::expected<void, Error> open_at(FileReplacement& self, int folder, std::string_view name,
+                                            std::optional<unsigned> mode) noexcept;
   static std::expected<void, Error> finish(FileReplacement& self, const BlockingStop& stop) noexcept;
 
  private:
   static std::expected<void, Error> open_folder(FileReplacement& self, const char* path) noexcept;
+  static std::expected<void, Error> open_temporary(FileReplacement& self, std::optional<unsigned> mode) noexcept;
   static std::expected<void, Error> create(FileReplacement& self, unsigned mode) noexcept;
 };
 
@@ -65,6 +68,24 @@ std::expected<void, Error> FileReplacement::Steps::create(FileReplacement& self,
 std::expected<void, Error> FileReplacement::Steps::open(FileReplacement& self, const char* path,
                                                         std::optional<unsigned> mode) noexcept {
   if (auto opened = open_folder(self, path); !opened) return opened;
+  return open_temporary(self, mode);
+}
+
+std::expected<void, Error> FileReplacement::Steps::open_at(FileReplacement& self, int folder, std::string_view name,
+                                                           std::optional<unsigned> mode) noexcept {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos || name.find('\0') != name.npos) {
+    return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+  }
+  if (name.size() >= sizeof self.name_) return std::unexpected(Error::from_errno(ENAMETOOLONG));
+  memcpy(self.name_, name.data(), name.size());
+  self.name_[name.size()] = '\0';
+  self.folder_ = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (self.folder_ < 0) return std::unexpected(Error::from_errno(errno));
+  return open_temporary(self, mode);
+}
+
+std::expected<void, Error> FileReplacement::Steps::open_temporary(FileReplacement& self,
+                                                                  std::optional<unsigned> mode) noexcept {
   struct stat old;
   const bool there = fstatat(self.folder_, self.name_, &old, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && S_ISDIR(old.st_mode)) return std::unexpected(Error::from_errno(EISDIR));
@@ -109,6 +130,17 @@ std::expected<FileReplacement, Error> FileReplacement::begin(const char* path, s
   std::expected<FileReplacement, Error> made;
   const auto opened = detail::blocking_for(
       detail::BlockingKind::files, [&](const BlockingStop&) { return Steps::open(*made, path, mode); }, deadline);
+  if (!opened) made = std::unexpected(opened.error());
+  return made;
+}
+
+std::expected<FileReplacement, Error> FileReplacement::begin_at(int folder, std::string_view name,
+                                                                std::optional<unsigned> mode,
+                                                                Deadline deadline) noexcept {
+  std::expected<FileReplacement, Error> made;
+  const auto opened = detail::blocking_for(
+      detail::BlockingKind::files, [&](const BlockingStop&) { return Steps::open_at(*made, folder, name, mode); },
+      deadline);
   if (!opened) made = std::unexpected(opened.error());
   return made;
 }

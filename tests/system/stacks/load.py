@@ -3,6 +3,8 @@
 #
 # Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
 # conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, a clean end.
+import base64
+import hashlib
 import os
 import signal
 import socket
@@ -115,6 +117,32 @@ def over_tls(site, seen):
             assert left.recv(100) == b""
 
 
+def changes(seen):
+    """Credentials, files sent and removed, other forms, lists, error pages."""
+    who = "Basic " + base64.b64encode(b"anne:secret").decode()
+    made = hashlib.pbkdf2_hmac("sha256", b"secret", b"salt" * 4, 1000).hex()
+    below = "/".join(["folder"] * 30)
+    files = {"a__css": b"x" * 3000, "a__css__gz": b"gz", "b__js": b"y" * 200_000, "b__js__br": b"br", "up/f": b"f", "404__html": b"no"}
+    with Site(**files) as site, Site(auth=f"basic anne pbkdf2-sha256 1000 {(b'salt' * 4).hex()} {made}\n".encode()) as lines:
+        auth = os.path.join(lines.path, "auth")
+        os.chmod(auth, 0o600)
+        site.write(below + "/file", b"deep")
+        options = ["--auth", auth, "--allow-put", "/up", "--index", "--cache", "*.css=max-age=9", "--error-page", "404=/404.html",
+                   "--access-log"]
+        with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon, daemon.connect() as client:
+            for parts, headers in [
+                (("GET", "/a.css"), {"Authorization": who[:-4]}),
+                *((("GET", path), {"Accept_Encoding": "gzip, br"}) for path in ("/a.css", "/b.js", "/none", "/up/", f"/{below}/", f"/{below}/file")),
+                *((("PUT", path, b"x" * 20_000), {}) for path in ("/up/new", "/up/new", "/up/none/new", "/none")),
+                (("PUT", "/up/new", b"x"), {"If_None_Match": "*"}),
+                (("PUT", "/up/new", b"x"), {"If_Match": "*"}),
+                (("DELETE", "/up/new"), {}),
+            ]:
+                seen.add(ask(client, *parts, **{"Authorization": who, **headers}).status)
+            daemon.signal(signal.SIGHUP)
+            daemon.line_with("credentials read again")
+
+
 program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
 files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
 seen = set()
@@ -158,6 +186,7 @@ with Site(**files) as site:
         for client in busy:
             client.close()
     over_tls(site, seen)
+    changes(seen)
     # A second signal ends the requests under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
         client.send(request("GET", "/big"))
@@ -166,5 +195,5 @@ with Site(**files) as site:
         until(lambda: refuses(daemon.port), "the end of listening")
         daemon.signal()
         assert daemon.wait() == 1, daemon.lines
-missed = {200, 206, 301, 304, 400, 404, 405, 408, 412, 413, 414, 416, 417, 421, 431, 501, 503, 505} - seen
+missed = {200, 201, 204, 206, 301, 304, 400, 401, 404, 405, 408, 409, 412, 413, 414, 416, 417, 421, 431, 501, 503, 505} - seen
 assert not missed, f"the load met no {sorted(missed)}, but {sorted(seen)}"

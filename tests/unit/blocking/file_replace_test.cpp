@@ -38,6 +38,26 @@ TEST(FileReplace, replacing_leaves_the_new_content_alone_and_keeps_the_mode) {
   });
 }
 
+TEST(FileReplace, in_an_open_folder_a_name_is_replaced_and_no_other_path_looked_up) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "the old content", 0640);
+    const int fd = open(folder.at("."), O_PATH | O_DIRECTORY);
+    auto next = FileReplacement::begin_at(fd, "a");
+    expect(next.has_value());
+    expect(next->write(std::string_view("new")).has_value() && holds(folder.at("a"), "the old content"));
+    expect(next->commit().has_value());
+    expect(holds(folder.at("a"), "new") && mode_of(folder.at("a")) == 0640 && folder.count() == 1);
+    for (const std::string_view name : {std::string_view("../b"), std::string_view("b/"), std::string_view(""),
+                                        std::string_view("."), std::string_view(".."), std::string_view("b\0c", 3)}) {
+      const auto refused = FileReplacement::begin_at(fd, name);
+      expect(!refused && refused.error() == ErrorCode::invalid);
+    }
+    expect(folder.count() == 1);
+    close(fd);
+  });
+}
+
 TEST(FileReplace, a_replacement_that_fails_leaves_the_old_file_and_nothing_else) {
   both_sides([&] {
     Folder folder;

@@ -8,7 +8,7 @@
 namespace coir::http {
 
 // ChunkedLimits bounds what a chunked body may carry besides its content and how much content. Extensions and trailer
-// fields are checked and dropped.
+// fields are checked; the former are dropped, the latter too where nobody keeps them.
 struct ChunkedLimits {
   std::uint64_t max_body = 1024 * 1024;      // over it: 413
   std::uint32_t max_extension_bytes = 4096;  // of all chunks together; over it: 400
@@ -43,7 +43,13 @@ struct ChunkedResult {
 class ChunkedDecoder {
  public:
   // decode works on the next bytes of the body. After `done` or `bad` it must not be called again.
-  [[nodiscard]] ChunkedResult decode(std::span<char> buffer, const ChunkedLimits& limits) noexcept;
+  // With `trailers`, the same memory in each call, the trailer fields are kept there as "Name: value\r", one behind the
+  // other; those that do not fit are 431.
+  [[nodiscard]] ChunkedResult decode(std::span<char> buffer, const ChunkedLimits& limits,
+                                     std::span<char> trailers = {}) noexcept;
+
+  // trailer_bytes is how much of `trailers` is filled.
+  std::uint32_t trailer_bytes() const noexcept { return trailer_bytes_; }
 
   // content_bytes is how much content has been decoded so far.
   std::uint64_t content_bytes() const noexcept { return total_; }
@@ -51,7 +57,7 @@ class ChunkedDecoder {
  private:
   enum class At : std::uint8_t;
 
-  std::uint16_t framing_byte(char c, const ChunkedLimits& limits) noexcept;
+  std::uint16_t framing_byte(char c, const ChunkedLimits& limits, std::span<char> trailers) noexcept;
   bool extension_byte(char c) noexcept;
 
   std::uint64_t left_ = 0;   // of the chunk being read

@@ -17,7 +17,7 @@ class ETag {
   bool empty() const noexcept { return size_ == 0; }
 
  private:
-  friend ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) noexcept;
+  friend ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns, char form) noexcept;
 
   char text_[39];
   std::uint8_t size_ = 0;
@@ -28,8 +28,9 @@ class ETag {
 inline constexpr std::int64_t kStableNs = 2'000'000'000;
 
 // make_etag derives a tag from a file's modification time and size, strong once the file has been left alone for
-// kStableNs. Times are nanoseconds since 1970. A time in the future (a board without a clock) gives a weak tag.
-ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) noexcept;
+// kStableNs. Times are nanoseconds since 1970. A time in the future (a board without a clock) gives a weak tag. `form`,
+// if not NUL, is a letter that tells the forms of one file apart, as compressed ones are.
+ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns, char form = '\0') noexcept;
 
 // Validators describes the selected representation. `etag` may be empty (has none); `modified` is in seconds since
 // 1970.

@@ -98,6 +98,12 @@ class Exchange {
   // answered by 408, 413, 400 or by closing, once the handler returns.
   [[nodiscard]] std::expected<std::size_t, Error> read_body(std::span<char> into) noexcept;
 
+  // trailer returns the first value of the trailer field called `name` (compared without case) that followed chunked
+  // content, or an absent view (data() == nullptr). They are there once read_body has returned end_of_stream, up to
+  // kTrailerBytes of them. They frame nothing and are no part of the head: the handler asks for what it knows.
+  std::string_view trailer(std::string_view name) const noexcept;
+  static constexpr std::size_t kTrailerBytes = 1024;
+
   // respond answers with the whole content at once. `fields` are further header lines, each ended by CRLF, trusted.
   void respond(int status, std::string_view content_type, std::string_view content,
                std::string_view fields = {}) noexcept;
@@ -137,6 +143,12 @@ class Exchange {
   // send_file adds `count` bytes of the regular file `file` from `offset` on, without copying large ones.
   // Errors: as write; end_of_stream (the file has become shorter); system (it cannot be read).
   [[nodiscard]] std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
+
+  // add_trailer has a field follow chunked content, between begin_chunked and the handler's end; "Trailer" in the head may
+  // announce it. Errors: unsupported (the client has not said "TE: trailers", or the content is not chunked: whoever
+  // needs the field says it otherwise), invalid (begin_chunked was not called; a control in the value), limit (over
+  // kAddedFieldBytes of them).
+  [[nodiscard]] std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
 
   // flush sends what has been gathered. Errors as write.
   [[nodiscard]] std::expected<void, Error> flush() noexcept;

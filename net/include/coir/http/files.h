@@ -7,13 +7,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace coir::http {
 
 class FileCache;
+class OpenFile;
+struct FileFacts;
+struct ResolvedPath;
+
+// CacheRule is what Cache-Control says of the files whose path fits. '*' in the pattern stands for any run of
+// characters, slashes included, '?' for any one; a pattern that begins with '/' is compared with the whole path below
+// the root, another with the file's name. `value` is visible text.
+struct CacheRule {
+  std::string_view pattern;
+  std::string_view value;
+};
+
+// ErrorPage is a file below the root, with or without a slash in front, that answers a status instead of its words.
+struct ErrorPage {
+  int status;
+  const char* path;
+};
 
 // FileTreeOptions is what a FileTree keeps and shows.
+// What it points to outlives the tree.
 struct FileTreeOptions {
   // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
   std::size_t cached_files = kFibers ? 64 : 16;
@@ -21,6 +41,14 @@ struct FileTreeOptions {
   // 404;
   // "/.well-known/" (RFC 8615) is served either way.
   bool dot_files = false;
+  // Answers a directory without index.html with a list of what lies in it.
+  bool index = false;
+  // The first rule that fits a file counts; at most 255.
+  std::span<const CacheRule> cache = {};
+  std::span<const ErrorPage> error_pages = {};
+  // A folder below the root ("/" for the root itself) in which PUT and DELETE change files. Whoever sets it lets only
+  // those come to serve who may: the tree asks nobody.
+  const char* writable = nullptr;
 };
 
 // FileTree answers requests with the files below a directory.
@@ -33,14 +61,21 @@ struct FileTreeOptions {
 // regular files are served, and nothing else is opened; a directory answers with its index.html, and with a redirection
 // when the target lacks the final slash. GET, HEAD and OPTIONS; ranges and conditions as RFC 9110 has them.
 //
+// Beside "app.js" may lie "app.js.br" and "app.js.gz", compressed beforehand and not more than two seconds older: a
+// client that accepts one is sent it, with a tag of its own. Files of types that are compressed anyway have no such
+// forms.
+//
 // A small file is kept in memory with what its head says, and looked at again once a second at most: until then serving
-// it costs no system call but the socket's. Other files are read by the kernel (sendfile); a disk that is slow holds up
-// the worker.
+// it costs no system call but the socket's. Other files are read by the kernel (sendfile); what is not in its memory yet
+// a thread of the blocking pool reads first, so that a slow disk holds up nobody else.
 class FileTree {
  public:
+  struct Target;  // src/http/files/target.h
+
   static constexpr std::size_t kCachedFileBytes = 4096;
 
-  // open opens the directory and reserves the memory. Errors: not_found, no_memory, limit (no descriptor is left),
+  // open opens the directory and reserves the memory; in the writable folder it removes what a process that was killed
+  // has left of a PUT. Errors: not_found, no_memory, limit (no descriptor is left), invalid (more than 255 rules),
   // system (ENOTDIR, EACCES ...).
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileTreeOptions& options) noexcept;
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
@@ -49,23 +84,46 @@ class FileTree {
 
   FileTree(FileTree&& other) noexcept
       : root_(std::exchange(other.root_, -1)),
+        writable_(std::exchange(other.writable_, -1)),
         cache_(std::exchange(other.cache_, nullptr)),
-        dot_files_(other.dot_files_) {}
+        options_(other.options_) {}
   FileTree& operator=(FileTree&&) = delete;
   ~FileTree();
 
   // serve answers the exchange; from several fibers and workers at once. It uses the exchange's scratch memory.
   void serve(Exchange& exchange) noexcept;
 
+  // refuse answers by `status`: with its error page, if there is one that can be read, else with its words. `fields`
+  // are further header lines, each ended by CRLF, trusted.
+  void refuse(Exchange& exchange, int status, std::string_view fields = {}) noexcept;
+
+  // has tells whether a regular file lies at `path` below the root, for an error page to be checked before it is
+  // wanted. Errors: not_found, limit (no descriptor is left), system.
+  [[nodiscard]] std::expected<void, Error> has(const char* path) noexcept;
+
   // cached_bytes is how much of the files' content is in memory.
   std::size_t cached_bytes() const noexcept;
 
  private:
-  FileTree(int root, FileCache* cache, bool dot_files) noexcept : root_(root), cache_(cache), dot_files_(dot_files) {}
+  FileTree(int root, int writable, FileCache* cache, const FileTreeOptions& options) noexcept
+      : root_(root), writable_(writable), cache_(cache), options_(options) {}
+
+  void serve_other(Exchange& exchange, const ResolvedPath& resolved) noexcept;
+  void serve_file(Exchange& exchange, const ResolvedPath& resolved) noexcept;
+  void refuse_file(Exchange& exchange, const Target& target, int negative_errno) noexcept;
+  void change(Exchange& exchange, std::string_view path) noexcept;  // changes.cpp
+  // file_answer.cpp; refuse and has are in error_page.cpp
+  bool serve_cached_form(Exchange& exchange, const ResolvedPath& resolved, FileFacts& facts) noexcept;
+  void serve_opened(Exchange& exchange, const Target& target, OpenFile& file) noexcept;
+  void respond(Exchange& exchange, const FileFacts& facts, const char* content, int file) noexcept;
+  void add_lines(ResponseHead& head, const FileFacts& facts) noexcept;
+  void send_form(Exchange& exchange, const Target& target, const FileFacts& plain, OpenFile& file) noexcept;
+  std::uint8_t rule_of(std::string_view path) const noexcept;
 
   int root_;
+  int writable_;  // the folder that may be changed; -1: none
   FileCache* cache_;
-  bool dot_files_;
+  FileTreeOptions options_;
 };
 
 }  // namespace coir::http

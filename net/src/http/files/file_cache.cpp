@@ -22,9 +22,14 @@ constexpr std::size_t rounded(std::size_t bytes) {
   return (bytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
 }
 
+// kind_of tells a directory's index from a file, and a file's forms from each other.
+constexpr std::uint8_t kind_of(bool directory, Coding form) noexcept {
+  return static_cast<std::uint8_t>((directory ? 1 : 0) | static_cast<unsigned>(form) << 1);
+}
+
 // FNV-1a. Whoever can name the files can make them collide; a bucket holds no more than the cache has places.
-std::uint32_t hash_of(std::string_view path, bool directory) noexcept {
-  std::uint32_t hash = directory ? 0x811c9dc4u : 0x811c9dc5u;
+std::uint32_t hash_of(std::string_view path, std::uint8_t kind) noexcept {
+  std::uint32_t hash = 0x811c9dc5u ^ kind;
   for (char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
   return hash;
 }
@@ -38,11 +43,14 @@ std::int64_t nanoseconds(const timespec& time) noexcept {
 
 }  // namespace
 
-FileFacts FileFacts::of(const struct stat& info, std::string_view media_type, std::int64_t now) noexcept {
+FileFacts FileFacts::of(const struct stat& info, std::string_view media_type, std::int64_t now, Coding form) noexcept {
   FileFacts facts;
   facts.size = static_cast<std::uint64_t>(info.st_size);
   facts.modified = info.st_mtim.tv_sec;
-  facts.etag = make_etag(nanoseconds(info.st_mtim), facts.size, now * 1'000'000'000);
+  facts.form = form;
+  constexpr char kLetters[kCodings] = {'\0', 'g', 'b'};
+  facts.etag =
+      make_etag(nanoseconds(info.st_mtim), facts.size, now * 1'000'000'000, kLetters[static_cast<unsigned>(form)]);
   // A date in the future is not to be sent (RFC 9110, 8.8.2.1).
   char last_modified[kDateBytes];
   format_date(std::min<std::int64_t>(info.st_mtim.tv_sec, now), last_modified);
@@ -56,11 +64,12 @@ FileFacts FileFacts::of(const struct stat& info, std::string_view media_type, st
   return facts;
 }
 
-bool FileCache::find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts,
-                     std::span<char> content) noexcept {
-  const std::uint32_t hash = hash_of(path, directory);
+bool FileCache::find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts, std::span<char> content,
+                     Coding form) noexcept {
+  const std::uint8_t kind = kind_of(directory, form);
+  const std::uint32_t hash = hash_of(path, kind);
   Locked locked(lock_);
-  const Index index = look_up(path, directory, hash);
+  const Index index = look_up(path, kind, hash);
   if (index == kNone || places_[index].checked != now) return false;
   if (index != newest_) {
     unlink(index);
@@ -75,16 +84,17 @@ bool FileCache::find(std::string_view path, bool directory, std::int64_t now, Fi
 void FileCache::put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
                     std::string_view content) noexcept {
   if (count_ == 0 || path.size() > kPathBytes || content.size() > FileTree::kCachedFileBytes) return;
-  const std::uint32_t hash = hash_of(path, directory);
+  const std::uint8_t kind = kind_of(directory, facts.form);
+  const std::uint32_t hash = hash_of(path, kind);
   Locked locked(lock_);
-  Index index = look_up(path, directory, hash);
+  Index index = look_up(path, kind, hash);
   if (index == kNone) {
     index = take_place();
     if (index == kNone) return;
     Place& place = places_[index];
     if (place.used) unchain(index);
     place.hash = hash;
-    place.directory = directory;
+    place.kind = kind;
     place.path_bytes = static_cast<std::uint8_t>(path.size());
     memcpy(place.path, path.data(), path.size());
     Index& bucket = buckets_[hash % count_];
@@ -103,9 +113,10 @@ void FileCache::put(std::string_view path, bool directory, std::int64_t now, con
 }
 
 void FileCache::drop(std::string_view path, bool directory) noexcept {
-  const std::uint32_t hash = hash_of(path, directory);
+  const std::uint8_t kind = kind_of(directory, Coding::identity);
+  const std::uint32_t hash = hash_of(path, kind);
   Locked locked(lock_);
-  const Index index = look_up(path, directory, hash);
+  const Index index = look_up(path, kind, hash);
   if (index == kNone) return;
   unchain(index);
   places_[index].used = false;
@@ -126,6 +137,15 @@ FileCache::Index FileCache::take_place() noexcept {
   return index;
 }
 
+void FileCache::forget_all() noexcept {
+  Locked locked(lock_);
+  for (Index i = 0; i < count_; ++i) {
+    buckets_[i] = kNone;
+    places_[i].used = false;
+  }
+  bytes_.store(0, std::memory_order_relaxed);
+}
+
 std::size_t FileCache::trim() noexcept {
   Locked locked(lock_);
   if (!port::give_back(contents_, count_ * FileTree::kCachedFileBytes)) return 0;
@@ -140,11 +160,11 @@ std::size_t FileCache::trim() noexcept {
   return refunded;
 }
 
-FileCache::Index FileCache::look_up(std::string_view path, bool directory, std::uint32_t hash) const noexcept {
+FileCache::Index FileCache::look_up(std::string_view path, std::uint8_t kind, std::uint32_t hash) const noexcept {
   if (count_ == 0) return kNone;
   for (Index index = buckets_[hash % count_]; index != kNone; index = places_[index].chain) {
     const Place& place = places_[index];
-    if (place.hash == hash && place.directory == directory && std::string_view(place.path, place.path_bytes) == path) {
+    if (place.hash == hash && place.kind == kind && std::string_view(place.path, place.path_bytes) == path) {
       return index;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/http/codings.h>
 #include <coir/http/conditional.h>
 #include <coir/http/date.h>
 #include <coir/http/files.h>
@@ -11,6 +12,8 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "socket/turn.h"
 
 namespace coir::http {
 
@@ -24,13 +27,22 @@ struct FileFacts {
   std::string_view validator_lines() const noexcept { return {lines_, validator_bytes_}; }
   std::string_view all_lines() const noexcept { return {lines_, line_bytes_}; }
 
+  // has_more tells whether a response says more than the lines: of its form, of what it varies by, or for caches.
+  bool has_more() const noexcept { return (static_cast<unsigned>(varies) | cache_rule) != 0; }
+
   // of a file, whose type is `media_type`, at `now` (seconds).
-  static FileFacts of(const struct stat& info, std::string_view media_type, std::int64_t now) noexcept;
+  static FileFacts of(const struct stat& info, std::string_view media_type, std::int64_t now,
+                      Coding form = Coding::identity) noexcept;
+
+  Codings others = 0;              // of the plain file: the compressed forms that lie beside it
+  Coding form = Coding::identity;  // in which the content lies there
+  bool varies = false;             // what is sent depends on the codings that the client accepts
+  std::uint8_t cache_rule = 0;     // the number of FileTreeOptions::cache that fits the path, from 1 on; 0: none
 
  private:
   std::uint8_t validator_bytes_ = 0;
   std::uint8_t line_bytes_ = 0;
-  char lines_[230];
+  char lines_[226];
 };
 
 // FileCache keeps the content of small files that were asked for lately, least recently used out first. Its memory is
@@ -45,19 +57,27 @@ class FileCache {
   static void destroy(FileCache* cache) noexcept;
 
   // find copies facts and content out, if the file was looked at in this second. `directory` tells paths apart that
-  // name a file from those that name a directory's index. `content` has room for kCachedFileBytes.
-  bool find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts,
-            std::span<char> content) noexcept;
+  // name a file from those that name a directory's index, `form` the compressed forms of a file from the plain one.
+  // `content` has room for kCachedFileBytes.
+  bool find(std::string_view path, bool directory, std::int64_t now, FileFacts& facts, std::span<char> content,
+            Coding form = Coding::identity) noexcept;
 
-  // put keeps a file that was looked at now, in the place of its older state or of the least recently used.
+  // put keeps a file, by the form that `facts` names, that was looked at now: in the place of its older state or of the
+  // least recently used.
   void put(std::string_view path, bool directory, std::int64_t now, const FileFacts& facts,
            std::string_view content) noexcept;
 
-  // drop forgets a path that has no such file any more.
+  // drop forgets a path that has no such file any more. Its compressed forms are not found any more without it.
   void drop(std::string_view path, bool directory) noexcept;
+
+  // forget_all forgets every path, after something has changed, and keeps the memory.
+  void forget_all() noexcept;
 
   // trim forgets everything and gives the memory back. Returns how many bytes that refunds.
   std::size_t trim() noexcept;
+
+  // One change to the tree after the other takes its name, so that what its preconditions saw still holds then.
+  TurnLock changes;
 
   std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
@@ -74,8 +94,8 @@ class FileCache {
     Index newer = kNone;
     Index older = kNone;
     bool used = false;
-    bool charged = false;  // it has had content, and the ledger knows
-    bool directory = false;
+    bool charged = false;   // it has had content, and the ledger knows
+    std::uint8_t kind = 0;  // of path and form: kind_of
     std::uint8_t path_bytes = 0;
     char path[kPathBytes];
   };
@@ -83,7 +103,7 @@ class FileCache {
   explicit FileCache(std::size_t places) noexcept;
 
   // These need the lock.
-  Index look_up(std::string_view path, bool directory, std::uint32_t hash) const noexcept;
+  Index look_up(std::string_view path, std::uint8_t kind, std::uint32_t hash) const noexcept;
   void unchain(Index index) noexcept;
   void unlink(Index index) noexcept;
   void push_newest(Index index) noexcept;

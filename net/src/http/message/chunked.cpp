@@ -31,7 +31,8 @@ enum class ChunkedDecoder::At : std::uint8_t {
   end
 };
 
-ChunkedResult ChunkedDecoder::decode(std::span<char> buffer, const ChunkedLimits& limits) noexcept {
+ChunkedResult ChunkedDecoder::decode(std::span<char> buffer, const ChunkedLimits& limits,
+                                     std::span<char> trailers) noexcept {
   ChunkedResult result;
   while (result.consumed < buffer.size() && at_ != At::end) {
     if (at_ == At::content) {
@@ -44,7 +45,7 @@ ChunkedResult ChunkedDecoder::decode(std::span<char> buffer, const ChunkedLimits
       if (left_ == 0) at_ = At::content_cr;
       continue;
     }
-    result.status = framing_byte(buffer[result.consumed++], limits);
+    result.status = framing_byte(buffer[result.consumed++], limits, trailers);
     if (result.status != 0) {
       result.state = ChunkedState::bad;
       return result;
@@ -55,7 +56,7 @@ ChunkedResult ChunkedDecoder::decode(std::span<char> buffer, const ChunkedLimits
 }
 
 // framing_byte reads a byte that is not content and returns the status it deserves, 0 when it is in order.
-std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits) noexcept {
+std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits, std::span<char> trailers) noexcept {
   const auto expect = [&](char wanted, At next) -> std::uint16_t {
     at_ = next;
     return c == wanted ? 0 : 400;
@@ -121,6 +122,10 @@ std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits) 
     case At::content:
     case At::end:
       return 400;
+  }
+  if (!trailers.empty()) {
+    if (trailer_bytes_ == trailers.size()) return 431;
+    trailers[trailer_bytes_] = c;
   }
   return ++trailer_bytes_ > limits.max_trailer_bytes ? 431 : 0;
 }

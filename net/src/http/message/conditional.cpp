@@ -105,7 +105,7 @@ bool etag_list_matches(std::string_view list, std::string_view etag, bool strong
   }
 }
 
-ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) noexcept {
+ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns, char form) noexcept {
   ETag tag;
   char* at = tag.text_;
   const auto hex = [&](std::uint64_t number) {
@@ -122,6 +122,10 @@ ETag make_etag(std::int64_t mtime_ns, std::uint64_t size, std::int64_t now_ns) n
   hex(static_cast<std::uint64_t>(mtime_ns));
   *at++ = '-';
   hex(size);
+  if (form != '\0') {
+    *at++ = '-';
+    *at++ = form;
+  }
   *at++ = '"';
   tag.size_ = static_cast<std::uint8_t>(at - tag.text_);
   return tag;

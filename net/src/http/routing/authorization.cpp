@@ -2,6 +2,7 @@
 
 #include "http/message/base64.h"
 #include "http/message/characters.h"
+#include "http/routing/credential_line.h"
 
 namespace coir::http {
 namespace {
@@ -19,14 +20,6 @@ std::string_view credentials_of(const Request& request, std::string_view scheme)
   found = after(found, scheme.size());
   while (!found.empty() && found[0] == ' ') found.remove_prefix(1);
   return found;
-}
-
-bool is_token68(std::string_view text) noexcept {
-  while (!text.empty() && text.back() == '=') text.remove_suffix(1);
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("-._~+/").find(c) != std::string_view::npos;
-  });
 }
 
 // refuse answers 401. `end` follows the realm in the challenge.
@@ -74,7 +67,7 @@ std::optional<BasicCredentials> basic_credentials(const Request& request, std::s
 
 std::string_view bearer_token(const Request& request) noexcept {
   const std::string_view token = credentials_of(request, "bearer");
-  return is_token68(token) ? token : std::string_view();
+  return is_bearer_token(token) ? token : std::string_view();
 }
 
 void detail::ask_for_basic(Exchange& exchange, std::string_view realm) noexcept {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "http/message/base64.h"
+#include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
@@ -33,13 +35,13 @@ class Line {
     add({text, size});
   }
   // add_escaped writes what could forge a line, end its quotes or move the reader's cursor as \xHH. After `most` bytes
-  // it ends in "...".
-  void add_escaped(std::string_view text, std::size_t most) noexcept {
+  // it ends in "...". `blanks` has blanks escaped too.
+  void add_escaped(std::string_view text, std::size_t most, bool blanks = false) noexcept {
     constexpr std::size_t kEscape = 4;
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
       if (most < 3 + kEscape) return add("...");
-      if (byte < ' ' || byte >= 0x7f || byte == '"' || byte == '\\') {
+      if (byte < (blanks ? '!' : ' ') || byte >= 0x7f || byte == '"' || byte == '\\') {
         constexpr char kDigits[] = "0123456789abcdef";
         const char escape[] = {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
         add({escape, sizeof escape});
@@ -78,6 +80,21 @@ void add_host(Line& line, const std::expected<Address, Error>& peer) noexcept {
   line.add(text);
 }
 
+// add_user writes the name that a client gave by the Basic scheme, whether it was admitted or not.
+void add_user(Line& line, std::string_view authorization, std::span<char, 256> memory) noexcept {
+  constexpr std::string_view kScheme = "basic ";
+  constexpr std::size_t kMostUser = 64;
+  std::string_view name;
+  if (begins_ignoring_case(authorization, kScheme)) {
+    if (const auto text = decode_base64(trim(after(authorization, kScheme.size())), memory)) {
+      name = until(*text, ':');
+      if (name.size() == text->size()) name = {};
+    }
+  }
+  name.empty() ? line.add("-") : line.add_escaped(name, kMostUser, true);
+  explicit_bzero(memory.data(), memory.size());
+}
+
 // add_time writes "[06/Nov/1994:08:49:37 +0000]".
 void add_time(Line& line, std::int64_t unix_seconds) noexcept {
   char memory[kDateBytes];  // "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -107,7 +124,9 @@ void Session::told_end() noexcept {
 void Session::log_access(std::int64_t duration_ns) noexcept {
   Line line(std::span(scratch_).first(kLineBytes));
   add_host(line, connection_->stream.tcp().peer_address());
-  line.add(" - - ");
+  line.add(" - ");
+  add_user(line, request_.header("Authorization"), std::span(scratch_).subspan<kLineBytes, 256>());
+  line.add(" ");
   add_time(line, now());
   if (request_.method_text.empty()) {
     line.add(" \"-\"");

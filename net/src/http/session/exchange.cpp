@@ -34,6 +34,14 @@ std::expected<std::size_t, Error> Exchange::read_body(std::span<char> into) noex
   return session_.take_body(into.data(), into.size());
 }
 
+std::string_view Exchange::trailer(std::string_view name) const noexcept {
+  return session_.trailer(name);
+}
+
+std::expected<void, Error> Exchange::add_trailer(std::string_view name, std::string_view value) noexcept {
+  return session_.add_trailer(name, value);
+}
+
 void Exchange::respond(int status, std::string_view content_type, std::string_view content,
                        std::string_view fields) noexcept {
   session_.answer(status, content_type, content, fields);

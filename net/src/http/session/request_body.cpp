@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
@@ -69,7 +70,7 @@ std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t 
       if (!got) return got;
       end_ += static_cast<std::uint32_t>(*got);
     }
-    const ChunkedResult decoded = decoder_.decode({in_ + body_at_, end_ - body_at_}, limits);
+    const ChunkedResult decoded = decoder_.decode({in_ + body_at_, end_ - body_at_}, limits, trailers_);
     content_at_ = body_at_;
     content_end_ = body_at_ + static_cast<std::uint32_t>(decoded.data_bytes);
     body_at_ += static_cast<std::uint32_t>(decoded.consumed);
@@ -86,6 +87,19 @@ std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t 
   }
   content_at_ += static_cast<std::uint32_t>(taken);
   return taken;
+}
+
+// trailer looks through what the decoder has kept: "Name: value\r", one behind the other.
+std::string_view Session::trailer(std::string_view name) const noexcept {
+  if (!body_done_ || !chunks_done_) return {};
+  std::string_view rest(trailers_, decoder_.trailer_bytes());
+  while (!rest.empty()) {
+    const std::string_view line = until(rest, '\r');
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view found = until(line, ':');
+    if (equals_ignoring_case(found, name)) return trim(after(line, std::min(found.size() + 1, line.size())));
+  }
+  return {};
 }
 
 std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) noexcept {

@@ -6,6 +6,7 @@
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "socket/file_pages.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -69,6 +70,7 @@ ResponseHead& Session::start(int status) noexcept {
 }
 
 void Session::add_fields(std::string_view lines) noexcept {
+  if (phase_ == Phase::content) return;
   if (lines.size() > sizeof added_fields_ - std::min<std::size_t>(added_, sizeof added_fields_)) {
     added_ = sizeof added_fields_ + 1;
     return;
@@ -101,6 +103,7 @@ std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t by
   phase_ = Phase::content;
   content_kind_ = kind;
   content_left_ = bytes;
+  added_ = 0;
   engine_.counters.responses[std::clamp(status_ / 100, 1, 5) - 1].fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -158,7 +161,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   if (head_only_) return {};
   if (count <= output_room()) {
     while (count > 0) {
-      const ssize_t got = kernel::read_at(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
+      const ssize_t got = read_file(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
       if (got <= 0)
         return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
       out_used_ += static_cast<std::uint32_t>(got);
@@ -171,11 +174,14 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   }
   // The head waits for the first bytes of the file.
   if (auto flushed = flush(true); !flushed) return flushed;
+  std::size_t loaded = 0;
   for (std::size_t slice = 0; count > 0;) {
-    const auto sent = send_patiently([&](Deadline deadline) {
-      return connection_->stream.send_file(
-          file, offset, static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice)), deadline);
-    });
+    if (loaded == 0) {
+      const auto next = static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice));
+      loaded = load_pages(file, offset, next, out_);
+    }
+    const auto sent = send_patiently(
+        [&](Deadline deadline) { return connection_->stream.send_file(file, offset, loaded, deadline); });
     if (!sent && sent.error() == ErrorCode::end_of_stream) return cut_short(sent.error());
     if (!sent) return broken(sent.error());
     engine_.counters.bytes_sent.fetch_add(*sent, std::memory_order_relaxed);
@@ -183,6 +189,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
     count -= *sent;
     content_left_ -= *sent;
     content_sent_ += *sent;
+    loaded -= *sent;
     if ((slice += *sent) >= kFileSlice) {
       slice = 0;
       engine_.yield_turn();

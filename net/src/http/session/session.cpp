@@ -146,7 +146,7 @@ Session::After Session::finish() noexcept {
   }
   if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
     static_cast<void>(cut_short(Error{ErrorCode::invalid}));
-  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(append(kLastChunk));
+  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(end_chunks());
   told_end();
   if (broken_ && cut_short_ && flush()) {
     // The client must not lose the answers before this one, as it would if the connection were closed with anything

@@ -100,6 +100,11 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
+  std::string_view trailer(std::string_view name) const noexcept;
+
+  // trailers.cpp: what follows its content
+  std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
+  std::expected<void, Error> end_chunks() noexcept;
 
   // response_writer.cpp: the response
   ResponseHead& start(int status) noexcept;
@@ -172,7 +177,8 @@ struct alignas(kSessionAlignment) Session {
   bool hurried_ = false;     // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
-  std::uint16_t added_ = 0;  // bytes of added_fields_; one more than there are: they did not fit
+  std::uint16_t added_ = 0;  // bytes of added_fields_; one more than there are: they did not fit. Behind the head of a
+                             // response they are its trailers
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
   std::int64_t now_ = 0;       // 0: not read yet for this exchange
@@ -188,6 +194,7 @@ struct alignas(kSessionAlignment) Session {
   char scratch_[kScratchBytes];
   // On the last page, which few touch.
   char added_fields_[Exchange::kAddedFieldBytes];
+  char trailers_[Exchange::kTrailerBytes];
   char path_[kPathBytes];
 };
 

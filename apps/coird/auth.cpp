@@ -1,0 +1,116 @@
+#include "auth.h"
+
+#if COIR_TLS
+
+#include <coir/file.h>
+#include <coir/http/accounts.h>
+#include <coir/http/authorization.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "complaint.h"
+
+namespace {
+
+using coir::http::CredentialStore;
+
+// owned_alone tells whether nobody but its owner, this process's user or root, can read and change the file.
+const char* exposed(int fd) noexcept {
+  struct stat info;
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "it is not a file";
+  if ((info.st_mode & 077) != 0) return "others can read or change it";
+  if (info.st_uid != ::geteuid() && info.st_uid != 0) return "it belongs to somebody else";
+  return nullptr;
+}
+
+// NoEcho keeps what is typed off the terminal.
+class NoEcho {
+ public:
+  NoEcho() noexcept : terminal_(::tcgetattr(STDIN_FILENO, &before_) == 0) {
+    if (!terminal_) return;
+    termios quiet = before_;
+    quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+  }
+  NoEcho(const NoEcho&) = delete;
+  NoEcho& operator=(const NoEcho&) = delete;
+  ~NoEcho() {
+    if (terminal_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  }
+
+ private:
+  termios before_{};
+  bool terminal_;
+};
+
+// read_line reads the first line of standard input; empty when it does not fit.
+std::string_view read_line(std::span<char> memory) noexcept {
+  const NoEcho quiet;
+  std::size_t size = 0;
+  for (;;) {
+    if (size == memory.size()) return {};
+    const ssize_t got = ::read(STDIN_FILENO, memory.data() + size, 1);
+    if (got <= 0 || memory[size] == '\n') break;
+    ++size;
+  }
+  if (size > 0 && memory[size - 1] == '\r') --size;
+  return {memory.data(), size};
+}
+
+}  // namespace
+
+bool load_auth(const Options& options, CredentialStore& store, const char* cure) noexcept {
+  const char* const path = options.credentials;
+  const auto file = coir::File::open(path);
+  if (!file) return complain(cure, {path, ": ", file.error()});
+  if (const char* const why = exposed(file->fd()))
+    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
+  const auto text = file->read_all(coir::account::http, CredentialStore::kMostText);
+  if (!text) return complain(cure, {path, ": ", text.error()});
+  const auto loaded = store.load(text->text());
+  explicit_bzero(const_cast<char*>(text->bytes().data()), text->size());
+  if (loaded) return true;
+  const CredentialStore::Fault& fault = loaded.error();
+  if (fault.line == 0) return complain(cure, {path, ": ", fault.what});
+  return complain(cure, {path, ", line ", fault.line, ": ", fault.what});
+}
+
+bool is_admitted(coir::http::Exchange& exchange, CredentialStore& store, coir::http::FileTree* files) noexcept {
+  int status = 401;
+  std::string_view fields = "WWW-Authenticate: Basic realm=\"coird\", charset=\"UTF-8\"\r\n";
+  switch (store.judge(exchange.request())) {
+    case CredentialStore::Verdict::admitted:
+      return true;
+    case CredentialStore::Verdict::refused:
+      if (coir::http::bearer_token(exchange.request()).data() != nullptr)
+        fields = "WWW-Authenticate: Bearer realm=\"coird\", error=\"invalid_token\"\r\n";
+      break;
+    case CredentialStore::Verdict::busy:
+      status = 503;
+      fields = "Retry-After: 1\r\n";
+      break;
+  }
+  files != nullptr ? files->refuse(exchange, status, fields) : exchange.respond_status(status, fields);
+  return false;
+}
+
+int print_credential(const Options& options) noexcept {
+  const bool token = options.action == Options::Action::hash_token;
+  char memory[512], line[coir::http::kCredentialLine];
+  const std::string_view secret = read_line(memory);
+  const auto made = token ? coir::http::bearer_line(options.hash_for, secret, line)
+                          : coir::http::basic_line(options.hash_for, secret, line);
+  explicit_bzero(memory, sizeof memory);
+  if (!made) {
+    complain("a name has no colon, blank or control, and 63 bytes at most",
+             {"'", options.hash_for, "': the name is none, or on standard input there is no ",
+              token ? "token of 20 characters or more" : "password"});
+    return 2;
+  }
+  print({*made});
+  return 0;
+}
+
+#endif

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <coir/config.h>
+
+#include "options.h"
+
+#if COIR_TLS
+#include <coir/http/credential_store.h>
+
+// load_auth reads the file of --auth into the store. False: one line on standard error, "coird: FILE: what is wrong
+// (CURE)", has said why, and what the store held before counts on. Before the run or from a fiber of 16 KB.
+bool load_auth(const Options& options, coir::http::CredentialStore& store, const char* cure) noexcept;
+
+// is_admitted tells whether the request brings credentials of the store. False: it has been answered, 401 or 503.
+bool is_admitted(coir::http::Exchange& exchange, coir::http::CredentialStore& store,
+                 coir::http::FileTree* files) noexcept;
+
+// print_credential reads a password or a token, the first line of standard input, and prints the line for --auth.
+// Returns the exit status.
+int print_credential(const Options& options) noexcept;
+#endif

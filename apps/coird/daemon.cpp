@@ -1,0 +1,99 @@
+#include "daemon.h"
+
+#include <coir/http/metrics.h>
+
+#include <string_view>
+#include <utility>
+
+#include "auth.h"
+#include "complaint.h"
+#include "credentials.h"
+
+using coir::http::Exchange;
+using coir::http::Method;
+
+namespace {
+
+#if COIR_TLS
+// read_certificates_again tells whether there are any. One line says what has become of them.
+bool read_certificates_again(Daemon& daemon) noexcept {
+  if (!daemon.tls) return false;
+  if (coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay")) {
+    daemon.tls->replace(std::move(fresh));
+    say({"certificates read again"});
+  }
+  return true;
+}
+
+// read_auth_again tells whether there is a file of credentials. One line says what has become of it.
+bool read_auth_again(Daemon& daemon) noexcept {
+  if (!daemon.credentials) return false;
+  if (load_auth(*daemon.options, *daemon.credentials, "the old credentials stay")) say({"credentials read again"});
+  return true;
+}
+
+bool admits(Daemon& daemon, Exchange& exchange) noexcept {
+  return !daemon.credentials || is_admitted(exchange, *daemon.credentials, daemon.files ? &*daemon.files : nullptr);
+}
+#else
+bool read_certificates_again(Daemon&) noexcept {
+  return false;
+}
+
+bool read_auth_again(Daemon&) noexcept {
+  return false;
+}
+
+bool admits(Daemon&, Exchange&) noexcept {
+  return true;
+}
+#endif
+
+}  // namespace
+
+void reload(void* opaque) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+  const bool certificates = read_certificates_again(daemon);
+  if (!read_auth_again(daemon) && !certificates) say({"SIGHUP: there is nothing to read again"});
+}
+
+namespace {
+
+bool is_read(Exchange& exchange) noexcept {
+  const Method method = exchange.request().method;
+  if (method == Method::get || method == Method::head) return true;
+  exchange.respond_status(405, "Allow: GET, HEAD\r\n");
+  return false;
+}
+
+// shows_metrics tells whether /metrics is answered on the listener that the request came by. Where it is not, it is a
+// path like any other.
+bool shows_metrics(const Options& options, std::size_t listener) noexcept {
+  return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
+}
+
+}  // namespace
+
+void answer(Exchange& exchange) {
+  auto& daemon = exchange.context<Daemon>();
+  const Options& options = *daemon.options;
+  const std::size_t listener = exchange.listener();
+  const std::string_view path = exchange.request().path;
+  if (exchange.request().form == coir::http::Form::asterisk) {
+    // The server as a whole, whether it has files or not.
+    exchange.start(204).fixed("Allow: GET, HEAD, OPTIONS\r\n");
+    static_cast<void>(exchange.begin_empty());
+  } else if (path == "/healthz") {
+    if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
+  } else if (!options.metrics[listener] && !admits(daemon, exchange)) {
+    return;
+  } else if (path == "/metrics" && shows_metrics(options, listener)) {
+    if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
+  } else if (daemon.files && !options.metrics[listener]) {
+    daemon.files->serve(exchange);
+  } else if (daemon.files) {
+    daemon.files->refuse(exchange, 404);
+  } else {
+    exchange.respond_status(404);
+  }
+}

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <coir/config.h>
+#include <coir/http/files.h>
+#include <coir/http/server.h>
+
+#include <optional>
+
+#include "options.h"
+
+#if COIR_TLS
+#include <coir/http/credential_store.h>
+#include <coir/net/tls.h>
+#endif
+
+// Daemon is what the handler answers from.
+struct Daemon {
+  std::optional<coir::http::FileTree> files;
+  std::optional<coir::http::Server> server;
+  const Options* options = nullptr;
+#if COIR_TLS
+  std::optional<coir::TlsContextSlot> tls;
+  std::optional<coir::http::CredentialStore> credentials;
+#endif
+};
+
+// answer is the handler of coird's server, whose context is a Daemon.
+void answer(coir::http::Exchange& exchange);
+
+// reload follows SIGHUP for the Daemon at `opaque`, and always says what it did.
+void reload(void* opaque) noexcept;

@@ -1,0 +1,68 @@
+#include "file_options.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "complaint.h"
+
+namespace {
+
+constexpr const char* kSeeHelp = "coird --help lists the options";
+
+bool is_visible(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+bool add_cache_rule(const char* text, Options& options) noexcept {
+  constexpr std::size_t kLongest = 128;
+  if (options.cache_rule_count == Options::kMaxCacheRules)
+    return complain(kSeeHelp, {"--cache '", text, "': more than ", Options::kMaxCacheRules, " rules"});
+  const std::string_view rule = text;
+  if (!is_visible(rule)) return complain(kSeeHelp, {"--cache: a rule is not visible text"});
+  const std::size_t equals = rule.find('=');
+  if (equals == rule.npos || equals == 0 || equals + 1 == rule.size())
+    return complain(kSeeHelp, {"--cache '", text, "': not PATTERN=VALUE, such as '*.css=max-age=3600'"});
+  const std::string_view pattern = rule.substr(0, equals), value = rule.substr(equals + 1);
+  if (value.size() > kLongest)
+    return complain(kSeeHelp, {"--cache '", text, "': the value is longer than ", kLongest, " bytes"});
+  if (!pattern.starts_with('/') && pattern.find('/') != pattern.npos)
+    return complain(kSeeHelp, {"--cache '", text, "': a pattern with a slash begins with one"});
+  options.cache_rules[options.cache_rule_count++] = {pattern, value};
+  return true;
+}
+
+bool add_error_page(const char* text, Options& options) noexcept {
+  if (options.error_page_count == Options::kMaxErrorPages)
+    return complain(kSeeHelp, {"--error-page '", text, "': more than ", Options::kMaxErrorPages, " pages"});
+  const char* const equals = strchr(text, '=');
+  int status = 0;
+  const char* const end = equals != nullptr ? equals : text;
+  const auto [read, fault] = std::from_chars(text, end, status);
+  if (equals == nullptr || fault != std::errc() || read != end || equals[1] == '\0')
+    return complain(kSeeHelp, {"--error-page '", text, "': not STATUS=PATH, such as 404=/missing.html"});
+  if (status < 400 || status > 599)
+    return complain(kSeeHelp, {"--error-page '", text, "': not a status from 400 to 599"});
+  for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
+    if (page.status == status)
+      return complain(kSeeHelp, {"--error-page '", text, "': a page for this status was given before"});
+  }
+  options.error_pages[options.error_page_count++] = {status, equals + 1};
+  return true;
+}
+
+bool check_files(const Options& options) noexcept {
+  const char* const needs = options.index                   ? "--index"
+                            : options.cache_rule_count != 0 ? "--cache"
+                            : options.error_page_count != 0 ? "--error-page"
+                            : options.writable != nullptr   ? "--allow-put"
+                                                            : nullptr;
+  if (needs != nullptr && options.root == nullptr) return complain(kSeeHelp, {needs, " without --root"});
+  if (options.writable != nullptr && options.credentials == nullptr)
+    return complain("coird --help tells of --auth",
+                    {"--allow-put ", options.writable, " without --auth: anybody could write"});
+  return true;
+}

@@ -1,0 +1,43 @@
+#include "http/files/open_file.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "http/files/beneath.h"
+
+namespace coir::http {
+
+void OpenFile::reset(int fd) noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+int status_of(int negative_errno) noexcept {
+  switch (-negative_errno) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return 403;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return 503;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return 507;
+    case EIO:
+      return 500;
+    default:
+      return 404;
+  }
+}
+
+int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept {
+  for (;;) {
+    const int fd = open_beneath(root, relative, work);
+    if ((fd != -EMFILE && fd != -ENFILE) || !exchange.free_descriptor()) return fd;
+  }
+}
+
+}  // namespace coir::http

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <coir/http/exchange.h>
+
+#include <span>
+#include <utility>
+
+namespace coir::http {
+
+// OpenFile closes its descriptor. Reads of files never wait on it, so that plain close serves.
+class OpenFile {
+ public:
+  explicit OpenFile(int fd = -1) noexcept : fd_(fd) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { reset(-1); }
+  void reset(int fd) noexcept;
+  // release hands the descriptor over to the caller.
+  int release() noexcept { return std::exchange(fd_, -1); }
+  // fd is negative where there is none: the -errno that the object was made of.
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// status_of is the status that answers -errno of opening a file.
+int status_of(int negative_errno) noexcept;
+
+// open_with_room is open_beneath (beneath.h); idle connections make room where descriptors are short.
+int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept;
+
+}  // namespace coir::http
