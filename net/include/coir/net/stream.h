@@ -147,6 +147,13 @@ class Stream {
     }
     tcp_.mark_readable();
   }
+  void mark_writable() noexcept {
+    if constexpr (kTls) {
+      if (session_ != nullptr) [[unlikely]]
+        tls::mark_ready(*session_, Direction::writable);
+    }
+    tcp_.mark_writable();
+  }
   // drained tells that the last read took all there was, of what has been decrypted too.
   bool drained() const noexcept {
     if constexpr (kTls) {

@@ -80,6 +80,8 @@ class TcpStream {
   // mark_readable says that readiness was learnt elsewhere (a RestingWait woke, or could not go to sleep), so that the next
   // read asks at once.
   void mark_readable() noexcept { drained_ = false; }
+  // mark_writable says the same of writing.
+  void mark_writable() noexcept { filled_ = false; }
   // drained tells that the last read took all there was.
   bool drained() const noexcept { return drained_; }
 
