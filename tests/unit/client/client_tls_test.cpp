@@ -4,6 +4,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <fcntl.h>
+#include <mbedtls/sha256.h>
+#include <mbedtls/x509_crt.h>
 
 #include "tests/support/both_sides.h"
 #include "tests/support/tls_pair.h"
@@ -195,6 +197,37 @@ TEST(ClientTls, reaches_a_server_behind_a_proxy) {
     }
     expect(proxy.connections() == 1);
   });
+}
+
+TEST(ClientTls, trusts_the_pinned_key_only) {
+  // The digest of the key that the certificate holds, as openssl would tell it.
+  coir::TlsKeyPin right{};
+  mbedtls_x509_crt certificate;
+  mbedtls_x509_crt_init(&certificate);
+  LONGS_EQUAL(0,
+              mbedtls_x509_crt_parse(&certificate, reinterpret_cast<const unsigned char*>(authority().made.certificate),
+                                     strlen(authority().made.certificate) + 1));
+  mbedtls_sha256(certificate.pk_raw.p, certificate.pk_raw.len, right.digest, 0);
+  mbedtls_x509_crt_free(&certificate);
+  const coir::TlsKeyPin pins[] = {{}, right};
+  for (const std::size_t first : {0, 1}) {
+    for (const std::size_t count : {1, 2}) {
+      if (first + count > 2) continue;
+      ClientOptions options;
+      options.tls = *TlsContext::client(
+          {.authorities = authority().made.certificate, .pins = std::span(pins).subspan(first, count)});
+      with_client(options, [&](Client& client) {
+        const ScriptedServer server(secure_server(authority().server()));
+        auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+        if (first + count == 2) {
+          expect(hello(answer));
+        } else {
+          const std::string_view told = describe_client(error_of(answer));
+          expect(error_of(answer) == ErrorCode::untrusted && told == "certificate with a key that is not pinned");
+        }
+      });
+    }
+  }
 }
 
 TEST(ClientTls, shows_a_certificate_to_a_server_that_asks_for_one) {

@@ -124,7 +124,7 @@ std::expected<Url, Error> parse_url(std::string_view text) noexcept {
   if (!url.secure && !equals_ignoring_case(scheme, "http")) return std::unexpected(Error{ErrorCode::unsupported});
   url.port = url.secure ? 443 : 80;
   std::string_view rest = after(until(text, '#'), scheme.size() + 1);
-  if (!rest.starts_with("//")) return kInvalid;
+  if (!begins_ignoring_case(rest, "//")) return kInvalid;
   rest.remove_prefix(2);
   const std::size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
   if (!read_authority(first(rest, authority_end), url)) return kInvalid;
@@ -153,7 +153,7 @@ std::expected<std::string_view, Error> resolve_url(const Url& base, std::string_
   if (!scheme.empty()) rest.remove_prefix(scheme.size() + 1);
   output.add(!scheme.empty() ? scheme : base.secure ? "https" : "http");
   output.add("://");
-  const bool names_authority = rest.starts_with("//");
+  const bool names_authority = begins_ignoring_case(rest, "//");
   if (names_authority) {
     rest.remove_prefix(2);
     const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
