@@ -149,8 +149,8 @@ class ScriptedServer {
       }
       Served& served = server.served_[number];
       served = {&server, fd, number, {}};
-      pthread_create(&served.thread, nullptr, &serve, &served);
       server.accepted_.store(number + 1);
+      pthread_create(&served.thread, nullptr, &serve, &served);
     }
     return nullptr;
   }
