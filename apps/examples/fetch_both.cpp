@@ -26,7 +26,9 @@ std::expected<std::size_t, coir::Error> fetch(std::string_view url) {
 int main() {
   return coir::run([] {
     const LocalSite site;
-    const auto both = coir::all([&] { return fetch(site.url("/one")); }, [&] { return fetch(site.url("/three")); });
+    const std::string_view one = site.url("/one");
+    const std::string_view three = site.url("/three");
+    const auto both = coir::all([&] { return fetch(one); }, [&] { return fetch(three); });
     coir::on_worker_stack([&] {
       if (!both) {
         printf("failed: %s\n", coir::http::describe_client(both.error()));

@@ -25,7 +25,7 @@ class LocalSite {
     if (server_) static_cast<void>(server_->stop(coir::Deadline::after(std::chrono::seconds(1))));
   }
 
-  // url is an address below this site, valid until the fourth call after it.
+  // url is an address below this site, valid until the fourth call after it. One caller at a time.
   std::string_view url(std::string_view path) const {
     static char texts[4][64];
     static unsigned next = 0;

@@ -37,8 +37,12 @@ bool hello(std::expected<Response, Error>&& answer) {
   return got && *got == "hello";
 }
 
+bool asks(Client& client, std::string_view url) {
+  return hello(client.get(url, {.deadline = patience()}));
+}
+
 bool asks(Client& client, const ScriptedServer& server) {
-  return hello(client.get(server.url("/"), {.deadline = patience()}));
+  return asks(client, server.url("/"));
 }
 
 }  // namespace
@@ -264,6 +268,7 @@ TEST(ClientPool, is_shared_by_fibers) {
   options.max_connections = 4;
   for (const unsigned workers : {1u, 2u}) {
     const ScriptedServer server(answer_all(kHello));
+    const std::string_view url = server.url("/");  // of this thread
     std::atomic<int> good{0};
     const auto ran = coir::run_until_idle({.workers = workers}, [&] {
       auto client = Client::create(options);
@@ -272,7 +277,7 @@ TEST(ClientPool, is_shared_by_fibers) {
       coir::Nursery nursery;
       for (int i = 0; i < 32; ++i) {
         nursery.start([&] {
-          for (int round = 0; round < 5; ++round) good += asks(*client, server);
+          for (int round = 0; round < 5; ++round) good += asks(*client, url);
         });
       }
       expect(nursery.join().has_value() && client->open() <= 4);

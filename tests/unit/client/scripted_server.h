@@ -110,9 +110,10 @@ class ScriptedServer {
     pthread_join(thread_, nullptr);
     ::close(fd_);
     for (unsigned i = 0; i < std::min(accepted_.load(), kMost); ++i) {
-      ::shutdown(served_[i].fd, SHUT_RDWR);
+      pthread_mutex_lock(&lock_);
+      if (served_[i].fd >= 0) ::shutdown(served_[i].fd, SHUT_RDWR);
+      pthread_mutex_unlock(&lock_);
       pthread_join(served_[i].thread, nullptr);
-      ::close(served_[i].fd);
     }
   }
   ScriptedServer(const ScriptedServer&) = delete;
@@ -131,7 +132,7 @@ class ScriptedServer {
   }
 
  private:
-  static constexpr unsigned kMost = 128;
+  static constexpr unsigned kMost = 4096;
   struct Served {
     ScriptedServer* server;
     int fd;
@@ -158,11 +159,14 @@ class ScriptedServer {
     auto& served = *static_cast<Served*>(one);
     Peer peer(served.fd, served.number);
     served.server->script_(peer);
-    peer.hang_up();
+    pthread_mutex_lock(&served.server->lock_);
+    ::close(std::exchange(served.fd, -1));
+    pthread_mutex_unlock(&served.server->lock_);
     return nullptr;
   }
 
   Script script_;
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of the descriptors below
   int fd_ = -1;
   std::uint16_t port_ = 0;
   pthread_t thread_{};
