@@ -22,6 +22,7 @@ constexpr const char* kPhrases[] = {
     "the server has sent another range than it was asked for",
     "the upload is not as long as it said",
     "the response's head is too long",
+    "the content is no event stream",
     "no certificate authorities: set SSL_CERT_FILE or ClientOptions::tls",
 };
 

@@ -18,7 +18,8 @@ enum class ClientFault : int {
   bad_range,      // a 206 that is not what was asked for
   short_upload,   // an Upload with another size than it said
   head_too_long,
-  no_trust,  // the system has no authorities that can be read
+  no_event_stream,  // the content is of another type
+  no_trust,         // the system has no authorities that can be read
 };
 
 Error client_error(ErrorCode code, ClientFault fault) noexcept;
