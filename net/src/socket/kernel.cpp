@@ -47,6 +47,11 @@ T negative_errno(T result) noexcept {
   return negative_errno(::pread(file, into, size, static_cast<off_t>(offset)));
 }
 
+[[gnu::noinline]] ssize_t peek(int fd) noexcept {
+  char byte;
+  return negative_errno(::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT));
+}
+
 bool has_input(int fd) noexcept {
   char byte;
   return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;

@@ -24,6 +24,8 @@ ssize_t read_at(int file, void* into, std::size_t size, std::uint64_t offset) no
 // has_input tells whether bytes wait to be read (the end of the stream is none); has_connection whether one waits to be
 // accepted.
 bool has_input(int fd) noexcept;
+// peek tells what the next read would answer, and takes nothing: a positive number, 0 for the end, or -errno.
+ssize_t peek(int fd) noexcept;
 bool has_connection(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;

@@ -28,6 +28,8 @@ struct Config {
   Identity identities[TlsContext::kMaxCertificates];
   std::size_t identity_count = 0;
   bool remembers_peers = false;
+  std::uint8_t pin_count = 0;
+  TlsKeyPin pins[TlsContext::kMaxPins];
   const char* protocols[TlsContext::kMaxProtocols + 1] = {};
 
   // create returns a Config with empty parts, or null. release drops one handle.

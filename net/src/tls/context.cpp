@@ -1,3 +1,4 @@
+#include <mbedtls/sha256.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,10 +106,20 @@ Made add_identity(Config& config, const TlsCertificate& given) noexcept {
   return {};
 }
 
-// judge_dates corrects mbedTLS's judgement of one of the peer's certificates. While the clock is not set, a certificate
-// that has expired by the floor has certainly expired, but one that begins after it may have begun.
-int judge_dates(void*, mbedtls_x509_crt*, int, std::uint32_t* flags) noexcept {
+// judge corrects mbedTLS's judgement of one of the peer's certificates, at depth 0 its own. While the clock is not set, a
+// certificate that has expired by the floor has certainly expired, but one that begins after it may have begun.
+int judge(void* opaque, mbedtls_x509_crt* certificate, int depth, std::uint32_t* flags) noexcept {
   if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
+  const auto& config = *static_cast<const Config*>(opaque);
+  if (depth != 0 || config.pin_count == 0) return 0;
+  TlsKeyPin shown;
+  if (const int code = mbedtls_sha256(certificate->pk_raw.p, certificate->pk_raw.len, shown.digest, 0); code != 0) {
+    return code;
+  }
+  for (const TlsKeyPin& pin : std::span(config.pins).first(config.pin_count)) {
+    if (memcmp(pin.digest, shown.digest, sizeof pin.digest) == 0) return 0;
+  }
+  *flags |= MBEDTLS_X509_BADCERT_OTHER;
   return 0;
 }
 
@@ -120,7 +131,7 @@ Made add_authorities(Config& config, std::string_view given) noexcept {
   // A general bundle may hold certificates that this build cannot read.
   if (code < 0 || config.authorities.version == 0) return flaw(Flaw::no_authorities);
   mbedtls_ssl_conf_ca_chain(&config.ssl, &config.authorities, nullptr);
-  mbedtls_ssl_conf_verify(&config.ssl, judge_dates, nullptr);
+  mbedtls_ssl_conf_verify(&config.ssl, judge, &config);
   return {};
 }
 
@@ -178,6 +189,8 @@ Made make_client(Config& config, const TlsContext::Client& options) noexcept {
     if (auto done = add_authorities(config, options.authorities); !done) return done;
     mbedtls_ssl_conf_authmode(&config.ssl, MBEDTLS_SSL_VERIFY_REQUIRED);
   }
+  if (options.pins.size() > TlsContext::kMaxPins) return flaw(Flaw::most_pins);
+  for (const TlsKeyPin& pin : options.pins) config.pins[config.pin_count++] = pin;
   if (options.certificate != nullptr) {
     if (auto done = add_identity(config, *options.certificate); !done) return done;
     if (mbedtls_ssl_conf_own_cert(&config.ssl, &config.identities[0].chain, &config.identities[0].key) != 0) {

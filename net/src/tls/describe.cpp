@@ -61,6 +61,7 @@ const char* describe_distrust(unsigned flags) noexcept {
   if (flags & (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_MD | MBEDTLS_X509_BADCERT_BAD_PK)) {
     return "certificate too weak";
   }
+  if (flags & MBEDTLS_X509_BADCERT_OTHER) return "certificate with a key that is not pinned";
   return describe(Error{ErrorCode::untrusted});
 }
 

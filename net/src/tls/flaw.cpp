@@ -31,8 +31,9 @@ constexpr Words kWords[] = {
     {"a protocol's name is bad", Input::protocols},
     {"there are too many certificates", Input::certificate},
     {"there are too many protocols", Input::protocols},
+    {"there are too many pins", Input::none},
 };
-static_assert(sizeof kWords / sizeof *kWords == static_cast<std::size_t>(Flaw::most_protocols) + 1);
+static_assert(sizeof kWords / sizeof *kWords == static_cast<std::size_t>(Flaw::most_pins) + 1);
 
 const Words& words_of(Error error) noexcept {
   const bool carries = error == ErrorCode::invalid || error == ErrorCode::limit;

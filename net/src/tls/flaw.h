@@ -23,6 +23,7 @@ enum class Flaw : int {
   bad_protocol,
   most_certificates,
   most_protocols,
+  most_pins,
 };
 
 // flawed is the error of a flaw: `limit` for too many of something, else `invalid`.

@@ -36,6 +36,11 @@ struct TlsCertificate {
   std::string_view key;
 };
 
+// TlsKeyPin is SHA-256 over a certificate's public key as DER (SubjectPublicKeyInfo), as RFC 7469 and curl have it.
+struct TlsKeyPin {
+  unsigned char digest[32];
+};
+
 // TlsFault names the input of TlsContext::server or client that an error is about; of several certificates and keys,
 // the index of the certificate.
 struct TlsFault {
@@ -57,6 +62,7 @@ class TlsContext {
  public:
   static constexpr std::size_t kMaxCertificates = 8;
   static constexpr std::size_t kMaxProtocols = 4;
+  static constexpr std::size_t kMaxPins = 4;
 
   struct Server {
     // The first is shown to clients that ask for none of the names of the others, or name none. Of an ECDSA and an RSA
@@ -77,6 +83,9 @@ class TlsContext {
     // Accepts any server under any name: no protection against an active attacker.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
+    // Where there are some, the key of the server's own certificate has to be one of these as well, else `untrusted`:
+    // whoever signs for the name cannot stand in for the server.
+    std::span<const TlsKeyPin> pins;
     std::span<const char* const> protocols;
     // Sessions may be resumed, by TlsStream::ticket. A session of TLS 1.3 then keeps 4 KB of its handshake, for the
     // tickets that are still to come.
@@ -85,7 +94,7 @@ class TlsContext {
 
   // server and client copy their inputs. Expired certificates, keys of other certificates and unreadable inputs are
   // refused. Costs some milliseconds. Fiber or thread. Errors: invalid (describe_tls says what is wrong, tls_fault with
-  // which input), limit (too many certificates or protocols), no_memory.
+  // which input), limit (too many certificates, protocols or pins), no_memory.
   [[nodiscard]] static std::expected<TlsContext, Error> server(const Server& options) noexcept;
   [[nodiscard]] static std::expected<TlsContext, Error> client(const Client& options) noexcept;
 

@@ -1,0 +1,40 @@
+// coirctl, the control client: one verb for each thing that a board's shell asks of it.
+
+#include <coir/program.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "fetch.h"
+
+namespace {
+
+constexpr std::string_view kHelp =
+    "usage: coirctl VERB ...\n"
+    "\n"
+    "  fetch   fetches an address of http or https, and prints its content or saves it\n"
+    "\n"
+    "coirctl VERB --help tells more.\n";
+
+int print(std::string_view text) noexcept {
+  return ::write(STDOUT_FILENO, text.data(), text.size()) < 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string_view verb = count > 1 ? words[1] : "";
+  if (verb == "--help" || verb == "-h") return print(kHelp);
+  if (verb != "fetch") {
+    say_error(count > 1 ? verb : "no verb", "there is fetch (coirctl --help tells)");
+    return 2;
+  }
+  for (int i = 2; i < count; ++i) {
+    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return print(fetch_help);
+  }
+  static FetchOptions options;
+  if (!options.read(count - 2, words + 2)) return 2;
+  signal(SIGPIPE, SIG_IGN);
+  return coir::run_program([] { return fetch(options); });
+}

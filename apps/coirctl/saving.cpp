@@ -1,0 +1,71 @@
+#include "saving.h"
+
+#include <coir/descriptor_stream.h>
+#include <coir/format.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+Saving::Outcome Saving::open(const char* path, bool resume) noexcept {
+  path_ = path;
+  resumes_ = resume;
+  if (path == nullptr || !resume) return {};
+  coir::Formatter part(part_path_);
+  coir::Formatter tag(tag_path_);
+  part.add(path, ".part", '\0');
+  tag.add(path, ".part.tag", '\0');
+  if (!part.fits() || !tag.fits()) return std::unexpected(coir::Error{coir::ErrorCode::invalid});
+  // Without its validator a part is of nobody knows which version.
+  const auto known = coir::slurp(tag_path_, tag_);
+  if (!known || known->empty()) return {};
+  const auto there = coir::File::open(part_path_);
+  if (!there) return {};
+  const auto size = there->size();
+  if (!size) return {};
+  tag_size_ = known->size();
+  have_ = *size;
+  return {};
+}
+
+Saving::Outcome Saving::begin(bool continues, std::string_view tag) noexcept {
+  if (path_ == nullptr) return {};
+  if (!resumes_) {
+    auto begun = coir::FileReplacement::begin(path_);
+    if (!begun) return std::unexpected(begun.error());
+    replacement_ = std::move(*begun);
+    return {};
+  }
+  if (!continues) {
+    have_ = 0;
+    ::unlink(tag_path_);
+  }
+  auto opened = coir::File::open(part_path_, {.write = true, .create = true, .truncate = !continues, .append = true});
+  if (!opened) return std::unexpected(opened.error());
+  part_ = std::move(*opened);
+  // A weak validator joins no two parts.
+  if (continues || tag.empty() || tag.starts_with("W/") || tag.size() > sizeof tag_) return {};
+  return coir::replace_file(tag_path_, tag);
+}
+
+Saving::Outcome Saving::write(std::span<const char> bytes) noexcept {
+  if (replacement_.is_open()) return replacement_.write(bytes);
+  if (part_.is_open()) return part_.write_all(bytes);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return std::unexpected(coir::Error::from_errno(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Saving::Outcome Saving::finish() noexcept {
+  if (replacement_.is_open()) return replacement_.commit();
+  if (!part_.is_open()) return {};
+  if (auto synced = part_.sync(); !synced) return synced;
+  static_cast<void>(part_.close());
+  if (::rename(part_path_, path_) != 0) return std::unexpected(coir::Error::from_errno(errno));
+  ::unlink(tag_path_);
+  return {};
+}

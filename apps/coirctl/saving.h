@@ -1,0 +1,40 @@
+#pragma once
+
+#include <coir/file.h>
+
+#include <cstdint>
+#include <expected>
+#include <string_view>
+
+// Saving is where fetched content goes: to standard output; to a file that is replaced as a whole; or, to be resumed,
+// to FILE.part, which becomes FILE at the end. FILE.part.tag holds the validator of the version that FILE.part is of.
+class Saving {
+ public:
+  using Outcome = std::expected<void, coir::Error>;
+
+  // open makes ready. `path` null is standard output. Errors: invalid (the path is too long), those of File.
+  Outcome open(const char* path, bool resume) noexcept;
+
+  // have is how much came earlier, of the version `tag`; 0 where there is nothing to go on from.
+  std::uint64_t have() const noexcept { return have_; }
+  std::string_view tag() const noexcept { return {tag_, tag_size_}; }
+
+  // begin is called when the response is there. `continues` tells that it is the rest of what came earlier.
+  Outcome begin(bool continues, std::string_view tag) noexcept;
+  Outcome write(std::span<const char> bytes) noexcept;
+  // finish gives the file its name.
+  Outcome finish() noexcept;
+
+ private:
+  static constexpr std::size_t kPathBytes = 512;
+
+  const char* path_ = nullptr;
+  bool resumes_ = false;
+  coir::FileReplacement replacement_;
+  coir::File part_;
+  std::uint64_t have_ = 0;
+  std::size_t tag_size_ = 0;
+  char tag_[128] = {};
+  char part_path_[kPathBytes] = {};
+  char tag_path_[kPathBytes] = {};
+};

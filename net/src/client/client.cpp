@@ -1,0 +1,149 @@
+#include <coir/http/client.h>
+
+#include <coir/detail/fatal.h>
+#include <coir/http/accounts.h>
+#include <coir/http/percent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+#include "client/transfer.h"
+#include "http/message/characters.h"
+
+namespace coir::http {
+
+namespace detail {
+
+ClientCore::ClientCore(const ClientOptions& given) noexcept
+    : options(given),
+      pool(std::max(given.max_connections, 1u), std::min(given.max_resting, given.max_connections)),
+      relief_(Pressure::caches, &give, this) {
+  if (given.proxy_by_environment) proxies.read_environment();
+  Pressure::add(relief_);
+}
+
+ClientCore::~ClientCore() {
+  Pressure::remove(relief_);
+  pool.close_resting(SIZE_MAX, true);
+  if (pool.open() != 0) coir::detail::fatal("an http::Client is destroyed while a Response of its is open");
+}
+
+std::size_t ClientCore::give(void* core, std::size_t wanted) noexcept {
+  return static_cast<ClientCore*>(core)->pool.close_resting(wanted, false);
+}
+
+}  // namespace detail
+
+Response::~Response() {
+  if (transfer_ != nullptr) detail::Transfer::destroy(transfer_);
+}
+
+int Response::status() const noexcept {
+  return transfer_->response.status;
+}
+std::string_view Response::reason() const noexcept {
+  return transfer_->response.reason;
+}
+std::span<const Header> Response::headers() const noexcept {
+  return transfer_->response.headers;
+}
+std::string_view Response::header(std::string_view name) const noexcept {
+  return transfer_->response.header(name);
+}
+std::string_view Response::url() const noexcept {
+  return transfer_->url_text;
+}
+
+std::optional<std::uint64_t> Response::content_length() const noexcept {
+  const ParsedResponse& response = transfer_->response;
+  if (response.end == ContentEnd::length || (response.end == ContentEnd::none && response.content_length != 0)) {
+    return response.content_length;
+  }
+  if (response.end == ContentEnd::none && response.header("Content-Length").data() != nullptr) return 0;
+  return {};
+}
+
+std::optional<ContentRange> Response::content_range() const noexcept {
+  std::string_view text = header("Content-Range");
+  if (!begins_ignoring_case(text, "bytes ")) return {};
+  text.remove_prefix(6);
+  const std::string_view range = until(text, '/');
+  const std::string_view lower = until(range, '-');
+  if (range.size() == text.size() || lower.size() == range.size()) return {};
+  const auto first = parse_integer(lower);
+  const auto last = parse_integer(after(range, lower.size() + 1));
+  if (!first || !last || *first < 0 || *last < *first) return {};
+  ContentRange answer{static_cast<std::uint64_t>(*first), static_cast<std::uint64_t>(*last), {}};
+  const std::string_view whole = after(text, range.size() + 1);
+  if (whole == "*") return answer;
+  const auto size = parse_integer(whole);
+  if (!size || *size <= *last) return {};
+  answer.size = static_cast<std::uint64_t>(*size);
+  return answer;
+}
+
+std::expected<void, Error> Response::expect_success() const noexcept {
+  if (status() >= 200 && status() < 300) return {};
+  return std::unexpected(status_error(status()));
+}
+
+std::expected<std::size_t, Error> Response::read(std::span<char> into) noexcept {
+  return transfer_->read_content(into);
+}
+
+std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept {
+  Buffer& collected = transfer_->collected;
+  std::size_t size = 0;
+  if (const auto length = content_length(); length && *length > most) return std::unexpected(Error{ErrorCode::limit});
+  for (;;) {
+    if (size == collected.size() && !transfer_->done) {
+      const auto length = content_length();
+      auto grown = length && size == 0 ? Buffer::take(static_cast<std::size_t>(*length)) : Buffer::take(size + 1);
+      if (!grown) return std::unexpected(grown.error());
+      if (size != 0) memcpy(grown->data(), collected.data(), size);
+      collected = std::move(*grown);
+    }
+    const auto got =
+        transfer_->done ? std::unexpected(Error{ErrorCode::end_of_stream}) : read(collected.bytes().subspan(size));
+    if (!got && got.error() == ErrorCode::end_of_stream) return std::string_view(collected.data(), size);
+    if (!got) return std::unexpected(got.error());
+    size += *got;
+    if (size > most) return std::unexpected(Error{ErrorCode::limit});
+  }
+}
+
+std::expected<Client, Error> Client::create(const ClientOptions& options) noexcept {
+  if (!Pressure::charge(account::http, sizeof(detail::ClientCore))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(detail::ClientCore));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(detail::ClientCore));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return Client(::new (memory) detail::ClientCore(options));
+}
+
+Client::~Client() {
+  if (core_ == nullptr) return;
+  core_->~ClientCore();
+  free(core_);
+  account::http.refund(sizeof(detail::ClientCore));
+}
+
+std::expected<Response, Error> Client::request(const ClientRequest& request) noexcept {
+  auto transfer = detail::Transfer::perform(*core_, request);
+  if (!transfer) return std::unexpected(transfer.error());
+  return Response(*transfer);
+}
+
+void Client::close_resting() noexcept {
+  core_->pool.close_resting(SIZE_MAX, true);
+}
+std::size_t Client::resting() const noexcept {
+  return core_->pool.resting();
+}
+std::size_t Client::open() const noexcept {
+  return core_->pool.open();
+}
+
+}  // namespace coir::http

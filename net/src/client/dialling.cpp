@@ -1,0 +1,102 @@
+// A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
+#include <coir/format.h>
+#include <coir/http/server.h>
+#include <coir/net/connect.h>
+#include <string.h>
+
+#include "client/basic_field.h"
+#include "client/transfer.h"
+#include "http/message/characters.h"
+
+namespace coir::http::detail {
+
+// write_key says what a connection is good for, in `in`: "https://host:port", through which proxy, or to which address.
+std::string_view Transfer::write_key() noexcept {
+  Formatter key(in.bytes());
+  key.add(url.secure ? "https " : "http ");
+  // All that http says to a proxy is the proxy's own to read.
+  if (!proxy || url.secure) key.add(url.host, " ", url.port);
+  if (proxy) key.add(" by ", proxy->host, " ", proxy->port, " ", proxy->user_info);
+  if (request->to != nullptr) {
+    key.add(" at ");
+    char text[Address::kMaxText];
+    key.add(request->to->format(text));
+  }
+  const std::size_t size = std::min(key.needed(), in.size());
+  for (char& c : in.bytes().first(size)) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  }
+  return key.fits() ? std::string_view(in.data(), size) : std::string_view();
+}
+
+Transfer::Outcome Transfer::connect() noexcept {
+  const std::string_view key = write_key();
+  if (key.empty()) return std::unexpected(Error{ErrorCode::limit});
+  if (!fresh) connection = core.pool.take(key);
+  if (connection != nullptr) return {};
+  auto made = ClientConnection::create(key, kKernelBytesPerConnection);
+  if (!made) return std::unexpected(made.error());
+  core.pool.admit();
+  connection = *made;
+  if (auto dialled = dial(*connection); !dialled) return dialled;
+  if (proxy && url.secure) {
+    if (auto opened = tunnel(); !opened) return opened;
+  }
+  return url.secure ? begin_tls() : Outcome();
+}
+
+[[gnu::noinline]] Transfer::Outcome Transfer::dial(ClientConnection& to) noexcept {
+  const auto take = [&](std::expected<TcpStream, Error>&& tcp) -> Outcome {
+    if (!tcp) return std::unexpected(of(Phase::connect, tcp.error()));
+    to.stream = Stream(std::move(*tcp));
+    return {};
+  };
+  if (request->to != nullptr) return take(TcpStream::connect(*request->to, until(Phase::connect)));
+  const Url& server = proxy ? *proxy : url;
+  const auto found = resolve(server.host, server.port, until(Phase::resolve));
+  if (!found) return std::unexpected(of(Phase::resolve, found.error()));
+  return take(coir::connect(*found, until(Phase::connect)));
+}
+
+// tunnel has the proxy connect to the server. What the proxy sends behind its consent before TLS has begun is no
+// server's.
+[[gnu::noinline]] Transfer::Outcome Transfer::tunnel() noexcept {
+  const bool is_v6 = url.host.find(':') != url.host.npos;
+  char host[270];
+  const std::string_view authority = format(host, is_v6 ? "[" : "", url.host, is_v6 ? "]:" : ":", url.port);
+  Formatter head(in.bytes());
+  head.add("CONNECT ", authority, " HTTP/1.1\r\nHost: ", authority, "\r\n");
+  if (!add_basic_field(head, "Proxy-Authorization", proxy->user_info))
+    return std::unexpected(Error{ErrorCode::invalid});
+  head.add("\r\n");
+  if (!head.fits()) return std::unexpected(Error{ErrorCode::limit});
+  if (auto sent = send_all(head.text(), {}); !sent) return sent;
+  // Of a consent only the head is read, whatever its fields say of content.
+  if (auto read = read_head(until(Phase::connect), true); !read) return read;
+  const bool consents = response.status >= 200 && response.status < 300 && have == content_begin;
+  have = seen = interim = 0;
+  sent_any = received_any = got_head = false;
+  if (consents) return {};
+  return std::unexpected(client_error(ErrorCode::protocol, ClientFault::proxy_refused));
+}
+
+#if COIR_TLS
+[[gnu::noinline]] Transfer::Outcome Transfer::begin_tls() noexcept {
+  const auto context = core.trust();
+  if (!context) return std::unexpected(context.error());
+  char name[256];
+  if (url.host.size() >= sizeof name) return std::unexpected(Error{ErrorCode::invalid});
+  memcpy(name, url.host.data(), url.host.size());
+  name[url.host.size()] = '\0';
+  const Deadline in_time = until(Phase::tls);
+  if (auto begun = stream().begin_tls(*context, name, in_time); !begun) return begun;
+  if (auto shaken = stream().handshake(); !shaken) return std::unexpected(of(Phase::tls, shaken.error()));
+  return {};
+}
+#else
+Transfer::Outcome Transfer::begin_tls() noexcept {
+  return std::unexpected(Error{ErrorCode::unsupported});
+}
+#endif
+
+}  // namespace coir::http::detail

@@ -1,0 +1,190 @@
+#include <coir/http/event_client.h>
+
+#include <coir/cancel_scope.h>
+#include <coir/http/accounts.h>
+#include <coir/pressure.h>
+#include <coir/wait.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <new>
+
+#include "client/client_fault.h"
+#include "http/message/characters.h"
+#include "socket/buffer_pool.h"
+#include "stream/event_parser.h"
+
+namespace coir::http {
+
+namespace detail {
+
+// EventFollowing is what an EventClient is a handle of. Its buffer holds what the parser keeps, and at its end what was
+// read last.
+struct EventFollowing {
+  EventFollowing(Client& through, const EventClientOptions& given) noexcept : client(through), options(given) {}
+
+  std::span<char> kept() const noexcept { return buffer.bytes().first(buffer.size() - kInput); }
+  std::span<char> input() const noexcept { return buffer.bytes().last(kInput); }
+
+  std::expected<ServerEvent, Error> next() noexcept;
+  std::expected<void, Error> connect() noexcept;
+  std::expected<void, Error> check() const noexcept;
+  void break_off() noexcept;
+
+  static constexpr std::size_t kInput = 1024;
+  static constexpr std::size_t kMostFields = 12;
+
+  Client& client;
+  const EventClientOptions options;
+  Buffer buffer;
+  EventParser parser;
+  Response response;
+  bool connected = false;
+  std::uint32_t fruitless = 0;  // attempts since the last event
+  std::uint64_t attempts = 0;
+  Deadline next_attempt = Deadline::now();
+  std::string_view unread;  // of the input
+  Error ended;              // for good; code 0: it goes on
+};
+
+namespace {
+
+// passes tells of errors that are the caller's own: nothing is wrong with the stream.
+bool passes(Error error) noexcept {
+  return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
+}
+
+bool is_hopeless(Error error) noexcept {
+  return error == ErrorCode::invalid || error == ErrorCode::unsupported || error == ErrorCode::untrusted ||
+         error == ErrorCode::protocol;
+}
+
+bool is_field_value(std::string_view text) noexcept {
+  return std::ranges::none_of(text, [](char c) { return is(c, kFieldControl); });
+}
+
+}  // namespace
+
+// break_off ends a connection. The pause before the next one doubles while none brings an event.
+void EventFollowing::break_off() noexcept {
+  response = Response();
+  connected = false;
+  unread = {};
+  std::chrono::milliseconds pause = options.pause;
+  if (const auto wanted = parser.retry_ms()) pause = std::chrono::milliseconds(*wanted);
+  pause = std::min(pause * (std::int64_t{1} << std::min(fruitless, 16u)), std::max(options.longest_pause, pause));
+  ++fruitless;
+  // Up to a quarter more, so that not all clients of a server that has restarted come at once.
+  const std::int64_t spread = monotonic_ns() % 256 * pause.count() / 1024;
+  next_attempt = Deadline::after(pause + std::chrono::milliseconds(spread));
+}
+
+std::expected<void, Error> EventFollowing::check() const noexcept {
+  if (response.status() == 204) return std::unexpected(Error{ErrorCode::end_of_stream});
+  if (response.status() != 200) return std::unexpected(status_error(response.status()));
+  const std::string_view type = response.header("Content-Type");
+  if (equals_ignoring_case(trim(until(type, ';')), "text/event-stream")) return {};
+  return std::unexpected(client_error(ErrorCode::protocol, ClientFault::no_event_stream));
+}
+
+std::expected<void, Error> EventFollowing::connect() noexcept {
+  while (!next_attempt.passed()) {
+    const Awaited nothing[] = {{}};
+    const auto waited = wait_several(nothing, next_attempt);
+    if (!waited && passes(waited.error())) return waited;
+  }
+  RequestField fields[kMostFields + 3] = {{"Accept", "text/event-stream"}, {"Cache-Control", "no-store"}};
+  std::size_t count = 2;
+  const std::string_view id = parser.last_id(kept());
+  // An id with controls, which no field may hold, cannot be resumed from.
+  if (!id.empty() && is_field_value(id)) fields[count++] = {"Last-Event-ID", id};
+  for (const RequestField& field : options.fields) fields[count++] = field;
+  ++attempts;
+  auto answer = client.get(options.url, {.fields = std::span(fields).first(count), .to = options.to});
+  if (!answer) return std::unexpected(answer.error());
+  response = std::move(*answer);
+  if (auto good = check(); !good) {
+    ended = good.error();
+    return good;
+  }
+  parser.restart(kept());
+  connected = true;
+  return {};
+}
+
+std::expected<ServerEvent, Error> EventFollowing::next() noexcept {
+  for (;;) {
+    if (ended.code != ErrorCode{}) return std::unexpected(ended);
+    Error error;
+    if (!connected) {
+      const auto made = connect();
+      if (made) continue;
+      error = made.error();
+      if (is_hopeless(error)) ended = error;
+    } else {
+      const ParsedEvent parsed = parser.parse(unread, kept(), options.max_event_bytes);
+      if (parsed.state == EventState::event) {
+        fruitless = 0;
+        return parsed.event;
+      }
+      if (parsed.state == EventState::limit) {
+        ended = Error{ErrorCode::limit};
+        response = Response();
+        continue;
+      }
+      const auto got = response.read(input());
+      if (got) {
+        unread = {input().data(), *got};
+        continue;
+      }
+      error = got.error();
+    }
+    if (passes(error)) return std::unexpected(error);
+    if (ended.code == ErrorCode{}) break_off();
+  }
+}
+
+}  // namespace detail
+
+std::expected<EventClient, Error> EventClient::create(Client& client, const EventClientOptions& options) noexcept {
+  using detail::EventFollowing;
+  if (options.fields.size() > EventFollowing::kMostFields) return std::unexpected(Error{ErrorCode::limit});
+  auto taken = Buffer::take(options.max_event_bytes + EventFollowing::kInput);
+  if (!taken) return std::unexpected(taken.error());
+  if (!Pressure::charge(account::http, sizeof(EventFollowing))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(EventFollowing));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(EventFollowing));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  EventClient made(::new (memory) EventFollowing(client, options));
+  made.following_->buffer = std::move(*taken);
+  if (!made.following_->parser.set_last_id(options.last_id, made.following_->kept())) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  return made;
+}
+
+EventClient::~EventClient() {
+  if (following_ == nullptr) return;
+  following_->~EventFollowing();
+  free(following_);
+  account::http.refund(sizeof(detail::EventFollowing));
+}
+
+std::expected<ServerEvent, Error> EventClient::next(Deadline deadline) noexcept {
+  CancelScope scope(deadline);
+  auto event = following_->next();
+  if (!event && scope.caused(event.error())) event.error().scope = 0;
+  return event;
+}
+
+std::string_view EventClient::last_id() const noexcept {
+  return following_->parser.last_id(following_->kept());
+}
+
+std::uint64_t EventClient::attempts() const noexcept {
+  return following_->attempts;
+}
+
+}  // namespace coir::http

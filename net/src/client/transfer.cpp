@@ -1,0 +1,187 @@
+#include "client/transfer.h"
+
+#include <coir/http/accounts.h>
+#include <coir/http/percent.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <new>
+
+#include "http/message/characters.h"
+
+namespace coir::http::detail {
+namespace {
+
+bool is_idempotent(std::string_view method) noexcept {
+  for (const std::string_view each : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"}) {
+    if (method == each) return true;
+  }
+  return false;
+}
+
+// is_the_clients tells of fields that say where the content ends, or what the connection is for.
+bool is_the_clients(std::string_view name) noexcept {
+  for (const std::string_view each :
+       {"Content-Length", "Transfer-Encoding", "Connection", "Expect", "TE", "Upgrade", "Trailer", "Keep-Alive"}) {
+    if (equals_ignoring_case(name, each)) return true;
+  }
+  return false;
+}
+
+bool is_field_value(std::string_view text) noexcept {
+  return std::ranges::none_of(text, [](char c) { return is(c, kFieldControl); });
+}
+
+// kept_alive reads "timeout=5, max=100": for how long the server keeps a connection that rests.
+std::optional<std::chrono::seconds> kept_alive(std::string_view field) noexcept {
+  while (!field.empty()) {
+    const std::string_view entry = until(field, ',');
+    field.remove_prefix(std::min(entry.size() + 1, field.size()));
+    if (!begins_ignoring_case(trim(entry), "timeout=")) continue;
+    const auto seconds = parse_integer(after(trim(entry), 8));
+    if (seconds && *seconds >= 0 && *seconds < 1'000'000) return std::chrono::seconds(*seconds);
+  }
+  return {};
+}
+
+}  // namespace
+
+Transfer::~Transfer() {
+  if (connection != nullptr) {
+    core.pool.forget();
+    // What was not read to its end was cut off on purpose.
+    ClientConnection::destroy(std::exchange(connection, nullptr), false);
+  }
+  if (in_place) core.pool.leave();
+}
+
+std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const ClientRequest& request) noexcept {
+  if (!Pressure::charge(account::http, sizeof(Transfer))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(Transfer));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(Transfer));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  auto* const transfer = ::new (memory) Transfer(core, request);
+  if (auto done = transfer->run(); !done) {
+    destroy(transfer);
+    return std::unexpected(done.error());
+  }
+  return transfer;
+}
+
+void Transfer::destroy(Transfer* transfer) noexcept {
+  transfer->~Transfer();
+  free(transfer);
+  account::http.refund(sizeof(Transfer));
+}
+
+Transfer::Outcome Transfer::run() noexcept {
+  if (auto good = check(); !good) return good;
+  for (;;) {
+    const auto parsed = parse_url(url_text);
+    if (!parsed) return std::unexpected(parsed.error());
+    url = *parsed;
+    if (url.secure && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
+    proxy.reset();
+    if (request->to == nullptr) {
+      const auto chosen = core.proxies.choose(url);
+      if (!chosen) return std::unexpected(chosen.error());
+      proxy = *chosen;
+    }
+    if (auto answered = exchange(); !answered) return answered;
+    const auto goes_on = follow();
+    if (!goes_on) return std::unexpected(goes_on.error());
+    if (!*goes_on) break;
+  }
+  request = nullptr;
+  return {};
+}
+
+Transfer::Outcome Transfer::check() const noexcept {
+  constexpr std::unexpected<Error> kInvalid{ErrorCode::invalid};
+  if (!is_token(method) || method == "CONNECT") return kInvalid;
+  for (const RequestField& field : request->fields) {
+    if (!is_token(field.name) || is_the_clients(field.name) || !is_field_value(field.value)) return kInvalid;
+  }
+  if (!is_field_value(request->content_type) || !is_field_value(request->if_range)) return kInvalid;
+  if (request->upload != nullptr && request->upload->read == nullptr) return kInvalid;
+  return {};
+}
+
+// exchange sends the request and waits for the head of the response, on a connection that rests or a new one.
+Transfer::Outcome Transfer::exchange() noexcept {
+  if (!in_place) {
+    if (auto entered = core.pool.enter(deadline); !entered) return entered;
+    in_place = true;
+  }
+  auto answered = exchange_once();
+  if (!answered && may_retry(answered.error())) {
+    core.pool.forget();
+    ClientConnection::destroy(std::exchange(connection, nullptr), false);
+    fresh = true;  // others that rest have most likely been closed too
+    answered = exchange_once();
+  }
+  return answered;
+}
+
+Transfer::Outcome Transfer::exchange_once() noexcept {
+  sent_any = received_any = got_head = reusable = cut_short = chunks_done = done = false;
+  have = seen = content_at = content_end = raw_at = content_begin = 0;
+  interim = 0;
+  left = 0;
+  if (!in) {
+    auto taken = Buffer::take(Buffer::kLeast);
+    if (!taken) return std::unexpected(taken.error());
+    in = std::move(*taken);
+  }
+  if (auto connected = connect(); !connected) return connected;
+  if (auto sent = send(); !sent) {
+    // A server that refuses content may have hung up behind its answer, which still counts.
+    const bool cut = sent.error() == ErrorCode::closed;
+    if (!cut || !sent_any || !read_head(until(Phase::first_byte), method == "HEAD")) return sent;
+    reusable = false;
+    return begin_content();
+  }
+  if (!got_head) {
+    if (auto read = read_head(until(Phase::first_byte), method == "HEAD"); !read) return read;
+  }
+  return begin_content();
+}
+
+// may_retry: the server had closed a resting connection before it saw the request.
+bool Transfer::may_retry(Error error) noexcept {
+  if (connection == nullptr || !connection->reused || received_any) return false;
+  const bool hung_up = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
+  return hung_up && (is_idempotent(method) || !sent_any) && rewind_content();
+}
+
+bool Transfer::rewind_content() noexcept {
+  if (!with_content || request->upload == nullptr) return true;
+  return request->upload->rewind != nullptr && request->upload->rewind(*request->upload);
+}
+
+void Transfer::let_go() noexcept {
+  if (connection == nullptr) return;
+  ClientConnection* const held = std::exchange(connection, nullptr);
+  std::chrono::milliseconds idle = core.options.idle_time;
+  if (const auto servers = kept_alive(response.header("Keep-Alive"))) {
+    idle = std::min<std::chrono::milliseconds>(idle, *servers - std::chrono::seconds(1));
+  }
+  if (reusable && idle.count() > 0 && !held->stream.midway()) {
+    held->stream.rest();
+    core.pool.rest(*held, monotonic_ns() + std::chrono::nanoseconds(idle).count());
+  } else {
+    core.pool.forget();
+    ClientConnection::destroy(held, !cut_short);
+  }
+}
+
+Deadline Transfer::until(Phase phase) const noexcept {
+  const Timeouts& timeouts = core.options.timeouts;
+  const std::chrono::milliseconds spans[] = {timeouts.resolve, timeouts.connect,    timeouts.tls,
+                                             timeouts.send,    timeouts.first_byte, timeouts.between_bytes};
+  return std::min(deadline, Deadline::after(spans[static_cast<std::size_t>(phase)]));
+}
+
+}  // namespace coir::http::detail

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <coir/http/chunked.h>
+#include <coir/http/url.h>
+
+#include "client/client_core.h"
+#include "client/client_fault.h"
+#include "http/message/response_parser.h"
+#include "socket/buffer_pool.h"
+
+namespace coir::http::detail {
+
+// Transfer is one request and its response, from the first byte sent to the last one read. A Response owns it.
+//
+// `in` is the only buffer that a plain request has: first the request's head lies in it, then the response's, with
+// content behind it as far as it came along, and the records of the fields in its last quarter:
+//
+//   | head | content not read yet | free | fields |
+//
+// The parts: transfer.cpp, how one begins, is retried and ends; dialling.cpp, the connection; request_head.cpp;
+// sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp.
+struct Transfer {
+  using Outcome = std::expected<void, Error>;
+
+  explicit Transfer(ClientCore& client, const ClientRequest& asked) noexcept
+      : core(client), request(&asked), url_text(asked.url), method(asked.method), deadline(asked.deadline) {}
+  ~Transfer();
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  // perform makes the request and returns when the head of its response is there. destroy frees.
+  static std::expected<Transfer*, Error> perform(ClientCore& core, const ClientRequest& request) noexcept;
+  static void destroy(Transfer* transfer) noexcept;
+
+  // read_content is Response::read.
+  std::expected<std::size_t, Error> read_content(std::span<char> into) noexcept;
+
+  Outcome run() noexcept;
+  Outcome check() const noexcept;
+  Outcome exchange() noexcept;
+  Outcome exchange_once() noexcept;
+  bool may_retry(Error error) noexcept;
+  bool rewind_content() noexcept;
+  // let_go gives the connection to the pool where it may carry another request, else closes it.
+  void let_go() noexcept;
+
+  // dialling.cpp
+  std::string_view write_key() noexcept;
+  Outcome connect() noexcept;
+  Outcome dial(ClientConnection& to) noexcept;
+  Outcome tunnel() noexcept;
+  Outcome begin_tls() noexcept;
+
+  // request_head.cpp: write_head returns the head, in `in`.
+  std::expected<std::string_view, Error> write_head() noexcept;
+  bool has_content() const noexcept {
+    return with_content && (request->upload != nullptr || !request->content.empty());
+  }
+  bool waits_for_leave() const noexcept { return has_content() && request->continue_wait.count() != 0; }
+
+  // sending.cpp
+  Outcome send() noexcept;
+  Outcome send_all(std::string_view bytes, std::string_view more) noexcept;
+  Outcome send_watching(std::string_view bytes) noexcept;
+  Outcome send_upload() noexcept;
+  Outcome ask_for_leave() noexcept;
+
+  // receiving.cpp: read_head returns when a final head is there. took_head parses what has come: true, it is a final one.
+  Outcome read_head(Deadline until, bool no_content) noexcept;
+  std::expected<bool, Error> took_head(bool no_content) noexcept;
+  Outcome read_more(Deadline until) noexcept;
+  Outcome begin_content() noexcept;
+
+  // redirects.cpp: follow prepares the request that a redirect asks for. False: the response is the answer.
+  std::expected<bool, Error> follow() noexcept;
+  void drain() noexcept;
+
+  // response_content.cpp
+  std::expected<std::size_t, Error> read_decoded(std::span<char> into) noexcept;
+  std::size_t take_content(std::span<char> into) noexcept;
+  void end_content() noexcept;
+
+  Deadline until(Phase phase) const noexcept;
+  Error of(Phase phase, Error error) const noexcept { return phase_error(error, phase, deadline); }
+  std::span<char> room() const noexcept { return in.bytes().first(in.size() / 4 * 3); }
+  Stream& stream() noexcept { return connection->stream; }
+
+  ClientCore& core;
+  const ClientRequest* request;  // null once the head of the response is there
+  ClientConnection* connection = nullptr;
+  Buffer in;
+  Buffer redirected;  // holds url_text behind a redirect
+  Buffer collected;   // what Response::text has read
+  std::string_view url_text;
+  std::string_view method;
+  Url url;
+  std::optional<Url> proxy;
+  ParsedResponse response;
+  ChunkedDecoder decoder;
+  Deadline deadline;
+  std::uint64_t left = 0;        // of content with a length
+  std::uint32_t have = 0;        // bytes of a response in `in`
+  std::uint32_t seen = 0;        // of these, parsed before
+  std::uint32_t content_at = 0;  // decoded content in `in`, up to content_end
+  std::uint32_t content_end = 0;
+  std::uint32_t raw_at = 0;  // what is not decoded yet, up to `have`
+  std::uint32_t content_begin = 0;
+  std::uint8_t redirects = 0;
+  std::uint8_t interim = 0;
+  bool in_place = false;       // it holds one of the pool's places
+  bool fresh = false;          // no resting connection is taken
+  bool with_content = true;    // false behind a redirect that turned into GET
+  bool drops_secrets = false;  // the origin has changed once
+  bool sent_any = false;       // of this request on this connection
+  bool received_any = false;
+  bool got_head = false;   // `response` is a final one
+  bool reusable = false;   // the connection may carry another request once the content has ended
+  bool cut_short = false;  // content that was announced has not been sent
+  bool chunks_done = false;
+  bool done = false;  // the content has been read whole
+};
+
+}  // namespace coir::http::detail

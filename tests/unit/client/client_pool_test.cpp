@@ -1,0 +1,291 @@
+// When a client's connections are kept, used again, given up and replaced.
+
+#include <coir/http/accounts.h>
+#include <coir/http/client.h>
+#include <coir/pressure.h>
+
+#include <CppUTest/TestHarness.h>
+
+#include "tests/support/both_sides.h"
+#include "tests/support/until.h"
+#include "tests/unit/client/scripted_server.h"
+#if !COIR_NO_ASYNC
+#include <coir/nursery.h>
+#endif
+
+using namespace std::chrono_literals;
+using namespace coir::http;
+using coir::Deadline;
+using coir::Error;
+using coir::ErrorCode;
+using coir::test::answer_all;
+using coir::test::Peer;
+using coir::test::ScriptedServer;
+using coir::test::until;
+
+namespace {
+
+constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+Deadline patience() {
+  return Deadline::after(60s);
+}
+
+bool hello(std::expected<Response, Error>&& answer) {
+  if (!answer) return false;
+  const auto got = answer->text();
+  return got && *got == "hello";
+}
+
+bool asks(Client& client, std::string_view url) {
+  return hello(client.get(url, {.deadline = patience()}));
+}
+
+bool asks(Client& client, const ScriptedServer& server) {
+  return asks(client, server.url("/"));
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(ClientPool, coir::test::BothSides){
+    template <class Body> void with_client(const ClientOptions& options, Body body){both_sides([&] {
+      const std::size_t connections = coir::account::connections.used();
+      {
+        auto client = Client::create(options);
+        expect(client.has_value());
+        if (client) body(*client);
+      }
+      expect(coir::account::connections.used() == connections);
+    });
+}
+}
+;
+
+TEST(ClientPool, uses_a_connection_again) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    for (int i = 0; i < 3; ++i) expect(asks(client, server) && client.resting() == 1 && client.open() == 1);
+    expect(server.connections() == 1);
+  });
+}
+
+TEST(ClientPool, drops_a_connection_with_bytes_behind_a_response) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n"));
+    expect(asks(client, server) && client.resting() == 0);
+    expect(asks(client, server) && server.connections() == 2);
+  });
+}
+
+TEST(ClientPool, looks_at_a_resting_connection_before_it_is_used) {
+  for (const bool stray : {false, true}) {
+    with_client({}, [&](Client& client) {
+      std::atomic<unsigned> requests{0};
+      std::atomic<int> resting{-1};
+      const ScriptedServer server([&](Peer& peer) {
+        while (!peer.hear().empty()) {
+          ++requests;
+          peer.say(kHello);
+          if (peer.number != 0) continue;
+          if (stray) {
+            peer.say("x");
+          } else {
+            peer.stop_sending();
+          }
+          resting = 1;
+        }
+      });
+      expect(asks(client, server));
+      until([&] { return resting == 1; });
+      // POST is not retried: it has to go over a new connection at once.
+      expect(hello(client.post(server.url("/"), "", "", {.deadline = patience()})));
+      expect(requests == 2 && server.connections() == 2);
+    });
+  }
+}
+
+// stale_server closes its first connection with the second request on it, as if its idle time were up.
+struct StaleServer {
+  explicit StaleServer(std::string_view first_words = {})
+      : server([this, first_words](Peer& peer) {
+          while (!peer.hear().empty()) {
+            ++requests;
+            if (peer.number == 0 && requests == 2) {
+              peer.say(first_words);
+              return;
+            }
+            peer.say(kHello);
+          }
+        }) {}
+  std::atomic<unsigned> requests{0};
+  ScriptedServer server;
+};
+
+TEST(ClientPool, repeats_an_idempotent_request_on_a_stale_connection_once) {
+  with_client({}, [&](Client& client) {
+    StaleServer stale;
+    expect(asks(client, stale.server));
+    expect(asks(client, stale.server));
+    expect(stale.requests == 3 && stale.server.connections() == 2);
+  });
+}
+
+TEST(ClientPool, never_repeats_a_post_not_even_one_without_content) {
+  for (const std::string_view content : {"", "x"}) {
+    with_client({}, [&](Client& client) {
+      StaleServer stale;
+      expect(asks(client, stale.server));
+      const auto answer = client.post(stale.server.url("/"), content, "", {.deadline = patience()});
+      expect(!answer.has_value());
+      expect(stale.requests == 2 && stale.server.connections() == 1);
+    });
+  }
+}
+
+TEST(ClientPool, never_repeats_what_was_begun_to_be_answered) {
+  with_client({}, [&](Client& client) {
+    StaleServer stale("HT");
+    expect(asks(client, stale.server));
+    const auto answer = client.get(stale.server.url("/"), {.deadline = patience()});
+    expect(!answer && answer.error() == ErrorCode::truncated);
+    expect(stale.requests == 2);
+  });
+}
+
+TEST(ClientPool, never_repeats_on_a_connection_that_was_new) {
+  with_client({}, [&](Client& client) {
+    std::atomic<unsigned> requests{0};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      ++requests;
+    });
+    const auto answer = client.get(server.url("/"), {.deadline = patience()});
+    expect(!answer && requests == 1 && server.connections() == 1);
+  });
+}
+
+TEST(ClientPool, repeats_content_only_if_it_can_begin_again) {
+  struct Once : Upload {
+    bool given = false;
+  };
+  for (const bool rewinds : {false, true}) {
+    with_client({}, [&](Client& client) {
+      StaleServer stale;
+      expect(asks(client, stale.server));
+      Once upload;
+      upload.size = 0;
+      upload.read = [](Upload&, std::span<char>) noexcept -> std::expected<std::size_t, Error> { return 0; };
+      if (rewinds) upload.rewind = [](Upload&) noexcept { return true; };
+      auto answer =
+          client.request({.url = stale.server.url("/"), .deadline = patience(), .method = "PUT", .upload = &upload});
+      expect(hello(std::move(answer)) == rewinds);
+    });
+  }
+}
+
+TEST(ClientPool, rests_no_longer_than_the_server_would) {
+  const auto rests = [&](std::string_view answer, const ClientOptions& options, std::size_t wanted) {
+    with_client(options, [&](Client& client) {
+      const ScriptedServer server(answer_all(answer));
+      expect(asks(client, server) && client.resting() == wanted);
+    });
+  };
+  rests("HTTP/1.1 200 OK\r\nKeep-Alive: max=5, timeout=1\r\nContent-Length: 5\r\n\r\nhello", {}, 0);
+  rests("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 5\r\n\r\nhello", {}, 1);
+  rests("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", {}, 0);
+  rests("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", {}, 0);
+  ClientOptions never;
+  never.idle_time = 0ms;
+  rests(kHello, never, 0);
+}
+
+TEST(ClientPool, closes_what_has_rested_too_long) {
+  ClientOptions options;
+  options.idle_time = 1ms;
+  with_client(options, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    expect(asks(client, server));
+    const auto since = coir::monotonic_ns();
+    until([&] { return coir::monotonic_ns() - since > 2'000'000; });
+    expect(asks(client, server) && server.connections() == 2 && client.open() <= 1);
+  });
+}
+
+TEST(ClientPool, keeps_as_many_as_it_may) {
+  ClientOptions options;
+  options.max_resting = 2;
+  with_client(options, [&](Client& client) {
+    const ScriptedServer servers[] = {ScriptedServer(answer_all(kHello)), ScriptedServer(answer_all(kHello)),
+                                      ScriptedServer(answer_all(kHello))};
+    for (const auto& server : servers) expect(asks(client, server));
+    expect(client.resting() == 2 && client.open() == 2);
+    // The latest two are those that are kept.
+    expect(asks(client, servers[2]) && asks(client, servers[1]));
+    expect(servers[2].connections() == 1 && servers[1].connections() == 1);
+  });
+}
+
+TEST(ClientPool, makes_room_for_new_connections_by_those_that_rest) {
+  ClientOptions options;
+  options.max_connections = 1;
+  with_client(options, [&](Client& client) {
+    const ScriptedServer one(answer_all(kHello));
+    const ScriptedServer other(answer_all(kHello));
+    expect(asks(client, one) && asks(client, other) && client.open() == 1);
+    auto held = client.get(one.url("/"), {.deadline = patience()});
+    const auto refused = client.get(other.url("/"), {.deadline = Deadline::after(1ms)});
+    expect(held && !refused && (refused.error() == ErrorCode::timed_out || refused.error() == ErrorCode::limit));
+    // The place is free with the last byte of the content.
+    expect(hello(std::move(held)) && asks(client, other));
+  });
+}
+
+TEST(ClientPool, gives_its_connections_up_when_memory_is_short) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    expect(asks(client, server) && client.resting() == 1);
+    auto& account = coir::account::connections;
+    const std::size_t ceiling = account.ceiling();
+    account.set_ceiling(account.used());
+    expect(coir::Pressure::make_room(account, 100) && client.resting() == 0);
+    account.set_ceiling(ceiling);
+  });
+}
+
+TEST(ClientPool, drops_a_connection_whose_response_was_not_read) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    {
+      auto answer = client.get(server.url("/"), {.deadline = patience()});
+    }
+    expect(client.open() == 0);
+  });
+}
+
+#if !COIR_NO_ASYNC
+TEST(ClientPool, is_shared_by_fibers) {
+  ClientOptions options;
+  options.max_connections = 4;
+  for (const unsigned workers : {1u, 2u}) {
+    const ScriptedServer server(answer_all(kHello));
+    const std::string_view url = server.url("/");  // of this thread
+    std::atomic<int> good{0};
+    const auto ran = coir::run_until_idle({.workers = workers}, [&] {
+      auto client = Client::create(options);
+      expect(client.has_value());
+      if (!client) return;
+      coir::Nursery nursery;
+      for (int i = 0; i < 32; ++i) {
+        nursery.start([&] {
+          for (int round = 0; round < 5; ++round) good += asks(*client, url);
+        });
+      }
+      expect(nursery.join().has_value() && client->open() <= 4);
+    });
+    CHECK_TRUE(ran.has_value());
+    LONGS_EQUAL(160, good);
+    CHECK(server.connections() <= 4);
+    check();
+  }
+}
+#endif

@@ -1,0 +1,247 @@
+// What a client promises over TLS.
+
+#include <coir/http/client.h>
+
+#include <CppUTest/TestHarness.h>
+#include <fcntl.h>
+#include <mbedtls/sha256.h>
+#include <mbedtls/x509_crt.h>
+
+#include "tests/support/both_sides.h"
+#include "tests/support/tls_pair.h"
+#include "tests/unit/client/scripted_server.h"
+
+using namespace std::chrono_literals;
+using namespace coir::http;
+using coir::Deadline;
+using coir::Error;
+using coir::ErrorCode;
+using coir::TcpStream;
+using coir::TlsContext;
+using coir::TlsStream;
+using coir::test::authority;
+using coir::test::patience;
+using coir::test::Peer;
+using coir::test::ScriptedServer;
+
+namespace {
+
+constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+
+// begin_tls shakes hands over a peer's connection.
+std::expected<TlsStream, Error> begin_tls(Peer& peer, const TlsContext& context) {
+  const int fd = fcntl(peer.fd(), F_DUPFD_CLOEXEC, 0);
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  return TlsStream::accept(TcpStream(fd), context, patience());
+}
+
+// hear reads a request's head.
+bool hear(TlsStream& stream) {
+  static thread_local char head[4096];
+  std::size_t have = 0;
+  while (!std::string_view(head, have).ends_with("\r\n\r\n")) {
+    const auto got = stream.read({head + have, sizeof head - have}, patience());
+    if (!got) return false;
+    have += *got;
+  }
+  return true;
+}
+
+// secure_server answers each request by a text, and ends in good order.
+ScriptedServer::Script secure_server(const TlsContext& context, std::string_view answer = kHello) {
+  return [context, answer](Peer& peer) {
+    auto stream = begin_tls(peer, context);
+    while (stream && hear(*stream) && stream->write(answer, patience())) {
+    }
+  };
+}
+
+Error error_of(const std::expected<Response, Error>& answer) {
+  return answer ? Error(ErrorCode::busy) : answer.error();
+}
+
+bool hello(std::expected<Response, Error>& answer) {
+  if (!answer) return false;
+  const auto got = answer->text();
+  return got && *got == "hello";
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(ClientTls, coir::test::BothSides){
+    template <class Body> void with_client(const ClientOptions& options, Body body){static_cast<void>(authority());
+both_sides([&] {
+  auto client = Client::create(options);
+  expect(client.has_value());
+  if (client) body(*client);
+});
+}
+static ClientOptions trusting() {
+  ClientOptions options;
+  options.tls = authority().client();
+  return options;
+}
+}
+;
+
+TEST(ClientTls, speaks_to_a_server_that_it_trusts_and_keeps_the_connection) {
+  with_client(trusting(), [&](Client& client) {
+    const ScriptedServer server(secure_server(authority().server()));
+    for (int i = 0; i < 3; ++i) {
+      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      expect(hello(answer) && client.resting() == 1);
+    }
+    expect(server.connections() == 1);
+  });
+}
+
+TEST(ClientTls, trusts_no_other_authority_and_no_other_name) {
+  static const coir::test::Authority stranger("other.test");
+  ClientOptions options;
+  options.tls = stranger.client();
+  with_client(options, [&](Client& client) {
+    const ScriptedServer server(secure_server(authority().server()));
+    expect(error_of(client.get(server.url("/", "https"), {.deadline = patience()})) == ErrorCode::untrusted);
+    expect(client.open() == 0);
+  });
+  with_client(trusting(), [&](Client& client) {
+    const ScriptedServer server(secure_server(authority().server()));
+    char url[64];
+    snprintf(url, sizeof url, "https://localhost:%u/", server.port());
+    expect(error_of(client.get(url, {.deadline = patience()})) == ErrorCode::untrusted);
+  });
+}
+
+TEST(ClientTls, verifies_by_default) {
+  // The system may have authorities or none; neither lets a stranger's certificate pass.
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(secure_server(authority().server()));
+    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    expect(error == ErrorCode::untrusted || error == ErrorCode::not_found);
+  });
+}
+
+TEST(ClientTls, reads_the_authorities_that_the_environment_names) {
+  char path[64];
+  snprintf(path, sizeof path, "/tmp/coir-client-%d.crt", getpid());
+  FILE* const file = fopen(path, "w");
+  fputs(authority().made.certificate, file);
+  fclose(file);
+  setenv("SSL_CERT_FILE", path, 1);
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(secure_server(authority().server()));
+    auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+    expect(hello(answer));
+  });
+  unlink(path);
+  with_client({}, [&](Client& client) {
+    const Error error = error_of(client.get("https://127.0.0.1:1/", {.deadline = patience()}));
+    expect(!(error == ErrorCode::untrusted));
+  });
+  unsetenv("SSL_CERT_FILE");
+}
+
+TEST(ClientTls, takes_an_end_without_close_notify_for_no_end_of_content) {
+  for (const bool in_good_order : {true, false}) {
+    with_client(trusting(), [&](Client& client) {
+      const ScriptedServer server([&](Peer& peer) {
+        auto stream = begin_tls(peer, authority().server());
+        if (!stream || !hear(*stream)) return;
+        static_cast<void>(stream->write("HTTP/1.0 200 OK\r\n\r\nhello", patience()));
+        if (!in_good_order) peer.hang_up();  // below TLS
+      });
+      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      expect(answer.has_value());
+      const auto text = answer ? answer->text() : std::unexpected(Error(ErrorCode::busy));
+      expect(in_good_order ? text && *text == "hello" : !text && text.error() == ErrorCode::truncated);
+    });
+  }
+}
+
+TEST(ClientTls, refuses_a_redirect_to_a_plain_server) {
+  with_client(trusting(), [&](Client& client) {
+    const ScriptedServer server(secure_server(
+        authority().server(), "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"));
+    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    expect(error == ErrorCode::protocol);
+    expect(std::string_view(describe_client(error)) == "refused: a redirect from https to http");
+  });
+}
+
+TEST(ClientTls, does_not_wait_for_ever_for_a_handshake) {
+  ClientOptions options = trusting();
+  options.timeouts.tls = 50ms;
+  with_client(options, [&](Client& client) {
+    const ScriptedServer server([](Peer& peer) { peer.until_gone(); });
+    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    expect(timed_out_phase(error) == Phase::tls);
+  });
+}
+
+TEST(ClientTls, reaches_a_server_behind_a_proxy) {
+  static_cast<void>(authority());
+  both_sides([&] {
+    const ScriptedServer proxy([](Peer& peer) {
+      if (!peer.hear().starts_with("CONNECT board.test:4433 ")) return;
+      peer.say("HTTP/1.1 200 Connected\r\nContent-Length: 9\r\n\r\n");
+      secure_server(authority().server())(peer);
+    });
+    char variable[64];
+    snprintf(variable, sizeof variable, "http://127.0.0.1:%u", proxy.port());
+    setenv("https_proxy", variable, 1);
+    auto client = Client::create(trusting());
+    unsetenv("https_proxy");
+    for (int i = 0; i < 2; ++i) {
+      auto answer = client->get("https://board.test:4433/", {.deadline = patience()});
+      expect(hello(answer));
+    }
+    expect(proxy.connections() == 1);
+  });
+}
+
+TEST(ClientTls, trusts_the_pinned_key_only) {
+  // The digest of the key that the certificate holds, as openssl would tell it.
+  coir::TlsKeyPin right{};
+  mbedtls_x509_crt certificate;
+  mbedtls_x509_crt_init(&certificate);
+  LONGS_EQUAL(0,
+              mbedtls_x509_crt_parse(&certificate, reinterpret_cast<const unsigned char*>(authority().made.certificate),
+                                     strlen(authority().made.certificate) + 1));
+  mbedtls_sha256(certificate.pk_raw.p, certificate.pk_raw.len, right.digest, 0);
+  mbedtls_x509_crt_free(&certificate);
+  const coir::TlsKeyPin pins[] = {{}, right};
+  for (const std::size_t first : {0, 1}) {
+    for (const std::size_t count : {1, 2}) {
+      if (first + count > 2) continue;
+      ClientOptions options;
+      options.tls = *TlsContext::client(
+          {.authorities = authority().made.certificate, .pins = std::span(pins).subspan(first, count)});
+      with_client(options, [&](Client& client) {
+        const ScriptedServer server(secure_server(authority().server()));
+        auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+        if (first + count == 2) {
+          expect(hello(answer));
+        } else {
+          const std::string_view told = describe_client(error_of(answer));
+          expect(error_of(answer) == ErrorCode::untrusted && told == "certificate with a key that is not pinned");
+        }
+      });
+    }
+  }
+}
+
+TEST(ClientTls, shows_a_certificate_to_a_server_that_asks_for_one) {
+  const coir::TlsCertificate own[] = {authority().certificate()};
+  const auto asking = TlsContext::server({.certificates = own, .client_authorities = authority().made.certificate});
+  CHECK_TRUE(asking.has_value());
+  for (const bool shows : {true, false}) {
+    ClientOptions options;
+    options.tls =
+        *TlsContext::client({.authorities = authority().made.certificate, .certificate = shows ? own : nullptr});
+    with_client(options, [&](Client& client) {
+      const ScriptedServer server(secure_server(*asking));
+      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      expect(hello(answer) == shows);
+    });
+  }
+}

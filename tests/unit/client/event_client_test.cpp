@@ -1,0 +1,156 @@
+// How coir/http/event_client.h follows a stream of events over broken connections.
+
+#include <coir/http/event_client.h>
+
+#include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
+
+#include "tests/support/both_sides.h"
+#include "tests/unit/client/scripted_server.h"
+
+using namespace std::chrono_literals;
+using namespace coir::http;
+using coir::Deadline;
+using coir::Error;
+using coir::ErrorCode;
+using coir::test::Peer;
+using coir::test::ScriptedServer;
+
+namespace {
+
+constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n\r\n";
+
+Deadline patience() {
+  return Deadline::after(60s);
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(EventClient, coir::test::BothSides){
+    // follow runs the body with a client that follows a server with this script.
+    template <class Body>
+    void follow(const ScriptedServer::Script& script, EventClientOptions options, Body body){both_sides([&] {
+      const std::size_t before = coir::account::http.used();
+      {
+        auto client = Client::create();
+        const ScriptedServer server(script);
+        options.url = server.url("/events");
+        auto events = coir::http::EventClient::create(*client, options);
+        expect(events.has_value());
+        if (events) body(*events);
+      }
+      expect(coir::account::http.used() == before);
+    });
+}
+}
+;
+
+TEST(EventClient, goes_on_behind_the_last_event_when_a_stream_breaks) {
+  const auto script = [](Peer& peer) {
+    const auto head = peer.hear();
+    peer.say(kHead);
+    if (peer.number == 0) {
+      peer.say("id: 7\ndata: one\n\nid: 8\ndata: unfin");  // an event that is not whole does not count
+    } else if (peer.number == 1) {
+      peer.say(head.find("\r\nLast-Event-ID: 7\r\n") != head.npos ? "data: two\n\n" : "data: wrong\n\n");
+      peer.until_gone();
+    }
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    auto event = events.next(patience());
+    expect(event && event->data == "one" && event->id == "7");
+    event = events.next(patience());
+    expect(event && event->data == "two" && events.attempts() == 2 && events.last_id() == "7");
+  });
+}
+
+TEST(EventClient, begins_where_an_earlier_run_has_ended) {
+  const auto script = [](Peer& peer) {
+    const auto head = peer.hear();
+    peer.say(kHead);
+    peer.say(head.find("\r\nLast-Event-ID: 41\r\n") != head.npos ? "data: right\n\n" : "data: wrong\n\n");
+  };
+  follow(script, {.last_id = "41"}, [&](coir::http::EventClient& events) {
+    const auto event = events.next(patience());
+    expect(event && event->data == "right");
+  });
+}
+
+TEST(EventClient, does_not_come_back_where_it_is_not_wanted) {
+  const auto ends = [&](std::string_view answer, ErrorCode code) {
+    const auto script = [answer](Peer& peer) {
+      peer.hear();
+      peer.say(answer);
+    };
+    follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+      for (int i = 0; i < 2; ++i) {
+        const auto event = events.next(patience());
+        expect(!event && event.error() == code && events.attempts() == 1);
+      }
+    });
+  };
+  ends("HTTP/1.1 204 No Content\r\n\r\n", ErrorCode::end_of_stream);
+  ends("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", ErrorCode::not_found);
+  ends("HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n", ErrorCode::temporary);
+  ends("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\ndata: x\n\n", ErrorCode::protocol);
+  ends("HTTP/1.1 200 OK\r\n\r\ndata: x\n\n", ErrorCode::protocol);
+}
+
+TEST(EventClient, misses_nothing_when_a_deadline_passes) {
+  std::atomic<bool> go{false};
+  const auto script = [&](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    peer.say("data: ha");
+    while (!go && usleep(1000) == 0) {
+    }
+    peer.say("lf\n\n");
+    peer.until_gone();
+  };
+  follow(script, {}, [&](coir::http::EventClient& events) {
+    go = false;
+    const auto late = events.next(Deadline::after(30ms));
+    expect(!late && late.error() == ErrorCode::timed_out && late.error().scope == 0);
+    go = true;
+    const auto event = events.next(patience());
+    expect(event && event->data == "half" && events.attempts() == 1);
+  });
+}
+
+TEST(EventClient, waits_longer_with_each_attempt_that_brings_nothing) {
+  const auto script = [](Peer& peer) { peer.hear(); };
+  follow(script, {.pause = 10ms, .longest_pause = 40ms}, [&](coir::http::EventClient& events) {
+    const auto begin = coir::monotonic_ns();
+    const auto none = events.next(Deadline::after(300ms));
+    expect(!none && none.error() == ErrorCode::timed_out);
+    // 10, 20, 40, 40 ... ms.
+    const auto elapsed_ms = static_cast<std::uint64_t>((coir::monotonic_ns() - begin) / 1'000'000);
+    expect(events.attempts() >= 2 && events.attempts() <= 4 + elapsed_ms / 40);
+  });
+}
+
+TEST(EventClient, keeps_to_the_pause_that_the_stream_wants) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    peer.say("retry: 600000\ndata: x\n\n");
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    expect(events.next(patience()).has_value());
+    const auto none = events.next(Deadline::after(50ms));
+    expect(!none && none.error() == ErrorCode::timed_out && events.attempts() == 1);
+  });
+}
+
+TEST(EventClient, bounds_an_event) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    while (peer.say("data: 0123456789012345678901234567890123456789\n")) {
+    }
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    const auto event = events.next(patience());
+    expect(!event && event.error() == ErrorCode::limit && events.attempts() == 1);
+  });
+}

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace coir::test {
+
+// Peer is the server's side of one connection: blocking sockets and nothing of coir, so that it can do what no server
+// should.
+class Peer {
+ public:
+  explicit Peer(int fd, unsigned number) noexcept : number(number), fd_(fd) {}
+
+  // hear reads one request's head, and returns it; empty at the end of the connection.
+  std::string_view hear() {
+    size_ = 0;
+    while (size_ < sizeof heard_ && !head().ends_with("\r\n\r\n")) {
+      if (::recv(fd_, heard_ + size_, 1, 0) != 1) return {};
+      ++size_;
+    }
+    return head();
+  }
+  // hear_content reads so many bytes behind it, or less where the connection ends before.
+  std::string_view hear_content(std::size_t bytes) {
+    std::size_t have = 0;
+    while (have < bytes && have < sizeof content_) {
+      const ssize_t got = ::recv(fd_, content_ + have, std::min(bytes, sizeof content_) - have, 0);
+      if (got <= 0) break;
+      have += static_cast<std::size_t>(got);
+    }
+    return {content_, have};
+  }
+  // say sends all of it; false: the client is gone.
+  bool say(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  // until_gone returns once the client has closed the connection.
+  void until_gone() {
+    char byte;
+    while (::recv(fd_, &byte, 1, 0) > 0) {
+    }
+  }
+  // until_cut_off does without reading.
+  void until_cut_off() {
+    pollfd entry{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+    ::poll(&entry, 1, -1);
+  }
+  // hang_up ends the connection in good order.
+  void hang_up() { ::shutdown(fd_, SHUT_RDWR); }
+  void stop_sending() { ::shutdown(fd_, SHUT_WR); }
+  int fd() const { return fd_; }
+
+  const unsigned number;  // of the connection, from 0
+
+ private:
+  std::string_view head() const { return {heard_, size_}; }
+
+  int fd_;
+  std::size_t size_ = 0;
+  char heard_[8192];
+  char content_[4096];
+};
+
+// ScriptedServer serves each connection on a thread of its own by a script.
+class ScriptedServer {
+ public:
+  using Script = std::function<void(Peer&)>;
+
+  explicit ScriptedServer(Script script, const char* unix_path = nullptr) : script_(std::move(script)) {
+    if (unix_path != nullptr) {
+      sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
+      strncpy(at.sun_path, unix_path, sizeof at.sun_path - 1);
+      ::unlink(unix_path);
+      fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) __builtin_trap();
+    } else {
+      sockaddr_in at{};
+      at.sin_family = AF_INET;
+      at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) __builtin_trap();
+      socklen_t size = sizeof at;
+      ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size);
+      port_ = ntohs(at.sin_port);
+    }
+    ::listen(fd_, 64);
+    pthread_create(&thread_, nullptr, &accept_all, this);
+  }
+  ~ScriptedServer() {
+    ending_.store(true);
+    ::shutdown(fd_, SHUT_RDWR);
+    pthread_join(thread_, nullptr);
+    ::close(fd_);
+    for (unsigned i = 0; i < std::min(accepted_.load(), kMost); ++i) {
+      pthread_mutex_lock(&lock_);
+      if (served_[i].fd >= 0) ::shutdown(served_[i].fd, SHUT_RDWR);
+      pthread_mutex_unlock(&lock_);
+      pthread_join(served_[i].thread, nullptr);
+    }
+  }
+  ScriptedServer(const ScriptedServer&) = delete;
+  ScriptedServer& operator=(const ScriptedServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  // connections is how many were accepted.
+  unsigned connections() const { return accepted_.load(); }
+  // url writes the address of a path here, valid until the eighth call after it.
+  std::string_view url(const char* path, const char* scheme = "http") const {
+    static thread_local char texts[8][256];
+    static thread_local unsigned next = 0;
+    char* const text = texts[next++ % 8];
+    const int size = snprintf(text, sizeof texts[0], "%s://127.0.0.1:%u%s", scheme, port_, path);
+    return {text, static_cast<std::size_t>(size)};
+  }
+
+ private:
+  static constexpr unsigned kMost = 4096;
+  struct Served {
+    ScriptedServer* server;
+    int fd;
+    unsigned number;
+    pthread_t thread;
+  };
+
+  static void* accept_all(void* self) {
+    auto& server = *static_cast<ScriptedServer*>(self);
+    for (unsigned number = 0; number < kMost; ++number) {
+      const int fd = ::accept4(server.fd_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd < 0 || server.ending_.load()) {
+        if (fd >= 0) ::close(fd);
+        break;
+      }
+      Served& served = server.served_[number];
+      served = {&server, fd, number, {}};
+      server.accepted_.store(number + 1);
+      pthread_create(&served.thread, nullptr, &serve, &served);
+    }
+    return nullptr;
+  }
+  static void* serve(void* one) {
+    auto& served = *static_cast<Served*>(one);
+    Peer peer(served.fd, served.number);
+    served.server->script_(peer);
+    pthread_mutex_lock(&served.server->lock_);
+    ::close(std::exchange(served.fd, -1));
+    pthread_mutex_unlock(&served.server->lock_);
+    return nullptr;
+  }
+
+  Script script_;
+  pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of the descriptors below
+  int fd_ = -1;
+  std::uint16_t port_ = 0;
+  pthread_t thread_{};
+  std::atomic<bool> ending_{false};
+  std::atomic<unsigned> accepted_{0};
+  const std::unique_ptr<Served[]> served_{new Served[kMost]{}};  // a fiber's stack has no room for them
+};
+
+// answer_all answers each request on a connection by the same text.
+inline ScriptedServer::Script answer_all(std::string_view text) {
+  return [text](Peer& peer) {
+    while (!peer.hear().empty() && peer.say(text)) {
+    }
+  };
+}
+
+}  // namespace coir::test
