@@ -113,17 +113,23 @@ void run_both(Server& server, const Address& address, Visit visit) {
 }
 #endif
 
-// with_server runs `visit` as a client of a server with this handler, and checks that both end well.
+// beside_server runs `visit` as a client of a server with these options, beside that server, and checks that both end
+// well.
 template <class Visit>
-void with_server(ServerOptions options, Visit visit) {
+void beside_server(ServerOptions options, Visit visit) {
   auto server = Server::create(options);
   CHECK(server.has_value());
   auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
   CHECK(listener.has_value());
   const Address address = listener->local_address();
   CHECK(server->add(std::move(*listener)).has_value());
-  run_both(*server, address, visit);
+  run_both(*server, address, [&](Visitor& visitor) { visit(*server, address, visitor); });
   LONGS_EQUAL(0, server->gauges().open);
+}
+
+template <class Visit>
+void with_server(ServerOptions options, Visit visit) {
+  beside_server(options, [&](Server&, const Address&, Visitor& visitor) { visit(visitor); });
 }
 
 void echo(Exchange& exchange) {
@@ -394,20 +400,14 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
 template <class Ask>
 void stopped_beside_half_a_head(Ask ask) {
   constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: t\r\n";
-  // By the head's own deadline the stop would come too late for run_both.
-  auto server = Server::create({.handler = echo, .header_timeout = 10min});
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  CHECK(server.has_value() && listener.has_value());
-  const Address address = listener->local_address();
-  CHECK(server->add(std::move(*listener)).has_value());
   TcpStream kept;  // open beyond the stop
-  run_both(*server, address, [&](Visitor& visitor) {
+  // By the head's own deadline the stop would come too late for run_both.
+  beside_server({.handler = echo, .header_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
     visitor.say(kHalf);
-    CHECK(until([&] { return server->counters().bytes_received.load() == kHalf.size(); }, soon()));
-    ask(*server, visitor);
+    CHECK(until([&] { return server.counters().bytes_received.load() == kHalf.size(); }, soon()));
+    ask(server, visitor);
     kept = std::move(visitor.stream);
   });
-  LONGS_EQUAL(0, server->gauges().open);
 }
 
 TEST(HttpServer, half_a_head_does_not_hold_up_the_stop) {
@@ -424,17 +424,12 @@ TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops
 }
 
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
-  auto server = Server::create({.handler = echo, .idle_timeout = 10min});
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  CHECK(server.has_value() && listener.has_value());
-  const Address address = listener->local_address();
-  CHECK(server->add(std::move(*listener)).has_value());
-  run_both(*server, address, [&](Visitor& visitor) {
+  beside_server({.handler = echo, .idle_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
     visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
-    CHECK(until([&] { return server->gauges().idle == 1; }, soon()));
-    server->begin_stop();
-    LONGS_EQUAL(0, server->gauges().open);
+    CHECK(until([&] { return server.gauges().idle == 1; }, soon()));
+    server.begin_stop();
+    LONGS_EQUAL(0, server.gauges().open);
   });
 }
 #endif
@@ -463,31 +458,21 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
 }
 
 TEST(HttpServer, a_client_that_asks_too_often_is_answered_429_and_may_ask_again) {
-  ServerOptions options{.handler = echo, .max_requests_per_client = 2};
-  auto server = Server::create(options);
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  CHECK(server.has_value() && listener.has_value());
-  const Address address = listener->local_address();
-  CHECK(server->add(std::move(*listener)).has_value());
-  run_both(*server, address, [&](Visitor& visitor) {
+  const ServerOptions options{.handler = echo, .max_requests_per_client = 2};
+  beside_server(options, [](Server& server, const Address&, Visitor& visitor) {
     for (int i = 0; i < 100; ++i) visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     visitor.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.heard().starts_with("HTTP/1.1 200 ") && visitor.has("\r\n\r\n0\nHTTP/1.1 "));
     CHECK(visitor.has("HTTP/1.1 429 ") && visitor.has("\r\nRetry-After: 1\r\n"));
     CHECK(visitor.has("\r\nConnection: close\r\n"));
+    CHECK(server.counters().limited_requests.load() > 10);
   });
-  CHECK(server->counters().limited_requests.load() > 10);
 }
 
 TEST(HttpServer, a_client_with_too_many_connections_is_answered_429_until_one_is_closed) {
-  ServerOptions options{.handler = echo, .max_connections_per_client = 2};
-  auto server = Server::create(options);
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  CHECK(server.has_value() && listener.has_value());
-  const Address address = listener->local_address();
-  CHECK(server->add(std::move(*listener)).has_value());
-  run_both(*server, address, [&](Visitor& visitor) {
+  const ServerOptions options{.handler = echo, .max_connections_per_client = 2};
+  beside_server(options, [](Server& server, const Address& address, Visitor& visitor) {
     visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
     // A third while there are two, then another in the second's place.
@@ -498,7 +483,7 @@ TEST(HttpServer, a_client_with_too_many_connections_is_answered_429_until_one_is
         third.hear_the_end();
         CHECK(third.heard().starts_with("HTTP/1.1 429 ") && third.has("\r\nRetry-After: 1\r\n"));
       });
-      LONGS_EQUAL(1, server->counters().limited_connections.load());
+      LONGS_EQUAL(1, server.counters().limited_connections.load());
     });
     // The server learns of the closing when it may.
     bool served = false;
