@@ -16,7 +16,8 @@
 namespace coir::http {
 namespace {
 
-constexpr std::size_t kMostFields = 32;
+constexpr std::size_t kMostFields = 24;
+static_assert(sizeof(Header) == sizeof(phr_header) && alignof(Header) >= alignof(phr_header));
 
 std::unexpected<Error> fails(ErrorCode code, int sys = 0) noexcept {
   return std::unexpected(Error{code, sys});
@@ -27,20 +28,23 @@ bool is_target(std::string_view text) noexcept {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
 }
 
-std::expected<std::string_view, Error> subprotocol_of(std::string_view head, std::string_view key,
-                                                      std::span<const std::string_view> offered) noexcept {
-  phr_header lines[kMostFields];
+// A function of its own, so that its frame is gone while the connection is waited for.
+[[gnu::noinline]] std::expected<std::string_view, Error> subprotocol_of(
+    std::string_view head, std::string_view key, std::span<const std::string_view> offered) noexcept {
+  // As by parse_head each line is converted where it stands.
+  std::array<Header, kMostFields> fields;
   std::size_t count = kMostFields;
   int minor = 0, status = 0;
   const char* phrase = nullptr;
   std::size_t phrase_size = 0;
-  if (phr_parse_response(head.data(), head.size(), &minor, &status, &phrase, &phrase_size, lines, &count, 0) < 0 ||
+  if (phr_parse_response(head.data(), head.size(), &minor, &status, &phrase, &phrase_size,
+                         reinterpret_cast<phr_header*>(fields.data()), &count, 0) < 0 ||
       minor == 0) {
     return fails(ErrorCode::protocol);
   }
-  std::array<Header, kMostFields> fields;
-  for (std::size_t at = 0; at < count; ++at) {
-    fields[at] = {{lines[at].name, lines[at].name_len}, {lines[at].value, lines[at].value_len}};
+  for (Header& slot : std::span(fields).first(count)) {
+    const phr_header raw = *reinterpret_cast<const phr_header*>(&slot);
+    slot = {{raw.name, raw.name_len}, {raw.value, raw.value_len}};
   }
   const auto chosen = check_handshake(status, std::span(fields).first(count), key, offered);
   if (!chosen) return fails(ErrorCode::protocol, status == 101 ? 0 : status);

@@ -1,6 +1,7 @@
 // What writes of a WebSocket: one frame after the other, each whole, by whoever has the turn.
 #include <coir/utf8.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -114,7 +115,11 @@ std::expected<void, Error> WebSocket::State::write(std::span<iovec> parts, bool&
     if (!sent) {
       // By TLS a part may have been encrypted already. A connection that has failed is of no use either way.
       const bool waits = sent.error() == ErrorCode::timed_out || sent.error() == ErrorCode::cancelled;
-      if (begun || stream.secure() || !waits) broken.store(true, std::memory_order_release);
+      if (begun || stream.secure() || !waits) {
+        broken.store(true, std::memory_order_release);
+        // Whoever receives is told by the end of the stream.
+        ::shutdown(stream.fd(), SHUT_RDWR);
+      }
       return std::unexpected(waits || sent.error() == ErrorCode::no_memory ? sent.error() : Error{ErrorCode::closed});
     }
     begun = true;

@@ -77,7 +77,7 @@ class WebSocket {
  public:
   // connect makes the opening handshake as the client, over a connection to the server over which nothing has been said.
   // Errors: those of Stream's calls; protocol (the answer is none to a WebSocket's request: `sys` is its status, 0 where
-  // it is malformed), limit (the answer's head is over 4 KiB), invalid (a field of `request` cannot be sent), no_memory.
+  // it is malformed), limit (the answer's head is over 4 KiB; over 24 fields are `protocol`), invalid (a field of `request` cannot be sent), no_memory.
   [[nodiscard]] static std::expected<WebSocket, Error> connect(Stream&& stream, const WebSocketRequest& request,
                                                                const WebSocketOptions& options = {},
                                                                Deadline deadline = Deadline::never()) noexcept;
