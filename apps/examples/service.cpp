@@ -123,14 +123,15 @@ void changed(Service& service, Exchange& exchange, int status, std::string_view 
 }
 
 void upload(Service& service, Exchange& exchange, std::string_view name) {
-  char path[kMostPath], piece[4096];
+  char path[kMostPath];
+  const std::span<char> piece = exchange.scratch();
   if (service.path(name, path).empty()) return exchange.respond_status(400);
   const bool known = access(path, F_OK) == 0;
   auto next = coir::FileReplacement::begin(path);
   if (!next) return refuse(exchange, next.error());
   auto got = exchange.read_body(piece);
   for (; got; got = exchange.read_body(piece)) {
-    if (auto written = next->write({piece, *got}); !written) return refuse(exchange, written.error());
+    if (auto written = next->write(piece.first(*got)); !written) return refuse(exchange, written.error());
   }
   if (got.error() != coir::ErrorCode::end_of_stream) return;  // the client has gone: so has what it sent
   if (auto done = next->commit(); !done) return refuse(exchange, done.error());

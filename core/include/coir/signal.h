@@ -26,6 +26,8 @@ inline constexpr unsigned kMostSignalWaiters = 8;
 // The first call for a signal takes over its handler for the rest of the process's life; call it, or catch_signals,
 // before the signal can matter. The handler counts the signal and wakes the waiters: a system call for each.
 //
+// With Deadline::now() it takes what has arrived, and needs no descriptor for that: also where none is left.
+//
 // Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid (no such
 // signal), and those of coir::wait.
 [[nodiscard]] std::expected<int, Error> wait_signal(std::initializer_list<int> signals,

@@ -86,8 +86,8 @@ std::uint64_t caller_id() noexcept {
 }
 
 // sit finds the caller's seat, or takes the one that has not been used for longest. Of signals that it has not asked
-// for before, it has seen what somebody has got.
-std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
+// for before, it has seen what somebody has got. Without `waits` it needs no wakeup: no descriptor need be left.
+std::expected<Seat*, Error> sit(std::uint64_t wanted, bool waits) noexcept {
   const std::uint64_t caller = caller_id();
   const Lock hold;
   Seat* found = nullptr;
@@ -103,11 +103,11 @@ std::expected<Seat*, Error> sit(std::uint64_t wanted) noexcept {
   // Only who waits needs a wakeup: it moves from a seat that is left, so that there are no more than ever wait at a
   // time. A handler that has read it before rings in vain.
   for (Seat& left : g_seats) {
-    if (found->wakeup.load(std::memory_order_relaxed) >= 0) break;
+    if (!waits || found->wakeup.load(std::memory_order_relaxed) >= 0) break;
     if (!left.taken)
       found->wakeup.store(left.wakeup.exchange(-1, std::memory_order_relaxed), std::memory_order_relaxed);
   }
-  if (found->wakeup.load(std::memory_order_relaxed) < 0) {
+  if (waits && found->wakeup.load(std::memory_order_relaxed) < 0) {
     const int wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wakeup < 0) return std::unexpected(Error::from_errno(errno));
     found->wakeup.store(wakeup, std::memory_order_relaxed);
@@ -158,6 +158,10 @@ int take(Seat& seat) noexcept {
 
 std::expected<int, Error> wait_in_seat(Seat& seat, Deadline deadline) noexcept {
   const int wakeup = seat.wakeup.load(std::memory_order_relaxed);
+  if (wakeup < 0) {
+    if (const int number = take(seat); number != 0) return number;
+    return std::unexpected(Error{ErrorCode::timed_out});
+  }
   seat.waits_for.store(seat.asked_for, std::memory_order_seq_cst);
   for (;;) {
     if (const int number = take(seat); number != 0) return number;
@@ -202,7 +206,7 @@ std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadli
   std::uint64_t wanted = 0;
   for (const int number : signals) wanted |= std::uint64_t{1} << number;
   silence(g_wakeup.load(std::memory_order_relaxed));
-  const auto seat = sit(wanted);
+  const auto seat = sit(wanted, deadline != Deadline::now());
   if (!seat) return std::unexpected(seat.error());
   const auto number = wait_in_seat(**seat, deadline);
   leave(**seat);

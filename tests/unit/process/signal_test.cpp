@@ -3,6 +3,7 @@
 #include <coir/runtime.h>
 #include <coir/signal.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -217,6 +218,22 @@ TEST(Signal, a_plain_thread_waits_by_poll) {
 }
 
 // A daemon's whole life: SIGTERM starts the graceful end.
+TEST(Signal, one_that_has_come_is_taken_without_a_descriptor_left) {
+  const auto end = in_child([] {
+    if (!catch_signals({SIGUSR1})) return 1;
+    const rlimit none{};
+    setrlimit(RLIMIT_NOFILE, &none);
+    const auto before = wait_signal({SIGUSR1}, Deadline::now());
+    if (before || before.error() != ErrorCode::timed_out) return 2;
+    raise(SIGUSR1);
+    const auto number = wait_signal({SIGUSR1}, Deadline::now());
+    if (!number || *number != SIGUSR1) return 3;
+    const auto after = wait_signal({SIGUSR1}, Deadline::now());
+    return !after && after.error() == ErrorCode::timed_out ? 0 : 4;
+  });
+  LONGS_EQUAL(0, end.status);
+}
+
 TEST(Signal, one_from_another_process_ends_a_program_in_good_order) {
   const auto end = in_child([] {
     return coir::run({.workers = 2}, [] {
