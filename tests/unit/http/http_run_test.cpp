@@ -20,6 +20,9 @@
 #if !COIR_NO_ASYNC
 #include <coir/http/run_async.h>
 #endif
+#if COIR_TLS && !COIR_SINGLE_WORKER
+#include "tests/support/tls_pair.h"
+#endif
 
 namespace {
 
@@ -290,6 +293,43 @@ TEST(HttpRun, what_a_pool_does_not_end_in_time_is_cut_off) {
   expectations.check();
   CHECK(lost.has_value() && *lost == 1);
 }
+
+#if COIR_TLS
+
+TEST(HttpRun, threads_serve_over_tls) {
+  static TlsContextSlot slot(test::authority().server());
+  const auto alone = [](TcpListener&& listener) {
+    return http::run(options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+  };
+  const auto pool = [](TcpListener&& listener) {
+    return run_pool(2, options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+  };
+  const auto visit = [&](std::uint16_t port) {
+    // A client that says nothing of its handshake, and one that says what is none.
+    Client bad(port);
+    bad.say("GET / HTTP/1.1\r\n\r\n");
+    expectations.expect(!bad.hear("never").starts_with("HTTP"));
+    bad.hang_up();
+    for (int i = 0; i < 2; ++i) {
+      auto client = connect_tls("127.0.0.1", port, test::authority().client(), test::Asker::soon());
+      expectations.expect(client.has_value());
+      if (!client) return;
+      char heard[400];
+      for (int request = 0; request < 3; ++request) {
+        expectations.expect(client->write("GET / HTTP/1.1\r\nHost: t\r\n\r\n", test::Asker::soon()).has_value());
+        const auto got = client->read(heard, test::Asker::soon());
+        expectations.expect(got && status_of({heard, *got}) == 200);
+      }
+    }
+  };
+  for (int i = 0; i < 2; ++i) {
+    const auto lost = i == 0 ? with(alone, visit) : with(pool, visit);
+    expectations.check();
+    CHECK(lost.has_value() && *lost == 0);
+  }
+}
+
+#endif
 
 #endif
 
