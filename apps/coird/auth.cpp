@@ -16,7 +16,7 @@ namespace {
 
 using coir::http::CredentialStore;
 
-// owned_alone tells whether nobody but its owner, this process's user or root, can read and change the file.
+// exposed tells why the file is not this process's user's or root's alone, null if it is.
 const char* exposed(int fd) noexcept {
   struct stat info;
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "it is not a file";

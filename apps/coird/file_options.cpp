@@ -1,9 +1,8 @@
 #include "file_options.h"
 
-#include <string.h>
+#include <coir/http/percent.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "complaint.h"
 
@@ -38,19 +37,18 @@ bool add_cache_rule(const char* text, Options& options) noexcept {
 bool add_error_page(const char* text, Options& options) noexcept {
   if (options.error_page_count == Options::kMaxErrorPages)
     return complain(kSeeHelp, {"--error-page '", text, "': more than ", Options::kMaxErrorPages, " pages"});
-  const char* const equals = strchr(text, '=');
-  int status = 0;
-  const char* const end = equals != nullptr ? equals : text;
-  const auto [read, fault] = std::from_chars(text, end, status);
-  if (equals == nullptr || fault != std::errc() || read != end || equals[1] == '\0')
+  const std::string_view page = text;
+  const std::size_t equals = page.find('=');
+  const auto status = coir::http::parse_integer(page.substr(0, equals));
+  if (equals == page.npos || !status || equals + 1 == page.size())
     return complain(kSeeHelp, {"--error-page '", text, "': not STATUS=PATH, such as 404=/missing.html"});
-  if (status < 400 || status > 599)
+  if (*status < 400 || *status > 599)
     return complain(kSeeHelp, {"--error-page '", text, "': not a status from 400 to 599"});
-  for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
-    if (page.status == status)
+  for (const auto& before : std::span(options.error_pages).first(options.error_page_count)) {
+    if (before.status == *status)
       return complain(kSeeHelp, {"--error-page '", text, "': a page for this status was given before"});
   }
-  options.error_pages[options.error_page_count++] = {status, equals + 1};
+  options.error_pages[options.error_page_count++] = {static_cast<int>(*status), text + equals + 1};
   return true;
 }
 
