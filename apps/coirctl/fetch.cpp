@@ -74,7 +74,8 @@ int save(Response& response, Saving& saving, const FetchOptions& options) noexce
         const bool late = got.error() == ErrorCode::timed_out;
         return failed(late ? kTime : kResponse, options.url, got.error());
       }
-      if (auto written = saving.write(std::span(buffer).first(*got)); !written) return failed(kFile, name, written.error());
+      if (auto written = saving.write(std::span(buffer).first(*got)); !written)
+        return failed(kFile, name, written.error());
       progress.add(*got);
     }
   }

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <mbedtls/sha256.h>
 #include <mbedtls/x509_crt.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "tests/support/both_sides.h"
 #include "tests/support/tls_pair.h"
@@ -68,6 +71,57 @@ bool hello(std::expected<Response, Error>& answer) {
 
 }  // namespace
 
+// SecureServer serves one connection after the other in a child process: in a build with one worker only one thread may
+// use coir. It is made before any runtime runs.
+class SecureServer {
+ public:
+  explicit SecureServer(const ScriptedServer::Script& script)
+      : connections_(static_cast<std::atomic<unsigned>*>(
+            mmap(nullptr, sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    if (::bind(listener, reinterpret_cast<sockaddr*>(&at), size) != 0 || ::listen(listener, 64) != 0) __builtin_trap();
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size);
+    port_ = ntohs(at.sin_port);
+    child_ = ::fork();
+    if (child_ == 0) {
+      for (;;) {
+        const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd < 0) _exit(1);
+        Peer peer(fd, connections_->fetch_add(1));
+        script(peer);
+        peer.hang_up();
+        ::close(fd);
+      }
+    }
+    ::close(listener);
+  }
+  ~SecureServer() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    ::munmap(connections_, sizeof(unsigned));
+  }
+  SecureServer(const SecureServer&) = delete;
+  SecureServer& operator=(const SecureServer&) = delete;
+
+  unsigned connections() const { return connections_->load(); }
+  std::uint16_t port() const { return port_; }
+  // url writes the server's address, by the name of the certificate or another, into `text`.
+  std::string_view url(const char* host = "127.0.0.1") const {
+    static thread_local char text[64];
+    const int size = snprintf(text, sizeof text, "https://%s:%u/", host, port_);
+    return {text, static_cast<std::size_t>(size)};
+  }
+
+ private:
+  std::atomic<unsigned>* const connections_;
+  std::uint16_t port_ = 0;
+  pid_t child_ = 0;
+};
+
 TEST_GROUP_BASE(ClientTls, coir::test::BothSides){
     template <class Body> void with_client(const ClientOptions& options, Body body){static_cast<void>(authority());
 both_sides([&] {
@@ -85,13 +139,14 @@ static ClientOptions trusting() {
 ;
 
 TEST(ClientTls, speaks_to_a_server_that_it_trusts_and_keeps_the_connection) {
+  const SecureServer server(secure_server(authority().server()));
   with_client(trusting(), [&](Client& client) {
-    const ScriptedServer server(secure_server(authority().server()));
+    const unsigned before = server.connections();
     for (int i = 0; i < 3; ++i) {
-      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      auto answer = client.get(server.url(), {.deadline = patience()});
       expect(hello(answer) && client.resting() == 1);
     }
-    expect(server.connections() == 1);
+    expect(server.connections() == before + 1);
   });
 }
 
@@ -99,24 +154,22 @@ TEST(ClientTls, trusts_no_other_authority_and_no_other_name) {
   static const coir::test::Authority stranger("other.test");
   ClientOptions options;
   options.tls = stranger.client();
+  const SecureServer server(secure_server(authority().server()));
   with_client(options, [&](Client& client) {
-    const ScriptedServer server(secure_server(authority().server()));
-    expect(error_of(client.get(server.url("/", "https"), {.deadline = patience()})) == ErrorCode::untrusted);
+    expect(error_of(client.get(server.url(), {.deadline = patience()})) == ErrorCode::untrusted);
     expect(client.open() == 0);
   });
+  const SecureServer again(secure_server(authority().server()));
   with_client(trusting(), [&](Client& client) {
-    const ScriptedServer server(secure_server(authority().server()));
-    char url[64];
-    snprintf(url, sizeof url, "https://localhost:%u/", server.port());
-    expect(error_of(client.get(url, {.deadline = patience()})) == ErrorCode::untrusted);
+    expect(error_of(client.get(again.url("localhost"), {.deadline = patience()})) == ErrorCode::untrusted);
   });
 }
 
 TEST(ClientTls, verifies_by_default) {
   // The system may have authorities or none; neither lets a stranger's certificate pass.
+  const SecureServer server(secure_server(authority().server()));
   with_client({}, [&](Client& client) {
-    const ScriptedServer server(secure_server(authority().server()));
-    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    const Error error = error_of(client.get(server.url(), {.deadline = patience()}));
     expect(error == ErrorCode::untrusted || error == ErrorCode::not_found);
   });
 }
@@ -128,9 +181,9 @@ TEST(ClientTls, reads_the_authorities_that_the_environment_names) {
   fputs(authority().made.certificate, file);
   fclose(file);
   setenv("SSL_CERT_FILE", path, 1);
+  const SecureServer server(secure_server(authority().server()));
   with_client({}, [&](Client& client) {
-    const ScriptedServer server(secure_server(authority().server()));
-    auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+    auto answer = client.get(server.url(), {.deadline = patience()});
     expect(hello(answer));
   });
   unlink(path);
@@ -143,14 +196,14 @@ TEST(ClientTls, reads_the_authorities_that_the_environment_names) {
 
 TEST(ClientTls, takes_an_end_without_close_notify_for_no_end_of_content) {
   for (const bool in_good_order : {true, false}) {
+    const SecureServer server([&](Peer& peer) {
+      auto stream = begin_tls(peer, authority().server());
+      if (!stream || !hear(*stream)) return;
+      static_cast<void>(stream->write("HTTP/1.0 200 OK\r\n\r\nhello", patience()));
+      if (!in_good_order) peer.hang_up();  // below TLS
+    });
     with_client(trusting(), [&](Client& client) {
-      const ScriptedServer server([&](Peer& peer) {
-        auto stream = begin_tls(peer, authority().server());
-        if (!stream || !hear(*stream)) return;
-        static_cast<void>(stream->write("HTTP/1.0 200 OK\r\n\r\nhello", patience()));
-        if (!in_good_order) peer.hang_up();  // below TLS
-      });
-      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      auto answer = client.get(server.url(), {.deadline = patience()});
       expect(answer.has_value());
       const auto text = answer ? answer->text() : std::unexpected(Error(ErrorCode::busy));
       expect(in_good_order ? text && *text == "hello" : !text && text.error() == ErrorCode::truncated);
@@ -159,10 +212,10 @@ TEST(ClientTls, takes_an_end_without_close_notify_for_no_end_of_content) {
 }
 
 TEST(ClientTls, refuses_a_redirect_to_a_plain_server) {
+  const SecureServer server(secure_server(
+      authority().server(), "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"));
   with_client(trusting(), [&](Client& client) {
-    const ScriptedServer server(secure_server(
-        authority().server(), "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"));
-    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    const Error error = error_of(client.get(server.url(), {.deadline = patience()}));
     expect(error == ErrorCode::protocol);
     expect(std::string_view(describe_client(error)) == "refused: a redirect from https to http");
   });
@@ -171,31 +224,32 @@ TEST(ClientTls, refuses_a_redirect_to_a_plain_server) {
 TEST(ClientTls, does_not_wait_for_ever_for_a_handshake) {
   ClientOptions options = trusting();
   options.timeouts.tls = 50ms;
+  const SecureServer server([](Peer& peer) { peer.until_gone(); });
   with_client(options, [&](Client& client) {
-    const ScriptedServer server([](Peer& peer) { peer.until_gone(); });
-    const Error error = error_of(client.get(server.url("/", "https"), {.deadline = patience()}));
+    const Error error = error_of(client.get(server.url(), {.deadline = patience()}));
     expect(timed_out_phase(error) == Phase::tls);
   });
 }
 
 TEST(ClientTls, reaches_a_server_behind_a_proxy) {
   static_cast<void>(authority());
+  const SecureServer proxy([](Peer& peer) {
+    if (!peer.hear().starts_with("CONNECT board.test:4433 ")) return;
+    peer.say("HTTP/1.1 200 Connected\r\nContent-Length: 9\r\n\r\n");
+    secure_server(authority().server())(peer);
+  });
   both_sides([&] {
-    const ScriptedServer proxy([](Peer& peer) {
-      if (!peer.hear().starts_with("CONNECT board.test:4433 ")) return;
-      peer.say("HTTP/1.1 200 Connected\r\nContent-Length: 9\r\n\r\n");
-      secure_server(authority().server())(peer);
-    });
     char variable[64];
     snprintf(variable, sizeof variable, "http://127.0.0.1:%u", proxy.port());
     setenv("https_proxy", variable, 1);
+    const unsigned before = proxy.connections();
     auto client = Client::create(trusting());
     unsetenv("https_proxy");
     for (int i = 0; i < 2; ++i) {
       auto answer = client->get("https://board.test:4433/", {.deadline = patience()});
       expect(hello(answer));
     }
-    expect(proxy.connections() == 1);
+    expect(proxy.connections() == before + 1);
   });
 }
 
@@ -216,9 +270,9 @@ TEST(ClientTls, trusts_the_pinned_key_only) {
       ClientOptions options;
       options.tls = *TlsContext::client(
           {.authorities = authority().made.certificate, .pins = std::span(pins).subspan(first, count)});
+      const SecureServer server(secure_server(authority().server()));
       with_client(options, [&](Client& client) {
-        const ScriptedServer server(secure_server(authority().server()));
-        auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+        auto answer = client.get(server.url(), {.deadline = patience()});
         if (first + count == 2) {
           expect(hello(answer));
         } else {
@@ -238,9 +292,9 @@ TEST(ClientTls, shows_a_certificate_to_a_server_that_asks_for_one) {
     ClientOptions options;
     options.tls =
         *TlsContext::client({.authorities = authority().made.certificate, .certificate = shows ? own : nullptr});
+    const SecureServer server(secure_server(*asking));
     with_client(options, [&](Client& client) {
-      const ScriptedServer server(secure_server(*asking));
-      auto answer = client.get(server.url("/", "https"), {.deadline = patience()});
+      auto answer = client.get(server.url(), {.deadline = patience()});
       expect(hello(answer) == shows);
     });
   }
