@@ -20,8 +20,8 @@ struct ParsedEvent {
   ServerEvent event;
 };
 
-// EventParser makes events of the bytes of a stream (WHATWG HTML, 9.2.6), in whatever pieces they arrive. What it has
-// to keep of them lies in the caller's buffer:
+// EventParser makes events of the bytes of a stream (WHATWG HTML, 9.2.6), in whatever pieces they arrive. The bytes
+// that it has to keep lie in the caller's buffer:
 //
 //   | last id in force | data so far | line so far |   free   | id of this event | its type |
 //
