@@ -8,9 +8,9 @@
 namespace coir {
 
 // The ledger is the process's memory budget: one total with a ceiling, divided into named accounts. All memory that
-// grows with load is charged to an account before it is taken and refunded when it is given back; a charge that would pass a
-// ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a system
-// call, so that it works at the ceiling too, in every build, on fibers and threads.
+// grows with load is charged to an account before it is taken and refunded when it is given back; a charge that would
+// pass a ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a
+// system call, so that it works at the ceiling too, in every build, on fibers and threads.
 //
 //   constinit coir::Account sessions("sessions");        // static, lives as long as the process
 //   if (!sessions.charge(sizeof(Session))) return refuse();

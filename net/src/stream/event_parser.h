@@ -56,7 +56,7 @@ class EventParser {
   // the end of its line on, across streams.
   std::optional<std::uint32_t> retry_ms() const noexcept;
 
-  // restart makes ready for another stream: what is unfinished is dropped, the last id and the retry stay.
+  // restart makes ready for another stream: an unfinished event is dropped, the last id and the retry stay.
   void restart(std::span<char> buffer) noexcept;
 
  private:
