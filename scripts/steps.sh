@@ -128,8 +128,8 @@ cpu_tests_only() {
   esac
 }
 
-# build_tree TREE builds what that tree's tests, and the system tests, run of it. What does not build is a failure; what
-# does is run still.
+# build_tree TREE builds what that tree's tests, and the system tests, run of it. A program that does not build is a
+# failure; the others run still.
 build_tree() {
   lock_tree "build/$1"
   fresh=$(freshness "build/$1")

@@ -2,7 +2,7 @@
 //
 //   tls_delay PAIRS SECONDS     prints "timer_delay_max_ms_PAIRS: N ms"
 //
-// For one pair also "server_step_ms: N ms": mbedTLS gives way between the steps of a handshake only, and this is how
+// For one pair also "server_step_ms: N ms": a handshake yields between the steps of mbedTLS only, and this is how
 // long the longest of a server's takes when nothing disturbs it.
 #include <coir/fiber.h>
 #include <coir/net/self_signed.h>

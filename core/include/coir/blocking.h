@@ -252,7 +252,7 @@ inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 //
 // On a plain thread, and in a build without fibers, f just runs, whatever the deadline. Returns what f returns; an
 // std::expected<T, Error> is handed through. Nothing is allocated: the result comes by move.
-// Errors: timed_out, cancelled (f may be running, or was never begun); no_memory, limit (no thread could be had);
+// Errors: timed_out, cancelled (f may be running, or was never begun); no_memory, limit (no thread could start);
 // unsupported (a RestingWait's wake, which must not park); f's own.
 template <class F>
 auto blocking(F&& f, Deadline deadline = Deadline::never()) {

@@ -134,7 +134,7 @@ class Subscription : detail::SubscriberCore {
       : SubscriberCore(broadcast.core_, detail::kElement<T>, options) {}
 
   // receive waits for the next message. Fiber or thread. Errors: timed_out, cancelled, closed (the broadcast was, or
-  // this subscription was too slow; what it had is drained), unsupported.
+  // this subscription was too slow; its messages are drained), unsupported.
   [[nodiscard]] std::expected<T, Error> receive(Deadline deadline = Deadline::never()) noexcept {
     return detail::receive_from<T>(channel_, deadline);
   }

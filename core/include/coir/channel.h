@@ -73,10 +73,10 @@ class ChannelCore {
   struct Segment;
   enum class Step : std::uint8_t { done, closed, full_or_empty, no_memory };
 
-  // What each call tries first. Called with lock_ held; it is given up unless the channel is full or empty.
+  // Each call tries one of these first, with lock_ held. They release lock_ unless the channel is full or empty.
   Step try_send(void* value) noexcept;
   Step try_receive(void* into, bool replaces) noexcept;
-  // What the calls for many try with the lock taken once: how many of `count` go or come without a wait.
+  // The calls for many try these with the lock taken once. Return how many of `count` go or come without a wait.
   std::size_t try_send_many(std::byte* values, std::size_t count) noexcept;
   std::size_t try_receive_many(std::byte* into, std::size_t count) noexcept;
   void put(void* value) noexcept;

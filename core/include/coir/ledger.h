@@ -7,10 +7,10 @@
 
 namespace coir {
 
-// The ledger is the process's memory budget: one total with a ceiling, divided into named accounts. Whatever can grow
-// with load is charged to an account before it is taken and refunded when it is given back; a charge that would pass a
-// ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a system
-// call, so that it works at the ceiling too, in every build, on fibers and threads.
+// The ledger is the process's memory budget: one total with a ceiling, divided into named accounts. All memory that
+// grows with load is charged to an account before it is taken and refunded when it is given back; a charge that would
+// pass a ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a
+// system call, so that it works at the ceiling too, in every build, on fibers and threads.
 //
 //   constinit coir::Account sessions("sessions");        // static, lives as long as the process
 //   if (!sessions.charge(sizeof(Session))) return refuse();
@@ -32,8 +32,8 @@ class Account {
   // refund gives back what was charged.
   void refund(std::size_t bytes) noexcept;
 
-  // set_ceiling limits this account; SIZE_MAX, the default, leaves it to the total. What is charged beyond it already
-  // stays.
+  // set_ceiling limits this account; SIZE_MAX, the default, leaves it to the total. Memory charged beyond it
+  // already stays charged.
   void set_ceiling(std::size_t bytes) noexcept;
 
   // fits tells whether `bytes` more would be granted now; lacks returns how many of them would not.

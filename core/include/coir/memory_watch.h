@@ -7,7 +7,7 @@ namespace coir {
 // MemoryWatch keeps the ledger's ceiling below what the machine can spare, so that the machine stays alive and not only
 // the process: others take memory too, and the kernel's share of a connection is an estimate.
 //
-// What the machine can spare is MemAvailable, or free memory and page cache where that is less: MemAvailable also
+// The machine can spare MemAvailable, or free memory and page cache where that is less: MemAvailable also
 // counts the kernel's objects for open sockets, 0.6 to 0.9 KB each, as if they could be reclaimed, and a machine full
 // of connections dies while it still promises megabytes.
 //

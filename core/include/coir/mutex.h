@@ -80,7 +80,7 @@ class Mutex {
   std::expected<Guard, Error> lock_shielded() noexcept;
   Guard guard_shielded() noexcept;
 
-  // Who holds it: a fiber's control block or kThread, or kFree; with kContended while somebody waits. mutex.cpp tells
+  // The holder: a fiber's control block or kThread, or kFree; with kContended while somebody waits. mutex.cpp tells
   // how all this changes.
   Atomic<Word> word_{kFree};
   Spinlock lock_;

@@ -35,7 +35,7 @@ struct NurseryOptions {
 // the one that the caller is a child of, at any depth of calls and of spawns. The outermost is the root, which is there
 // before main's body runs and is left when the run ends; its first failure cancels every fiber and is what run returns.
 //
-// A child fails by returning a std::expected<T, Error> that holds an error. Whoever awaits or joins it takes the
+// A child fails by returning a std::expected<T, Error> that holds an error. The awaiter or joiner takes the
 // failure over. A failure that nobody takes is the nursery's: at once if the child's handle was dropped; when the owner
 // joins, if the owner still holds it; when no child runs any more, if another fiber holds it. The first cancels the
 // other children and the owner's own waits in the scope, and join reports it, once. A cancelled child that returns

@@ -20,7 +20,7 @@ namespace coir {
 //   Once opened;
 //   auto outcome = opened.call([&] { return open_database(); }, deadline);   // void, or std::expected<void, Error>
 //
-// What the call did happens-before the return of every call().
+// The body's one successful run happens-before the return of every call().
 class Once {
  public:
   constexpr Once() noexcept = default;

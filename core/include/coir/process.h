@@ -58,7 +58,7 @@ class Output {
   int fd_;
 };
 
-// Command is a program and what it runs with. What it points to outlives the start.
+// Command is a program and what it runs with. The strings that it points to outlive the start.
 //
 //   const char* const list[] = {"ls", "-l", nullptr};
 //   auto process = Process::start({.argv = list, .directory = "/etc", .out = Output::pipe()});

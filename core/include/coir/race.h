@@ -57,7 +57,7 @@ using CommonValue = std::common_type_t<ValueOf<F>...>;
 //   auto page = race([] { return fetch(primary); },
 //                    [] { return sleep(50ms).and_then([] { return fetch(mirror); }); });
 //
-// Errors: the bodies'; cancelled and timed_out of the caller; limit and no_memory where a fiber cannot be had;
+// Errors: the bodies'; cancelled and timed_out of the caller; limit and no_memory where no fiber can start;
 // unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.
 template <class... F>
 [[nodiscard]] std::expected<detail::CommonValue<F...>, Error> race(F&&... bodies) {

@@ -11,9 +11,10 @@ namespace coir {
 
 // Tracing is built in by scripts/build --trace (COIR_TRACE); in other builds no line of it is compiled. Each worker
 // then keeps its latest state changes of fibers in a ring, and so do all other threads together: spawned, run, parked
-// and for what, woken and by whom, yielded, ended; stolen from another worker; the worker idle. What is older than the
-// ring is forgotten and counted. The rings are charged to account::trace at the start of a run; COIR_TRACE_KB sets the
-// size of each, 256 by default (5,400 events). At the ceiling the run goes on without. Isolates are not traced.
+// and for what, woken and by whom, yielded, ended; stolen from another worker; the worker idle. Older changes than
+// the ring holds are forgotten and counted. The rings are charged to account::trace at the start of a run;
+// COIR_TRACE_KB sets the size of each, 256 by default (5,400 events). At the ceiling the run goes on without a trace.
+// Isolates are not traced.
 
 // tracing tells whether this build has it.
 bool tracing() noexcept;

@@ -12,7 +12,7 @@ bool stopped(const SharedAtomic<bool>* stop) noexcept {
 
 }  // namespace
 
-// Whoever takes a message makes room, and wakes one sender, even if the room is too small for that one: it stands in
+// A receiver makes room, and wakes one sender, even if the room is too small for its message: that sender stands in
 // line again. Before the ring is empty somebody takes the next message, and in an empty ring each has room.
 std::expected<void, Error> MessageQueue::send(const MessageType& type, const void* message, Deadline deadline,
                                               const SharedAtomic<bool>* stop) noexcept {

@@ -17,8 +17,8 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
     fiber->cancel_reason.store(reason, std::memory_order_release);
   do {
     if (fiber->id.load(std::memory_order_acquire) != id) return nullptr;
-    // seq_cst pairs with Waiter::commit. A mark that meets another fiber, for this one has just ended, bears the wrong
-    // id and means nothing there.
+    // seq_cst pairs with Waiter::commit. If this fiber has just ended, the mark meets another one: it has the
+    // wrong id and means nothing there.
   } while (seen != id && !fiber->cancelled_id.compare_exchange_weak(seen, id, std::memory_order_seq_cst));
   return fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked ? fiber : nullptr;
 }

@@ -58,8 +58,8 @@ void end_owned(FiberControl* self, const Error* failure) noexcept {
 //         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a
 //                                            fiber
 //         kDetached                          the stack goes back to the pool
-// kDone is set from the far side of the switch, when nobody stands on the stack any more. Whoever finds kLocked waits for
-// its end.
+// kDone is set from the far side of the switch, when nobody stands on the stack any more. A thread that finds kLocked
+// waits until it changes.
 [[noreturn]] void end_fiber(FiberControl* self, const Error* failure) noexcept {
   if (self->mutexes_held != 0) [[unlikely]]
     report_held_mutexes(*self);

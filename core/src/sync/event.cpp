@@ -15,7 +15,7 @@ void Event::set() noexcept {
 }
 
 std::expected<void, Error> Event::wait(Deadline deadline) noexcept {
-  // The lock is taken even if the gate is open: once it is had, set() is done with this event.
+  // The lock is taken even if the gate is open: once it is taken, set() no longer touches this event.
   lock_.lock();
   if (set_.load(std::memory_order_acquire)) {
     lock_.unlock();

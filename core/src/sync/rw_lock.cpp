@@ -11,7 +11,7 @@ constinit char g_writes = 0;
 
 }  // namespace
 
-// enter takes the lock if it is to be had, and nobody came before. Under lock_.
+// enter takes the lock if its holders allow it and nobody waits. Under lock_.
 bool RwLock::enter(bool writes) noexcept {
   if (!waiters_.empty() || holders_ == kWriter || (writes && holders_ != 0)) return false;
   holders_ = writes ? kWriter : holders_ + 1;

@@ -4,7 +4,7 @@
 
 namespace coir {
 
-// take takes the permits if they are to be had, and nobody came before. Under lock_.
+// take takes the permits if there are enough and nobody waits. Under lock_.
 bool Semaphore::take(std::uint64_t count) noexcept {
   const std::uint64_t there = permits_.load(std::memory_order_relaxed);
   if (there < count || !waiters_.empty()) return false;

@@ -20,7 +20,7 @@ void WaitGroup::done(const std::source_location& where) noexcept {
   }
   count_.store(before - 1, std::memory_order_relaxed);
   if (before == 1) woken.add_all(waiters_);
-  lock_.unlock();  // the last use of the group: who has waited may destroy it
+  lock_.unlock();  // the last use of the group: a waiter may destroy it now
   woken.wake_all();
 }
 

@@ -16,7 +16,7 @@ namespace coir::detail {
 // it in its WaitList. Everything that fibers and threads wait for, but descriptors, timers and ends of fibers, is
 // written on these two.
 //
-// Whoever brings what is waited for, under the list's lock,
+// The fiber or thread that ends a wait, under the list's lock,
 //   1. takes the oldest node out of the list and claims its waiter, until a claim is won (take_first),
 // and then, without the lock,
 //   2. moves the value, or whatever is handed over,

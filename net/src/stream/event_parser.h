@@ -20,8 +20,8 @@ struct ParsedEvent {
   ServerEvent event;
 };
 
-// EventParser makes events of the bytes of a stream (WHATWG HTML, 9.2.6), in whatever pieces they arrive. What it has
-// to keep of them lies in the caller's buffer:
+// EventParser makes events of the bytes of a stream (WHATWG HTML, 9.2.6), in whatever pieces they arrive. The bytes
+// that it has to keep lie in the caller's buffer:
 //
 //   | last id in force | data so far | line so far |   free   | id of this event | its type |
 //
@@ -56,7 +56,7 @@ class EventParser {
   // the end of its line on, across streams.
   std::optional<std::uint32_t> retry_ms() const noexcept;
 
-  // restart makes ready for another stream: what is unfinished is dropped, the last id and the retry stay.
+  // restart makes ready for another stream: an unfinished event is dropped, the last id and the retry stay.
   void restart(std::span<char> buffer) noexcept;
 
  private:

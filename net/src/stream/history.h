@@ -53,7 +53,7 @@ class History {
   // append_parts adds bytes that are encoded already, without an id. Errors: invalid (nothing), limit.
   [[nodiscard]] std::expected<std::uint64_t, Error> append_parts(std::span<const std::string_view> parts) noexcept;
 
-  // oldest is before the first event that is held; newest, behind the last: what comes next has its sequence number.
+  // oldest is before the first event that is held; newest, behind the last: the next event gets this sequence number.
   // Sequence numbers begin at 0 and have no gaps.
   HistoryCursor oldest() const noexcept { return {first_, 0}; }
   HistoryCursor newest() const noexcept { return {next_, 0}; }

@@ -150,7 +150,7 @@ class Session {
   unsigned char counter_[8] = {};  // of records received, while there are no buffers
 };
 
-// call runs f in mbedTLS. MBEDTLS_ERR_SSL_ALLOC_FAILED when there are no record buffers to be had.
+// call runs f in mbedTLS. MBEDTLS_ERR_SSL_ALLOC_FAILED when there are no record buffers.
 template <class F>
 int Session::call(F f) noexcept {
   const Holding held(mutex_);

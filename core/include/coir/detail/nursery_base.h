@@ -26,8 +26,8 @@ struct SiblingLinks;  // of children: FiberControl::younger and elder
 //
 // Invariant: a child is on the list, under the lock, from before it runs until it has left its stack for good or a
 // joiner who waits has taken it over; one that failed while its handle is held stays on it until the handle or the
-// nursery takes it, whoever changes its join word first. Whoever finds no child running and the list empty under the
-// lock is the last to touch the nursery: leave() returns after that.
+// nursery takes it, whoever changes its join word first. The thread that finds no child running and the list empty
+// under the lock is the last to touch the nursery: leave() returns after that.
 class NurseryBase {
  public:
   // A limit of 0 is none.
@@ -61,7 +61,7 @@ class NurseryBase {
   Scope& scope() noexcept { return scope_; }
   std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }
 
-  // What spawn and a fiber's end do.
+  // Called by spawn and by a fiber's end.
   // admit waits for room, or refuses with `limit`; the place it grants is taken by link or given back by dismiss.
   std::expected<void, Error> admit(bool wait) noexcept;
   void dismiss() noexcept;

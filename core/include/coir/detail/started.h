@@ -11,7 +11,7 @@ namespace coir {
 // that did not start. Unasked, its destructor fails the nursery or group, as a child that returned the error would have
 // done; in a cancelled one that is no failure.
 //
-//   nursery.start([&] { return fetch(url); });                             // join tells if no stack was to be had
+//   nursery.start([&] { return fetch(url); });                             // join tells if there was no stack
 //   if (auto started = nursery.start(job); !started) put_off(job, started.error());
 //
 // A local variable of the caller's, or a temporary; it neither outlives the nursery nor can be copied or moved.

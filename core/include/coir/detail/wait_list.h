@@ -23,12 +23,12 @@ struct WaitNode {
   bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
 };
 
-// WaitList is the line of those who wait for one thing, the oldest first. What fibers and threads wait on embeds one
-// beside the lock that guards it; nothing here is for others to call.
+// WaitList is the line of those who wait for one thing, the oldest first. Each object that fibers and threads wait on
+// embeds one beside the lock that guards it; nothing here is for others to call.
 //
 // A wait of theirs returns `unsupported` where nothing can be waited for: on a worker's own stack, as in a
 // RestingWait's wake, and on a plain thread of a single-worker build, where no other thread may touch what is waited
-// on. What is there is had all the same.
+// on. Calls that need not wait still succeed.
 class WaitList {
  public:
   bool empty() const noexcept { return nodes_.empty(); }

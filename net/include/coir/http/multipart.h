@@ -42,8 +42,8 @@ class Multipart {
   // The memory must outlive it.
   Multipart(Exchange& exchange, std::span<char> memory, const MultipartLimits& limits = {}) noexcept;
 
-  // next goes on to the next part, whose names are valid until the next call of next(). What has not been read of the
-  // part before is dropped. end_of_stream: the form is whole.
+  // next goes on to the next part, whose names are valid until the next call of next(). The unread rest of the part
+  // before is dropped. end_of_stream: the form is whole.
   [[nodiscard]] std::expected<Part, Error> next() noexcept;
 
   // read waits for at least one byte of the part's content and returns how many were put into `into` (not empty).

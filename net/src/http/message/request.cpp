@@ -142,7 +142,7 @@ bool read_lines(std::span<Header> lines, Fields& fields, Request& request) {
   return true;
 }
 
-// read_framing decides where the content ends. Whatever two readers could read differently is refused.
+// read_framing decides where the content ends. Framing that two readers could read differently is refused.
 std::uint16_t read_framing(const Fields& fields, const Limits& limits, Request& request) {
   if (fields.codings.any()) {
     if (request.minor == 0 || fields.content_lengths != 0) return 400;
