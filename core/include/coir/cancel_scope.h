@@ -49,10 +49,10 @@ struct Scope {
   std::uint64_t ticket = 0;       // of the owner's waits right inside this scope
   ThreadPlace* thread = nullptr;  // the owner, where it is a plain thread
 
-  // before_wait, where it is set, is called when the owner, a fiber, is about to park inside the scope and outside every
-  // shield in it, by a wait that cancellation could end. It may make system calls but must neither wait nor wake the
-  // owner, whose wait has begun. A reason ends that wait: unless what it waits for has come, the scope is cancelled with
-  // the reason. Null lets it wait. Of nested scopes the innermost that has one is asked.
+  // before_wait, where it is set, is called when the owner, a fiber, is about to park inside the scope and outside
+  // every shield in it, by a wait that cancellation could end. It may make system calls but must neither wait nor wake
+  // the owner, whose wait has begun. A reason ends that wait: unless what it waits for has come, the scope is cancelled
+  // with the reason. Null lets it wait. Of nested scopes the innermost that has one is asked.
   using BeforeWait = const char* (*)(Scope& scope) noexcept;
   BeforeWait before_wait = nullptr;
 };

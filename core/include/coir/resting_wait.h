@@ -27,9 +27,9 @@ struct alignas(8) RestingWait {
   Direction direction = Direction::readable;  // that it sleeps for
 };
 
-// arm_resting_wait puts the record to sleep until `fd` becomes readable (or writable, by `direction`), hangs up or fails.
-// Errors: busy (the descriptor is known to be ready, or somebody waits on it already: go on, do not sleep), limit,
-// closed, invalid (fd is negative), no_memory, system; unsupported (not in a fiber or in a wake).
+// arm_resting_wait puts the record to sleep until `fd` becomes readable (or writable, by `direction`), hangs up or
+// fails. Errors: busy (the descriptor is known to be ready, or somebody waits on it already: go on, do not sleep),
+// limit, closed, invalid (fd is negative), no_memory, system; unsupported (not in a fiber or in a wake).
 [[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd,
                                                           Direction direction = Direction::readable) noexcept;
 

@@ -11,8 +11,8 @@
 
 namespace coir {
 
-// StreamLines reads a stream line by line, through a buffer of the caller's whose size is the length of the longest line
-// with its end. The stream is a TcpStream, a Stream, a DescriptorStream, or anything that reads as they do.
+// StreamLines reads a stream line by line, through a buffer of the caller's whose size is the length of the longest
+// line with its end. The stream is a TcpStream, a Stream, a DescriptorStream, or anything that reads as they do.
 //
 //   char buffer[512];
 //   StreamLines lines(client, buffer);
@@ -27,8 +27,8 @@ namespace coir {
 //     else auto won = select({Case::readable(client.fd()), Case::receive(news, item)});
 //   }
 //
-// What was read and not returned yet is not on the stream any more: read by one StreamLines as long as lines are wanted.
-// Nothing is allocated; one read for all lines that arrive together.
+// What was read and not returned yet is not on the stream any more: read by one StreamLines as long as lines are
+// wanted. Nothing is allocated; one read for all lines that arrive together.
 template <class S>
 class StreamLines {
  public:

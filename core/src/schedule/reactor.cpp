@@ -175,8 +175,8 @@ bool Reactor::detach(int fd, Direction direction, RestingWait& resting) noexcept
   Entry* const at = entry(fd);
   if (at == nullptr) return false;
   Word seen = reinterpret_cast<Word>(&resting) | kSleep;
-  return at->word[static_cast<int>(direction)].compare_exchange_strong(
-      seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire);
+  return at->word[static_cast<int>(direction)].compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel,
+                                                                       std::memory_order_acquire);
 }
 
 void Reactor::forget(int fd) noexcept {

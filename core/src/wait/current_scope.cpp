@@ -183,8 +183,8 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept {
 }
 
 bool cancel_waiting(Scope& scope, const char* reason) noexcept {
-  // Pairs with the fence in begin_scoped_wait: either the claim meets the armed wait, or before_wait sees what the caller
-  // has stored.
+  // Pairs with the fence in begin_scoped_wait: either the claim meets the armed wait, or before_wait sees what the
+  // caller has stored.
   if constexpr (kManyWorkers) full_fence();
   ClaimedWaiters woken;
   {

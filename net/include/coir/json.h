@@ -48,12 +48,12 @@ enum class JsonKind : std::uint8_t { null, boolean, number, text, array, object 
 // JsonView is one value of a document, or the place where one is missing. What a program asks of a value that is not
 // so is an error, and the first such thing is kept: JsonDocument::complaint names its path.
 //
-// A view is valid as long as its document. Its functions do not wait, take less than 500 bytes of stack, and belong to one
-// fiber or thread at a time for each document.
+// A view is valid as long as its document. Its functions do not wait, take less than 500 bytes of stack, and belong to
+// one fiber or thread at a time for each document.
 class JsonView {
  public:
-  // Errors of text, integer, number and boolean: not_found (the value is missing), invalid (it is of another kind, or not
-  // within the bounds).
+  // Errors of text, integer, number and boolean: not_found (the value is missing), invalid (it is of another kind, or
+  // not within the bounds).
   //
   // text is a string, decoded, of at most `most` bytes; it may hold NUL. It lies in the document's memory.
   [[nodiscard]] std::expected<std::string_view, Error> text(std::size_t most = SIZE_MAX) const noexcept;
@@ -187,10 +187,10 @@ class JsonView::Members {
 // workers may parse at once. A request's document is read by coir/http/json.h.
 class JsonDocument {
  public:
-  // parse without memory takes what it needs from the heap and charges it to account::json: the text, and 16 to 24 bytes
-  // for each value or name. parse into `memory`, which outlives the document, takes none; a text that stands at the front
-  // of it already is not copied. Errors (JsonFlaw::error): invalid (not JSON), limit (longer or deeper than `limits`,
-  // or more than `memory` holds), no_memory (a ceiling of the ledger).
+  // parse without memory takes what it needs from the heap and charges it to account::json: the text, and 16 to 24
+  // bytes for each value or name. parse into `memory`, which outlives the document, takes none; a text that stands at
+  // the front of it already is not copied. Errors (JsonFlaw::error): invalid (not JSON), limit (longer or deeper than
+  // `limits`, or more than `memory` holds), no_memory (a ceiling of the ledger).
   [[nodiscard]] static std::expected<JsonDocument, JsonFlaw> parse(std::string_view text,
                                                                    const JsonLimits& limits = {}) noexcept;
   [[nodiscard]] static std::expected<JsonDocument, JsonFlaw> parse(std::string_view text, std::span<char> memory,
@@ -207,8 +207,8 @@ class JsonDocument {
 
   JsonView root() const noexcept;
 
-  // complaint writes the first thing that was asked of a view and was not so, as one line without its end; empty if there
-  // was none. sound tells whether it is empty.
+  // complaint writes the first thing that was asked of a view and was not so, as one line without its end; empty if
+  // there was none. sound tells whether it is empty.
   //
   //   limits[2].high: a whole number from -40 to 125 is wanted, this is a text
   std::string_view complaint(std::span<char> room) const noexcept;

@@ -13,8 +13,8 @@
 
 namespace coir {
 
-// JsonWriter writes JSON piece by piece to whatever has a write of bytes, such as http::Exchange: no tree, no memory that
-// grows with the text.
+// JsonWriter writes JSON piece by piece to whatever has a write of bytes, such as http::Exchange: no tree, no memory
+// that grows with the text.
 //
 //   JsonWriter out(exchange);
 //   out.object().member("name", sensor.name).member("celsius", fixed(sensor.millidegrees, 3));
@@ -23,10 +23,10 @@ namespace coir {
 //   out.end().end();
 //   if (auto written = out.finish(); !written) return;
 //
-// Commas and quotes are its own. Text is escaped as json_quoted (coir/format.h) does: what is no UTF-8 becomes U+FFFD. The
-// first failure of the sink is kept; what follows is dropped, and finish returns it. What JSON does not allow (a value
-// without a name in an object, an end too many) is a mistake of the program and ends it with a line. Takes less than 1.2 KB
-// of stack, itself included, besides the sink's.
+// Commas and quotes are its own. Text is escaped as json_quoted (coir/format.h) does: what is no UTF-8 becomes U+FFFD.
+// The first failure of the sink is kept; what follows is dropped, and finish returns it. What JSON does not allow (a
+// value without a name in an object, an end too many) is a mistake of the program and ends it with a line. Takes less
+// than 1.2 KB of stack, itself included, besides the sink's.
 class JsonWriter {
  public:
   static constexpr std::size_t kMaxDepth = 64;
@@ -78,8 +78,9 @@ class JsonWriter {
     return value(its_value);
   }
 
-  // finish writes what has been gathered and tells whether everything was written. Errors: those of the sink; limit (deeper than kMaxDepth, or a fixed() of over 60 digits); invalid (an
-  // object or an array has no end, or nothing was written).
+  // finish writes what has been gathered and tells whether everything was written. Errors: those of the sink; limit
+  // (deeper than kMaxDepth, or a fixed() of over 60 digits); invalid (an object or an array has no end, or nothing was
+  // written).
   [[nodiscard]] std::expected<void, Error> finish() noexcept;
 
  private:

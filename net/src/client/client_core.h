@@ -16,8 +16,8 @@ struct ClientCore {
   ClientCore& operator=(const ClientCore&) = delete;
 
 #if COIR_TLS
-  // trust, of trust.cpp, returns the context for connections to https. The system's authorities are read with the first call.
-  // Errors: not_found (there are none), those of TlsContext::client and File.
+  // trust, of trust.cpp, returns the context for connections to https. The system's authorities are read with the first
+  // call. Errors: not_found (there are none), those of TlsContext::client and File.
   std::expected<TlsContext, Error> trust() noexcept;
 #endif
 

@@ -32,7 +32,8 @@ class ConnectionPool {
   // take returns a resting connection of that key that is quiet, or null. Those that are not, and those whose time is
   // up, are closed.
   ClientConnection* take(std::string_view key) noexcept;
-  // admit counts a new connection, for which the longest resting makes room. forget is for one that is not rested again.
+  // admit counts a new connection, for which the longest resting makes room. forget is for one that is not rested
+  // again.
   void admit() noexcept;
   void forget() noexcept;
   // rest keeps a connection until a time.

@@ -7,7 +7,8 @@
 
 namespace coir::http {
 
-// Proxies is what the environment says of proxies, as it was when read_environment was called: the variables may change.
+// Proxies is what the environment says of proxies, as it was when read_environment was called: the variables may
+// change.
 struct Proxies {
   std::string_view plain;   // http_proxy
   std::string_view secure;  // https_proxy
@@ -31,8 +32,8 @@ struct Proxies {
   char texts_[1024];
 };
 
-// is_excepted tells whether a list as no_proxy has it, "board.lan, .example.org, 10.0.0.1:8080, *", names this host: the
-// very host, a domain that it lies in, or all.
+// is_excepted tells whether a list as no_proxy has it, "board.lan, .example.org, 10.0.0.1:8080, *", names this host:
+// the very host, a domain that it lies in, or all.
 bool is_excepted(std::string_view list, std::string_view host, std::uint16_t port) noexcept;
 
 }  // namespace coir::http

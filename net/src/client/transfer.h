@@ -65,7 +65,8 @@ struct Transfer {
   Outcome send_upload() noexcept;
   Outcome ask_for_leave() noexcept;
 
-  // receiving.cpp: read_head returns when a final head is there. took_head parses what has come: true, it is a final one.
+  // receiving.cpp: read_head returns when a final head is there. took_head parses what has come: true, it is a final
+  // one.
   Outcome read_head(Deadline until, bool no_content) noexcept;
   std::expected<bool, Error> took_head(bool no_content) noexcept;
   Outcome read_more(Deadline until) noexcept;

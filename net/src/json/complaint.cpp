@@ -64,8 +64,8 @@ class Path {
   bool empty_ = true;
 };
 
-// write_path goes down from the root to `value`. A container's values follow it in memory, each with all that it holds, so
-// that the child whose values end behind `value` is the one to go down to.
+// write_path goes down from the root to `value`. A container's values follow it in memory, each with all that it holds,
+// so that the child whose values end behind `value` is the one to go down to.
 void write_path(yyjson_val* at, yyjson_val* value, Path& path) noexcept {
   while (at != value) {
     const bool is_object = yyjson_is_obj(at);

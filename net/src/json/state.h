@@ -35,8 +35,8 @@ struct JsonComplaint {
   bool any() const noexcept { return wanted != nullptr; }
 };
 
-// JsonState stands in the document's memory, behind the text and before the values. json.cpp makes documents, view.cpp looks
-// into them, complaint.cpp writes what was found wrong.
+// JsonState stands in the document's memory, behind the text and before the values. json.cpp makes documents, view.cpp
+// looks into them, complaint.cpp writes what was found wrong.
 //
 //   | text, then 4 zeros, which yyjson reads past | JsonState | pool: yyjson_doc and its values |
 struct JsonState {

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 
-// Reads of files that may have to wait for a disk: what is in the kernel's page cache is read in place, what is not by a
-// thread of the blocking pool while the fiber parks. Whether it is there is asked by preadv2 with RWF_NOWAIT (Linux
-// 4.14); of a file system that lacks that (squashfs, older tmpfs) by mincore. Where neither is to be had, files are read
-// in place. Names are looked up in place: a directory that has never been read holds up the worker for that once.
+// Reads of files that may have to wait for a disk: what is in the kernel's page cache is read in place, what is not by
+// a thread of the blocking pool while the fiber parks. Whether it is there is asked by preadv2 with RWF_NOWAIT (Linux
+// 4.14); of a file system that lacks that (squashfs, older tmpfs) by mincore. Where neither is to be had, files are
+// read in place. Names are looked up in place: a directory that has never been read holds up the worker for that once.
 namespace coir {
 
 // read_file is pread; it may park. Returns -errno on failure.
@@ -19,10 +19,10 @@ ssize_t read_file(int file, void* into, std::size_t size, std::uint64_t offset) 
 // much as the kernel reads ahead.
 inline constexpr std::size_t kFileStep = std::size_t{128} * 1024;
 
-// load_pages sees to it that what is sent next from `offset` on does not wait for a disk, and returns how many bytes that
-// is said of, `count` at most. Of each step the last page is asked for, and the very first: what lies between was read
-// with them. What is there is not touched; where `offset` is not there, a step is read through `scrap`, and the caller
-// may park. Costs a system call for each step where everything is there.
+// load_pages sees to it that what is sent next from `offset` on does not wait for a disk, and returns how many bytes
+// that is said of, `count` at most. Of each step the last page is asked for, and the very first: what lies between was
+// read with them. What is there is not touched; where `offset` is not there, a step is read through `scrap`, and the
+// caller may park. Costs a system call for each step where everything is there.
 std::size_t load_pages(int file, std::uint64_t offset, std::size_t count, std::span<char> scrap) noexcept;
 
 }  // namespace coir

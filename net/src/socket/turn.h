@@ -10,8 +10,9 @@
 
 namespace coir {
 
-// A Turn holds a TurnLock as long as it lives: a Mutex, by which fibers do something one after the other. Without fibers
-// one thread serves everything, and there is nothing to hold. A Turn is false where it was cancelled before it came.
+// A Turn holds a TurnLock as long as it lives: a Mutex, by which fibers do something one after the other. Without
+// fibers one thread serves everything, and there is nothing to hold. A Turn is false where it was cancelled before it
+// came.
 #if COIR_NO_ASYNC
 struct TurnLock {};
 struct Turn {

@@ -47,8 +47,8 @@ class FeedKeeper final : public Keeper {
 
   bool start_sender() noexcept;
   void run_sender() noexcept;
-  // send_news sends to a connection that belongs to the caller until it has had everything, or its socket is full, or it
-  // is closed: then it rests or is gone. `readable`: it may have said something.
+  // send_news sends to a connection that belongs to the caller until it has had everything, or its socket is full, or
+  // it is closed: then it rests or is gone. `readable`: it may have said something.
   void send_news(Connection& connection, KeptMemory memory, bool readable) noexcept;
   // read_news copies what lies ahead of the connection. Nothing: it has fallen off.
   std::optional<std::size_t> read_news(const Connection& connection, std::span<char> into) noexcept;

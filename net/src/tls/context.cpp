@@ -106,8 +106,8 @@ Made add_identity(Config& config, const TlsCertificate& given) noexcept {
   return {};
 }
 
-// judge corrects mbedTLS's judgement of one of the peer's certificates, at depth 0 its own. While the clock is not set, a
-// certificate that has expired by the floor has certainly expired, but one that begins after it may have begun.
+// judge corrects mbedTLS's judgement of one of the peer's certificates, at depth 0 its own. While the clock is not set,
+// a certificate that has expired by the floor has certainly expired, but one that begins after it may have begun.
 int judge(void* opaque, mbedtls_x509_crt* certificate, int depth, std::uint32_t* flags) noexcept {
   if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
   const auto& config = *static_cast<const Config*>(opaque);

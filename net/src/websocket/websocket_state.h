@@ -102,7 +102,8 @@ struct WebSocket::State {
   Atomic<bool> broken{false};        // a frame was cut off: nothing more can be sent
   const WebSocketRole role;
 
-  // Of a server's socket: the connection, and how it is given back when the socket ends; what tells that the server stops.
+  // Of a server's socket: the connection, and how it is given back when the socket ends; what tells that the server
+  // stops.
   void* served = nullptr;
   void (*served_ended)(void* served) noexcept = nullptr;
 #if !COIR_NO_ASYNC

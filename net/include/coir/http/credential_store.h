@@ -59,8 +59,8 @@ class CredentialStore {
   // at a time.
   [[nodiscard]] std::expected<std::size_t, Fault> load(std::string_view text) noexcept;
 
-  // judge looks at a request's credentials; from several fibers and workers at once, on a fiber or a plain thread. Waits
-  // for the check of a password that is not remembered. Takes 1 KB of stack.
+  // judge looks at a request's credentials; from several fibers and workers at once, on a fiber or a plain thread.
+  // Waits for the check of a password that is not remembered. Takes 1 KB of stack.
   Verdict judge(const Request& request) noexcept;
 
   // remembered is how many right passwords are in memory.
@@ -78,9 +78,9 @@ class CredentialStore {
 // kCredentialLine is room for a line of either kind.
 inline constexpr std::size_t kCredentialLine = 256;
 
-// basic_line and bearer_line write a line for a store, without its end. The salt is drawn from the kernel, which may make
-// the first call after a boot wait. basic_line takes as long as a check. Errors: invalid (the name is empty, over 63
-// bytes, or holds a colon, a blank or a control; the password is empty or holds a control; the token is shorter than
+// basic_line and bearer_line write a line for a store, without its end. The salt is drawn from the kernel, which may
+// make the first call after a boot wait. basic_line takes as long as a check. Errors: invalid (the name is empty, over
+// 63 bytes, or holds a colon, a blank or a control; the password is empty or holds a control; the token is shorter than
 // kShortestToken or no token of RFC 6750).
 [[nodiscard]] std::expected<std::string_view, Error> basic_line(
     std::string_view name, std::string_view password, std::span<char, kCredentialLine> out,

@@ -24,8 +24,8 @@ struct EventStreamOptions {
   std::chrono::milliseconds vanished_after{30'000};
 };
 
-// EventStream is a stream of server-sent events (WHATWG HTML, 9.2) that a handler sends from its own fiber. Many clients
-// that are to get the same events cost less with a Feed (coir/http/feed.h).
+// EventStream is a stream of server-sent events (WHATWG HTML, 9.2) that a handler sends from its own fiber. Many
+// clients that are to get the same events cost less with a Feed (coir/http/feed.h).
 //
 //   void countdown(Exchange& exchange) {
 //     auto stream = EventStream::open(exchange);
@@ -41,8 +41,8 @@ struct EventStreamOptions {
 class EventStream {
  public:
   // open answers the request with the head of a stream and its first byte. From then on the exchange, and all that was
-  // read from it, is gone: a handler that wants a field, such as Last-Event-ID, copies it before. A request by HEAD gets
-  // the head alone and one by another method than GET 405; then, as after every error, the handler just returns.
+  // read from it, is gone: a handler that wants a field, such as Last-Event-ID, copies it before. A request by HEAD
+  // gets the head alone and one by another method than GET 405; then, as after every error, the handler just returns.
   // Errors: invalid (not a GET, content of the request is unread, or a response was begun before), limit (the fields
   // that were added to the head do not fit), closed (the client is gone).
   [[nodiscard]] static std::expected<EventStream, Error> open(Exchange& exchange,

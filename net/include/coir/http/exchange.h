@@ -48,8 +48,8 @@ class Detached;
 // what the socket's buffer holds. Without fibers, and on a kernel without epoll while bytes lie unread behind the
 // request, a hang-up is noticed by reading and writing only.
 //
-// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its calls
-// take up to 3 KB of it. So:
+// Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
+// calls take up to 3 KB of it. So:
 //
 //   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format
@@ -74,13 +74,13 @@ class Exchange {
   std::expected<Address, Error> peer_address() const noexcept;
 
   // certificate is who the client is by its certificate: null without TLS, where the context asks for none or does not
-  // remember clients (TlsContext::Server::remember_clients; coir/net/tls.h has TlsPeer). It lives as long as the handler
-  // runs.
+  // remember clients (TlsContext::Server::remember_clients; coir/net/tls.h has TlsPeer). It lives as long as the
+  // handler runs.
   const TlsPeer* certificate() const noexcept;
 
   // client_gone and stopping are cases for a select of coir/select.h, in the handler's own fiber: ready once the client
-  // has ended its side or is gone, and once the server stops. A select that has the case is told by it and not cancelled;
-  // what the handler waits for afterwards is. A build without fibers has neither.
+  // has ended its side or is gone, and once the server stops. A select that has the case is told by it and not
+  // cancelled; what the handler waits for afterwards is. A build without fibers has neither.
   //
   //   auto won = select({Case::opened(news), exchange.client_gone(), Case::after(30s)});
   Case client_gone() noexcept;
@@ -144,10 +144,10 @@ class Exchange {
   // Errors: as write; end_of_stream (the file has become shorter); system (it cannot be read).
   [[nodiscard]] std::expected<void, Error> send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept;
 
-  // add_trailer has a field follow chunked content, between begin_chunked and the handler's end; "Trailer" in the head may
-  // announce it. Errors: unsupported (the client has not said "TE: trailers", or the content is not chunked: whoever
-  // needs the field says it otherwise), invalid (begin_chunked was not called; a control in the value), limit (over
-  // kAddedFieldBytes of them).
+  // add_trailer has a field follow chunked content, between begin_chunked and the handler's end; "Trailer" in the head
+  // may announce it. Errors: unsupported (the client has not said "TE: trailers", or the content is not chunked:
+  // whoever needs the field says it otherwise), invalid (begin_chunked was not called; a control in the value), limit
+  // (over kAddedFieldBytes of them).
   [[nodiscard]] std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
 
   // flush sends what has been gathered. Errors as write.
@@ -165,9 +165,9 @@ class Exchange {
 
   // release_buffer is for a handler that is about to wait for long: it sends what has been gathered and gives back the
   // memory of the answer and of scratch(), whose content is lost, until they are used again. What remains is the fiber
-  // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing between
-  // start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room. Cost: a
-  // system call, and page faults afterwards.
+  // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing
+  // between start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room.
+  // Cost: a system call, and page faults afterwards.
   void release_buffer() noexcept;
 
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.

@@ -45,11 +45,11 @@ struct FeedOptions {
 //   feed.publish({.data = "21.5", .id = "1042"});                         // any fiber or thread
 //
 // A subscriber between two events is the record of its connection: no fiber, no buffer, no queue. One that is slower
-// than the history is long is disconnected, so that it resumes by Last-Event-ID and misses nothing in silence. While the
-// server stops, subscribers are closed.
+// than the history is long is disconnected, so that it resumes by Last-Event-ID and misses nothing in silence. While
+// the server stops, subscribers are closed.
 //
-// A feed serves the subscribers of one server, and is destroyed after that has stopped. Without fibers a feed is used by
-// the program's thread alone, and publish sends by itself.
+// A feed serves the subscribers of one server, and is destroyed after that has stopped. Without fibers a feed is used
+// by the program's thread alone, and publish sends by itself.
 class Feed {
  public:
   // create takes memory for the history. Errors: no_memory, invalid (a history of nothing, or a `missed` that cannot be

@@ -66,8 +66,8 @@ struct FileTreeOptions {
 // forms.
 //
 // A small file is kept in memory with what its head says, and looked at again once a second at most: until then serving
-// it costs no system call but the socket's. Other files are read by the kernel (sendfile); what is not in its memory yet
-// a thread of the blocking pool reads first, so that a slow disk holds up nobody else.
+// it costs no system call but the socket's. Other files are read by the kernel (sendfile); what is not in its memory
+// yet a thread of the blocking pool reads first, so that a slow disk holds up nobody else.
 class FileTree {
  public:
   struct Target;  // src/http/files/target.h

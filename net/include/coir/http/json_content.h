@@ -24,14 +24,14 @@ namespace coir::http {
 //   }
 
 // read_json reads a request's content as JSON. What is wrong it answers itself: 415 for another media type than
-// application/json or one that ends in +json, 413 for content longer than `limits` allow or than `memory` holds, 400 for
-// what is not JSON or nested too deep, with a line that tells where, 503 when the ledger has no room. After an error the
-// handler just returns.
+// application/json or one that ends in +json, 413 for content longer than `limits` allow or than `memory` holds, 400
+// for what is not JSON or nested too deep, with a line that tells where, 503 when the ledger has no room. After an
+// error the handler just returns.
 //
-// Without memory it is charged to account::json, while content arrives with `limits.max_bytes`, or Content-Length bytes.
-// `memory` outlives the document: of n bytes, a text of up to n / 16 bytes is certain to fit, whatever it holds, and a
-// usual one of n / 6.
-// Errors: unsupported (415), limit, invalid, no_memory; those of Exchange::read_body but end_of_stream.
+// Without memory it is charged to account::json, while content arrives with `limits.max_bytes`, or Content-Length
+// bytes. `memory` outlives the document: of n bytes, a text of up to n / 16 bytes is certain to fit, whatever it holds,
+// and a usual one of n / 6. Errors: unsupported (415), limit, invalid, no_memory; those of Exchange::read_body but
+// end_of_stream.
 [[nodiscard]] std::expected<JsonDocument, Error> read_json(Exchange& exchange, const JsonLimits& limits = {}) noexcept;
 [[nodiscard]] std::expected<JsonDocument, Error> read_json(Exchange& exchange, std::span<char> memory,
                                                            const JsonLimits& limits = {}) noexcept;

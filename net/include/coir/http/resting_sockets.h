@@ -113,17 +113,17 @@ class RestingSocketsBase {
 //   auto sockets = RestingSockets<Chat>::create(chat, {.max_sockets = 4000});
 //   void handler(Exchange& exchange) { sockets->accept(exchange); }
 //
-// `opened` and `closed` may be left out. The calls of one socket come one after the other, on a fiber of the server, with
-// a stack of ServerOptions::handler_stack; those of different sockets come at the same time where several workers run.
-// They may wait, but `closed`, which may also run where memory is being made room for: it neither waits nor sends.
+// `opened` and `closed` may be left out. The calls of one socket come one after the other, on a fiber of the server,
+// with a stack of ServerOptions::handler_stack; those of different sockets come at the same time where several workers
+// run. They may wait, but `closed`, which may also run where memory is being made room for: it neither waits nor sends.
 //
 // Pings and their answers, close frames, ceilings and silence are the socket's own business, by
 // RestingSocketsOptions::socket. One timer pings all of them. When the server stops each is sent 1001; when it needs
 // room, or memory is short, those that have been quiet for longest are closed.
 //
 // All memory is reserved by create as address space; account::connections is charged for each socket and subscription,
-// account::buffers for what waits to be sent and for messages that have come halfway. Without fibers it works too; there
-// pings are sent only when the server has something to do.
+// account::buffers for what waits to be sent and for messages that have come halfway. Without fibers it works too;
+// there pings are sent only when the server has something to do.
 template <class Program>
 class RestingSockets : public RestingSocketsBase {
  public:

@@ -7,8 +7,8 @@
 
 namespace coir::http {
 
-// run_async runs the runtime and serves by a Server on it: the third of the ways of coir/http/run.h, whose parameters it has. From
-// a plain thread, usually main's. Errors: as run; those of run_until_idle (coir/runtime.h).
+// run_async runs the runtime and serves by a Server on it: the third of the ways of coir/http/run.h, whose parameters
+// it has. From a plain thread, usually main's. Errors: as run; those of run_until_idle (coir/runtime.h).
 [[nodiscard]] std::expected<std::size_t, Error> run_async(
     const ServerOptions& options, TcpListener&& listener, std::initializer_list<int> signals,
     std::chrono::milliseconds drain_timeout = std::chrono::seconds(10), TlsContextSlot* tls = nullptr,

@@ -117,7 +117,8 @@ class Server {
   static constexpr std::size_t kMaxListeners = 8;
 
   // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
-  // large, more than a million requests of a client among them, or a handler_stack of more than 64 KB), unsupported (max_active over 1 in a build without fibers).
+  // large, more than a million requests of a client among them, or a handler_stack of more than 64 KB), unsupported
+  // (max_active over 1 in a build without fibers).
   [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
@@ -148,9 +149,9 @@ class Server {
 
   // serve_until serves, once started, until one of `signals` is sent to the process, and then drains: as begin_stop,
   // for at most `drain_timeout`. (SIGHUP, where it is among them, just calls ServerOptions::on_hangup.) A second
-  // signal, or the timeout, cuts off what is left and shuts the runtime down, as stop says. Returns how many connections
-  // that were.
-  // From a fiber; in a build without fibers from the program's thread, where it is the one call that serves.
+  // signal, or the timeout, cuts off what is left and shuts the runtime down, as stop says. Returns how many
+  // connections that were. From a fiber; in a build without fibers from the program's thread, where it is the one call
+  // that serves.
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
 
   // connection_bytes is what the ledger is charged for a connection; request_bytes, for the buffers of a request being

@@ -12,8 +12,8 @@ namespace coir::http {
 class SocketTable;
 
 // Slow says what becomes of a subscriber for whom more waits than RestingSocketsOptions::max_unsent allows: its
-// connection is dropped, so that it comes back and asks for what it has missed; or it is skipped, and does not learn what
-// it has missed.
+// connection is dropped, so that it comes back and asks for what it has missed; or it is skipped, and does not learn
+// what it has missed.
 enum class Slow : std::uint8_t { drop, skip };
 
 // Published counts what became of a message.
@@ -23,9 +23,9 @@ struct Published {
   std::size_t dropped = 0;  // slow clients whose connections were closed
 };
 
-// Topic is what resting sockets subscribe to. A message is encoded once and handed to the kernel for one socket after the
-// other, without a fiber for each; what the kernel does not take waits in a buffer of that socket's, and a fiber goes on
-// when it has room.
+// Topic is what resting sockets subscribe to. A message is encoded once and handed to the kernel for one socket after
+// the other, without a fiber for each; what the kernel does not take waits in a buffer of that socket's, and a fiber
+// goes on when it has room.
 //
 //   Topic news(Slow::skip);
 //   socket.subscribe(news);           // in a call of the program's

@@ -23,8 +23,8 @@ struct Url {
 };
 
 // parse_url reads "https://user@host:port/path?query#fragment". The fragment is dropped: no server sees it.
-// Errors: invalid (malformed; a byte that is not visible ASCII, a `%` in the host), unsupported (another scheme). From any
-// context; no allocation.
+// Errors: invalid (malformed; a byte that is not visible ASCII, a `%` in the host), unsupported (another scheme). From
+// any context; no allocation.
 [[nodiscard]] std::expected<Url, Error> parse_url(std::string_view text) noexcept;
 
 // parse_authority reads "user@host:port" as the address of http of that server. Errors: invalid.

@@ -57,8 +57,8 @@ struct WebSocketRequest {
 //   }
 //
 // One fiber may receive while others send: a message goes out whole, and those who send meanwhile wait. While receive
-// waits, the socket holds neither input nor output buffer, by TLS neither a record buffer; buffers come from the pool of
-// account::buffers as bytes arrive.
+// waits, the socket holds neither input nor output buffer, by TLS neither a record buffer; buffers come from the pool
+// of account::buffers as bytes arrive.
 //
 // receive also answers pings and the peer's close frame, and sends pings to a peer that has been silent for ping_after.
 // So a socket that nobody receives from neither answers nor notices that its peer is gone.
@@ -75,9 +75,10 @@ struct WebSocketRequest {
 // allocated but buffers. 640 bytes at most, whose moves want nobody inside.
 class WebSocket {
  public:
-  // connect makes the opening handshake as the client, over a connection to the server over which nothing has been said.
-  // Errors: those of Stream's calls; protocol (the answer is none to a WebSocket's request: `sys` is its status, 0 where
-  // it is malformed), limit (the answer's head is over 4 KiB; over 24 fields are `protocol`), invalid (a field of `request` cannot be sent), no_memory.
+  // connect makes the opening handshake as the client, over a connection to the server over which nothing has been
+  // said. Errors: those of Stream's calls; protocol (the answer is none to a WebSocket's request: `sys` is its status,
+  // 0 where it is malformed), limit (the answer's head is over 4 KiB; over 24 fields are `protocol`), invalid (a field
+  // of `request` cannot be sent), no_memory.
   [[nodiscard]] static std::expected<WebSocket, Error> connect(Stream&& stream, const WebSocketRequest& request,
                                                                const WebSocketOptions& options = {},
                                                                Deadline deadline = Deadline::never()) noexcept;
@@ -89,9 +90,9 @@ class WebSocket {
 
   // receive waits for a whole message. A message in one frame that arrives in one piece is not copied.
   // A message that takes longer than message_timeout ends the socket with 1008, as `truncated`.
-  // Errors: end_of_stream, truncated, protocol, limit, no_memory, as above (between two messages no_memory ends nothing);
-  // invalid (a message has been begun by receive_piece); those of coir::wait, busy also where somebody else receives:
-  // another call goes on where this one was.
+  // Errors: end_of_stream, truncated, protocol, limit, no_memory, as above (between two messages no_memory ends
+  // nothing); invalid (a message has been begun by receive_piece); those of coir::wait, busy also where somebody else
+  // receives: another call goes on where this one was.
   [[nodiscard]] std::expected<WebSocketMessage, Error> receive(Deadline deadline = Deadline::never()) noexcept;
 
   // receive_piece waits for the next piece of a message, however large the message is. The bytes are valid until the
@@ -99,9 +100,9 @@ class WebSocket {
   [[nodiscard]] std::expected<WebSocketPiece, Error> receive_piece(Deadline deadline = Deadline::never()) noexcept;
 
   // send_text and send_binary send a message, and wait while the peer's side is full.
-  // Errors: closed (this side has closed, or the connection has failed), invalid (text that is not UTF-8), busy (a message
-  // is being sent in pieces), no_memory (of a client's buffer for masking), those of Mutex::lock and of Stream. After
-  // timed_out and cancelled nothing was sent; where a part was, all later calls return closed.
+  // Errors: closed (this side has closed, or the connection has failed), invalid (text that is not UTF-8), busy (a
+  // message is being sent in pieces), no_memory (of a client's buffer for masking), those of Mutex::lock and of Stream.
+  // After timed_out and cancelled nothing was sent; where a part was, all later calls return closed.
   [[nodiscard]] std::expected<void, Error> send_text(std::string_view text,
                                                      Deadline deadline = Deadline::never()) noexcept;
   [[nodiscard]] std::expected<void, Error> send_binary(std::string_view bytes,
@@ -119,8 +120,8 @@ class WebSocket {
 
   // close sends a close frame and waits close_timeout for the peer's; messages that still arrive are dropped. When
   // another fiber is receiving, that one meets the answer, and close returns at once. Nothing can be sent afterwards.
-  // Errors: invalid (a code that may not be sent, a reason that is not UTF-8), limit (a reason over 123 bytes), truncated
-  // and timed_out (no answer came), and otherwise as receive and send_text.
+  // Errors: invalid (a code that may not be sent, a reason that is not UTF-8), limit (a reason over 123 bytes),
+  // truncated and timed_out (no answer came), and otherwise as receive and send_text.
   [[nodiscard]] std::expected<void, Error> close(CloseCode code = CloseCode::normal,
                                                  std::string_view reason = {}) noexcept;
 

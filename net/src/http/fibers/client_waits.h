@@ -17,8 +17,8 @@ class ClientWaits {
   void begin(Connection& connection, Direction direction, Owes owes) noexcept;
   bool end(Connection& connection) noexcept;
 
-  // end_slow_heads ends the waits for clients that owe a head, or the end of their side, for 100 ms or more, so that a few slow ones cannot hold
-  // every session. A byte now and then renews nothing.
+  // end_slow_heads ends the waits for clients that owe a head, or the end of their side, for 100 ms or more, so that a
+  // few slow ones cannot hold every session. A byte now and then renews nothing.
   void end_slow_heads() noexcept;
 
   // end_heads ends all waits for heads, when the server has been stopping for long enough.

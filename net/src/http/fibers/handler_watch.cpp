@@ -24,8 +24,8 @@ HandlerWatch::~HandlerWatch() {
   detail::leave(*this);
 }
 
-// about_to_wait is before_wait: everything that could have ended a wait before this one began is looked at here, and all
-// that comes later finds the wait, as cancel_waiting says.
+// about_to_wait is before_wait: everything that could have ended a wait before this one began is looked at here, and
+// all that comes later finds the wait, as cancel_waiting says.
 const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   auto& self = static_cast<HandlerWatch&>(scope);
   if (self.state_ != State::runs) return nullptr;
@@ -59,8 +59,8 @@ void HandlerWatch::attend() noexcept {
   asleep_.store(false, std::memory_order_relaxed);
 }
 
-// sleep puts the record to sleep. True: from then on it belongs to woken, and to let_go. False: `client` says why, or the
-// kernel is short of what a wait takes.
+// sleep puts the record to sleep. True: from then on it belongs to woken, and to let_go. False: `client` says why, or
+// the kernel is short of what a wait takes.
 bool HandlerWatch::sleep(Client& client) noexcept {
   // A word holds two edges at most.
   for (int edges = 0; edges < 4; ++edges) {

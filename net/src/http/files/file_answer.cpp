@@ -45,8 +45,8 @@ bool has_forms(std::string_view type) noexcept {
          type == "application/vnd.apple.mpegurl" || type == "image/vnd.microsoft.icon";
 }
 
-// open_form opens a form of the file that `target` names; negative when there is none, or it is older than the file: then
-// the file has been replaced, and the form has not.
+// open_form opens a form of the file that `target` names; negative when there is none, or it is older than the file:
+// then the file has been replaced, and the form has not.
 int open_form(Exchange& exchange, int root, const FileTree::Target& target, Coding form, std::int64_t plain_modified,
               struct stat& info) noexcept {
   constexpr std::int64_t kGrace = 2;  // FAT counts in steps of two seconds

@@ -59,7 +59,8 @@ void redirect_to_directory(Exchange& exchange) noexcept {
   return path.starts_with('.') || path.find("/.") != path.npos;
 }
 
-// is_shown tells whether a resolved path that is hidden may be asked for. The temporary files of a replacement never may.
+// is_shown tells whether a resolved path that is hidden may be asked for. The temporary files of a replacement never
+// may.
 [[gnu::noinline]] bool is_shown(const FileTreeOptions& options, std::string_view path) noexcept {
   constexpr std::string_view kTemporary = "/.coir-";
   return options.dot_files && !path.starts_with(kTemporary.substr(1)) && path.find(kTemporary) == path.npos;

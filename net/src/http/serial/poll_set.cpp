@@ -4,8 +4,8 @@
 
 namespace coir::http {
 
-void PollSet::watch(int fd, std::span<const TcpListener> listeners, bool accepting,
-                    const ConnectionList& resting, Keeper* keepers) noexcept {
+void PollSet::watch(int fd, std::span<const TcpListener> listeners, bool accepting, const ConnectionList& resting,
+                    Keeper* keepers) noexcept {
   entries_[1] = {.fd = fd, .events = POLLIN, .revents = 0};
   std::size_t at = kOwnEntries;
   for (const TcpListener& listener : listeners) {

@@ -15,7 +15,8 @@
 namespace coir::http {
 
 // PollSet is what a build without fibers asks poll(2): one entry for the connection being served, one for each
-// listener, and one for each connection that rests or is kept, in the order of their lists. Entry 0 belongs to wait_any.
+// listener, and one for each connection that rests or is kept, in the order of their lists. Entry 0 belongs to
+// wait_any.
 class PollSet {
  public:
   static constexpr std::size_t kOwnEntries = 2;
@@ -25,8 +26,8 @@ class PollSet {
   PollSet(const PollSet&) = delete;
   PollSet& operator=(const PollSet&) = delete;
 
-  // watch fills in the entries: `fd`, or -1 for none, the listeners if `accepting`, the resting connections and those of
-  // the keepers.
+  // watch fills in the entries: `fd`, or -1 for none, the listeners if `accepting`, the resting connections and those
+  // of the keepers.
   void watch(int fd, std::span<const TcpListener> listeners, bool accepting, const ConnectionList& resting,
              Keeper* keepers) noexcept;
 
@@ -49,9 +50,9 @@ class PollSet {
     }
   }
 
-  // each_ready_kept calls `visit` with each kept connection that poll has found ready, which `visit` may take out of its
-  // list. Where a list has changed since watch, because a signal's callback has written to a stream, the rest of them
-  // wait for the next poll.
+  // each_ready_kept calls `visit` with each kept connection that poll has found ready, which `visit` may take out of
+  // its list. Where a list has changed since watch, because a signal's callback has written to a stream, the rest of
+  // them wait for the next poll.
   template <class Visit>
   void each_ready_kept(Keeper* keepers, Visit visit) const noexcept {
     const pollfd* entry = entries_ + kept_at_;

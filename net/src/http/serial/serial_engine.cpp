@@ -88,7 +88,9 @@ bool SerialEngine::make_room(std::int64_t not_after_ns) noexcept {
 // close_longest_resting makes room on the ledger, where a handshake takes more than ten established connections.
 std::size_t SerialEngine::close_longest_resting(std::size_t wanted) noexcept {
   std::size_t freed = 0;
-  while (freed < wanted && (close_handshake(INT64_MAX) || make_room(evictable_since()) || keepers.evict(evictable_since()))) freed += connection_bytes();
+  while (freed < wanted &&
+         (close_handshake(INT64_MAX) || make_room(evictable_since()) || keepers.evict(evictable_since())))
+    freed += connection_bytes();
   return freed;
 }
 

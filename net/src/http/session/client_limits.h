@@ -21,7 +21,8 @@ namespace coir::http {
 //
 // A request is counted with a bucket of tokens that refills at the rate and holds one second's worth.
 //
-// Cost without limits: a comparison. With them, a system call and a short lock for a connection, the lock for a request.
+// Cost without limits: a comparison. With them, a system call and a short lock for a connection, the lock for a
+// request.
 class ClientLimits {
  public:
   // Ticket names a connection's entry; 0 is no entry, and no limit.
@@ -32,7 +33,8 @@ class ClientLimits {
   ClientLimits(const ClientLimits&) = delete;
   ClientLimits& operator=(const ClientLimits&) = delete;
 
-  // open reserves the table if `options` limit clients, and charges account::connections with all of it. False: no memory.
+  // open reserves the table if `options` limit clients, and charges account::connections with all of it. False: no
+  // memory.
   [[nodiscard]] bool open(const ServerOptions& options) noexcept;
 
   // enter counts a new connection; nothing is returned for one too many, which is not counted. leave takes it back.

@@ -26,8 +26,8 @@ class Keeper;
 // the socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
 enum class Eviction : std::uint8_t { none, running, ended };
 
-// Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer, the
-// end of its side. Bytes of a head are no progress.
+// Owes is what a client is waited for: the rest of a head, content that it sends or takes, or, after the last answer,
+// the end of its side. Bytes of a head are no progress.
 enum class Owes : std::uint8_t { head, content, end };
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.

@@ -7,8 +7,8 @@
 
 namespace coir::http {
 
-// DetachedConnections are those that belong to handlers' own fibers (coir/http/detail/detached.h), so that a server that
-// stops can tell these.
+// DetachedConnections are those that belong to handlers' own fibers (coir/http/detail/detached.h), so that a server
+// that stops can tell these.
 class DetachedConnections {
  public:
   void add(Connection& connection) noexcept {

@@ -19,8 +19,9 @@ struct Session;
 
 class Engine;
 
-// ThreadCalls is what an engine on plain threads (http/threads/thread_engine.h) does instead of the build's own, where they
-// differ for its sessions. It is reached by a pointer, so that a program that serves on fibers alone does not carry it.
+// ThreadCalls is what an engine on plain threads (http/threads/thread_engine.h) does instead of the build's own, where
+// they differ for its sessions. It is reached by a pointer, so that a program that serves on fibers alone does not
+// carry it.
 struct ThreadCalls {
   bool (*rest)(Engine& engine, Connection& connection) noexcept;
   void (*close)(Engine& engine, Connection& connection) noexcept;

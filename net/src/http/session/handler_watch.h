@@ -16,8 +16,8 @@ namespace coir::http {
 class Engine;
 
 // HandlerWatch ends a handler's waits for other things than its client once the client is gone, has ended its side, or
-// the server stops: otherwise a handler that waits would outlive its client. It is the scope around all that the handler
-// does. http/fibers/handler_watch.cpp has it; without fibers nobody looks at a client while its handler waits.
+// the server stops: otherwise a handler that waits would outlive its client. It is the scope around all that the
+// handler does. http/fibers/handler_watch.cpp has it; without fibers nobody looks at a client while its handler waits.
 //
 //   begin     a handler runs
 //               about_to_wait   the connection's record sleeps on the socket, and a hang-up wakes it (woken)
@@ -28,9 +28,9 @@ class Engine;
 // A reset cancels the scope in any case. An end of the client's side and the server's stop cancel it only when the
 // handler waits for something else than its client, for one that is writing its answer goes on.
 //
-// A handler that never waits costs its begin and end. One that waits has a system call when more arrives from its client
-// meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads goes unnoticed until the next wait: ppoll
-// would report the bytes over and over.
+// A handler that never waits costs its begin and end. One that waits has a system call when more arrives from its
+// client meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads goes unnoticed until the next
+// wait: ppoll would report the bytes over and over.
 #if COIR_NO_ASYNC
 
 class HandlerWatch {
@@ -61,8 +61,9 @@ class HandlerWatch : detail::Scope {
     connection_ = &connection;
     if (client_.load(std::memory_order_relaxed) != Client::there) forget();
   }
-  // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the latter
-  // do nothing. end and pause may yield. True: something has been heard of the socket that no reader was told of.
+  // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the
+  // latter do nothing. end and pause may yield. True: something has been heard of the socket that no reader was told
+  // of.
   void begin() noexcept { state_ = State::runs; }
   bool end() noexcept {
     state_ = State::none;

@@ -23,8 +23,8 @@ struct KeptMemory {
   std::span<char> out;
 };
 
-// Keeper keeps connections that stay open behind an answer: event streams, WebSockets, tunnels. While nothing moves such
-// a connection is its record alone: no fiber, no stack, no session, no buffer.
+// Keeper keeps connections that stay open behind an answer: event streams, WebSockets, tunnels. While nothing moves
+// such a connection is its record alone: no fiber, no stack, no session, no buffer.
 //
 //   handler:  exchange.start(...), Keeper::open(...)      the head of the answer
 //             keeper.keep(exchange)
@@ -54,16 +54,16 @@ class Keeper {
   enum class Opening : std::uint8_t { content, upgrade };
   [[nodiscard]] static std::expected<void, Error> open(Exchange& exchange, Opening opening) noexcept;
 
-  // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had sent
-  // behind the request; serve is called when what it rested for has come about. Both end by rest or close.
-  // Without a body of the keeper's own they close the connection; they are not pure, because a program would need the C++
+  // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had
+  // sent behind the request; serve is called when what it rested for has come about. Both end by rest or close. Without
+  // a body of the keeper's own they close the connection; they are not pure, because a program would need the C++
   // library's runtime for that.
   virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept;
   virtual void serve(Connection& connection, KeptMemory memory) noexcept;
 
-  // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed, because the
-  // server stops or to make room, and gives back what the keeper has for it. It may run where memory is made room for: it
-  // must not wait.
+  // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed, because
+  // the server stops or to make room, and gives back what the keeper has for it. It may run where memory is made room
+  // for: it must not wait.
   virtual void farewell(Connection&) noexcept {}
 
   // dropped tells that a connection that was to be kept with this mark has failed before its begin.
@@ -100,9 +100,9 @@ class Keeper {
   // Nothing is kept any more.
   ~Keeper();
 
-  // rest lets the owner go: the connection rests until its client sends something, or hangs up, or for writing until its
-  // socket has room. `has_work` is asked with the lock held; if it is true the owner goes on. True: it is the caller's no
-  // more. False: the caller goes on, as something is ready already.
+  // rest lets the owner go: the connection rests until its client sends something, or hangs up, or for writing until
+  // its socket has room. `has_work` is asked with the lock held; if it is true the owner goes on. True: it is the
+  // caller's no more. False: the caller goes on, as something is ready already.
   template <class HasWork>
   [[nodiscard]] bool rest(Connection& connection, Direction direction, HasWork has_work) noexcept {
     connection.stream.rest();
@@ -120,8 +120,8 @@ class Keeper {
   }
 
   // take takes out the first that rests for `direction` and of which `is_meant` is true, so that it belongs to the
-  // caller, or returns null. It ends early where `is_meant` says so by setting its second argument. One that is about to
-  // wake is passed over: it will be served.
+  // caller, or returns null. It ends early where `is_meant` says so by setting its second argument. One that is about
+  // to wake is passed over: it will be served.
   template <class IsMeant>
   Connection* take(Direction direction, IsMeant is_meant) noexcept {
     Locked locked(lock_);

@@ -134,9 +134,7 @@ struct alignas(kSessionAlignment) Session {
     return content_kind_ == Content::until_close || content_kind_ == Content::upgrade;
   }
   // may_be_kept tells whether the connection may stay open behind what the handler has answered.
-  bool may_be_kept() const noexcept {
-    return phase_ == Phase::content && ends_by_close() && !head_only_ && body_done_;
-  }
+  bool may_be_kept() const noexcept { return phase_ == Phase::content && ends_by_close() && !head_only_ && body_done_; }
 
   Engine& engine_;
   Connection* connection_ = nullptr;

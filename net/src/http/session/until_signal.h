@@ -12,8 +12,8 @@
 
 namespace coir::http {
 
-// until_signal waits for one of `signals` while others serve, and then ends the engine: begin_stop, and cut_off for what is
-// left after `drain_timeout` or at a second signal. Returns what cut_off does. Fiber or thread.
+// until_signal waits for one of `signals` while others serve, and then ends the engine: begin_stop, and cut_off for
+// what is left after `drain_timeout` or at a second signal. Returns what cut_off does. Fiber or thread.
 template <class Engine>
 std::size_t until_signal(Engine& engine, std::initializer_list<int> signals,
                          std::chrono::milliseconds drain_timeout) noexcept {

@@ -19,8 +19,8 @@ namespace coir::http {
 
 // SocketRecord is all that is kept of a resting socket, beside its Connection. The program's state lies behind it.
 //
-// Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held over
-// system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
+// Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held
+// over system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
 struct SocketRecord : RestingSocket {
   void* state() noexcept { return this + 1; }
 
@@ -72,8 +72,9 @@ struct Subscription {
   std::uint32_t previous = 0, next = 0;
 };
 
-// SocketTable is a RestingSockets: the records, and what is done for them. It lies at the start of one reserved mapping,
-// followed by the records, each with its state, and the subscriptions, which are touched as far as they are used.
+// SocketTable is a RestingSockets: the records, and what is done for them. It lies at the start of one reserved
+// mapping, followed by the records, each with its state, and the subscriptions, which are touched as far as they are
+// used.
 //
 //   socket_table.cpp   records, the opening handshake, times      serve.cpp     what arrives
 //   output.cpp         what is sent                               topic.cpp     subscriptions, publishing

@@ -60,8 +60,8 @@ void ThreadEngine::end(Place& place) noexcept {
   account::connections.refund(connection_bytes());
 }
 
-// rest_on_thread blocks until the client sends something. begin_stop shuts down what it finds at rest; what comes to rest behind
-// it is found here to be stopping: one of the two sees the other, as both hold the place's guard.
+// rest_on_thread blocks until the client sends something. begin_stop shuts down what it finds at rest; what comes to
+// rest behind it is found here to be stopping: one of the two sees the other, as both hold the place's guard.
 bool ThreadEngine::rest_on_thread(Place& place) noexcept {
   place.stream.rest();
   bool stops;
@@ -86,8 +86,8 @@ bool ThreadEngine::rest_on_thread(Place& place) noexcept {
   return true;
 }
 
-// rest_here waits for the client, the next one and signals. A client that has been answered makes way for the next; one that
-// has not said anything yet has the time that a head may take.
+// rest_here waits for the client, the next one and signals. A client that has been answered makes way for the next; one
+// that has not said anything yet has the time that a head may take.
 bool ThreadEngine::rest_here(Place& place) noexcept {
   place.stream.rest();
   const int fd = place.stream.fd();

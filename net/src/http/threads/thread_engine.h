@@ -17,8 +17,8 @@
 namespace coir::http {
 
 // ThreadEngine is the engine of run and run_pool in a build with fibers: each place is a plain thread, which accepts a
-// connection, serves it until it ends, and accepts the next. What waits blocks the thread. A connection that rests keeps its
-// place; the one place of run is given up when another client waits.
+// connection, serves it until it ends, and accepts the next. What waits blocks the thread. A connection that rests
+// keeps its place; the one place of run is given up when another client waits.
 class ThreadEngine : public Engine {
  public:
   // create reserves `places` and charges for them. Null: there is no memory.
@@ -28,8 +28,8 @@ class ThreadEngine : public Engine {
 
   // serve_here serves on the calling thread until a signal comes. Errors: those of catch_signals.
   std::expected<void, Error> serve_here(std::initializer_list<int> signals) noexcept;
-  // serve_on_threads serves on a thread for each place, and waits for a signal. Errors: those of catch_signals, limit (a thread could not be started;
-  // those that were have ended).
+  // serve_on_threads serves on a thread for each place, and waits for a signal. Errors: those of catch_signals, limit
+  // (a thread could not be started; those that were have ended).
   std::expected<std::size_t, Error> serve_on_threads(std::initializer_list<int> signals,
                                                      std::chrono::milliseconds drain_timeout) noexcept;
 

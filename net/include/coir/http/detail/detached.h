@@ -16,9 +16,9 @@ class Exchange;
 struct Connection;
 struct ServerOptions;
 
-// Detached is a connection with which a handler's own fiber goes on, behind the head of its answer, as long as it likes:
-// its session serves others meanwhile, so that the fiber costs its stack and the record alone. Owned by that fiber, and
-// closed with this object. Move-only.
+// Detached is a connection with which a handler's own fiber goes on, behind the head of its answer, as long as it
+// likes: its session serves others meanwhile, so that the fiber costs its stack and the record alone. Owned by that
+// fiber, and closed with this object. Move-only.
 //
 //   handler:  exchange.start(...), Keeper::open(...)
 //             copy Detached::sent(exchange)              the session's memory goes
