@@ -31,24 +31,22 @@ std::string_view large(std::size_t size) {
 
 }  // namespace
 
-TEST_GROUP_BASE(WebSocket,
-                BothSides){static std::size_t borrowed(){return coir::account::buffers.used() - Buffer::spare_bytes();
-}
+struct WebSocketGroup : BothSides {
+  static std::size_t borrowed() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
 
-void teardown() override {
-  LONGS_EQUAL(0, borrowed());
-}
+  void teardown() override { LONGS_EQUAL(0, borrowed()); }
 
-// ends expects that the next message does not come for that reason.
-void ends(Talk& talk, ErrorCode why, const std::source_location& where = std::source_location::current()) {
-  const auto message = talk.socket.receive(patience());
-  expect(!message && message.error() == why, where);
-  const auto again = talk.socket.receive(patience());
-  expect(!again && again.error() == why, where);
-  expect(talk.socket.send_text("late").error() == ErrorCode::closed, where);
-}
-}
-;
+  // ends expects that the next message does not come for that reason.
+  void ends(Talk& talk, ErrorCode why, const std::source_location& where = std::source_location::current()) {
+    const auto message = talk.socket.receive(patience());
+    expect(!message && message.error() == why, where);
+    const auto again = talk.socket.receive(patience());
+    expect(!again && again.error() == why, where);
+    expect(talk.socket.send_text("late").error() == ErrorCode::closed, where);
+  }
+};
+
+TEST_GROUP_BASE(WebSocket, WebSocketGroup){};
 
 TEST(WebSocket, messages_arrive_as_they_were_sent) {
   both_sides([&] {

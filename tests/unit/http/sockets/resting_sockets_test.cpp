@@ -102,7 +102,7 @@ void handler(Exchange& exchange) {
 
 }  // namespace
 
-TEST_GROUP_BASE(RestingSockets, SocketServer) {
+struct RestingSocketsGroup : SocketServer {
   RestingSocketsOptions options = {.max_sockets = 64};
   ServerOptions server_options = {.handler = handler};
   std::size_t charged = 0;
@@ -128,14 +128,10 @@ TEST_GROUP_BASE(RestingSockets, SocketServer) {
     LONGS_EQUAL(charged, coir::account::connections.used());
     LONGS_EQUAL(0, borrowed());
   }
-  static std::size_t borrowed() {
-    return coir::account::buffers.used() - Buffer::spare_bytes();
-  }
+  static std::size_t borrowed() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
 
   // echoes tells whether the socket is alive and well.
-  static bool echoes(RawPeer & peer) {
-    return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo");
-  }
+  static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
 
   void refused(std::string_view request, std::string_view status, std::string_view field = {}) {
     Stream stream = connected();
@@ -146,6 +142,8 @@ TEST_GROUP_BASE(RestingSockets, SocketServer) {
   }
   using Stream = coir::Stream;
 };
+
+TEST_GROUP_BASE(RestingSockets, RestingSocketsGroup){};
 
 TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) {
   serving([&] {

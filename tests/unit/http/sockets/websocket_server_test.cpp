@@ -50,7 +50,7 @@ void handler(Exchange& exchange) {
 
 }  // namespace
 
-TEST_GROUP_BASE(WebSocketServer, SocketServer) {
+struct WebSocketServerGroup : SocketServer {
   std::size_t charged = 0;
 
   template <class Body>
@@ -63,13 +63,11 @@ TEST_GROUP_BASE(WebSocketServer, SocketServer) {
     LONGS_EQUAL(charged, coir::account::connections.used());
     LONGS_EQUAL(0, borrowed());
   }
-  static std::size_t borrowed() {
-    return coir::account::buffers.used() - Buffer::spare_bytes();
-  }
-  static bool echoes(RawPeer & peer) {
-    return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo");
-  }
+  static std::size_t borrowed() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
+  static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
 };
+
+TEST_GROUP_BASE(WebSocketServer, WebSocketServerGroup){};
 
 TEST(WebSocketServer, a_handler_goes_on_with_its_client) {
   serving([&] {
