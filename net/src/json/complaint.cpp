@@ -108,7 +108,14 @@ std::string_view JsonDocument::complaint(std::span<char> room) const noexcept {
     }
     out.add(told.wanted);
     if (told.has_range) out.add(" from ", told.least, " to ", told.most);
-    out.add(" is wanted, this is ", describe(raw(told.value)));
+    out.add(" is wanted, this is ");
+    if (told.has_range && yyjson_is_uint(raw(told.value))) {
+      out.add(yyjson_get_uint(raw(told.value)));
+    } else if (told.has_range && yyjson_is_sint(raw(told.value))) {
+      out.add(yyjson_get_sint(raw(told.value)));
+    } else {
+      out.add(describe(raw(told.value)));
+    }
     return out.text();
   }
   write_path(root, raw(told.holder), path);

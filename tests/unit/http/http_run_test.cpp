@@ -6,6 +6,7 @@
 #include <coir/http/accounts.h>
 #include <coir/http/run.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@
 
 #if !COIR_NO_ASYNC
 #include <coir/http/run_async.h>
+#endif
+#if COIR_TLS && !COIR_SINGLE_WORKER
+#include "tests/support/tls_pair.h"
 #endif
 
 namespace {
@@ -44,7 +48,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void say(std::string_view text) { static_cast<void>(send(fd_, text.data(), text.size(), MSG_NOSIGNAL)); }
+  void say(std::string_view text) { static_cast<void>(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL)); }
   // hear returns what comes until `end` does, or the connection ends.
   std::string_view hear(std::string_view end) {
     std::size_t have = 0;
@@ -107,10 +111,16 @@ void wait_for(const std::atomic<int>& count, int number) {
   while (count.load() < number) usleep(200);
 }
 
+// send has the calling thread take the signal, as the kernel might choose. ThreadSanitizer keeps one that meets a worker asleep
+// on a futex until that worker is woken.
+void send(int signal) {
+  pthread_kill(pthread_self(), signal);
+}
+
 // stop_server sends the signal once: a second one would cut off what still ends.
 std::atomic<bool> told_to_stop;
 void stop_server() {
-  if (!told_to_stop.exchange(true)) kill(getpid(), SIGUSR1);
+  if (!told_to_stop.exchange(true)) send(SIGUSR1);
 }
 
 // with serves by `way` on the test's thread while `visit` is a client on another, and stops it then.
@@ -194,7 +204,7 @@ TEST(HttpRun, a_hangup_signal_is_told_and_does_not_stop) {
   const auto lost = with(kRun, [&](std::uint16_t port) {
     Client client(port);
     expectations.expect(client.ask());
-    kill(getpid(), SIGHUP);
+    send(SIGHUP);
     wait_for(hangups, 1);
     expectations.expect(client.ask());
   });
@@ -235,7 +245,7 @@ TEST(HttpRun, threads_of_a_pool_serve_at_the_same_time) {
     may_go = true;
     expectations.expect(status_of(first.hear("served\n")) == 200);
     expectations.expect(status_of(second.hear("served\n")) == 200);
-    kill(getpid(), SIGHUP);
+    send(SIGHUP);
     wait_for(hangups, 1);
     expectations.expect(first.ask());
   });
@@ -291,6 +301,43 @@ TEST(HttpRun, what_a_pool_does_not_end_in_time_is_cut_off) {
   CHECK(lost.has_value() && *lost == 1);
 }
 
+#if COIR_TLS
+
+TEST(HttpRun, threads_serve_over_tls) {
+  static TlsContextSlot slot(test::authority().server());
+  const auto alone = [](TcpListener&& listener) {
+    return http::run(options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+  };
+  const auto pool = [](TcpListener&& listener) {
+    return run_pool(2, options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+  };
+  const auto visit = [&](std::uint16_t port) {
+    // A client that says nothing of its handshake, and one that says what is none.
+    Client bad(port);
+    bad.say("GET / HTTP/1.1\r\n\r\n");
+    expectations.expect(!bad.hear("never").starts_with("HTTP"));
+    bad.hang_up();
+    for (int i = 0; i < 2; ++i) {
+      auto client = connect_tls("127.0.0.1", port, test::authority().client(), test::Asker::soon());
+      expectations.expect(client.has_value());
+      if (!client) return;
+      char heard[400];
+      for (int request = 0; request < 3; ++request) {
+        expectations.expect(client->write("GET / HTTP/1.1\r\nHost: t\r\n\r\n", test::Asker::soon()).has_value());
+        const auto got = client->read(heard, test::Asker::soon());
+        expectations.expect(got && status_of({heard, *got}) == 200);
+      }
+    }
+  };
+  for (int i = 0; i < 2; ++i) {
+    const auto lost = i == 0 ? with(alone, visit) : with(pool, visit);
+    expectations.check();
+    CHECK(lost.has_value() && *lost == 0);
+  }
+}
+
+#endif
+
 #endif
 
 #if !COIR_NO_ASYNC
@@ -301,7 +348,7 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
     Client first(port);
     Client second(port);
     expectations.expect(first.ask() && second.ask() && first.ask());
-    kill(getpid(), SIGHUP);
+    send(SIGHUP);
     wait_for(hangups, 1);
     stop_server();
     expectations.expect(first.ended() && second.ended());

@@ -48,7 +48,7 @@ struct Connection : Resting {
   Connection* next = nullptr;
   Stream stream;
   TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
-  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began, on the coarse monotonic clock
+  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began; a tick ahead of coarse_ns at most
   union {
     std::uint64_t transferred = 0;  // bytes of that exchange, both ways
     std::uint64_t mark;             // kept: the keeper's own

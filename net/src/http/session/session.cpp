@@ -87,7 +87,9 @@ Session::After Session::answer_parsed() noexcept {
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
   unwanted_ = false;
-  engine_.begin_exchange(*connection_);
+  // As Engine::begin_exchange does, by the time that has been read already.
+  connection_->since_ns = began_ns_;
+  connection_->transferred = 0;
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
   if (most != 0 && connection_->requests >= most) keep_ = false;

@@ -125,7 +125,7 @@ TEST(HttpJson, what_is_not_json_is_400_and_tells_where) {
 TEST(HttpJson, a_complaint_is_400_and_names_the_path) {
   const auto answer = post(from_ledger, "application/json", R"({"numbers":[1,2,3000],"label":"x"})");
   CHECK_EQUAL(400, status_of(answer));
-  CHECK(content_of(answer) == "numbers[2]: a whole number from 0 to 1000 is wanted, this is a number\n");
+  CHECK(content_of(answer) == "numbers[2]: a whole number from 0 to 1000 is wanted, this is 3000\n");
   CHECK(content_of(post(from_ledger, "application/json", "{\"numbers\":[]}")) == "label: missing\n");
 }
 
