@@ -4,6 +4,7 @@
 #include <coir/mutex.h>
 #include <coir/net/tcp.h>
 #include <coir/wait_group.h>
+#include <pthread.h>
 
 #include <cstddef>
 #include <initializer_list>
