@@ -69,6 +69,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   text.sample("coir_http_connections", "{state=\"idle\"}", now.idle);
   text.sample("coir_http_connections", "{state=\"active\"}", now.active);
   text.sample("coir_http_connections", "{state=\"waiting\"}", now.waiting);
+  text.sample("coir_http_connections", "{state=\"kept\"}", now.kept);
   text.one(Kind::gauge, "coir_http_connections_open", "Connections held.", now.open);
   text.one(Kind::gauge, "coir_http_connections_max", "Connections that may be held.", server.options().max_connections);
   text.one(Kind::counter, "coir_http_connections_accepted_total", "Connections accepted.", read(all.accepted));

@@ -65,7 +65,9 @@ const ServerCounters& Server::counters() const noexcept {
 }
 
 ServerGauges Server::gauges() const noexcept {
-  return engine_->gauges();
+  ServerGauges now = engine_->gauges();
+  now.kept = engine_->keepers.kept();
+  return now;
 }
 
 const ServerOptions& Server::options() const noexcept {

@@ -25,9 +25,6 @@ constexpr std::uint32_t kHasMissed = 1;
 }  // namespace
 
 std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options) noexcept {
-  char encoded[kMissedBytes];
-  const auto missed = encode_event(options.missed, encoded);
-  if (!missed) return std::unexpected(missed.error());
   auto history = History::create({.bytes = options.history_bytes, .events = options.history_events}, account::streams);
   if (!history) return std::unexpected(history.error());
   if (!account::streams.charge(sizeof(FeedKeeper))) return std::unexpected(ErrorCode::no_memory);
@@ -36,7 +33,14 @@ std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options)
     account::streams.refund(sizeof(FeedKeeper));
     return std::unexpected(ErrorCode::no_memory);
   }
-  return new (memory) FeedKeeper(options, std::move(*history), *missed);
+  auto* const keeper = new (memory) FeedKeeper(options, std::move(*history));
+  const auto missed = encode_event(options.missed, keeper->missed_);
+  if (!missed) {
+    destroy(keeper);
+    return std::unexpected(missed.error());
+  }
+  keeper->missed_bytes_ = static_cast<std::uint32_t>(missed->size());
+  return keeper;
 }
 
 void FeedKeeper::destroy(FeedKeeper* keeper) noexcept {
@@ -46,10 +50,8 @@ void FeedKeeper::destroy(FeedKeeper* keeper) noexcept {
   account::streams.refund(sizeof(FeedKeeper));
 }
 
-FeedKeeper::FeedKeeper(const FeedOptions& options, History&& history, std::string_view missed) noexcept
-    : options_(options), history_(std::move(history)), missed_bytes_(static_cast<std::uint32_t>(missed.size())) {
-  memcpy(missed_, missed.data(), missed.size());
-}
+FeedKeeper::FeedKeeper(const FeedOptions& options, History&& history) noexcept
+    : options_(options), history_(std::move(history)) {}
 
 void FeedKeeper::subscribe(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;

@@ -43,7 +43,7 @@ class FeedKeeper final : public Keeper {
   static constexpr std::size_t kPieceBytes = 4096;
   static constexpr std::size_t kMissedBytes = 1024;
 
-  FeedKeeper(const FeedOptions& options, History&& history, std::string_view missed) noexcept;
+  FeedKeeper(const FeedOptions& options, History&& history) noexcept;
 
   bool start_sender() noexcept;
   void run_sender() noexcept;

@@ -391,6 +391,8 @@ TEST(Feed, the_end_of_the_server_is_the_end_of_the_streams) {
 TEST(Feed, wants_a_history_and_a_missed_event_that_can_be_sent) {
   CHECK(Feed::create({.history_bytes = 0}).error() == ErrorCode::invalid);
   CHECK(Feed::create({.history_events = 0}).error() == ErrorCode::invalid);
+  const std::string large(1024, 'x');
+  CHECK(Feed::create({.missed = {.data = large, .type = {}, .id = {}, .retry_ms = {}}}).error() == ErrorCode::limit);
   CHECK(Feed::create({.missed = {.data = {}, .type = "a\nb", .id = {}, .retry_ms = {}}}).error() == ErrorCode::invalid);
 }
 

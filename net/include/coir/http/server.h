@@ -96,6 +96,7 @@ struct ServerGauges {
   std::size_t idle;     // of these, without stack and buffer
   std::size_t active;   // being served
   std::size_t waiting;  // that want to be served when max_active allows
+  std::size_t kept;     // streams that stay open behind their answers, resting or being served
 };
 
 // Server accepts connections and has a handler answer their requests, by HTTP/1.1.

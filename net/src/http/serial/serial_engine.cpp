@@ -197,7 +197,8 @@ ServerGauges SerialEngine::gauges() const noexcept {
   return {.open = records_.taken(),
           .idle = resting.size(),
           .active = loop.serves() ? std::size_t{1} : 0,
-          .waiting = ready.size()};
+          .waiting = ready.size(),
+          .kept = 0};
 }
 
 SerialEngine::SerialEngine(const ServerOptions& given, Session* session, Connection* connections,
