@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='socket tls http/message http/files http/session http/content http/routing http/fibers http/serial http stream websocket'
+net_rooms='socket tls http/message websocket http/files http/session stream http/sockets http/content http/routing http/fibers http/serial http'
 floors() {
   layer=$1
   shift

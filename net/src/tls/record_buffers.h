@@ -16,7 +16,6 @@ struct RecordBuffers {
   static constexpr std::size_t kBytes = kTlsBufferBytes;
   static constexpr std::size_t kAhead = 1536;
 
-  RecordBuffers* next = nullptr;
   // How much of it holds data of the session: wiped before the next session gets it.
   std::size_t in_used = 0;
   std::size_t out_used = 0;

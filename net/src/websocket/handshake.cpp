@@ -82,8 +82,12 @@ std::string_view refusal_fields(std::uint16_t status) noexcept {
 }
 
 void write_handshake(ResponseHead& head, std::string_view date_line, const Handshake& handshake) noexcept {
-  const auto accept = websocket_accept(handshake.key);
   head.start(101, date_line);
+  write_handshake_fields(head, handshake);
+}
+
+void write_handshake_fields(ResponseHead& head, const Handshake& handshake) noexcept {
+  const auto accept = websocket_accept(handshake.key);
   head.fixed("Upgrade: websocket\r\nConnection: Upgrade\r\n");
   head.field("Sec-WebSocket-Accept", std::string_view(accept.data(), accept.size()));
   if (!handshake.subprotocol.empty()) head.field("Sec-WebSocket-Protocol", handshake.subprotocol);

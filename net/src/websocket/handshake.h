@@ -31,6 +31,10 @@ Handshake read_handshake(const Request& request, std::span<const std::string_vie
 // refusal_fields are the lines that go with a refusal: the method or the version that would have been taken.
 std::string_view refusal_fields(std::uint16_t status) noexcept;
 
+// write_handshake_fields writes the fields of the answer that accepts: Upgrade, Connection, the key's answer and the
+// subprotocol.
+void write_handshake_fields(ResponseHead& head, const Handshake& handshake) noexcept;
+
 // write_handshake writes the head that accepts: 101 with the date's line, the key's answer and the subprotocol.
 void write_handshake(ResponseHead& head, std::string_view date_line, const Handshake& handshake) noexcept;
 

@@ -17,6 +17,7 @@ void FiberEngine::begin_stop() noexcept {
   reaper.cancel();
   // Those that are detached from here on find out by themselves.
   detached.end_reading();
+  stops.cancel("the server stops");
   static_cast<void>(stopped());
 }
 

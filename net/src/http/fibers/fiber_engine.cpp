@@ -105,6 +105,10 @@ void Engine::release(Session& session) noexcept {
   self(*this).dispatcher.release(session);
 }
 
+void Engine::serve_soon(Connection& connection) noexcept {
+  self(*this).dispatcher.serve_soon(connection);
+}
+
 void Engine::end_handshake(Connection& connection) noexcept {
   self(*this).dispatcher.end_handshake(connection);
 }

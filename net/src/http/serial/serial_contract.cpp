@@ -47,6 +47,10 @@ ServerGauges Engine::gauges() noexcept {
   return self(*this).gauges();
 }
 
+void Engine::serve_soon(Connection& connection) noexcept {
+  self(*this).ready.push_back(connection);
+}
+
 bool Engine::rest(Connection& connection) noexcept {
   return self(*this).rest(connection);
 }

@@ -65,6 +65,7 @@ struct Connection : Resting {
   bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
   bool taken = false;    // not free; guarded by the engine's lock
   bool kept = false;     // by `keeper`; written while nobody else can see it
+  bool rests = false;    // it stands in a list of its keeper's; guarded by the keeper's lock
 };
 static_assert(sizeof(Connection) <= 200);
 

@@ -49,6 +49,11 @@ void Detached::abandon() noexcept {
   engine_.close(*std::exchange(connection_, nullptr));
 }
 
+Connection& Detached::release() noexcept {
+  engine_.detached.remove(*connection_);
+  return *std::exchange(connection_, nullptr);
+}
+
 const ServerOptions& Detached::options() const noexcept {
   return engine_.options;
 }

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/http/server.h>
+
+#if !COIR_NO_ASYNC
+#include <coir/cancellation.h>
+#endif
 
 #include "http/session/connection.h"
 #include "http/session/detached_connections.h"
@@ -41,6 +46,9 @@ class Engine {
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
 
+  // serve_soon has a session serve a connection that is kept and stands in no list.
+  void serve_soon(Connection& connection) noexcept;
+
   // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;
   // may_linger tells whether a connection whose handshake has failed may stay until its client has read why.
@@ -69,6 +77,9 @@ class Engine {
   ServerCounters counters;
   Keepers keepers{*this};
   DetachedConnections detached;
+#if !COIR_NO_ASYNC
+  CancellationSource stops;  // cancelled when the server stops, for handlers that wait for their clients' next word
+#endif
 
  protected:
   explicit Engine(const ServerOptions& given) noexcept : options(given) {}

@@ -13,14 +13,6 @@ Keeper::~Keeper() {
   if (Engine* const engine = this->engine()) engine->keepers.remove(*this);
 }
 
-void Keeper::begin(Connection& connection, std::string_view, KeptMemory) noexcept {
-  close(connection);
-}
-
-void Keeper::serve(Connection& connection, KeptMemory) noexcept {
-  close(connection);
-}
-
 std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noexcept {
   return exchange.session_.begin_content(
       opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);
@@ -51,6 +43,14 @@ void Keeper::admit(Connection& connection, std::uint64_t mark, std::uint32_t par
   connection.kept = true;
 }
 
+void Keeper::begin(Connection& connection, std::string_view, KeptMemory) noexcept {
+  close(connection);
+}
+
+void Keeper::serve(Connection& connection, KeptMemory) noexcept {
+  close(connection);
+}
+
 void Keeper::close(Connection& connection) noexcept {
   Engine* const engine = this->engine();
   connection.kept = false;
@@ -60,12 +60,19 @@ void Keeper::close(Connection& connection) noexcept {
   kept_.fetch_sub(1, std::memory_order_release);
 }
 
+void Keeper::serve_soon(Connection& connection) noexcept {
+  // Nothing is known of what its client has sent.
+  connection.awaits = Direction::writable;
+  engine()->serve_soon(connection);
+}
+
 bool Keeper::server_stops() const noexcept {
   return engine()->stopping();
 }
 
 void Keeper::leave(Connection& connection) noexcept {
   Locked locked(lock_);
+  connection.rests = false;
   resting(connection.awaits).remove(connection);
 }
 
@@ -75,8 +82,10 @@ void Keeper::leave(Connection& connection) noexcept {
 Keeper::Rested Keeper::rest_locked(Connection& connection) noexcept {
   if (server_stops()) return Rested::failed;
   resting(connection.awaits).push_back(connection);
+  connection.rests = true;
 #if !COIR_NO_ASYNC
   if (const auto armed = arm_resting_wait(connection, connection.stream.fd(), connection.awaits); !armed) {
+    connection.rests = false;
     resting(connection.awaits).remove(connection);
     return armed.error() == ErrorCode::busy ? Rested::ready : Rested::failed;
   }
@@ -127,6 +136,7 @@ bool Keeper::evict(std::int64_t not_after_ns) noexcept {
         take(direction, [&](const Connection& each, bool&) { return each.since_ns <= not_after_ns; });
     if (connection == nullptr) continue;
     engine()->counters.evicted.fetch_add(1, std::memory_order_relaxed);
+    farewell(*connection);
     close(*connection);
     return true;
   }

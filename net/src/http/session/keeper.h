@@ -56,14 +56,17 @@ class Keeper {
 
   // begin and serve go on with a connection whose owner they make the caller's fiber: `sent` is what its client had sent
   // behind the request; serve is called when what it rested for has come about. Both end by rest or close.
-  // Without a body of the keeper's own they close the connection; they are not pure, because a program would need the C++
-  // library's runtime for that.
+  // They close, as long as nobody says otherwise: a pure function would want the C++ runtime library.
   virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept;
   virtual void serve(Connection& connection, KeptMemory memory) noexcept;
 
-  // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed because the
-  // server stops.
+  // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed, because the
+  // server stops or to make room, and gives back what the keeper has for it. It may run where memory is made room for: it
+  // must not wait.
   virtual void farewell(Connection&) noexcept {}
+
+  // dropped tells that a connection that was to be kept with this mark has failed before its begin.
+  virtual void dropped(std::uint64_t) noexcept {}
 
   // stopping is called, maybe more than once, when the server stops. stopped tells whether nothing of the keeper's own
   // runs any more.
@@ -125,6 +128,7 @@ class Keeper {
     ConnectionList& list = resting(direction);
     for (Connection* each = list.front(); each != nullptr && !over; each = each->next) {
       if (!is_meant(*each, over) || !disarm(*each)) continue;
+      each->rests = false;
       list.remove(*each);
       return each;
     }
@@ -134,6 +138,18 @@ class Keeper {
   // attach has the server of `exchange` know of the keeper, whose stopping it will call. keep does so by itself.
   // Errors: busy, unsupported, as keep's.
   [[nodiscard]] std::expected<void, Error> attach(Exchange& exchange) noexcept;
+
+  // take takes out this one, if it rests and is not about to wake: true, it belongs to the caller.
+  [[nodiscard]] bool take(Connection& connection) noexcept {
+    Locked locked(lock_);
+    if (!connection.rests || !disarm(connection)) return false;
+    connection.rests = false;
+    resting(connection.awaits).remove(connection);
+    return true;
+  }
+
+  // serve_soon has the server serve a connection that belongs to the caller, as if it had woken.
+  void serve_soon(Connection& connection) noexcept;
 
   bool server_stops() const noexcept;
 

@@ -107,7 +107,10 @@ Session::After Session::answer_parsed() noexcept {
 Session::After Session::hand_over() noexcept {
   Keeper& keeper = *std::exchange(keeper_, nullptr);
   told_end();
-  if (broken_ || !flush()) return After::close;
+  if (broken_ || !flush()) {
+    keeper.dropped(mark_);
+    return After::close;
+  }
   begin_ = body_at_;
   keeper.admit(*connection_, mark_, part_);
   keeper.begin(*connection_, {in_ + begin_, end_ - begin_}, {.in = scratch_, .out = out_});

@@ -48,6 +48,8 @@ class Detached {
   bool server_stops() const noexcept;
   // options are the server's.
   const ServerOptions& options() const noexcept;
+  // release leaves the connection, and its end by Engine::close, to the caller.
+  Connection& release() noexcept;
 
  private:
   Detached(Engine& engine, Connection& connection) noexcept;

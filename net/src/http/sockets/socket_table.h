@@ -1,0 +1,191 @@
+#pragma once
+
+#include <coir/config.h>
+#include <coir/http/resting_sockets.h>
+#include <coir/http/topic.h>
+#include <sys/uio.h>
+
+#include "http/session/engine.h"
+#include "http/session/keeper.h"
+#include "socket/buffer_pool.h"
+#include "tls/thread_mutex.h"
+#include "websocket/message_decoder.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#endif
+
+namespace coir::http {
+
+// SocketRecord is all that is kept of a resting socket, beside its Connection. The program's state lies behind it.
+//
+// Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held over
+// system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
+struct SocketRecord : RestingSocket {
+  void* state() noexcept { return this + 1; }
+
+  SocketTable& table() const noexcept;
+  // waiting is how many bytes wait in `unsent`; with the lock.
+  std::size_t waiting() const noexcept { return unsent ? unsent_part().end - unsent_part().at : 0; }
+
+  // What is told of a buffer's content stands in the buffer, so that a socket without one has no place for it.
+  struct Part {
+    std::uint32_t at, end;
+  };
+  Part& unsent_part() const noexcept { return *reinterpret_cast<Part*>(unsent.data()); }
+  struct Half {
+    std::uint32_t bytes;     // of the message at hand, from kMessageAt on
+    std::uint32_t begun_ms;  // when it began
+    MessageDecoder::ControlPayload control;
+  };
+  Half& half() const noexcept { return *reinterpret_cast<Half*>(message.data()); }
+  static constexpr std::size_t kMessageAt = 136;
+  static_assert(sizeof(Half) <= kMessageAt);
+
+  Connection* connection = nullptr;  // null before its begin
+  MessageDecoder decoder{WebSocketRole::server};
+  Buffer message;  // half a message, or half a control frame: see Half
+  Buffer unsent;   // what the kernel did not take: see Part; guarded by lock, as all down to `sending`
+  tls::ThreadMutex lock;
+  Atomic<std::uint32_t> generation = 0;  // counts the sockets that had this record
+  bool open = false;
+  bool corked = false;           // the program is being called: what it sends waits for the call's end
+  bool sending = false;          // the owner is sending from `unsent`, which must stay where it is
+  Atomic<bool> work = false;     // others have left something to do for the owner
+  Atomic<bool> doomed = false;   // the connection was shut down
+  Atomic<bool> closing = false;  // a close frame was sent
+  bool ends = false;             // the owner's: nothing is to be done any more but to send what is left
+  bool drops = false;            // the owner's: what arrives is dropped until the client ends
+  Atomic<bool> pinged = false;
+  CloseCode code = CloseCode::abnormal;
+  std::uint32_t subscription = kNone;  // the first, or the next free record; guarded by the table's nodes_lock_
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+};
+
+// Subscription is one socket's to one topic. The links of the topic are guarded by its lock, next_of_socket by
+// nodes_lock_.
+struct Subscription {
+  Topic* topic = nullptr;
+  std::uint32_t socket = 0;
+  std::uint32_t next_of_socket = 0;  // or the next that is free
+  std::uint32_t previous = 0, next = 0;
+};
+
+// SocketTable is a RestingSockets: the records, and what is done for them. It lies at the start of one reserved mapping,
+// followed by the records, each with its state, and the subscriptions, which are touched as far as they are used.
+//
+//   socket_table.cpp   records, the opening handshake, times      serve.cpp     what arrives
+//   output.cpp         what is sent                               topic.cpp     subscriptions, publishing
+class SocketTable final : public Keeper {
+ public:
+  static std::expected<SocketTable*, Error> create(const RestingSocketsBase::Calls& calls,
+                                                   const RestingSocketsOptions& options) noexcept;
+  static void destroy(SocketTable* table) noexcept;
+
+  // These are RestingSockets's functions of the same names.
+  void* begin(Exchange& exchange) noexcept;
+  std::expected<void, Error> finish(Exchange& exchange, void* state) noexcept;
+  std::size_t open() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+  // These are RestingSocket's.
+  std::expected<void, Error> send(SocketRecord& record, Opcode opcode, std::string_view payload) noexcept;
+  std::expected<void, Error> close(SocketRecord& record, CloseCode code, std::string_view reason) noexcept;
+  std::expected<void, Error> subscribe(SocketRecord& record, Topic& topic) noexcept;
+  void unsubscribe(SocketRecord& record, Topic& topic) noexcept;
+
+  // put sends a frame, given as parts, to the socket of that number, if it is still of that generation. It makes the
+  // connection of a client that is slow end, if `drops`. Errors: closed, limit, no_memory.
+  std::expected<void, Error> put(std::uint32_t socket, std::uint32_t generation, std::span<const iovec> parts,
+                                 bool drops) noexcept;
+  static Published publish(Topic& topic, Opcode opcode, std::string_view payload) noexcept;
+
+  // These are Keeper's.
+  void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;
+  void serve(Connection& connection, KeptMemory memory) noexcept override;
+  void farewell(Connection& connection) noexcept override;
+  void dropped(std::uint64_t mark) noexcept override;
+  void stopping() noexcept override;
+  bool stopped() noexcept override;
+  Deadline due() const noexcept override;
+  void tick() noexcept override;
+
+  Atomic<std::uint64_t> dropped_count = 0;
+
+ private:
+  friend class Topic;
+  enum class Flushed : std::uint8_t { all, waits, failed };
+
+  SocketTable(const RestingSocketsBase::Calls& calls, const RestingSocketsOptions& options, char* records,
+              Subscription* nodes, std::size_t mapped_bytes) noexcept;
+  ~SocketTable();
+
+  static SocketRecord& record_of(const Connection& connection) noexcept {
+    return *reinterpret_cast<SocketRecord*>(connection.mark);
+  }
+  SocketRecord& record_at(std::uint32_t number) noexcept {
+    return *reinterpret_cast<SocketRecord*>(records_ + number * stride_);
+  }
+  std::uint32_t number_of(const SocketRecord& record) const noexcept {
+    return static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<const char*>(&record) - records_) /
+                                      stride_);
+  }
+
+  // socket_table.cpp
+  SocketRecord* take_record() noexcept;
+  void give_record(SocketRecord& record) noexcept;
+  void start_timer() noexcept;
+  bool is_due(const Connection& connection, std::int64_t now) const noexcept;
+  void act(Connection& connection) noexcept;
+  std::size_t charge_bytes() const noexcept { return stride_; }
+
+  // serve.cpp
+  void go_on(SocketRecord& record, KeptMemory memory) noexcept;
+  void decode(SocketRecord& record, std::span<char> bytes) noexcept;
+  void take_piece(SocketRecord& record, const MessageEvent& event) noexcept;
+  bool begin_half(SocketRecord& record, std::size_t bytes) noexcept;
+  void call(SocketRecord& record, bool text, std::string_view bytes) noexcept;
+  void fail(SocketRecord& record, CloseCode code) noexcept;
+  void release(SocketRecord& record) noexcept;
+  void end(SocketRecord& record) noexcept;
+
+  // output.cpp; those with `held` in their comments want the record's lock.
+  std::expected<void, Error> put(SocketRecord& record, std::span<const iovec> parts) noexcept;
+  std::expected<void, Error> put_held(SocketRecord& record, std::span<const iovec> parts, bool& wants_owner) noexcept;
+  std::expected<void, Error> append_held(SocketRecord& record, std::span<const iovec> parts, std::size_t skip,
+                                         bool bounded) noexcept;
+  bool room_held(SocketRecord& record, std::size_t bytes) noexcept;
+  std::expected<void, Error> put_close(SocketRecord& record, CloseCode code, std::string_view reason) noexcept;
+  void doom_held(SocketRecord& record) noexcept;
+  void hand_over_held(SocketRecord& record) noexcept;
+  Flushed flush(SocketRecord& record) noexcept;
+
+  // topic.cpp
+  void unlink(Topic& topic, std::uint32_t number) noexcept;
+  void unsubscribe_all(SocketRecord& record) noexcept;
+
+  const RestingSocketsBase::Calls calls_;
+  const RestingSocketsOptions options_;
+  const std::size_t stride_;
+  char* const records_;
+  Subscription* const nodes_;
+  const std::size_t mapped_bytes_;
+  Spinlock records_lock_;
+  std::uint32_t free_record_ = SocketRecord::kNone;
+  std::uint32_t used_records_ = 0;  // those that were ever taken
+  Atomic<std::size_t> count_ = 0;
+  Spinlock nodes_lock_;
+  std::uint32_t free_node_ = SocketRecord::kNone;
+  std::uint32_t used_nodes_ = 0;
+  std::int64_t next_tick_ns_ = 0;  // without fibers
+#if !COIR_NO_ASYNC
+  Atomic<bool> timer_runs_ = false;
+  FiberRef timer_;
+#endif
+};
+
+inline SocketTable& SocketRecord::table() const noexcept {
+  return *static_cast<SocketTable*>(connection->keeper);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,543 @@
+// What resting sockets promise a program and its clients.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
+#include <coir/http/resting_sockets.h>
+#include <coir/http/topic.h>
+#include <coir/ledger.h>
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tests/unit/http/sockets/socket_server.h"
+#include "tests/unit/websocket/no_buffers.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#include <coir/inspect.h>
+#endif
+
+using namespace coir::http;
+using namespace coir::test;
+using namespace std::chrono_literals;
+using coir::Buffer;
+using coir::Deadline;
+using coir::ErrorCode;
+
+namespace {
+
+char g_large[200'000];
+
+std::string_view large(std::size_t size) {
+  if (g_large[0] == 0) {
+    for (std::size_t i = 0; i < sizeof g_large; ++i) g_large[i] = static_cast<char>('a' + i % 26);
+  }
+  return {g_large, size};
+}
+
+// Program does what the test says by the first letter of a message.
+struct Program {
+  struct State {
+    std::uint32_t number = 0;
+    std::uint32_t said = 0;
+  };
+
+  Topic all{Slow::drop};
+  Topic some{Slow::skip};
+  std::atomic<int> opened_count = 0, closed_count = 0;
+  std::atomic<unsigned> last_code = 0;
+  std::atomic<bool> greets = false, joins = false;
+  Published published;
+
+  void opened(RestingSocket& socket, State& state) {
+    ++opened_count;
+    if (greets) static_cast<void>(socket.send_text("welcome"));
+    if (joins) static_cast<void>(socket.subscribe(state.number % 2 == 0 ? all : some));
+  }
+  void message(RestingSocket& socket, State& state, const WebSocketMessage& message) {
+    ++state.said;
+    const std::string_view text = message.bytes;
+    if (!message.text) return static_cast<void>(socket.send_binary(text));
+    switch (text.empty() ? ' ' : text[0]) {
+      case 'n': {
+        const char digits[] = {static_cast<char>('0' + state.number), static_cast<char>('0' + state.said)};
+        return static_cast<void>(socket.send_text({digits, 2}));
+      }
+      case 'j':
+        return told(socket, socket.subscribe(all));
+      case 'l':
+        return socket.unsubscribe(all);
+      case 'p':
+        published = all.publish_text(text.substr(1));
+        return;
+      case 'c':
+        return told(socket, socket.close(CloseCode{4002}, "asked"));
+      case 'x':
+        return static_cast<void>(socket.send_text(large(100'000)));
+      default:
+        return static_cast<void>(socket.send_text(text));
+    }
+  }
+  void closed(RestingSocket& socket, State&, CloseCode code) {
+    last_code = static_cast<unsigned>(code);
+    if (socket.send_text("too late").has_value()) last_code = 1;
+    ++closed_count;
+  }
+
+  static void told(RestingSocket& socket, std::expected<void, coir::Error> outcome) {
+    if (!outcome) static_cast<void>(socket.send_text(coir::describe(outcome.error())));
+  }
+};
+
+Program* g_program;
+RestingSockets<Program>* g_sockets;
+std::atomic<std::uint32_t> g_number;
+
+void handler(Exchange& exchange) {
+  static_cast<void>(g_sockets->accept(exchange, {.number = g_number++}));
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(RestingSockets, SocketServer) {
+  RestingSocketsOptions options = {.max_sockets = 64};
+  ServerOptions server_options = {.handler = handler};
+  std::size_t charged = 0;
+
+  // serving runs the body as a client.
+  template <class Body>
+  void serving(Body body) {
+    charged = coir::account::connections.used();
+    within(
+        server_options,
+        [this](auto run) {
+          Program program;
+          auto sockets = RestingSockets<Program>::create(program, options);
+          expect(sockets.has_value());
+          if (!sockets) return;
+          g_program = &program;
+          g_sockets = &*sockets;
+          g_number = 0;
+          run();
+          expect(sockets->open() == 0 && program.opened_count == program.closed_count);
+        },
+        body);
+    LONGS_EQUAL(charged, coir::account::connections.used());
+    LONGS_EQUAL(0, borrowed());
+  }
+  static std::size_t borrowed() {
+    return coir::account::buffers.used() - Buffer::spare_bytes();
+  }
+
+  // echoes tells whether the socket is alive and well.
+  static bool echoes(RawPeer & peer) {
+    return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo");
+  }
+
+  void refused(std::string_view request, std::string_view status, std::string_view field = {}) {
+    Stream stream = connected();
+    char head[512];
+    const auto answer = answer_to(stream, request, head);
+    expect(answer.starts_with(status));
+    expect(answer.find(field) != std::string_view::npos);
+  }
+  using Stream = coir::Stream;
+};
+
+TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) {
+  serving([&] {
+    auto first = joined();
+    auto second = joined();
+    expect(first.say(Opcode::text, "n") && first.hear().is(Opcode::text, "01"));
+    expect(second.say(Opcode::text, "n") && second.hear().is(Opcode::text, "11"));
+    expect(first.say(Opcode::text, "n") && first.hear().is(Opcode::text, "02"));
+    expect(first.say(Opcode::binary, "\xff") && first.hear().is(Opcode::binary, "\xff"));
+    expect(g_sockets->open() == 2 && g_program->opened_count == 2);
+  });
+}
+
+TEST(RestingSockets, handshakes_that_are_none_are_refused) {
+  serving([&] {
+    refused("POST /ws HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405", "Allow: GET\r\n");
+    refused("GET /ws HTTP/1.1\r\nHost: t\r\n\r\n", "HTTP/1.1 426", "Upgrade: websocket\r\n");
+    refused(
+        "GET /ws HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        "HTTP/1.1 400");
+    refused(
+        "GET /ws HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        "HTTP/1.1 426", "Sec-WebSocket-Version: 13\r\n");
+    expect(g_sockets->open() == 0);
+  });
+}
+
+TEST(RestingSockets, pages_of_other_origins_are_refused_unless_allowed) {
+  static constexpr std::string_view kAllowed[] = {"https://panel.test"};
+  options.origins = kAllowed;
+  serving([&] {
+    for (const auto& [origin, status] : {std::pair{"Origin: https://evil.test\r\n\r\n", "HTTP/1.1 403"},
+                                         std::pair{"Origin: http://t\r\n\r\n", "HTTP/1.1 101"},
+                                         std::pair{"Origin: https://panel.test\r\n\r\n", "HTTP/1.1 101"}}) {
+      char request[512];
+      snprintf(request, sizeof request, "%s%s", kOpening.data(), origin);
+      refused(request, status);
+    }
+  });
+}
+
+TEST(RestingSockets, a_subprotocol_that_both_speak_is_agreed_on) {
+  static constexpr std::string_view kSpoken[] = {"log", "chat"};
+  options.subprotocols = kSpoken;
+  serving([&] {
+    char request[512];
+    snprintf(request, sizeof request, "%sSec-WebSocket-Protocol: mail, chat\r\n\r\n", kOpening.data());
+    refused(request, "HTTP/1.1 101", "Sec-WebSocket-Protocol: chat\r\n");
+  });
+}
+
+TEST(RestingSockets, one_more_than_fits_is_refused_503) {
+  options.max_sockets = 1;
+  serving([&] {
+    auto first = joined();
+    expect(echoes(first));
+    char request[512];
+    snprintf(request, sizeof request, "%s\r\n", kOpening.data());
+    refused(request, "HTTP/1.1 503", "Retry-After");
+    expect(first.close(CloseCode::normal) && first.hear().closes(CloseCode::normal));
+    until([&] { return g_sockets->open() == 0; });
+    auto second = joined();
+    expect(echoes(second));
+  });
+}
+
+TEST(RestingSockets, a_greeting_comes_behind_the_handshake_and_haste_is_no_harm) {
+  serving([&] {
+    g_program->greets = true;
+    // "hi", masked by zeros, right behind the request.
+    auto peer = joined(std::string_view("\x81\x82\0\0\0\0hi", 8));
+    expect(peer.hear().is(Opcode::text, "welcome"));
+    expect(peer.hear().is(Opcode::text, "hi"));
+  });
+}
+
+TEST(RestingSockets, fragments_and_control_frames_between_them) {
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "one ", false) && peer.say(Opcode::ping, large(125)));
+    expect(peer.hear().is(Opcode::pong, large(125)));
+    expect(peer.say(Opcode::continuation, "", false) && peer.say(Opcode::continuation, "two"));
+    expect(peer.hear().is(Opcode::text, "one two"));
+  });
+}
+
+TEST(RestingSockets, every_cut_of_the_bytes_gives_the_same) {
+  serving([&] {
+    auto peer = joined();
+    // A fragment, a ping and the rest, masked by zeros.
+    const std::string_view bytes("\x01\x82\0\0\0\0ab\x89\x83\0\0\0\0png\x80\x82\0\0\0\0cd", 25);
+    for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+      expect(peer.raw(bytes.substr(0, cut)));
+      if (cut % 3 == 0) until([&] { return borrowed() <= Buffer::kLeast; });
+      expect(peer.raw(bytes.substr(cut)));
+      expect(peer.hear().is(Opcode::pong, "png"));
+      expect(peer.hear().is(Opcode::text, "abcd"));
+    }
+  });
+}
+
+TEST(RestingSockets, large_messages_come_and_go_whole) {
+  options.socket.max_message = options.socket.max_frame = 256 * 1024;
+  options.max_unsent = 256 * 1024;
+  serving([&] {
+    auto peer = joined();
+    for (int turn = 0; turn < 3; ++turn) {
+      expect(peer.say(Opcode::binary, large(180'000)));
+      const auto echo = peer.hear();
+      expect(echo.opcode == Opcode::binary && echo.size == 180'000 && echo.payload() == large(sizeof echo.bytes));
+    }
+    until([] { return borrowed() == 0; });
+  });
+}
+
+TEST(RestingSockets, many_messages_at_once_are_answered_in_order) {
+  serving([&] {
+    auto peer = joined();
+    for (int i = 0; i < 300; ++i) expect(peer.say(Opcode::text, i % 2 == 0 ? "even" : "odd"));
+    for (int i = 0; i < 300; ++i) expect(peer.hear().is(Opcode::text, i % 2 == 0 ? "even" : "odd"));
+  });
+}
+
+TEST(RestingSockets, whoever_breaks_the_protocol_is_told_why) {
+  options.socket.max_message = 1000;
+  options.socket.max_fragments = 3;
+  options.socket.close_timeout = 50ms;
+  serving([&] {
+    struct Case {
+      Opcode opcode;
+      std::string_view payload;
+      bool masks;
+      CloseCode code;
+    };
+    for (const Case& each : {Case{Opcode::text, "x", false, CloseCode::protocol_error},
+                             Case{Opcode::continuation, "x", true, CloseCode::protocol_error},
+                             Case{Opcode::text, "\xff", true, CloseCode::invalid_payload},
+                             Case{Opcode::binary, large(1001), true, CloseCode::too_big},
+                             Case{Opcode::close, "x", true, CloseCode::protocol_error}}) {
+      auto peer = joined();
+      expect(peer.say(each.opcode, each.payload, true, each.masks));
+      expect(peer.hear().closes(each.code));
+      expect(peer.ended());
+    }
+    auto peer = joined();
+    for (int i = 0; i < 4; ++i) expect(peer.say(i == 0 ? Opcode::text : Opcode::continuation, "x", false));
+    expect(peer.hear().closes(CloseCode::policy_violation));
+    until([&] { return g_sockets->open() == 0; });
+  });
+}
+
+TEST(RestingSockets, a_client_that_closes_is_answered_and_the_program_told) {
+  serving([&] {
+    auto peer = joined();
+    expect(peer.close(CloseCode{4001}, "enough"));
+    expect(peer.hear().closes(CloseCode{4001}) && peer.ended());
+    until([&] { return g_program->closed_count == 1; });
+    expect(g_program->last_code == 4001);
+  });
+}
+
+TEST(RestingSockets, a_client_that_vanishes_ends_as_1006) {
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "half", false));
+    peer.stream().close();
+    until([&] { return g_program->closed_count == 1; });
+    expect(g_program->last_code == 1006);
+  });
+}
+
+TEST(RestingSockets, the_program_closes_and_waits_for_the_answer_in_time) {
+  options.socket.close_timeout = 50ms;
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "c"));
+    const auto heard = peer.hear();
+    expect(heard.closes(CloseCode{4002}) && read_close(heard.payload()).reason == "asked");
+    // What comes now is dropped.
+    expect(peer.say(Opcode::text, "late") && peer.close(CloseCode{4002}));
+    expect(peer.ended());
+    until([&] { return g_program->closed_count == 1; });
+    expect(g_program->last_code == 4002);
+
+    auto silent = joined();
+    expect(silent.say(Opcode::text, "c") && silent.hear().closes(CloseCode{4002}));
+    expect(silent.ended());
+    until([&] { return g_program->closed_count == 2; });
+    expect(g_program->last_code == 1006);
+  });
+}
+
+TEST(RestingSockets, the_silent_are_pinged_and_those_that_do_not_answer_closed) {
+  options.socket.ping_after = 20ms;
+  options.socket.pong_timeout = 5s;
+  serving([&] {
+    auto peer = joined();
+    for (int i = 0; i < 3; ++i) {
+      expect(peer.hear().is(Opcode::ping, ""));
+      expect(peer.say(Opcode::pong, ""));
+    }
+    expect(echoes(peer));
+  });
+  options.socket.pong_timeout = 20ms;
+  serving([&] {
+    auto peer = joined();
+    expect(peer.hear().is(Opcode::ping, "") && peer.ended());
+    until([&] { return g_program->closed_count == 1; });
+    expect(g_program->last_code == 1006);
+  });
+}
+
+TEST(RestingSockets, a_message_that_drips_ends_with_1008) {
+  options.socket.message_timeout = 20ms;
+  options.socket.close_timeout = 20ms;
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "half", false));
+    expect(peer.hear().closes(CloseCode::policy_violation));
+    expect(peer.ended());
+  });
+}
+
+TEST(RestingSockets, while_nothing_moves_there_is_no_buffer) {
+  serving([&] {
+    std::array<std::optional<RawPeer>, 10> peers;
+    for (auto& each : peers) {
+      each.emplace(joined());
+      expect(echoes(*each));
+    }
+    until([] { return borrowed() == 0; });
+    expect(g_sockets->open() == peers.size());
+#if !COIR_NO_ASYNC
+    // The acceptor, the reaper, the timer, this one.
+    until([] { return coir::list_fibers({}) <= 4; });
+#endif
+  });
+}
+
+TEST(RestingSockets, published_messages_reach_every_subscriber_until_it_leaves) {
+  serving([&] {
+    auto first = joined(), second = joined(), third = joined();
+    for (RawPeer* each : {&first, &second}) expect(each->say(Opcode::text, "j") && echoes(*each));
+    expect(first.say(Opcode::text, "j") && echoes(first));  // twice is once
+    expect(g_program->all.subscribers() == 2);
+    expect(third.say(Opcode::text, "pnews"));
+    expect(first.hear().is(Opcode::text, "news") && second.hear().is(Opcode::text, "news"));
+    expect(echoes(third));
+    expect(g_program->published.sent == 2);
+    expect(first.say(Opcode::text, "l") && echoes(first));
+    second.stream().close();
+    until([&] { return g_program->all.subscribers() == 0; });
+    expect(third.say(Opcode::text, "pnothing") && echoes(third) && echoes(first));
+    expect(g_program->published.sent == 0);
+  });
+}
+
+TEST(RestingSockets, a_subscriber_that_publishes_hears_itself_in_order) {
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "j") && peer.say(Opcode::text, "pone") && peer.say(Opcode::text, "two"));
+    expect(peer.hear().is(Opcode::text, "one") && peer.hear().is(Opcode::text, "two"));
+  });
+}
+
+TEST(RestingSockets, subscriptions_have_a_ceiling) {
+  options.max_subscriptions = 1;
+  serving([&] {
+    auto first = joined(), second = joined();
+    expect(first.say(Opcode::text, "j") && echoes(first));
+    expect(second.say(Opcode::text, "j") && second.hear().is(Opcode::text, coir::describe(ErrorCode::limit)));
+    expect(first.say(Opcode::text, "l") && echoes(first));
+    expect(second.say(Opcode::text, "j") && echoes(second));
+  });
+}
+
+TEST(RestingSockets, slow_subscribers_are_dropped_or_skipped_and_counted) {
+  options.max_unsent = 150'000;
+  serving([&] {
+    g_program->joins = true;
+    auto dropped = joined();  // of `all`
+    auto skipped = joined();  // of `some`
+    auto speaker = joined();
+    expect(echoes(speaker));
+    Topic& all = g_program->all;
+    Topic& some = g_program->some;
+    until([&] { return all.subscribers() == 2 && some.subscribers() == 1; });
+#if !COIR_NO_ASYNC
+    // Nobody reads: the kernel takes some megabytes.
+    Published lost;
+    std::size_t sent = 0;
+    for (int i = 0; i < 1000 && lost.skipped == 0; ++i) {
+      lost = some.publish_binary(large(100'000));
+      sent += lost.sent;
+    }
+    expect(lost.skipped == 1 && lost.dropped == 0 && some.subscribers() == 1);
+    auto drain = coir::spawn([&] {
+      while (speaker.hear().opcode == Opcode::binary) {
+      }
+    });
+    for (int i = 0; i < 1000 && lost.dropped == 0; ++i) lost = all.publish_binary(large(100'000));
+    expect(lost.dropped != 0);
+    until([&] { return all.subscribers() < 2; });
+    // The one that was skipped hears all but that.
+    for (std::size_t i = 0; i < sent; ++i) {
+      const auto frame = skipped.hear();
+      expect(frame.opcode == Opcode::binary && frame.size == 100'000);
+    }
+    expect(skipped.say(Opcode::text, "hello") && skipped.hear().is(Opcode::text, "hello"));
+    speaker.stream().close();
+    expect(drain.join().has_value());
+#endif
+  });
+}
+
+TEST(RestingSockets, a_client_that_takes_nothing_for_too_long_is_closed) {
+  options.max_unsent = 256 * 1024;
+  options.socket.write_timeout = 50ms;
+  serving([&] {
+    auto peer = joined();
+    // Until what the kernel holds and what may wait are full; then nothing is read any more.
+    for (int i = 0; i < 200 && g_program->closed_count == 0; ++i) {
+      if (!peer.stream().write(std::string_view("\x81\x81\0\0\0\0x", 7), Deadline::after(5s))) break;
+    }
+    until([&] { return g_program->closed_count == 1; });
+  });
+}
+
+TEST(RestingSockets, stop_sends_1001_to_all) {
+#if !COIR_NO_ASYNC
+  serving([&] {
+    auto first = joined(), second = joined();
+    expect(echoes(first) && echoes(second));
+    server->begin_stop();
+    until([&] { return server->stopped() || g_sockets->open() == 0; });
+    for (RawPeer* each : {&first, &second}) expect(each->hear().closes(CloseCode::going_away) && each->ended());
+    until([&] { return g_program->closed_count == 2; });
+  });
+#endif
+}
+
+TEST(RestingSockets, without_buffers_whole_messages_pass_and_halves_end_with_1013) {
+  serving([&] {
+    auto first = joined(), second = joined();
+    expect(echoes(first) && echoes(second));
+    until([] { return borrowed() == 0; });
+    const NoBuffers none;
+    expect(echoes(first));
+    expect(second.say(Opcode::text, "half", false));
+    expect(second.hear().closes(CloseCode::try_again_later));
+    none.end();
+    second.stream().close();
+    expect(echoes(first));
+  });
+}
+
+TEST(RestingSockets, a_refused_charge_is_503) {
+  serving([&] {
+    auto first = joined();
+    expect(echoes(first));
+    // A connection is charged for when it is accepted.
+    Stream stream = connected();
+    until([&] { return server->gauges().open == 2; });
+    coir::account::connections.set_ceiling(coir::account::connections.used());
+    char request[512], head[512];
+    snprintf(request, sizeof request, "%s\r\n", kOpening.data());
+    expect(answer_to(stream, request, head).starts_with("HTTP/1.1 503"));
+    expect(first.say(Opcode::text, "j"));
+    expect(first.hear().is(Opcode::text, coir::describe(ErrorCode::no_memory)));
+    coir::account::connections.set_ceiling(SIZE_MAX);
+    expect(first.say(Opcode::text, "j") && echoes(first));
+  });
+}
+
+#if COIR_TLS && !COIR_NO_ASYNC
+TEST(RestingSockets, by_tls_they_do_the_same) {
+  const auto context = authority().server();
+  coir::TlsContextSlot slot(context);
+  tls = &slot;
+  serving([&] {
+    g_program->joins = true;
+    auto first = joined(), second = joined(), third = joined();
+    expect(echoes(first) && echoes(second) && echoes(third));
+    const auto sent = g_program->all.publish_text("news");
+    expect(sent.sent == 2);
+    expect(first.hear().is(Opcode::text, "news") && third.hear().is(Opcode::text, "news"));
+    expect(second.say(Opcode::binary, large(60'000)));
+    const auto echo = second.hear();
+    expect(echo.size == 60'000 && echo.payload() == large(sizeof echo.bytes));
+    expect(third.close(CloseCode::normal) && third.hear().closes(CloseCode::normal));
+    until([] { return borrowed() == 0; });
+  });
+}
+#endif
