@@ -17,7 +17,7 @@ namespace coir::http {
 namespace {
 
 constexpr std::size_t kMostFields = 24;
-static_assert(sizeof(Header) == sizeof(phr_header));
+static_assert(sizeof(Header) == sizeof(phr_header) && alignof(Header) >= alignof(phr_header));
 
 std::unexpected<Error> fails(ErrorCode code, int sys = 0) noexcept {
   return std::unexpected(Error{code, sys});
@@ -31,7 +31,7 @@ bool is_target(std::string_view text) noexcept {
 // A function of its own, so that its frame is gone while the connection is waited for.
 [[gnu::noinline]] std::expected<std::string_view, Error> subprotocol_of(
     std::string_view head, std::string_view key, std::span<const std::string_view> offered) noexcept {
-  // As of parse_head: the two are laid out alike.
+  // As by parse_head each line is converted where it stands.
   std::array<Header, kMostFields> fields;
   std::size_t count = kMostFields;
   int minor = 0, status = 0;
@@ -41,6 +41,10 @@ bool is_target(std::string_view text) noexcept {
                          reinterpret_cast<phr_header*>(fields.data()), &count, 0) < 0 ||
       minor == 0) {
     return fails(ErrorCode::protocol);
+  }
+  for (Header& slot : std::span(fields).first(count)) {
+    const phr_header raw = *reinterpret_cast<const phr_header*>(&slot);
+    slot = {{raw.name, raw.name_len}, {raw.value, raw.value_len}};
   }
   const auto chosen = check_handshake(status, std::span(fields).first(count), key, offered);
   if (!chosen) return fails(ErrorCode::protocol, status == 101 ? 0 : status);
