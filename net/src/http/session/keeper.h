@@ -83,8 +83,8 @@ class Keeper {
   void close(Connection& connection) noexcept;
   // leave takes a connection out of its list, because its wait is over.
   void leave(Connection& connection) noexcept;
-  // close_resting says farewell to all that rest and closes them. evict closes one whose client has been silent since
-  // `not_after_ns` or for longer. False: there is none.
+  // close_resting says farewell to all that rest and closes them. evict closes one whose request came at
+  // `not_after_ns` or before. False: there is none.
   void close_resting() noexcept;
   bool evict(std::int64_t not_after_ns) noexcept;
   // resting_lists are for a poll(2) over what rests.
