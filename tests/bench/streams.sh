@@ -11,6 +11,7 @@ fi
 
 build_host stream_clients.cpp
 build_coir x86_64-linux-musl-single streams_server
+build_coir x86_64-linux-musl-single websocket_bench
 server=$root/build/x86_64-linux-musl-single/tests/bench/streams_server
 
 # serve starts a server of streams. Leaves its process in `pid` and its ports in `port` and `tls_port`.
@@ -69,6 +70,13 @@ measure_publish() {
   stop "$pid"
 }
 
+# measure_sockets MODE [SED_SCRIPT] has websocket_bench measure: a server, and its clients in a process beside it.
+measure_sockets() {
+  timeout 120 "$root/build/x86_64-linux-musl-single/tests/bench/websocket_bench" "$1" >"$scratch/sockets" ||
+    die "websocket_bench $1 fails"
+  sed "${2:-}" "$scratch/sockets" >>"$samples"
+}
+
 # measure_polling has the members of a chat look once a second, on a fiber each.
 measure_polling() {
   serve
@@ -99,9 +107,16 @@ python3 "$here/tls_sessions.py" "$tls_port" "$pid" $secure 1.3 '' /feed sse_tls 
 awk -v plain="$plain" '$1 == "sse_tls:" { printf "sse_tls_bytes: %.0f bytes\n", $2 - plain }' "$scratch/tls" >>"$samples"
 stop "$pid"
 
+say 'resting sockets, and sockets on fibers'
+measure_sockets idle
+measure_sockets subscribed 's/^ws_idle_bytes/ws_subscribed_bytes/'
+measure_sockets fiber
+
 for ((round = 1; round <= rounds; ++round)); do
   say "an event to $followers followers, a message to 1,000: round $round of $rounds"
-  measure_publish $followers publish_last
+  measure_publish $followers sse_publish_last
+  measure_sockets publish
+  measure_sockets echo
   measure_publish 1000 '' chat
 done
 say 'a chat that polls'
