@@ -209,7 +209,11 @@ bool Dispatcher::starved() noexcept {
 
 ServerGauges Dispatcher::gauges() noexcept {
   Locked locked(lock_);
-  return {.open = records_.taken(), .idle = queues_.resting(), .active = pool_.taken(), .waiting = queues_.waiting(), .kept = 0};
+  return {.open = records_.taken(),
+          .idle = queues_.resting(),
+          .active = pool_.taken(),
+          .waiting = queues_.waiting(),
+          .kept = 0};
 }
 
 std::size_t Dispatcher::free_sessions(std::size_t most) noexcept {

@@ -13,6 +13,14 @@ Keeper::~Keeper() {
   if (Engine* const engine = this->engine()) engine->keepers.remove(*this);
 }
 
+void Keeper::begin(Connection& connection, std::string_view, KeptMemory) noexcept {
+  close(connection);
+}
+
+void Keeper::serve(Connection& connection, KeptMemory) noexcept {
+  close(connection);
+}
+
 std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noexcept {
   return exchange.session_.begin_content(
       opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);
