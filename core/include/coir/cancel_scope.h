@@ -55,6 +55,11 @@ struct Scope {
   // with the reason. Null lets it wait. Of nested scopes the innermost that has one is asked.
   using BeforeWait = const char* (*)(Scope& scope) noexcept;
   BeforeWait before_wait = nullptr;
+
+  // around_work goes with before_wait: it is called before the owner waits for the blocking pool, and where it was true
+  // then, again behind that wait. Work that is under way, a write to a file say, is no wait for something to happen.
+  using AroundWork = bool (*)(Scope& scope, bool begins) noexcept;
+  AroundWork around_work = nullptr;
 };
 
 // enter makes `scope` the caller's innermost; leave takes it out again. One that is not the innermost ends the process

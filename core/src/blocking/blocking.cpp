@@ -5,6 +5,7 @@
 #include "base/fallback.h"
 #include "blocking/blocking_pool.h"
 #include "memory/heap.h"
+#include "wait/current_scope.h"
 #include "wait/park.h"
 
 namespace coir::detail {
@@ -33,6 +34,7 @@ std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noex
   if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
   if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
   FiberControl* const self = running_fiber();
+  const ScopedWork work(self);
   BlockingPool& pool = pool_of(self);
   if (auto entered = pool.enter(call, caller.arm(), self); !entered) {
     if (self != nullptr) disarm(self);
@@ -53,6 +55,7 @@ std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, 
   const Shielded whole = shielded ? Shielded::yes : Shielded::no;
   FiberControl* const self = running_fiber();
   if (self == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  const ScopedWork work(self);
   BlockingPool& pool = pool_of(self);
   if (!shielded && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   arm(self, whole);

@@ -23,14 +23,16 @@ constinit thread_local ThreadPlace t_place;
 
 namespace {
 
-// ended_before_wait asks the innermost before_wait in force, if it is the caller's.
-bool ended_before_wait(FiberControl* self) noexcept {
+// asking_scope is the innermost scope with a before_wait that is in force, if it is the caller's; else null.
+detail::Scope* asking_scope(FiberControl* self) noexcept {
   detail::Scope* scope = self->current_scope;
-  while (scope->before_wait == nullptr) {
-    if (scope->shield || scope->outer == nullptr) return false;
-    scope = scope->outer;
-  }
-  if (scope->owner != self) return false;
+  while (scope != nullptr && scope->before_wait == nullptr) scope = scope->shield ? nullptr : scope->outer;
+  return scope != nullptr && scope->owner == self ? scope : nullptr;
+}
+
+bool ended_before_wait(FiberControl* self) noexcept {
+  detail::Scope* const scope = asking_scope(self);
+  if (scope == nullptr) return false;
   const char* const reason = scope->before_wait(*scope);
   // Whoever has claimed the wait meanwhile brings what it is for.
   if (reason == nullptr || self->claim(WakeReason::cancelled) == Waiter::Claim::lost) return false;
@@ -39,6 +41,14 @@ bool ended_before_wait(FiberControl* self) noexcept {
 }
 
 }  // namespace
+
+ScopedWork::ScopedWork(FiberControl* self) noexcept : scope_(self != nullptr ? asking_scope(self) : nullptr) {
+  if (scope_ != nullptr && (scope_->around_work == nullptr || !scope_->around_work(*scope_, true))) scope_ = nullptr;
+}
+
+ScopedWork::~ScopedWork() {
+  if (scope_ != nullptr) static_cast<void>(scope_->around_work(*scope_, false));
+}
 
 bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
   self->late = lower(self->current_scope, deadline);

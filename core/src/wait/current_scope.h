@@ -67,6 +67,19 @@ class ShownWait {
   ThreadPlace* place_;  // null outside any scope
 };
 
+// ScopedWork stands around a wait for the blocking pool, before it is armed. From a fiber, or with null for a thread; it
+// may yield.
+class ScopedWork {
+ public:
+  explicit ScopedWork(FiberControl* self) noexcept;
+  ~ScopedWork();
+  ScopedWork(const ScopedWork&) = delete;
+  ScopedWork& operator=(const ScopedWork&) = delete;
+
+ private:
+  detail::Scope* scope_;  // that has to hear of the end, or null
+};
+
 // scoped_error is the error of the calling thread's latest wait.
 Error scoped_error(ErrorCode code) noexcept;
 

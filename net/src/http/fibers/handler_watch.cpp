@@ -17,6 +17,7 @@ constexpr const char* kStopping = "the server stops";
 
 HandlerWatch::HandlerWatch(Engine& engine) noexcept : engine_(engine) {
   before_wait = about_to_wait;
+  around_work = work;
   detail::enter(*this, Deadline::never());
 }
 
@@ -39,6 +40,18 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
       return kGone;
   }
   return nullptr;
+}
+
+// work is around_work. What was noticed of the socket is told by the next pause.
+bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
+  auto& self = static_cast<HandlerWatch&>(scope);
+  if (!begins) {
+    self.resume();
+    return true;
+  }
+  if (self.state_ != State::runs) return false;
+  if (self.pause()) self.noticed_.store(true, std::memory_order_relaxed);
+  return true;
 }
 
 // attend sees to it that a hang-up and the server's stop reach the handler.
@@ -124,12 +137,12 @@ bool HandlerWatch::let_go() noexcept {
   }
   connection_->wake = wake_;
   connection_->next = nullptr;
-  return noticed_.exchange(false, std::memory_order_relaxed);
+  return take_noticed();
 }
 
 bool HandlerWatch::finish() noexcept {
   used_ = false;
-  const bool noticed = watching_ && let_go();
+  const bool noticed = watching_ ? let_go() : take_noticed();
   if (cancelled.load(std::memory_order_relaxed)) {
     // What ended this handler is not the next one's.
     detail::leave(*this);

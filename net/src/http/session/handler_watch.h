@@ -21,7 +21,8 @@ class Engine;
 //
 //   begin     a handler runs
 //               about_to_wait   the connection's record sleeps on the socket, and a hang-up wakes it (woken)
-//               pause           the handler turns to its client, and hears of a hang-up by reading and writing
+//               pause           the handler turns to its client, and hears of a hang-up by reading and writing; or it
+//                               waits for the blocking pool, whose work is not ended by the end of a client
 //               resume
 //   end       the record is the session's again
 //
@@ -72,7 +73,7 @@ class HandlerWatch : detail::Scope {
   bool pause() noexcept {
     if (state_ != State::runs) return false;
     state_ = State::paused;
-    return watching_ && let_go();
+    return watching_ ? let_go() : take_noticed();
   }
   void resume() noexcept {
     if (state_ == State::paused) state_ = State::runs;
@@ -92,8 +93,13 @@ class HandlerWatch : detail::Scope {
   enum class Client : std::uint8_t { there, ended, gone };
 
   static const char* about_to_wait(Scope& scope) noexcept;
+  static bool work(Scope& scope, bool begins) noexcept;
   static void woken(RestingWait& resting) noexcept;
   static Client look(int fd) noexcept;
+  // take_noticed tells once that the socket's edge was taken.
+  bool take_noticed() noexcept {
+    return noticed_.load(std::memory_order_relaxed) && noticed_.exchange(false, std::memory_order_relaxed);
+  }
   void attend() noexcept;
   void forget() noexcept;
   bool sleep(Client& client) noexcept;
