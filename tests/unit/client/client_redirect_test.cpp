@@ -195,6 +195,11 @@ TEST(ClientRedirect, to_another_origin_drops_secrets_for_good) {
     memcpy(second.location, first.server.url("/end").data(), 100);
     answer = client.get(first.server.url("/302"), with);
     expect(hello(answer) && secrets(first) == 0);
+    // A redirect within the other origin restores nothing.
+    memcpy(first.location, second.server.url("/302").data(), 100);
+    memcpy(second.location, second.server.url("/end").data(), 100);
+    answer = client.get(first.server.url("/302"), with);
+    expect(hello(answer) && secrets(second) == 0 && second.heard("X-Plain: yes"));
   });
 }
 

@@ -8,6 +8,7 @@
 #include <mbedtls/x509_crt.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "tests/support/both_sides.h"
@@ -88,6 +89,8 @@ class SecureServer {
     port_ = ntohs(at.sin_port);
     child_ = ::fork();
     if (child_ == 0) {
+      // It must not outlive a test program that is killed.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       for (;;) {
         const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (fd < 0) _exit(1);
