@@ -5,6 +5,9 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
 #include <coir/http/accounts.h>
+#if COIR_JSON
+#include <coir/json.h>
+#endif
 
 #include "tests/support/both_sides.h"
 #include "tests/support/until.h"
@@ -30,6 +33,11 @@ constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-N
 // failed is the error of a request that must fail.
 Error failed(const std::expected<Response, Error>& answer) {
   return answer ? Error(ErrorCode::busy) : answer.error();
+}
+
+template <class T>
+bool is(const std::expected<T, Error>& outcome, ErrorCode code) {
+  return !outcome && outcome.error() == code;
 }
 
 bool says(std::expected<Response, Error>& answer, std::string_view text) {
@@ -448,3 +456,29 @@ TEST(Client, serves_functions_without_an_object) {
     if (Client::shared() != nullptr) Client::shared()->close_resting();
   });
 }
+
+#if COIR_JSON
+
+TEST(Client, reads_json_and_says_what_is_none) {
+  with_client({}, [&](Client& client) {
+    const auto asked = [&](const char* type, const char* content) {
+      char answer[200];
+      snprintf(answer, sizeof answer, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s", type,
+               strlen(content), content);
+      const ScriptedServer server(answer_all(answer));
+      auto response = client.get(server.url("/"), {.deadline = patience()});
+      if (!response) return std::expected<coir::JsonDocument, Error>(std::unexpected(response.error()));
+      return response->json(40);
+    };
+    const auto good = asked("application/json; charset=utf-8", R"({"high": 41})");
+    // The document outlives its response.
+    expect(good && good->root()["high"].integer<int>() == 41);
+    expect(asked("application/problem+json", "[1]").has_value());
+    expect(is(asked("text/html", "{}"), ErrorCode::unsupported));
+    expect(is(asked("application/json", "{"), ErrorCode::protocol));
+    expect(is(asked("application/json", "[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]"), ErrorCode::protocol));
+    expect(is(asked("application/json", "\"01234567890123456789012345678901234567890\""), ErrorCode::limit));
+  });
+}
+
+#endif

@@ -22,6 +22,10 @@
 #include <string_view>
 #include <utility>
 
+namespace coir {
+class JsonDocument;
+}
+
 namespace coir::http {
 
 namespace detail {
@@ -158,6 +162,14 @@ class Response {
   // text reads the rest of the content, of `most` bytes at most, into a buffer of the response, and returns it.
   // Errors: limit (it is longer than `most` or than 1 MiB), no_memory; those of read but end_of_stream.
   [[nodiscard]] std::expected<std::string_view, Error> text(std::size_t most = 64 * 1024) noexcept;
+
+#if COIR_JSON
+  // json reads the rest of the content, of `most` bytes at most, as a document of coir/json.h, which owns its memory:
+  // the response may end before it. In response_json.cpp.
+  // Errors: unsupported (its Content-Type is neither application/json nor one that ends in +json), protocol (it is not
+  // JSON, or nested deeper than JsonLimits), limit (it is longer than `most`), no_memory; those of text.
+  [[nodiscard]] std::expected<JsonDocument, Error> json(std::size_t most = 64 * 1024) noexcept;
+#endif
 
  private:
   friend class Client;

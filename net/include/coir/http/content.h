@@ -14,6 +14,9 @@ namespace coir::http {
 // without parameters.
 bool has_media_type(std::string_view content_type, std::string_view type) noexcept;
 
+// is_json_type tells whether a Content-Type is application/json, or ends in +json (RFC 6839).
+bool is_json_type(std::string_view content_type) noexcept;
+
 // require_media_type answers 415 unless the request's Content-Type names `type`. Error: unsupported.
 [[nodiscard]] std::expected<void, Error> require_media_type(Exchange& exchange, std::string_view type) noexcept;
 

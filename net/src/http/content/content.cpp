@@ -8,6 +8,13 @@ bool has_media_type(std::string_view content_type, std::string_view type) noexce
   return equals_ignoring_case(trim(until(content_type, ';')), type);
 }
 
+bool is_json_type(std::string_view content_type) noexcept {
+  const std::string_view name = trim(until(content_type, ';'));
+  constexpr std::string_view kSuffix = "+json";
+  return equals_ignoring_case(name, "application/json") ||
+         (name.size() > kSuffix.size() && equals_ignoring_case(name.substr(name.size() - kSuffix.size()), kSuffix));
+}
+
 std::expected<void, Error> require_media_type(Exchange& exchange, std::string_view type) noexcept {
   if (has_media_type(exchange.request().header("Content-Type"), type)) return {};
   exchange.start(415).field("Accept", type);

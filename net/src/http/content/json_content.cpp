@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "http/message/characters.h"
-
 namespace coir::http {
 namespace {
 
@@ -18,11 +16,7 @@ std::unexpected<Error> refuse(Exchange& exchange, int status, ErrorCode code) no
 }
 
 std::expected<void, Error> require_json(Exchange& exchange) noexcept {
-  const std::string_view type = exchange.request().header("Content-Type");
-  const std::string_view name = trim(until(type, ';'));
-  constexpr std::string_view kSuffix = "+json";
-  if (name.size() > kSuffix.size() && equals_ignoring_case(name.substr(name.size() - kSuffix.size()), kSuffix))
-    return {};
+  if (is_json_type(exchange.request().header("Content-Type"))) return {};
   return require_media_type(exchange, "application/json");
 }
 
