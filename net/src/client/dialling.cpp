@@ -39,7 +39,7 @@ Transfer::Outcome Transfer::connect() noexcept {
   core.pool.admit();
   connection = *made;
   if (auto dialled = dial(*connection); !dialled) return dialled;
-  if (proxy && url.secure) {
+  if (proxy && (url.secure || tunnels)) {
     if (auto opened = tunnel(); !opened) return opened;
   }
   return url.secure ? begin_tls() : Outcome();

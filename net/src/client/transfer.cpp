@@ -79,22 +79,26 @@ void Transfer::destroy(Transfer* transfer) noexcept {
 Transfer::Outcome Transfer::run() noexcept {
   if (auto good = check(); !good) return good;
   for (;;) {
-    const auto parsed = parse_url(url_text);
-    if (!parsed) return std::unexpected(parsed.error());
-    url = *parsed;
-    if (url.secure && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
-    proxy.reset();
-    if (request->to == nullptr) {
-      const auto chosen = core.proxies.choose(url);
-      if (!chosen) return std::unexpected(chosen.error());
-      proxy = *chosen;
-    }
+    if (auto chosen = choose_way(); !chosen) return chosen;
     if (auto answered = exchange(); !answered) return answered;
     const auto goes_on = follow();
     if (!goes_on) return std::unexpected(goes_on.error());
     if (!*goes_on) break;
   }
   request = nullptr;
+  return {};
+}
+
+Transfer::Outcome Transfer::choose_way() noexcept {
+  const auto parsed = parse_url(url_text);
+  if (!parsed) return std::unexpected(parsed.error());
+  url = *parsed;
+  if (url.secure && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
+  proxy.reset();
+  if (request->to != nullptr) return {};
+  const auto chosen = core.proxies.choose(url);
+  if (!chosen) return std::unexpected(chosen.error());
+  proxy = *chosen;
   return {};
 }
 

@@ -18,7 +18,7 @@ namespace coir::http::detail {
 //   | head | content not read yet | free | fields |
 //
 // The parts: transfer.cpp, how one begins, is retried and ends; dialling.cpp, the connection; request_head.cpp;
-// sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp.
+// sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp; websocket_client.cpp, a connection alone.
 struct Transfer {
   using Outcome = std::expected<void, Error>;
 
@@ -36,6 +36,8 @@ struct Transfer {
   std::expected<std::size_t, Error> read_content(std::span<char> into) noexcept;
 
   Outcome run() noexcept;
+  // choose_way parses url_text and finds out whether a proxy leads to it.
+  Outcome choose_way() noexcept;
   Outcome check() const noexcept;
   Outcome exchange() noexcept;
   Outcome exchange_once() noexcept;
@@ -50,6 +52,9 @@ struct Transfer {
   Outcome dial(ClientConnection& to) noexcept;
   Outcome tunnel() noexcept;
   Outcome begin_tls() noexcept;
+
+  // websocket_client.cpp
+  std::expected<Stream, Error> open_stream() noexcept;
 
   // request_head.cpp: write_head returns the head, in `in`.
   std::expected<std::string_view, Error> write_head() noexcept;
@@ -110,6 +115,7 @@ struct Transfer {
   std::uint8_t interim = 0;
   bool in_place = false;       // it holds one of the pool's places
   bool fresh = false;          // no resting connection is taken
+  bool tunnels = false;        // a proxy is asked for a tunnel by http too
   bool with_content = true;    // false behind a redirect that turned into GET
   bool drops_secrets = false;  // the origin has changed once
   bool sent_any = false;       // of this request on this connection

@@ -228,6 +228,9 @@ class Client {
   std::size_t resting() const noexcept;
   std::size_t open() const noexcept;
 
+  // core is for the parts of the client.
+  detail::ClientCore& core() const noexcept { return *core_; }
+
   // shared is the client that the functions below use, made with the first of them. Null: there is no memory for it.
   static Client* shared() noexcept;
 

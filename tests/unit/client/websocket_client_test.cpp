@@ -1,0 +1,104 @@
+// What connect_websocket promises, from a thread and from fibers.
+
+#include <coir/http/websocket_client.h>
+
+#include <CppUTest/TestHarness.h>
+#include <stdlib.h>
+
+#include <atomic>
+
+#include "net/src/websocket/accept.h"
+#include "tests/support/both_sides.h"
+#include "tests/unit/client/scripted_server.h"
+
+using namespace std::chrono_literals;
+using namespace coir::http;
+using coir::Deadline;
+using coir::Error;
+using coir::ErrorCode;
+using coir::test::Peer;
+using coir::test::ScriptedServer;
+
+namespace {
+
+Deadline patience() {
+  return Deadline::after(60s);
+}
+
+// Asked is a server that speaks WebSocket when asked for "/live?x=1", says one message and reads until the end.
+struct Asked {
+  std::atomic<bool> right{false};
+  ScriptedServer server{[this](Peer& peer) { serve(peer); }};
+
+  void serve(Peer& peer) {
+    std::string_view head = peer.hear();
+    if (head.starts_with("CONNECT ")) {
+      tunnelled = head.starts_with("CONNECT board.test:80 HTTP/1.1\r\n");
+      peer.say("HTTP/1.1 200 OK\r\n\r\n");
+      head = peer.hear();
+    }
+    right = head.starts_with("GET /live?x=1 HTTP/1.1\r\n") && head.find("\r\nX-Own: yes\r\n") != head.npos;
+    constexpr std::string_view kKey = "Sec-WebSocket-Key: ";
+    const std::size_t at = head.find(kKey);
+    if (!right || at == head.npos) {
+      peer.say("HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n");
+      return;
+    }
+    const auto accept = websocket_accept(head.substr(at + kKey.size()));
+    peer.say("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
+    peer.say({accept.data(), accept.size()});
+    peer.say("\r\n\r\n\x81\x05hello");
+    peer.until_gone();
+  }
+  std::atomic<bool> tunnelled{false};
+};
+
+constexpr WebSocketWish kWish{.fields = "X-Own: yes\r\n"};
+
+}  // namespace
+
+TEST_GROUP_BASE(WebSocketClient, coir::test::BothSides){};
+
+TEST(WebSocketClient, goes_to_the_path_and_query_of_its_address) {
+  both_sides([&] {
+    Asked asked;
+    auto client = Client::create();
+    auto socket = connect_websocket(*client, asked.server.url("/live?x=1", "ws"), kWish, patience());
+    expect(socket.has_value() && asked.right);
+    if (!socket) return;
+    const auto message = socket->receive();
+    expect(message && message->text && message->bytes == "hello");
+    // The socket is no connection of the client's.
+    expect(client->open() == 0);
+  });
+}
+
+TEST(WebSocketClient, tells_what_is_no_websocket_and_no_address) {
+  both_sides([&] {
+    Asked asked;
+    auto client = Client::create();
+    const auto failed = [&](std::string_view url) {
+      const auto socket = connect_websocket(*client, url, kWish, patience());
+      return socket ? Error{} : socket.error();
+    };
+    const Error none = failed(asked.server.url("/other", "ws"));
+    expect(none == ErrorCode::protocol && none.sys == 404);
+    expect(failed(asked.server.url("/live?x=1", "http")) == ErrorCode::unsupported);
+    expect(failed("ws://") == ErrorCode::invalid);
+    expect(failed("ws://a b/") == ErrorCode::invalid);
+  });
+}
+
+TEST(WebSocketClient, asks_a_proxy_for_a_tunnel) {
+  both_sides([&] {
+    Asked proxy;
+    char variable[64];
+    snprintf(variable, sizeof variable, "http://127.0.0.1:%u", proxy.server.port());
+    setenv("http_proxy", variable, 1);
+    auto client = Client::create();
+    unsetenv("http_proxy");
+    auto socket = connect_websocket(*client, "ws://board.test/live?x=1", kWish, patience());
+    expect(socket.has_value() && proxy.right && proxy.tunnelled);
+    if (socket) expect(socket->receive().has_value());
+  });
+}
