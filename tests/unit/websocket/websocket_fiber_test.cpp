@@ -140,7 +140,7 @@ TEST(WebSocketFiber, the_reader_goes_on_while_a_sender_waits_and_its_pong_follow
       }
     });
     until_parked(sender, "writable");
-    int read = 0;
+    std::atomic<int> read{0};
     auto reader = spawn([&] {
       while (talk.socket.receive(patience())) ++read;
     });
