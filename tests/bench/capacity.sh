@@ -3,7 +3,7 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
-. "$root/tests/system/vm_crowd.sh"
+. "$root/tests/system/vm_client_load.sh"
 
 most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
@@ -45,11 +45,11 @@ if [ -z "$coird" ]; then
 fi
 export COIR_VM_COIRD="$coird"
 vm_build
-crowd_build
+load_build
 if [ -n "$sse" ]; then
-  quietly "$crowd_log" "$root/tests/programs" milkv-duo streams_server
-  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$crowd_data/streams_server"
-  quietly "$crowd_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
+  quietly "$load_log" "$root/tests/programs" milkv-duo streams_server
+  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$load_data/streams_server"
+  quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
 fi
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
@@ -59,7 +59,7 @@ listening() { vm_exec 'wget -q -O /dev/null http://127.0.0.1/healthz 2>/dev/null
 # boot starts the machine, with the hog in it and the kernel's settings as asked for.
 boot() {
   say "booting the board for $1"
-  vm_start --net tap --data "$crowd_data" --overlay "$crowd_overlay" --args "$args" || die "the board does not boot"
+  vm_start --net tap --data "$load_data" --overlay "$load_overlay" --args "$args" || die "the board does not boot"
   for setting in $sysctls; do
     vm_exec "sysctl -w $setting" >&2
   done
@@ -76,7 +76,7 @@ settle_in() {
     until grep -q holding /run/hog; do sleep 0.1; done" || die "the board has no $userland MB to take"
 }
 
-# told says what a command of the crowd came to.
+# told says what a command of the clients came to.
 told() {
   say "$1: $open open, $again answered again, $refused refused, $closed closed, $lost lost, $declined declined," \
     "$reset reset, $unanswered unanswered, $unconnected unconnected"
@@ -89,29 +89,29 @@ measure_floor() {
     /mnt/data/epoll_floor 81 250 0.0.0.0 >/run/floor.log 2>&1 &
     until wget -q -O /dev/null http://127.0.0.1:81/; do sleep 0.1; done' || die "the bound does not start"
   settle_in
-  crowd_start 81 20000
+  load_start 81 20000
   low=500 high=2500
   [ -z "$userland" ] || low=200 high=800
-  crowd_ask hold $low
+  load_ask hold $low
   at_low=$(guest_memory) free_low=$(guest_free)
-  crowd_ask hold $high
+  load_ask hold $high
   if [ "$open" -eq $high ]; then
     figure kernel_bytes_per_connection $(((free_low - $(guest_free)) * 1024 / (high - low))) bytes
     figure kernel_available_bytes_per_connection $(((at_low - $(guest_memory)) * 1024 / (high - low))) bytes
   fi
-  crowd_ask hold 20000
+  load_ask hold 20000
   told 'held by the bound'
   # The connections that were answered before the machine stopped answering.
   floor_held=$((open + closed + lost))
   figure floor.held "$floor_held" connections
   figure floor.oom_kills "$(oom_kills)" kills
-  crowd_stop
+  load_stop
   vm_stop
 }
 
 # recovered succeeds once MemAvailable is within 3 % of its first value: connections that coird ended first take a minute.
 recovered() { after=$(guest_memory) && [ $((after * 100)) -ge $((before * 97)) ]; }
-# shrunk succeeds once what coird holds for a crowd that has left is given back.
+# shrunk succeeds once what coird holds for clients that have left is given back.
 shrunk() { rss=$(guest_resident) && [ $((rss * 100)) -le $((resident * 103)) ]; }
 
 # dead is the end of a run whose board did not live to see the flood.
@@ -130,11 +130,11 @@ measure_coird() {
   figure idle_rss_kb "$idle" kB
   figure idle_mem_available_kb "$before" kB
 
-  crowd_start $port $wanted
-  crowd_ask hold $wanted
+  load_start $port $wanted
+  load_ask hold $wanted
   told 'held'
   opened=$((open + closed + lost))
-  crowd_ask again
+  load_ask again
   told 'asked again'
   figure held "$again" connections
   figure held_opened "$opened" connections
@@ -142,7 +142,7 @@ measure_coird() {
   [ "$again" -eq 0 ] || figure resident_bytes_per_connection $((($(guest_resident) - idle) * 1024 / again)) bytes
   [ "$floor_held" -eq 0 ] || awk -v ours="$again" -v floor="$floor_held" \
     'BEGIN { printf "ratio.floor.held: %.3f x\n", ours / floor }'
-  crowd_ask close
+  load_ask close
   vm_await 15 recovered || true
   # Some seconds for coird to give back what it held for them.
   sleep 5
@@ -150,11 +150,11 @@ measure_coird() {
 
   starts=$(coird_starts)
   say "$most clients at once"
-  crowd_ask flood $most $flood_seconds
+  load_ask flood $most $flood_seconds
   told 'flooded'
   figure flood_clients $most clients
   figure flood_answered $((open + closed + lost)) clients
-  crowd_ask again
+  load_ask again
   told 'asked again'
   # The kernel ends a killed daemon's connections as cleanly as a policy would.
   if [ "$(coird_starts)" -ne "$starts" ]; then lost=$((lost + closed)) closed=0; fi
@@ -164,8 +164,8 @@ measure_coird() {
   figure flood_refused "$refused" clients
   figure flood_reset "$reset" clients
   figure flood_unanswered $((unanswered + unconnected)) clients
-  crowd_ask close
-  crowd_stop
+  load_ask close
+  load_stop
 
   vm_await $settle_seconds recovered || true
   vm_await 15 shrunk || true

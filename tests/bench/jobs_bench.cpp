@@ -47,7 +47,7 @@ void measure_group(long count) {
 // Four fibers behind a backlog of 64; the time from submit to the job's end, with others on their way.
 void measure_pool(long count) {
   const double ns = bench::ns_per(count, [&] {
-    Pool<64> pool({.workers = 4, .spawn = kFiber});
+    Pool<64> pool({.fibers = 4, .spawn = kFiber});
     Atomic<long> done{0};
     for (long i = 0; i < count; ++i) {
       must(pool.submit([&done] { done.fetch_add(1, std::memory_order_relaxed); }).has_value());

@@ -23,7 +23,7 @@ namespace coir {
 
 // PoolOptions: how many fibers run jobs, and on what stacks.
 struct PoolOptions {
-  unsigned workers = 4;
+  unsigned fibers = 4;
   SpawnOptions spawn{.name = "pool"};
 };
 
@@ -51,7 +51,7 @@ class PoolBase {
   // large), unsupported (no runtime runs).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> try_submit(F&& job) {
-    return leave_to_workers(reserve_now(), std::forward<F>(job));
+    return leave_to_fibers(reserve_now(), std::forward<F>(job));
   }
 
   // submit waits for room in the backlog, first come first served.
@@ -59,7 +59,7 @@ class PoolBase {
   // nothing can be waited for; core/README.md tells where).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> submit(F&& job, Deadline deadline = Deadline::never()) {
-    return leave_to_workers(reserve(deadline), std::forward<F>(job));
+    return leave_to_fibers(reserve(deadline), std::forward<F>(job));
   }
 
   // close takes no more jobs, waits until every job that was taken has ended, and returns the first error that one
@@ -81,7 +81,7 @@ class PoolBase {
 
  private:
   template <class F>
-  std::expected<void, Error> leave_to_workers(std::expected<PoolJob*, Error> reserved, F&& job) {
+  std::expected<void, Error> leave_to_fibers(std::expected<PoolJob*, Error> reserved, F&& job) {
     using Closure = std::decay_t<F>;
     static_assert(sizeof(Closure) <= PoolJob::kBytes, "a pool's job holds more than 48 bytes");
     static_assert(alignof(Closure) <= alignof(std::max_align_t));
@@ -124,7 +124,7 @@ class PoolBase {
   WaitList submitters_;  // while free_ is empty
   Atomic<std::size_t> queued_{0};
   std::size_t reserved_ = 0;  // taken places whose jobs are not in the queue yet
-  unsigned workers_ = 0;
+  unsigned fibers_ = 0;
   bool closed_ = false;
   bool joined_ = false;
   bool failed_ = false;
@@ -135,7 +135,7 @@ class PoolBase {
 
 // Pool runs jobs on a fixed number of fibers, and lets at most Backlog of them wait.
 //
-//   Pool<64> pool({.workers = 4});
+//   Pool<64> pool({.fibers = 4});
 //   if (auto taken = pool.try_submit([&image] { return scale(image); }); !taken) refuse(taken.error());
 //   ...
 //   std::expected<void, Error> outcome = pool.close();

@@ -11,16 +11,16 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
   base_.adopt();
   SpawnOptions own = options.spawn;
   own.detached = false;
-  if (options.workers == 0) failure_ = ErrorCode::invalid;
-  for (unsigned i = 0; i < options.workers; ++i) {
+  if (options.fibers == 0) failure_ = ErrorCode::invalid;
+  for (unsigned i = 0; i < options.fibers; ++i) {
     {
       Locked hold(lock_);
-      ++workers_;
+      ++fibers_;
     }
     const Fiber worker = start(GivenNursery{&base_, true}, own, [this] { work(); }, std::source_location::current());
     if (worker.started()) continue;
     Locked hold(lock_);
-    --workers_;
+    --fibers_;
     failure_ = worker.error();
     break;
   }
@@ -29,7 +29,7 @@ void PoolBase::open(const PoolOptions& options, std::span<PoolJob> room) noexcep
 // take_place is under the lock.
 std::expected<PoolJob*, Error> PoolBase::take_place() noexcept {
   if (closed_) return std::unexpected(Error(ErrorCode::closed));
-  if (workers_ == 0) return std::unexpected(failure_);
+  if (fibers_ == 0) return std::unexpected(failure_);
   PoolJob* const job = free_.pop();
   if (job == nullptr) return std::unexpected(Error(ErrorCode::queue_full));
   ++reserved_;
@@ -64,7 +64,7 @@ bool PoolBase::hand_over(PoolJob& job) noexcept {
   WaitNode* idle;
   {
     Locked hold(lock_);
-    if (workers_ == 0) return false;
+    if (fibers_ == 0) return false;
     --reserved_;
     jobs_.push(job);
     bump(queued_);
@@ -100,7 +100,7 @@ PoolJob* PoolBase::next_job() noexcept {
     const bool cancelled = job == nullptr && is_cancelled(running_fiber());
     if (cancelled) closed_ = true;
     const bool leaves = job == nullptr && (cancelled || (closed_ && reserved_ == 0));
-    if (leaves) --workers_;
+    if (leaves) --fibers_;
     if (job != nullptr || leaves) {
       lock_.unlock();
       return job;
@@ -136,7 +136,7 @@ void PoolBase::dismiss() noexcept {
   WakeList woken;
   {
     Locked hold(lock_);
-    if (workers_ == 0) {
+    if (fibers_ == 0) {
       woken.add_all(submitters_);
     } else if (WaitNode* const idle = take_first(idle_); idle != nullptr) {
       woken.add(*idle);

@@ -66,7 +66,7 @@ TEST(JobsStress, pool) {
     std::atomic<unsigned> ran{0};
     unsigned taken = 0;
     {
-      Pool<2> pool({.workers = 1 + random.below(3)});
+      Pool<2> pool({.fibers = 1 + random.below(3)});
       for (std::uint32_t jobs = random.below(6); jobs > 0; --jobs) {
         const auto job = [&ran] { ++ran; };
         const auto outcome =

@@ -48,11 +48,11 @@ Outcome fail(ErrorCode code) {
 
 TEST_GROUP_BASE(Pool, Everywhere){};
 
-TEST(Pool, as_many_jobs_as_workers_run_at_a_time_and_close_drains) {
+TEST(Pool, as_many_jobs_as_fibers_run_at_a_time_and_close_drains) {
   everywhere([&] {
     std::atomic<int> ended{0};
     Together together(3);
-    Pool<8> pool({.workers = 3});
+    Pool<8> pool({.fibers = 3});
     for (int i = 0; i < 60; ++i) {
       expect(pool.submit([&] {
                    together.visit();
@@ -70,7 +70,7 @@ TEST(Pool, a_full_backlog_refuses_and_a_submit_waits_until_its_deadline) {
   everywhere([&] {
     std::atomic<bool> go{false};
     std::atomic<int> ended{0}, began{0};
-    Pool<2> pool({.workers = 1});
+    Pool<2> pool({.fibers = 1});
     const auto job = [&] {
       ++began;
       until([&] { return go.load(); });
@@ -94,7 +94,7 @@ TEST(Pool, a_full_backlog_refuses_and_a_submit_waits_until_its_deadline) {
 TEST(Pool, closed_it_refuses_and_who_waits_for_room_is_told) {
   everywhere([&] {
     std::atomic<bool> go{false}, told{false};
-    Pool<1> pool({.workers = 1});
+    Pool<1> pool({.fibers = 1});
     const auto job = [&] { until([&] { return go.load(); }); };
     expect(pool.submit(job).has_value());
     while (pool.backlog() != 0) coir::yield();
@@ -116,7 +116,7 @@ TEST(Pool, closed_it_refuses_and_who_waits_for_room_is_told) {
 TEST(Pool, the_first_error_is_kept_and_the_other_jobs_go_on) {
   everywhere([&] {
     std::atomic<int> ended{0};
-    Pool<4> pool({.workers = 1});
+    Pool<4> pool({.fibers = 1});
     expect(pool.submit([] { return fail(ErrorCode::busy); }).has_value());
     expect(pool.submit([] { return fail(ErrorCode::closed); }).has_value());
     for (int i = 0; i < 10; ++i) expect(pool.submit([&ended] { ++ended; }).has_value());
@@ -130,7 +130,7 @@ TEST(Pool, jobs_are_moved_and_destroyed_once) {
     Counted::reset();
     std::atomic<int> sum{0};
     {
-      Pool<2> pool({.workers = 2});
+      Pool<2> pool({.fibers = 2});
       for (int i = 1; i <= 10; ++i) {
         expect(pool.submit([&sum, value = Counted(i)] { sum += value.number(); }).has_value());
       }
@@ -144,7 +144,7 @@ TEST(Pool, a_cancelled_owner_ends_the_jobs_and_closes) {
   everywhere([&] {
     std::atomic<int> cancelled{0};
     Fiber owner = spawn([&] {
-      Pool<4> pool({.workers = 2});
+      Pool<4> pool({.fibers = 2});
       for (int i = 0; i < 4; ++i) {
         expect(pool.submit([&cancelled] { cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled); }).has_value());
       }
@@ -159,7 +159,7 @@ TEST(Pool, a_cancelled_owner_ends_the_jobs_and_closes) {
 
 TEST(Pool, cancelled_it_refuses_who_waits_for_room) {
   everywhere([&] {
-    Pool<1> pool({.workers = 1});
+    Pool<1> pool({.fibers = 1});
     const auto job = [] { static_cast<void>(coir::sleep(kForEver)); };
     expect(pool.submit(job).has_value());
     while (pool.backlog() != 0) coir::yield();
@@ -197,7 +197,7 @@ TEST(Pool, a_job_that_was_taken_before_close_runs_even_if_it_comes_after) {
   everywhere([&] {
     std::atomic<bool> copying{false}, go{false};
     std::atomic<int> ran{0};
-    Pool<2> pool({.workers = 2});
+    Pool<2> pool({.fibers = 2});
     const SlowToCopy job(&copying, &go, &ran);
     Fiber submitter = spawn([&] { expect(pool.submit(job).has_value()); });
     while (!copying) coir::yield();
@@ -212,11 +212,11 @@ TEST(Pool, a_job_that_was_taken_before_close_runs_even_if_it_comes_after) {
   });
 }
 
-TEST(Pool, without_workers_it_refuses) {
+TEST(Pool, without_fibers_it_refuses) {
   everywhere([&] {
-    Pool<1> pool({.workers = 0});
+    Pool<1> pool({.fibers = 0});
     expect(is(pool.try_submit([] {}), ErrorCode::invalid));
-    Pool<1> large({.workers = 1, .spawn = {.stack = 1 << 20}});
+    Pool<1> large({.fibers = 1, .spawn = {.stack = 1 << 20}});
     expect(is(large.submit([] {}), ErrorCode::invalid));
     expect(pool.close().has_value() && large.close().has_value());
   });
@@ -248,7 +248,7 @@ struct Submitters {
 
 TEST(Pool, what_fibers_and_threads_submit_side_by_side_runs_once) {
   everywhere([&] {
-    Pool<4> pool({.workers = 2});
+    Pool<4> pool({.fibers = 2});
     Submitters submitters{&pool};
     pthread_t thread;
     if (kManyWorkers) {

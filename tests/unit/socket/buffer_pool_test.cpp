@@ -106,7 +106,7 @@ TEST(BufferPool, one_that_comes_back_serves_the_next) {
   LONGS_EQUAL(0, Buffer::spare_bytes());
 }
 
-TEST(BufferPool, of_a_crowd_a_few_stay) {
+TEST(BufferPool, of_many_a_few_stay) {
   {
     std::array<Buffer, 100> many;
     for (Buffer& each : many) {

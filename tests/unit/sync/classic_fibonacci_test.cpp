@@ -42,7 +42,7 @@ unsigned compute() {
   return result;
 }
 
-// One run of the whole crowd; false when a result was wrong or the run did not end.
+// One run of all fibers; false when a result was wrong or the run did not end.
 bool every_result_is_right() {
   const auto tasks = std::make_unique<Task<unsigned>[]>(kFibers);
   for (auto& load : g_load) load = 0;

@@ -38,7 +38,7 @@ namespace {
 constexpr int kFibers = scaled({60, 40, 40, 30});
 constexpr auto kSpan = std::chrono::milliseconds(scaled({700, 700, 700, 700}));
 
-// Chaos is a crowd in which each fiber does one random thing after the other, and checks what must hold of it.
+// Chaos is many fibers, each of which does one random thing after the other and checks what must hold of it.
 struct Chaos : Expectations {
   std::atomic<int> steps{0};
   Deadline end;

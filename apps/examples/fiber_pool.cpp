@@ -1,4 +1,4 @@
-// Three workers, a backlog of four: who submits more waits for room, or is told to come again.
+// Three pool fibers, a backlog of four: a job more waits for room, or is told to come again.
 
 #include <coir/fiber.h>
 #include <coir/pool.h>
@@ -13,7 +13,7 @@ int main() {
   return coir::run([] {
     std::atomic<int> sum{0};
     {
-      coir::Pool<4> pool({.workers = 3});
+      coir::Pool<4> pool({.fibers = 3});
       for (int i = 1; i <= 20; ++i) {
         const auto taken = pool.submit([&sum, i] {
           static_cast<void>(coir::sleep(1ms));
@@ -26,7 +26,7 @@ int main() {
     }
 
     std::atomic<bool> go{false};
-    coir::Pool<1> busy({.workers = 1});
+    coir::Pool<1> busy({.fibers = 1});
     const auto job = [&go] {
       while (!go) static_cast<void>(coir::sleep(1ms));
     };

@@ -1,6 +1,6 @@
-"""The crowd of crowd_main.cpp over TLS: the same commands, the same counts, TLS 1.3 and a full handshake for each client.
+"""The load of client_load_main.cpp over TLS: the same commands, the same counts, TLS 1.3 and a full handshake for each client.
 
-usage: tls_crowd.py ADDRESS PORT TARGET MOST
+usage: tls_client_load.py ADDRESS PORT TARGET MOST
 
 OpenSSL's public-key arithmetic on this machine is a twentieth of what the emulated board takes for its side, so that one
 process of Python is no bound. The server's certificate is not judged, its signature is. An end without close_notify is not
@@ -30,7 +30,7 @@ class Client:
         self.tls, self.state, self.said = tls, "connecting", b""
 
 
-class Crowd:
+class ClientLoad:
     def __init__(self, address, port, target, most):
         self.server, self.most = (address, port), most
         self.request = f"GET {target} HTTP/1.1\r\nHost: board\r\n\r\n".encode()
@@ -100,7 +100,7 @@ class Crowd:
         plain.setblocking(False)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if plain.connect_ex(self.server) not in (0, errno.EINPROGRESS):
-            sys.exit("tls_crowd: no port is left, or there is no route")
+            sys.exit("tls_client_load: no port is left, or there is no route")
         client = Client(plain)
         self.clients[plain.fileno()] = client
         self.poller.register(plain.fileno(), select.EPOLLOUT)
@@ -206,15 +206,15 @@ def main(address, port, target, most):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard != resource.RLIM_INFINITY and int(most) + 64 > hard:
-        sys.exit("tls_crowd: not that many clients; raise the limit of open files")
-    crowd = Crowd(address, int(port), target, int(most))
+        sys.exit("tls_client_load: not that many clients; raise the limit of open files")
+    load = ClientLoad(address, int(port), target, int(most))
     for line in sys.stdin:
         verb, *numbers = line.split()
         if verb != "close":
-            getattr(crowd, verb)(*map(int, numbers))
-        print(*(crowd.count[name] for name in COUNTS), flush=True)
+            getattr(load, verb)(*map(int, numbers))
+        print(*(load.count[name] for name in COUNTS), flush=True)
         if verb == "close":
-            crowd.close()
+            load.close()
 
 
 main(*sys.argv[1:])

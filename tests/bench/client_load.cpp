@@ -1,4 +1,4 @@
-#include "crowd.h"
+#include "client_load.h"
 
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -18,7 +18,7 @@ constexpr int kHoldSilenceMs = 5'000;
 constexpr int kAgainSilenceMs = 10'000;
 
 [[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "crowd: %s: %s\n", what, std::strerror(errno));
+  std::fprintf(stderr, "client_load: %s: %s\n", what, std::strerror(errno));
   std::exit(1);
 }
 
@@ -30,7 +30,7 @@ std::int64_t now_ms() {
 
 }  // namespace
 
-Crowd::Crowd(const sockaddr_in& server, const char* target, std::size_t most) : server_(server), most_(most) {
+ClientLoad::ClientLoad(const sockaddr_in& server, const char* target, std::size_t most) : server_(server), most_(most) {
   request_bytes_ = static_cast<std::size_t>(
       std::snprintf(request_, sizeof request_, "GET %s HTTP/1.1\r\nHost: board\r\n\r\n", target));
   if (request_bytes_ >= sizeof request_) fail("the target is too long");
@@ -39,12 +39,12 @@ Crowd::Crowd(const sockaddr_in& server, const char* target, std::size_t most) : 
   if (clients_ == nullptr || poller_ < 0) fail("start");
 }
 
-void Crowd::hold(long count, long window) {
+void ClientLoad::hold(long count, long window) {
   const auto trouble = [&] {
-    return tally_.refused + tally_.closed + tally_.lost + tally_.reset + tally_.unconnected > 0;
+    return counts_.refused + counts_.closed + counts_.lost + counts_.reset + counts_.unconnected > 0;
   };
   while (!trouble()) {
-    while (outstanding_ < window && tally_.open + outstanding_ < count && connect_one()) {
+    while (outstanding_ < window && counts_.open + outstanding_ < count && connect_one()) {
     }
     if (outstanding_ == 0) return;
     if (!poll(kHoldSilenceMs)) break;
@@ -55,7 +55,7 @@ void Crowd::hold(long count, long window) {
   give_up();
 }
 
-void Crowd::flood(long count, long seconds) {
+void ClientLoad::flood(long count, long seconds) {
   const std::int64_t end = now_ms() + seconds * 1'000;
   for (long started = 0; started < count && connect_one(); ++started) {
     // The first answers arrive while the last clients are still coming.
@@ -69,9 +69,9 @@ void Crowd::flood(long count, long seconds) {
   give_up();
 }
 
-void Crowd::again(long window) {
+void ClientLoad::again(long window) {
   look();
-  tally_.again = 0;
+  counts_.again = 0;
   for (std::size_t next = 0; next < used_ || outstanding_ > 0;) {
     for (; outstanding_ < window && next < used_; ++next) {
       if (clients_[next].state == State::idle) ask(clients_[next]);
@@ -80,22 +80,22 @@ void Crowd::again(long window) {
   }
 }
 
-void Crowd::look() {
+void ClientLoad::look() {
   while (poll(0)) {
   }
 }
 
-void Crowd::close() {
+void ClientLoad::close() {
   for (std::size_t i = 0; i < used_; ++i) {
     if (clients_[i].state != State::unused) ::close(clients_[i].fd);
     clients_[i] = Client();
   }
   used_ = 0;
   outstanding_ = 0;
-  tally_ = Tally();
+  counts_ = Counts();
 }
 
-bool Crowd::connect_one() {
+bool ClientLoad::connect_one() {
   if (used_ == most_) return false;
   Client& client = clients_[used_];
   client.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -116,11 +116,11 @@ bool Crowd::connect_one() {
   return true;
 }
 
-void Crowd::ask(Client& client) {
+void ClientLoad::ask(Client& client) {
   if (client.state == State::idle) {
     client.state = State::again;
     ++outstanding_;
-    --tally_.open;
+    --counts_.open;
   } else {
     client.state = State::first;
   }
@@ -131,7 +131,7 @@ void Crowd::ask(Client& client) {
   }
 }
 
-bool Crowd::poll(int timeout_ms) {
+bool ClientLoad::poll(int timeout_ms) {
   epoll_event events[256];
   const int ready = epoll_wait(poller_, events, 256, timeout_ms);
   if (ready < 0 && errno != EINTR) fail("epoll_wait");
@@ -139,14 +139,14 @@ bool Crowd::poll(int timeout_ms) {
   return ready > 0;
 }
 
-void Crowd::handle(Client& client, std::uint32_t events) {
+void ClientLoad::handle(Client& client, std::uint32_t events) {
   if (client.state == State::unused) return;
   if (client.state == State::connecting) {
     int error = 0;
     socklen_t size = sizeof error;
     getsockopt(client.fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == ETIMEDOUT || error == EHOSTUNREACH) return release(client, tally_.unconnected);
-    if (error != 0) return release(client, tally_.reset);
+    if (error == ETIMEDOUT || error == EHOSTUNREACH) return release(client, counts_.unconnected);
+    if (error != 0) return release(client, counts_.reset);
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP;
     event.data.u32 = static_cast<std::uint32_t>(&client - clients_);
@@ -157,7 +157,7 @@ void Crowd::handle(Client& client, std::uint32_t events) {
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) receive(client);
 }
 
-void Crowd::receive(Client& client) {
+void ClientLoad::receive(Client& client) {
   char bytes[4096];
   const ssize_t size = recv(client.fd, bytes, sizeof bytes, 0);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -167,7 +167,7 @@ void Crowd::receive(Client& client) {
   if (take_in(client, bytes, static_cast<std::size_t>(size))) answered(client);
 }
 
-bool Crowd::take_in(Client& client, const char* bytes, std::size_t count) {
+bool ClientLoad::take_in(Client& client, const char* bytes, std::size_t count) {
   if (client.head_seen) return (client.missing -= static_cast<long>(count)) <= 0;
   const std::size_t room = sizeof client.head - 1 - client.head_bytes;
   const std::size_t taken = count < room ? count : room;
@@ -188,30 +188,30 @@ bool Crowd::take_in(Client& client, const char* bytes, std::size_t count) {
   return client.missing <= 0;
 }
 
-void Crowd::answered(Client& client) {
+void ClientLoad::answered(Client& client) {
   const bool first = client.state == State::first;
-  if (client.status != 200) return release(client, first ? tally_.refused : tally_.declined);
+  if (client.status != 200) return release(client, first ? counts_.refused : counts_.declined);
   client.state = State::idle;
   --outstanding_;
-  ++tally_.open;
-  if (!first) ++tally_.again;
+  ++counts_.open;
+  if (!first) ++counts_.again;
 }
 
-void Crowd::ended(Client& client, bool cleanly) {
+void ClientLoad::ended(Client& client, bool cleanly) {
   switch (client.state) {
     case State::idle:
-      --tally_.open;
+      --counts_.open;
       ++outstanding_;
-      return release(client, cleanly ? tally_.closed : tally_.lost);
+      return release(client, cleanly ? counts_.closed : counts_.lost);
     case State::again:
-      return release(client, tally_.lost);
+      return release(client, counts_.lost);
     default:
-      return release(client, cleanly ? tally_.refused : tally_.reset);
+      return release(client, cleanly ? counts_.refused : counts_.reset);
   }
 }
 
 // release ends an outstanding connection and counts it.
-void Crowd::release(Client& client, long& count) {
+void ClientLoad::release(Client& client, long& count) {
   ::close(client.fd);
   client.state = State::unused;
   --outstanding_;
@@ -219,14 +219,14 @@ void Crowd::release(Client& client, long& count) {
 }
 
 // give_up ends the outstanding connections.
-void Crowd::give_up() {
+void ClientLoad::give_up() {
   for (std::size_t i = 0; i < used_ && outstanding_ > 0; ++i) {
     Client& client = clients_[i];
     if (!outstanding(client)) continue;
     if (client.state == State::connecting) {
-      release(client, tally_.unconnected);
+      release(client, counts_.unconnected);
     } else {
-      release(client, client.state == State::first ? tally_.unanswered : tally_.lost);
+      release(client, client.state == State::first ? counts_.unanswered : counts_.lost);
     }
   }
 }

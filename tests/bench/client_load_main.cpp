@@ -1,8 +1,8 @@
 // Thousands of keep-alive clients of a server with little memory, commanded line by line.
 //
-//   crowd ADDRESS PORT TARGET MOST
+//   client_load ADDRESS PORT TARGET MOST
 //
-// Reads commands from standard input and answers each with one line, the counts of bench::Tally in their order:
+// Reads commands from standard input and answers each with one line, the counts of bench::Counts in their order:
 //
 //   hold N           opens connections, 100 at a time, until N are open or the server takes no more
 //   flood N SECONDS  N connections at once; waits for their answers for so long at most
@@ -23,64 +23,64 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "crowd.h"
+#include "client_load.h"
 
 namespace {
 
-using bench::Crowd;
-using bench::Tally;
+using bench::ClientLoad;
+using bench::Counts;
 
 constexpr long kWindow = 100;
 constexpr long kMostParts = 16;
 
-// Command is one command to a process of the crowd, with its share worked out.
+// Command is one command to a process of the load, with its share worked out.
 struct Command {
   char verb[8];
   long count;
   long seconds;
 };
 
-// Part is one process of the crowd.
+// Part is one process of the load.
 struct Part {
   int commands;
   int answers;
 };
 
 [[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "crowd: ");
+  std::fprintf(stderr, "client_load: ");
   std::perror(what);
   std::exit(1);
 }
 
-void obey(Crowd& crowd, const Command& command, Tally& answer) {
+void obey(ClientLoad& load, const Command& command, Counts& answer) {
   const auto is = [&](const char* verb) { return std::strcmp(command.verb, verb) == 0; };
-  if (is("hold")) crowd.hold(command.count, kWindow);
-  if (is("flood")) crowd.flood(command.count, command.seconds);
-  if (is("again")) crowd.again(kWindow);
-  if (is("look")) crowd.look();
-  answer = crowd.tally();
-  if (is("close")) crowd.close();
+  if (is("hold")) client_load.hold(command.count, kWindow);
+  if (is("flood")) load.flood(command.count, command.seconds);
+  if (is("again")) load.again(kWindow);
+  if (is("look")) load.look();
+  answer = load.counts();
+  if (is("close")) load.close();
 }
 
-// serve is the life of one process of the crowd.
-[[noreturn]] void serve(int commands, int answers, Crowd& crowd) {
+// serve is the life of one process of the load.
+[[noreturn]] void serve(int commands, int answers, ClientLoad& load) {
   Command command;
   while (read(commands, &command, sizeof command) == sizeof command) {
-    Tally answer;
-    obey(crowd, command, answer);
+    Counts answer;
+    obey(load, command, answer);
     if (write(answers, &answer, sizeof answer) != sizeof answer) break;
   }
   std::exit(0);
 }
 
 // sum adds one answer to another, count by count.
-void sum(Tally& into, const Tally& part) {
-  static_assert(sizeof(Tally) == Tally::kCounts * sizeof(long));
-  long ours[Tally::kCounts];
-  long theirs[Tally::kCounts];
+void sum(Counts& into, const Counts& part) {
+  static_assert(sizeof(Counts) == Counts::kCounts * sizeof(long));
+  long ours[Counts::kCounts];
+  long theirs[Counts::kCounts];
   std::memcpy(ours, &into, sizeof ours);
   std::memcpy(theirs, &part, sizeof theirs);
-  for (std::size_t i = 0; i < Tally::kCounts; ++i) ours[i] += theirs[i];
+  for (std::size_t i = 0; i < Counts::kCounts; ++i) ours[i] += theirs[i];
   std::memcpy(&into, ours, sizeof ours);
 }
 
@@ -94,8 +94,8 @@ long share(const Command& command, long index, long parts, long each) {
 
 // tell has the parts obey at once, or one after the other where they hold connections, and sums up their answers. Once
 // a part could not open all of its share, the next ones are only looked at.
-Tally tell(Part* parts, long count, long each, Command command) {
-  Tally whole;
+Counts tell(Part* parts, long count, long each, Command command) {
+  Counts whole;
   const bool in_turn = std::strcmp(command.verb, "hold") == 0;
   const auto ask = [&](long i) {
     Command own = command;
@@ -104,7 +104,7 @@ Tally tell(Part* parts, long count, long each, Command command) {
     return own.count;
   };
   const auto hear = [&](long i) {
-    Tally part;
+    Counts part;
     if (read(parts[i].answers, &part, sizeof part) != sizeof part) fail("a part has ended");
     sum(whole, part);
     return part.open;
@@ -131,7 +131,7 @@ long most_files() {
 
 int main(int argc, char** argv) {
   if (argc != 5) {
-    std::fputs("usage: crowd ADDRESS PORT TARGET MOST\n", stderr);
+    std::fputs("usage: client_load ADDRESS PORT TARGET MOST\n", stderr);
     return 2;
   }
   sockaddr_in server{};
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   const long room = most_files() - 64;
   const long count = room > 0 ? (most + room - 1) / room : kMostParts + 1;
   if (most < 1 || count > kMostParts) {
-    std::fputs("crowd: not that many clients; raise the limit of open files\n", stderr);
+    std::fputs("client_load: not that many clients; raise the limit of open files\n", stderr);
     return 1;
   }
   const long each = (most + count - 1) / count;
@@ -159,8 +159,8 @@ int main(int argc, char** argv) {
       close(commands[1]);
       close(answers[0]);
       close(STDIN_FILENO);
-      Crowd crowd(server, argv[3], static_cast<std::size_t>(each));
-      serve(commands[0], answers[1], crowd);
+      ClientLoad load(server, argv[3], static_cast<std::size_t>(each));
+      serve(commands[0], answers[1], load);
     }
     close(commands[0]);
     close(answers[1]);
@@ -172,8 +172,8 @@ int main(int argc, char** argv) {
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     Command command{};
     if (std::sscanf(line, "%7s %ld %ld", command.verb, &command.count, &command.seconds) < 1) continue;
-    const Tally tally = tell(parts, count, each, command);
-    std::printf("%ld %ld %ld %ld %ld %ld %ld %ld %ld\n", tally.open, tally.again, tally.refused, tally.closed,
-                tally.lost, tally.declined, tally.reset, tally.unanswered, tally.unconnected);
+    const Counts counts = tell(parts, count, each, command);
+    std::printf("%ld %ld %ld %ld %ld %ld %ld %ld %ld\n", counts.open, counts.again, counts.refused, counts.closed,
+                counts.lost, counts.declined, counts.reset, counts.unanswered, counts.unconnected);
   }
 }

@@ -7,9 +7,9 @@
 
 namespace bench {
 
-// Tally is what has become of the connections of a crowd since its last close(). Each connection is in exactly one of
+// Counts is what has become of the connections of a load since its last close(). Each connection is in exactly one of
 // the counts but `again`.
-struct Tally {
+struct Counts {
   long open = 0;         // answered, and open still
   long again = 0;        // of these, answered by the last again()
   long refused = 0;      // answered otherwise than 200 the first time, or ended cleanly without an answer
@@ -23,12 +23,12 @@ struct Tally {
   static constexpr std::size_t kCounts = 9;
 };
 
-// Crowd is many keep-alive clients of one HTTP server in one thread: each connects, asks once, reads the answer and
+// ClientLoad is many keep-alive clients of one HTTP server in one thread: each connects, asks once, reads the answer and
 // holds its connection.
-class Crowd {
+class ClientLoad {
  public:
-  // A crowd of at most `most` clients that ask `server` for the path `target`.
-  Crowd(const sockaddr_in& server, const char* target, std::size_t most);
+  // A load of at most `most` clients that ask `server` for the path `target`.
+  ClientLoad(const sockaddr_in& server, const char* target, std::size_t most);
 
   // hold opens connections until `count` are open, `window` at a time, so that they fit the server's backlog. It stops
   // early when the server ends, resets or refuses one, or says nothing for five seconds, and gives up what is not
@@ -49,7 +49,7 @@ class Crowd {
   // close ends all connections at once and forgets the counts.
   void close();
 
-  const Tally& tally() const { return tally_; }
+  const Counts& counts() const { return counts_; }
 
  private:
   enum class State : std::uint8_t { unused, connecting, first, idle, again };
@@ -86,7 +86,7 @@ class Crowd {
   long outstanding_ = 0;  // clients that wait for something
   Client* clients_;
   int poller_;
-  Tally tally_;
+  Counts counts_;
 };
 
 }  // namespace bench

@@ -1,12 +1,12 @@
 # Sourced after vm.sh by what sets thousands of clients on the emulated board (vm_start --net tap).
 #
-#   crowd_build               builds the clients, and for the board what a test starts beside coird; sets crowd_data, a
-#                             folder for vm_start --data, and crowd_overlay, one for --overlay that lifts the limit of
+#   load_build               builds the clients, and for the board what a test starts beside coird; sets load_data, a
+#                             folder for vm_start --data, and load_overlay, one for --overlay that lifts the limit of
 #                             open files as the kernel sets it (4,096)
-#   crowd_start PORT MOST     starts clients of that port of the board, with TLS if it is 443
-#   crowd_ask COMMAND ...     one command of tests/bench/crowd_main.cpp; sets open again refused closed lost declined reset
+#   load_start PORT MOST     starts clients of that port of the board, with TLS if it is 443
+#   load_ask COMMAND ...     one command of tests/bench/client_load_main.cpp; sets open again refused closed lost declined reset
 #                             unanswered unconnected
-#   crowd_stop                ends the clients, and with them their connections
+#   load_stop                ends the clients, and with them their connections
 #   guest_memory              prints the guest's MemAvailable in kB
 #   guest_free                prints what is free or page cache in kB: MemAvailable without slab, of which it counts
 #                             pinned inodes and dentries of sockets as if they could be had back
@@ -16,43 +16,43 @@
 #
 # Everything ends with the shell that sourced vm.sh.
 
-crowd_build() {
-  crowd_log=$vm_dir/crowd-build.log
-  crowd_tree=$(uname -m)-linux-musl
-  quietly "$crowd_log" "$root/tests/programs" "$crowd_tree" crowd
-  quietly "$crowd_log" "$root/tests/programs" milkv-duo epoll_floor memory_hog
-  crowd_data=$vm_dir/programs crowd_overlay=$vm_dir/overlay
-  mkdir -p "$crowd_data" "$crowd_overlay/etc/default"
-  cp "$root/build/milkv-duo/tests/bench/epoll_floor" "$root/build/milkv-duo/tests/bench/memory_hog" "$crowd_data"
+load_build() {
+  load_log=$vm_dir/load-build.log
+  load_tree=$(uname -m)-linux-musl
+  quietly "$load_log" "$root/tests/programs" "$load_tree" client_load
+  quietly "$load_log" "$root/tests/programs" milkv-duo epoll_floor memory_hog
+  load_data=$vm_dir/programs load_overlay=$vm_dir/overlay
+  mkdir -p "$load_data" "$load_overlay/etc/default"
+  cp "$root/build/milkv-duo/tests/bench/epoll_floor" "$root/build/milkv-duo/tests/bench/memory_hog" "$load_data"
   {
     cat "$root/port/boards/milkv-duo/overlay/etc/default/coird"
     echo 'ulimit -n 65536'
-  } >"$crowd_overlay/etc/default/coird"
+  } >"$load_overlay/etc/default/coird"
 }
 
-crowd_start() {
-  rm -f "$vm_dir/crowd.in" "$vm_dir/crowd.out"
-  mkfifo "$vm_dir/crowd.in" "$vm_dir/crowd.out"
-  crowd_address=${vm_url#http://}
-  crowd_program=$root/build/$crowd_tree/tests/bench/crowd
-  [ "$1" -ne 443 ] || crowd_program="python3 -B $root/tests/bench/tls_crowd.py"
+load_start() {
+  rm -f "$vm_dir/client_load.in" "$vm_dir/client_load.out"
+  mkfifo "$vm_dir/client_load.in" "$vm_dir/client_load.out"
+  load_address=${vm_url#http://}
+  load_program=$root/build/$load_tree/tests/bench/client_load
+  [ "$1" -ne 443 ] || load_program="python3 -B $root/tests/bench/tls_client_load.py"
   # shellcheck disable=SC2086 # $vm_enter and the program are commands of several words
-  setpriv --pdeathsig TERM timeout 900 $vm_enter $crowd_program \
-    "${crowd_address%%:*}" "$1" /100.txt "$2" <"$vm_dir/crowd.in" >"$vm_dir/crowd.out" &
-  crowd_process=$!
-  exec 5>"$vm_dir/crowd.in" 6<"$vm_dir/crowd.out"
+  setpriv --pdeathsig TERM timeout 900 $vm_enter $load_program \
+    "${load_address%%:*}" "$1" /100.txt "$2" <"$vm_dir/client_load.in" >"$vm_dir/client_load.out" &
+  load_process=$!
+  exec 5>"$vm_dir/client_load.in" 6<"$vm_dir/client_load.out"
 }
 
-crowd_ask() {
+load_ask() {
   echo "$*" >&5
   # shellcheck disable=SC2034 # for the caller
   read -r open again refused closed lost declined reset unanswered unconnected <&6 ||
     die "the clients have ended; they say why above"
 }
 
-crowd_stop() {
+load_stop() {
   exec 5>&- 6<&-
-  wait "$crowd_process" || true
+  wait "$load_process" || true
 }
 
 guest_memory() { vm_exec "sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo"; }
