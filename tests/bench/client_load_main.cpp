@@ -54,7 +54,7 @@ struct Part {
 
 void obey(ClientLoad& load, const Command& command, Counts& answer) {
   const auto is = [&](const char* verb) { return std::strcmp(command.verb, verb) == 0; };
-  if (is("hold")) client_load.hold(command.count, kWindow);
+  if (is("hold")) load.hold(command.count, kWindow);
   if (is("flood")) load.flood(command.count, command.seconds);
   if (is("again")) load.again(kWindow);
   if (is("look")) load.look();
