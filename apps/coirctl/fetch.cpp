@@ -1,5 +1,6 @@
 #include "fetch.h"
 
+#include <coir/config.h>
 #include <coir/file.h>
 #include <coir/format.h>
 
@@ -15,9 +16,11 @@ namespace {
 
 enum Status { kDone, kCommand = 2, kAddress, kHost, kConnection, kTls, kTime, kServer, kResponse, kFile, kMachine };
 
+#if COIR_TLS
 constinit coir::Account g_files("files");  // what is held of certificates
 
 constexpr std::size_t kMostAuthorities = 1024 * 1024;
+#endif
 
 // status_of sorts the errors of a request before its response is there.
 Status status_of(Error error) noexcept {
