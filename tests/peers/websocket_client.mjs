@@ -1,6 +1,6 @@
 // usage: node websocket_client.mjs PACKAGES PORT
 //
-// npm's ws as a client of websocket_echo: prints a line for each promise.
+// npm's ws as a client of websocket_peer: prints a line for each promise.
 import { createRequire } from 'node:module'
 
 const [packages, port] = process.argv.slice(2)

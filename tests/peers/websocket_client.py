@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # usage: websocket_client.py PORT
-"""Python's websockets as a client of websocket_echo: prints a line for each promise."""
+"""Python's websockets as a client of websocket_peer: prints a line for each promise."""
 import asyncio
 import random
 import sys
