@@ -3,7 +3,7 @@
 #include <coir/config.h>
 
 #if !COIR_CLIENT
-#error "coir/http/client.h: this build has no HTTP client (COIR_CLIENT=OFF)"
+#error "this build of coir has no HTTP client: configure it with -DCOIR_CLIENT=ON"
 #endif
 
 #include <coir/deadline.h>

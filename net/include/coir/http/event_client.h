@@ -4,7 +4,7 @@
 #include <coir/http/server_event.h>
 
 #if !COIR_STREAMS
-#error "coir/http/event_client.h: this build has no event streams (COIR_STREAMS=OFF)"
+#error "this build of coir has no event streams: configure it with -DCOIR_STREAMS=ON"
 #endif
 
 namespace coir::http {

@@ -3,7 +3,7 @@
 #include <coir/config.h>
 
 #if !COIR_STREAMS
-#error "coir/http/websocket_client.h: this build has no WebSockets (COIR_STREAMS=OFF)"
+#error "this build of coir has no WebSockets: configure it with -DCOIR_STREAMS=ON"
 #endif
 
 #include <coir/deadline.h>
