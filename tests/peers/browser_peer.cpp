@@ -1,0 +1,117 @@
+// A page that uses what a browser has for streams: EventSource, WebSocket and a form with a file. Prints its port, and what
+// the page tells; serves until SIGTERM.
+//
+//   /          the page; ?N: it loads itself anew N times
+//   /events    three events, and whatever follows
+//   /socket    an echo
+//   /upload    a form with a file, of which the answer is the size
+//   /told      what the page tells, with what the server still holds
+
+#include <coir/format.h>
+#include <coir/http/accounts.h>
+#include <coir/http/content.h>
+#include <coir/http/feed.h>
+#include <coir/http/multipart.h>
+#include <coir/http/run_async.h>
+#include <coir/http/websocket_server.h>
+#include <coir/worker_stack.h>
+#include <signal.h>
+#include <stdio.h>
+
+using namespace coir;
+using namespace coir::http;
+
+namespace {
+
+constexpr std::string_view kPage = R"(<!doctype html><title>streams</title><script>
+const tell = text => fetch('/told', {method: 'POST', body: text});
+onerror = (text) => tell('error: ' + text);
+onunhandledrejection = event => tell('error: ' + event.reason);
+const events = new Promise(done => {
+  const heard = [], source = new EventSource('/events');
+  source.onmessage = event => { heard.push(event.lastEventId + '=' + event.data); if (heard.length == 3) done(heard.join()); };
+});
+const socket = new Promise((done, fail) => {
+  const socket = new WebSocket('ws://' + location.host + '/socket'), heard = [];
+  socket.onopen = () => { socket.send('text'); socket.send(new Uint8Array(70000)); };
+  socket.onmessage = event => {
+    heard.push(event.data.size ?? event.data);
+    if (heard.length == 2) { socket.close(4001, 'enough'); done(heard.join()); }
+  };
+  socket.onerror = fail;
+});
+const form = new FormData();
+form.append('name', 'image');
+form.append('file', new Blob([new Uint8Array(300000)]), 'a.bin');
+const upload = fetch('/upload', {method: 'POST', body: form}).then(answer => answer.text());
+const left = Number(location.search.slice(1));
+Promise.all([events, socket, upload]).then(async all => {
+  await tell(all.join(' '));
+  if (left > 1) location.replace('/?' + (left - 1)); else document.title = 'done';
+});
+</script>
+)";
+
+Feed* g_feed;
+
+void upload(Exchange& exchange) {
+  Multipart form(exchange, exchange.scratch());
+  std::uint64_t bytes = 0;
+  for (;;) {
+    const auto part = form.next();
+    if (!part && part.error() == ErrorCode::end_of_stream) break;
+    if (!part) return;
+    char piece[512];
+    while (const auto got = form.read(piece)) bytes += part->name == "file" ? *got : 0;
+  }
+  char text[24];
+  exchange.respond(200, "text/plain", format(text, bytes));
+}
+
+void told(Exchange& exchange) {
+  char text[300];
+  const auto content = read_content(exchange, text);
+  if (!content) return;
+  const std::size_t open = account::connections.used();
+  const std::size_t subscribers = g_feed->subscribers();
+  on_worker_stack([&] {
+    printf("told: %.*s; %zu subscribers, %zu bytes of connections\n", static_cast<int>(content->size()),
+           content->data(), subscribers, open);
+    fflush(stdout);
+  });
+  exchange.respond_status(200);
+}
+
+void echo(Exchange& exchange) {
+  auto socket = accept_websocket(exchange);
+  while (socket) {
+    const auto message = socket->receive();
+    if (!message) return;
+    if (!(message->text ? socket->send_text(message->bytes) : socket->send_binary(message->bytes))) return;
+  }
+}
+
+void serve(Exchange& exchange) {
+  const std::string_view path = exchange.request().path;
+  if (path == "/") return exchange.respond(200, "text/html; charset=utf-8", kPage, "Cache-Control: no-store\r\n");
+  if (path == "/events") return g_feed->subscribe(exchange);
+  if (path == "/socket") return echo(exchange);
+  if (path == "/upload") return upload(exchange);
+  if (path == "/told") return told(exchange);
+  exchange.respond_status(path == "/favicon.ico" ? 204 : 404);
+}
+
+}  // namespace
+
+int main() {
+  auto feed = Feed::create({.replay = true});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  if (!feed || !listener) return 1;
+  g_feed = &*feed;
+  for (const std::string_view text : {"one", "two", "three"}) {
+    if (!feed->publish({.data = text, .type = {}, .id = text.substr(0, 1), .retry_ms = {}})) return 1;
+  }
+  printf("port: %u\n", listener->local_address().port());
+  fflush(stdout);
+  return run_async({.handler = serve}, std::move(*listener), {SIGTERM}) ? 0 : 1;
+}
