@@ -22,13 +22,17 @@ constinit coir::Account g_files("files");  // what is held of certificates
 constexpr std::size_t kMostAuthorities = 1024 * 1024;
 #endif
 
-// status_of sorts the errors of a request before its response is there.
+// status_of sorts the errors of a request before its response is there. What the client itself has found fault with has a
+// number above every errno: a limit is then the response's, and what is not found are authorities.
 Status status_of(Error error) noexcept {
+  constexpr int kMostErrno = 4095;
+  const bool found_fault = error.sys > kMostErrno;
   switch (error.code) {
     case ErrorCode::invalid:
     case ErrorCode::unsupported:
       return kAddress;
     case ErrorCode::not_found:
+      return found_fault ? kTls : kHost;
     case ErrorCode::temporary:
       return kHost;
     case ErrorCode::timed_out:
@@ -41,6 +45,7 @@ Status status_of(Error error) noexcept {
     case ErrorCode::truncated:
       return kResponse;
     case ErrorCode::limit:
+      return found_fault ? kResponse : kMachine;
     case ErrorCode::no_memory:
       return kMachine;
     default:
