@@ -64,15 +64,16 @@ struct Connection : Resting {
   std::uint32_t client = 0;   // the ClientLimits' ticket
   std::uint8_t listener = 0;  // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
-  Owes owes = Owes::head;
-  Direction awaits = Direction::readable;  // the direction in which its client is waited for
-  bool in_handshake = false;               // its handshake is under way
+  // Both are written by its owner alone, so that they may share a byte.
+  Owes owes : 4 = Owes::head;
+  Direction awaits : 4 = Direction::readable;  // the direction in which its client is waited for
+  bool in_handshake = false;                   // its handshake is under way
   bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
   bool taken = false;    // not free; guarded by the engine's lock
   bool kept = false;     // by `keeper`; written while nobody else can see it
   bool rests = false;    // it stands in a list of its keeper's; guarded by the keeper's lock
 };
-static_assert(sizeof(Connection) <= 200);
+static_assert(sizeof(void*) != 8 || sizeof(Connection) <= 104, "thousands rest at a time: see what shares its place");
 
 // progress is how many bytes of its exchange a client has sent and taken. Bytes that the kernel still holds do not
 // count.
