@@ -132,7 +132,8 @@ int crawl(std::string_view url, int at_a_time, int seconds) {
   if (colon != url.npos) std::from_chars(url.data() + colon + 1, url.data() + url.size(), port);
   Crawl crawl(url.substr(0, colon < slash ? colon : slash), port);
   crawl.note(slash == url.npos ? "/" : url.substr(slash));
-  const auto done = coir::with_timeout(std::chrono::seconds(seconds), [&] {
+  const auto deadline = coir::Deadline::after(std::chrono::seconds(seconds));
+  const auto done = coir::with_deadline(deadline, [&] {
     coir::Group group;
     for (int i = 0; i < at_a_time; ++i) {
       group.start({.name = "fetcher", .stack = 16 * 1024}, [&crawl] { return crawl.work(); });
@@ -140,8 +141,10 @@ int crawl(std::string_view url, int at_a_time, int seconds) {
     return group.join();
   });
   crawl.report();
-  if (!done) print("the time is up\n");
-  return done ? 0 : 1;
+  // The last pages may have been those whose fetch the deadline ended.
+  const bool in_time = done && !deadline.passed();
+  if (!in_time) print("the time is up\n");
+  return in_time ? 0 : 1;
 }
 
 }  // namespace
