@@ -27,7 +27,7 @@ namespace coir {
 //     else auto won = select({Case::readable(client.fd()), Case::receive(news, item)});
 //   }
 //
-// What was read and not returned yet is not on the stream any more: read by one StreamLines as long as lines are
+// The buffer holds bytes that were read and not returned yet: read a stream by one StreamLines as long as lines are
 // wanted. Nothing is allocated; one read for all lines that arrive together.
 template <class S>
 class StreamLines {

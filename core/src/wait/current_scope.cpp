@@ -30,11 +30,12 @@ detail::Scope* asking_scope(FiberControl* self) noexcept {
   return scope != nullptr && scope->owner == self ? scope : nullptr;
 }
 
+// ended_before_wait asks that scope whether the wait ends before it begins.
 bool ended_before_wait(FiberControl* self) noexcept {
   detail::Scope* const scope = asking_scope(self);
   if (scope == nullptr) return false;
   const char* const reason = scope->before_wait(*scope);
-  // Whoever has claimed the wait meanwhile brings what it is for.
+  // If the claim is lost, the event that the wait is for has come meanwhile.
   if (reason == nullptr || self->claim(WakeReason::cancelled) == Waiter::Claim::lost) return false;
   detail::cancel(*scope, reason);
   return true;

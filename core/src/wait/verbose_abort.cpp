@@ -27,7 +27,7 @@ __attribute__((weak)) void std::__libcpp_verbose_abort(const char* format, ...) 
     }
   }
   va_end(arguments);
-  // What is inlined there is the caller's own code, as a rule: llvm-symbolizer names its line.
+  // The code inlined there is the caller's own, as a rule: llvm-symbolizer names its line.
   out.add(", called at 0x", coir::hex(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))));
   const std::string_view text = out.text();
   room[text.size()] = '\0';

@@ -42,7 +42,7 @@ class JsonWriter {
         write_([](void* to, std::string_view text) noexcept { return static_cast<Sink*>(to)->write(text); }) {}
   JsonWriter(const JsonWriter&) = delete;
   JsonWriter& operator=(const JsonWriter&) = delete;
-  // What has been gathered is written, if finish was not called.
+  // Writes the gathered bytes, if finish was not called.
   ~JsonWriter() { flush(); }
 
   // object and array begin one, as a value; end ends the innermost. Deeper than kMaxDepth is the error `limit`.

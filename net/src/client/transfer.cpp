@@ -49,7 +49,7 @@ std::optional<std::chrono::seconds> kept_alive(std::string_view field) noexcept 
 Transfer::~Transfer() {
   if (connection != nullptr) {
     core.pool.forget();
-    // What was not read to its end was cut off on purpose.
+    // Content that was not read to its end was cut off on purpose.
     ClientConnection::destroy(std::exchange(connection, nullptr), false);
   }
   if (in_place) core.pool.leave();
