@@ -11,7 +11,7 @@ args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
-    --userland | --args | --sysctl) [ $# -ge 2 ] || die "$1 wants a value" ;;
+    --userland | --args | --sysctl | --board) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
     --sse) sse=yes ;;
     --no-async) async=-no-async ;;
@@ -20,6 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --userland) userland=${2%M}; shift ;;
     --args) args="$args $2"; shift ;;
+    --board) want_board "$2"; vm_board=$2; shift ;;
     --sysctl) sysctls="$sysctls $2"; shift ;;
   esac
   shift
@@ -40,15 +41,15 @@ fi
 "$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
 if [ -z "$coird" ]; then
-  coird=$root/build/milkv-duo$async/apps/coird/coird
-  "$root/scripts/build" --board milkv-duo ${async:+--no-async} --no-tests >/dev/null
+  coird=$root/build/$vm_board$async/apps/coird/coird
+  "$root/scripts/build" --board "$vm_board" ${async:+--no-async} --no-tests >/dev/null
 fi
 export COIR_VM_COIRD="$coird"
 vm_build
 load_build
 if [ -n "$sse" ]; then
-  quietly "$load_log" "$root/tests/programs" milkv-duo streams_server
-  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$load_data/streams_server"
+  quietly "$load_log" "$root/tests/programs" "$vm_board" streams_server
+  llvm-strip-19 "$root/build/$vm_board/tests/bench/streams_server" -o "$load_data/streams_server"
   quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
 fi
 
