@@ -26,14 +26,15 @@ inline constexpr unsigned kMostSignalWaiters = 8;
 // The first call for a signal takes over its handler for the rest of the process's life; call it, or catch_signals,
 // before the signal can matter. The handler counts the signal and wakes the waiters: a system call for each.
 //
-// With Deadline::now() it takes what has arrived, and needs no descriptor for that: also where none is left.
+// With Deadline::now() it takes what has arrived, and needs no descriptor for that: also where none is left. Of those that
+// wait, the first needs none besides what catch_signals has taken, each further one at a time a descriptor of its own.
 //
 // Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid (no such
 // signal), and those of coir::wait.
 [[nodiscard]] std::expected<int, Error> wait_signal(std::initializer_list<int> signals,
                                                     Deadline deadline = Deadline::never()) noexcept;
 
-// catch_signals takes over the handlers without waiting.
+// catch_signals takes over the handlers without waiting, and two descriptors, with which one caller at a time can wait.
 // Errors: invalid (no such signal), limit (no descriptor left), no_memory, system.
 [[nodiscard]] std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noexcept;
 

@@ -158,7 +158,7 @@ int take(Seat& seat) noexcept {
 
 std::expected<int, Error> wait_in_seat(Seat& seat, Deadline deadline) noexcept {
   const int wakeup = seat.wakeup.load(std::memory_order_relaxed);
-  if (wakeup < 0) {
+  if (deadline == Deadline::now()) {
     if (const int number = take(seat); number != 0) return number;
     return std::unexpected(Error{ErrorCode::timed_out});
   }
@@ -181,6 +181,14 @@ std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noe
   if (g_wakeup.load(std::memory_order_relaxed) < 0) {
     const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (fd < 0) return std::unexpected(Error::from_errno(errno));
+    // The first that waits finds its wakeup there: the signal that ends a program is heard when clients have every descriptor.
+    const int first = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (first < 0) {
+      const int number = errno;
+      close(fd);
+      return std::unexpected(Error::from_errno(number));
+    }
+    g_seats[0].wakeup.store(first, std::memory_order_relaxed);
     g_wakeup.store(fd, std::memory_order_relaxed);
   }
   for (const int number : signals) {

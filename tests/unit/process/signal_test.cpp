@@ -227,7 +227,22 @@ TEST(Signal, a_plain_thread_waits_by_poll) {
   CHECK_TRUE(!none && none.error() == ErrorCode::timed_out);
 }
 
-// A daemon's whole life: SIGTERM starts the graceful end.
+TEST(Signal, one_caller_waits_without_a_descriptor_left) {
+  const auto end = in_child([] {
+    return coir::run({.workers = 1}, [] {
+      if (!catch_signals({SIGUSR1})) return 1;
+      const rlimit none{};
+      setrlimit(RLIMIT_NOFILE, &none);
+      const auto before = wait_signal({SIGUSR1}, Deadline::after(1ms));
+      if (before || before.error() != ErrorCode::timed_out) return 2;
+      raise(SIGUSR1);
+      const auto number = wait_signal({SIGUSR1});
+      return number && *number == SIGUSR1 ? 0 : 3;
+    });
+  });
+  LONGS_EQUAL(0, end.status);
+}
+
 TEST(Signal, one_that_has_come_is_taken_without_a_descriptor_left) {
   const auto end = in_child([] {
     if (!catch_signals({SIGUSR1})) return 1;
@@ -244,6 +259,7 @@ TEST(Signal, one_that_has_come_is_taken_without_a_descriptor_left) {
   LONGS_EQUAL(0, end.status);
 }
 
+// A daemon's whole life: SIGTERM starts the graceful end.
 TEST(Signal, one_from_another_process_ends_a_program_in_good_order) {
   const auto end = in_child([] {
     return coir::run({.workers = 2}, [] {
