@@ -34,7 +34,7 @@ add_library(coir_build INTERFACE)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wundef -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-    -Wno-missing-designated-field-initializers>
+    $<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wno-missing-designated-field-initializers>>
   $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
 
 # Where fibers are too much, flash is short too.

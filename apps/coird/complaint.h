@@ -19,7 +19,7 @@ class Word {
  public:
   constexpr Word(const char* text) noexcept : text_(text) {}
   constexpr Word(std::string_view text) noexcept : text_(text) {}
-  constexpr Word(coir::Error error) noexcept : text_(describe(error)) {}
+  Word(coir::Error error) noexcept : text_(describe(error)) {}
   constexpr Word(std::unsigned_integral auto number) noexcept : number_(number) {}
 
   void add_to(coir::Formatter& out) const noexcept;

@@ -245,13 +245,15 @@ void Config::release(Config* config) noexcept {
 }  // namespace tls
 
 std::expected<TlsContext, Error> TlsContext::server(const Server& options) noexcept {
-  return tls::made([&](tls::Config& config) noexcept { return tls::make_server(config, options); })
-      .transform([](tls::Config* config) { return TlsContext(config); });
+  const auto config = tls::made([&](tls::Config& made) noexcept { return tls::make_server(made, options); });
+  if (!config) return std::unexpected(config.error());
+  return TlsContext(*config);
 }
 
 std::expected<TlsContext, Error> TlsContext::client(const Client& options) noexcept {
-  return tls::made([&](tls::Config& config) noexcept { return tls::make_client(config, options); })
-      .transform([](tls::Config* config) { return TlsContext(config); });
+  const auto config = tls::made([&](tls::Config& made) noexcept { return tls::make_client(made, options); });
+  if (!config) return std::unexpected(config.error());
+  return TlsContext(*config);
 }
 
 TlsContext::TlsContext(const TlsContext& other) noexcept : config_(other.config_) {

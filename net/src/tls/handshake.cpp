@@ -116,7 +116,8 @@ std::expected<bool, Error> Session::advance() noexcept {
     if (outcome != 0) return failed(outcome);
     switch (step) {
       case Step::over:
-        return complete().transform([] { return true; });
+        if (auto completed = complete(); !completed) return std::unexpected(completed.error());
+        return true;
       case Step::sliced:
         // A handshake that never has to wait must not hold the processor longer than others.
         if (auto going = yield_to_events(handshake_deadline_); !going) return std::unexpected(going.error());

@@ -200,7 +200,7 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 // call.
 template <class Fill>
 std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
-  constexpr int kRecords = 4;
+  constexpr std::size_t kBlockBytes = std::size_t{4} * MBEDTLS_SSL_OUT_CONTENT_LEN;
   const User user(*this);
   if (credit_ > 0) {
     const auto counted = static_cast<std::uint16_t>(std::min<std::size_t>(credit_, wanted));
@@ -210,7 +210,7 @@ std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Dea
   for (;;) {
     std::size_t sent = 0;
     const int code = call([&]() noexcept -> int {
-      unsigned char block[kRecords * MBEDTLS_SSL_OUT_CONTENT_LEN];
+      unsigned char block[kBlockBytes];
       // While a record is pending this block's content does not matter: mbedTLS has the data.
       std::size_t at = 0, end = pending_;
       if (end != 0 && !coir_tls_unsent(&ssl_)) {

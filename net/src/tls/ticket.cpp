@@ -56,7 +56,9 @@ TlsTicket::~TlsTicket() {
 
 std::expected<TlsTicket, Error> TlsStream::ticket() noexcept {
   if (session_ == nullptr) return std::unexpected(Error{ErrorCode::not_found});
-  return session_->ticket().transform([](tls::Ticket* ticket) { return TlsTicket(ticket); });
+  const auto ticket = session_->ticket();
+  if (!ticket) return std::unexpected(ticket.error());
+  return TlsTicket(*ticket);
 }
 
 }  // namespace coir

@@ -85,6 +85,12 @@ struct Joined {
   }();
 };
 
+// precedes tells whether a goes before b. A route for HEAD itself goes before one for GET that serves it too.
+consteval bool precedes(const Route& a, const Route& b) {
+  if (comes_before(a.pattern, b.pattern)) return true;
+  return !comes_before(b.pattern, a.pattern) && a.methods == method_set(Method::head);
+}
+
 consteval void add_to(Route* routes, std::size_t& size, const Route& route) {
   std::size_t at = size++;
   for (std::size_t i = 0; i < at; ++i) {
@@ -92,11 +98,6 @@ consteval void add_to(Route* routes, std::size_t& size, const Route& route) {
       two_routes_answer_the_same_request();
     }
   }
-  // A route for HEAD itself goes before one for GET that serves it too.
-  const auto precedes = [](const Route& a, const Route& b) {
-    if (comes_before(a.pattern, b.pattern)) return true;
-    return !comes_before(b.pattern, a.pattern) && a.methods == method_set(Method::head);
-  };
   for (; at > 0 && precedes(route, routes[at - 1]); --at) routes[at] = routes[at - 1];
   routes[at] = route;
 }

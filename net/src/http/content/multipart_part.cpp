@@ -2,6 +2,8 @@
 
 #include <coir/http/detail/multipart_parser.h>
 
+#include <utility>
+
 #include "http/message/characters.h"
 #include "http/message/parameters.h"
 

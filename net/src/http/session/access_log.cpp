@@ -122,7 +122,7 @@ void Session::told_end() noexcept {
 // log_access writes a line of the combined format, with seconds and scheme behind it. Nobody waits for the reader of
 // the log.
 void Session::log_access(std::int64_t duration_ns) noexcept {
-  Line line(std::span(scratch_).first(kLineBytes));
+  Line line(std::span<char>(scratch_).first(kLineBytes));
   add_host(line, connection_->stream.tcp().peer_address());
   line.add(" - ");
   add_user(line, request_.header("Authorization"), std::span(scratch_).subspan<kLineBytes, 256>());
