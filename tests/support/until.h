@@ -16,9 +16,9 @@
 
 #include <atomic>
 #include <string_view>
+#endif
 
 #include "pipe.h"
-#endif
 
 namespace coir::test {
 
@@ -50,6 +50,11 @@ bool until(Condition holds, Deadline deadline = Deadline::never()) {
     step_aside(turn);
   }
   return true;
+}
+
+// fds_are_back_to tells once no more descriptors are open than `before`. AddressSanitizer opens a file for each new thread.
+inline bool fds_are_back_to(int before) {
+  return until([before] { return count_fds() <= before; }, Deadline::after(std::chrono::seconds(60)));
 }
 
 // until_blocked returns once the kernel has put a thread of this process to sleep, or it has ended.

@@ -23,6 +23,7 @@ using coir::Direction;
 using coir::Error;
 using coir::ErrorCode;
 using coir::test::count_fds;
+using coir::test::fds_are_back_to;
 using coir::test::Folder;
 using coir::test::holds;
 using coir::test::put;
@@ -103,7 +104,7 @@ TEST(DescriptorStream, a_pipe_is_written_read_and_ends) {
     expect(is(writer->write("x"), ErrorCode::closed));
     reader->close();
     expect(is(reader->read(got), ErrorCode::closed) && is(reader->wait(Direction::readable), ErrorCode::closed));
-    expect(count_fds() == before);
+    expect(fds_are_back_to(before));
   });
 }
 
@@ -226,7 +227,7 @@ TEST(DescriptorStream, what_is_shared_keeps_its_flags_and_stays_open) {
     close(ends.reader);
     close(ends.writer);
     close(file);
-    expect(count_fds() == before);
+    expect(fds_are_back_to(before));
     expect(DescriptorStream::share(-1).error().sys == EBADF);
   });
 }

@@ -10,6 +10,7 @@
 #include "tests/support/both_sides.h"
 #include "tests/support/folder.h"
 #include "tests/support/pipe.h"
+#include "tests/support/until.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -93,7 +94,7 @@ TEST(FileReplace, one_piece_by_piece_takes_the_name_at_its_commit) {
     expect(holds(folder.at("a"), "the old content") && folder.count() == 2);
     expect(moved.commit().has_value() && !moved.is_open());
     expect(holds(folder.at("a"), "one two") && mode_of(folder.at("a")) == 0640);
-    expect(folder.count() == 1 && coir::test::count_fds() == before);
+    expect(folder.count() == 1 && coir::test::fds_are_back_to(before));
     const auto again = moved.commit();
     const auto late = moved.write(std::string_view("late"));
     expect(!again && again.error() == ErrorCode::closed && !late && late.error() == ErrorCode::closed);
@@ -130,7 +131,7 @@ TEST(FileReplace, one_that_is_aborted_or_forgotten_leaves_nothing) {
     const auto onto_folder = FileReplacement::begin(folder.at("c/"));
     expect(!onto_folder && onto_folder.error().sys == EISDIR);
     expect(holds(folder.at("a"), "the old content") && folder.count() == 1);
-    expect(coir::test::count_fds() == before);
+    expect(coir::test::fds_are_back_to(before));
   });
 }
 

@@ -17,6 +17,7 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 #include "tests/support/shell.h"
+#include "tests/support/until.h"
 
 using coir::Capture;
 using coir::Command;
@@ -232,7 +233,7 @@ TEST(Process, two_hundred_leave_no_zombie_and_no_descriptor) {
       const auto ran = run_process(shell.command(), {.out = out, .err = out});
       expect(ran && ran->exit.ok() && ran->out_bytes > 0);
     }
-    expect(coir::test::count_fds() == before);
+    expect(coir::test::fds_are_back_to(before));
     expect(no_child_is_left());
   });
 }
@@ -266,6 +267,6 @@ TEST(Process, a_pipeline_that_cannot_be_started_or_ended_in_time_leaves_none) {
     const auto late = run_pipeline(slow, {.out = out}, {}, Deadline::after(50ms));
     expect(!late && late.error() == ErrorCode::timed_out);
     expect(no_child_is_left());
-    expect(coir::test::count_fds() == before);
+    expect(coir::test::fds_are_back_to(before));
   });
 }
