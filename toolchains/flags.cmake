@@ -30,17 +30,21 @@ if(NOT COIR_NO_ASYNC)
 endif()
 
 add_library(coir_build INTERFACE)
-# (Options are structs of which a caller names the fields that matter: {.name = "reader"}.)
+# Warnings are clang's: GCC's of the same names mean other things. (Options are structs of which a caller names the fields that
+# matter: {.name = "reader"}.)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wundef -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-    $<$<CXX_COMPILER_ID:Clang,AppleClang>:-Wno-missing-designated-field-initializers>>
-  $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+  # Where a fiber was spawned is told as a path below this tree: the same bytes wherever the tree lies.
+  $<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-attributes=clang::>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-Wall -Wextra -Wshadow -Wundef -Wconversion -Wno-sign-conversion
+    -Wnon-virtual-dtor -Wno-missing-designated-field-initializers>
+  $<$<AND:$<BOOL:${COIR_WERROR}>,$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>>:-Werror>)
 
 # Where fibers are too much, flash is short too.
 if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Os>)
-  add_link_options(-Wl,--icf=safe -Wl,-z,norelro -Wl,--build-id=none)
+  add_link_options(-Wl,-z,norelro -Wl,--build-id=none $<$<C_COMPILER_ID:Clang>:-Wl,--icf=safe>)
 endif()
 
 # Each object leaves its functions' frames beside it in a .su file; tests/system/stack_frames.sh reads them.
