@@ -1,6 +1,9 @@
 # `cmake --install` and find_package(coir): static libraries, public headers and coir::port, coir::core, coir::net; the
 # toolchain files, so that a program outside this tree is compiled as coir was; gdb's view of fibers.
+#
+# Components: "daemon" is the programs, "development" all else.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 install(TARGETS coir_language coir_build coir_picohttpparser coir_port coir_core coir_net EXPORT coir
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -39,3 +42,15 @@ install(FILES ${coir_targets} toolchains/linux-musl.cmake toolchains/clang.cmake
               toolchains/pins.txt DESTINATION ${coir_toolchains})
 install(FILES toolchains/recipes/musl.sh DESTINATION ${coir_toolchains}/recipes)
 install(FILES scripts/gdb/coir.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coir/gdb)
+
+# What pkg-config tells of the same libraries, for programs that CMake does not build.
+set(coir_libraries -lcoir_net -lcoir_core -lcoir_port -lcoir_picohttpparser)
+if(COIR_TLS)
+  list(APPEND coir_libraries -lcoir_mbedtls)
+endif()
+if(COIR_JSON)
+  list(APPEND coir_libraries -lcoir_yyjson)
+endif()
+list(JOIN coir_libraries " " coir_libraries)
+configure_file(toolchains/coir.pc.in "${PROJECT_BINARY_DIR}/coir.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/coir.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
