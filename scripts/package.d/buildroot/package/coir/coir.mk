@@ -1,0 +1,49 @@
+################################################################################
+#
+# coir
+#
+################################################################################
+
+COIR_VERSION = @VERSION@
+COIR_SITE = $(BR2_EXTERNAL_COIR_PATH)/source
+COIR_SITE_METHOD = file
+COIR_LICENSE = MIT, Apache-2.0 or GPL-2.0+ (mbedTLS)
+COIR_LICENSE_FILES = LICENSE third-party/mbedtls/LICENSE third-party/yyjson/LICENSE
+
+COIR_CONF_OPTS = \
+	-DCOIR_BUILD_TESTS=OFF \
+	-DCOIR_CXX=OFF \
+	-DCOIR_WERROR=OFF \
+	-DCOIR_CCACHE= \
+	-DCOIR_PICOHTTPPARSER_DIR=$(@D)/third-party/picohttpparser \
+	-DCOIR_MBEDTLS_DIR=$(@D)/third-party/mbedtls \
+	-DCOIR_YYJSON_DIR=$(@D)/third-party/yyjson
+
+ifeq ($(BR2_PACKAGE_COIR_TLS),y)
+COIR_CONF_OPTS += -DCOIR_TLS=ON
+else
+COIR_CONF_OPTS += -DCOIR_TLS=OFF
+endif
+
+ifeq ($(BR2_PACKAGE_COIR_ONE_CORE),y)
+COIR_CONF_OPTS += -DCOIR_SINGLE_WORKER=ON
+else
+COIR_CONF_OPTS += -DCOIR_SINGLE_WORKER=OFF
+endif
+
+define COIR_INSTALL_TARGET_CMDS
+	$(INSTALL) -D -m 0755 $(@D)/apps/coird/coird $(TARGET_DIR)/usr/sbin/coird
+	$(INSTALL) -D -m 0755 $(@D)/apps/coirctl/coirctl $(TARGET_DIR)/usr/bin/coirctl
+endef
+
+define COIR_INSTALL_INIT_SYSV
+	$(INSTALL) -D -m 0755 $(COIR_PKGDIR)/S90coird \
+		$(TARGET_DIR)/etc/init.d/S90coird
+endef
+
+define COIR_INSTALL_INIT_SYSTEMD
+	$(INSTALL) -D -m 0644 $(@D)/port/init/systemd/coird.service \
+		$(TARGET_DIR)/usr/lib/systemd/system/coird.service
+endef
+
+$(eval $(cmake-package))

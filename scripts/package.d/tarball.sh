@@ -1,0 +1,14 @@
+# Sourced by scripts/package: the programs for a machine of any distribution, with an installer that undoes itself.
+
+make_tarball() {
+  build_programs
+  name=coir-$version-${board:-$target}
+  mkdir -p "$work/$name/usr/sbin" "$work/$name/usr/bin"
+  cp "$work/bin/coird" "$work/$name/usr/sbin/"
+  cp "$work/bin/coirctl" "$work/$name/usr/bin/"
+  cp -R "$root/port/init" "$work/$name/init"
+  find "$work/$name/init" -name README.md -delete
+  cp "$root/scripts/package.d/deb/coird.default" "$work/$name/init/systemd/coird.default"
+  cp "$root/scripts/package.d/install.sh" "$root/LICENSE" "$root/CHANGELOG.md" "$work/$name/"
+  pack "$name" "$name.tar.gz"
+}

@@ -1,0 +1,1 @@
+# Nothing: openwrt.mk stands for it.
