@@ -13,8 +13,10 @@
 
 #if defined(_LIBCPP_VERSION)
 #include <__verbose_abort>
+#define COIR_CALLED_BY_HEADERS __libcpp_verbose_abort
 #else
 #include <bits/functexcept.h>
+#define COIR_CALLED_BY_HEADERS __throw_out_of_range_fmt
 #endif
 
 namespace {
@@ -41,11 +43,7 @@ namespace {
 
 }  // namespace
 
-#if defined(_LIBCPP_VERSION)
-__attribute__((weak)) void std::__libcpp_verbose_abort(const char* format, ...) {
-#else
-__attribute__((weak)) void std::__throw_out_of_range_fmt(const char* format, ...) {
-#endif
+__attribute__((weak)) void std::COIR_CALLED_BY_HEADERS(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   end_by(format, arguments, __builtin_return_address(0));
