@@ -5,7 +5,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse='' promise=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --userland) userland=${2%M}; shift ;;
     --args) args="$args $2"; shift ;;
-    --board) want_board "$2"; vm_board=$2; shift ;;
+    --board) want_board "$2"; vm_board=$2 promise=yes; shift ;;
     --sysctl) sysctls="$sysctls $2"; shift ;;
   esac
   shift
@@ -131,7 +131,13 @@ measure_coird() {
   figure idle_rss_kb "$idle" kB
   figure idle_mem_available_kb "$before" kB
 
-  load_start $port $wanted
+  if [ -n "$promise" ]; then
+    promised=$(vm_exec '. /etc/default/coird; coird $COIRD_ARGS --print-budget' | sed -n 's/^max_connections: \([0-9]*\) .*/\1/p')
+    figure promised "$promised" connections
+    wanted=$promised
+    [ -z "$quick" ] || [ "$wanted" -le 3000 ] || wanted=3000
+  fi
+  load_start $port $((wanted > most ? wanted : most))
   load_ask hold $wanted
   told 'held'
   opened=$((open + closed + lost))
@@ -237,5 +243,5 @@ fi
 
 floor_held=0
 # The bound is the same with TLS, and takes a third of the time that a quick run has.
-[ -n "$tls" ] && [ -n "$quick" ] || measure_floor
+[ -n "$tls" ] && [ -n "$quick" ] || [ -n "$promise" ] || measure_floor
 measure_coird
