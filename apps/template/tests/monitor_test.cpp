@@ -8,8 +8,8 @@
 
 #include <string_view>
 
-#include "monitor.h"
-#include "sensor.h"
+#include "../monitor.h"
+#include "../sensor.h"
 
 namespace {
 
