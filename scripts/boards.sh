@@ -1,4 +1,5 @@
-# Sourced by the scripts, which set root: the facts of boards, from port/boards/NAME/board.conf.
+# Sourced by the scripts, which set root: the facts of boards. A board is named by its folder of port/boards, or by the path
+# of a folder elsewhere.
 
 # default_board prints the board that is meant where none is named.
 default_board() { cat "$root/port/boards/default"; }
@@ -11,20 +12,27 @@ all_boards() {
   done
 }
 
-# is_board NAME
-is_board() {
-  case $1 in '' | */* | .*) return 1 ;; esac
-  [ -f "$root/port/boards/$1/board.conf" ]
+# board_folder BOARD prints where it lies.
+board_folder() {
+  case $1 in
+    */*) echo "$1" ;;
+    *) echo "$root/port/boards/$1" ;;
+  esac
 }
 
-# want_board NAME ends the script unless there is such a board.
+# is_board BOARD
+is_board() {
+  [ -n "$1" ] && [ -f "$(board_folder "$1")/board.conf" ]
+}
+
+# want_board BOARD ends the script unless there is such a board.
 want_board() {
   is_board "$1" || die "no such board: $1; there are: $(all_boards | tr '\n' ' ')"
 }
 
 # board_fact BOARD NAME prints a value of its board.conf; nothing if there is none.
 board_fact() {
-  sed -n "s/^$2=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" "$root/port/boards/$1/board.conf" | tail -n 1
+  sed -n "s/^$2=\"\{0,1\}\([^\"]*\)\"\{0,1\}\$/\1/p" "$(board_folder "$1")/board.conf" | tail -n 1
 }
 
 # board_target BOARD prints the target that it is built for.
@@ -38,15 +46,28 @@ board_target() {
 board_emulator() {
   board_cpu=$(board_target "$1")
   board_cpu=${board_cpu%%-*}
-  [ "$board_cpu" = "$(uname -m)" ] || echo "qemu-${board_cpu%v7}"
-}
-
-# board_kilobytes BOARD NAME prints a size (29M, 512K) in kilobytes.
-board_kilobytes() {
-  board_size=$(board_fact "$1" "$2")
-  case $board_size in
-    *M) echo $((${board_size%M} * 1024)) ;;
-    *K) echo "${board_size%K}" ;;
-    *) echo 0 ;;
+  case $board_cpu in
+    "$(uname -m)") ;;
+    arm*) echo qemu-arm ;;
+    *) echo "qemu-$board_cpu" ;;
   esac
 }
+
+# kilobytes SIZE prints a size such as 29M or 512K in kilobytes; 0 for what is none.
+kilobytes() {
+  case ${1%[MK]} in
+    '' | *[!0-9]*) echo 0 ;;
+    *) case $1 in
+      *M) echo $((${1%M} * 1024)) ;;
+      *K) echo "${1%K}" ;;
+      *) echo 0 ;;
+    esac ;;
+  esac
+}
+
+# board_kilobytes BOARD NAME prints a fact that is a size in kilobytes.
+board_kilobytes() { kilobytes "$(board_fact "$1" "$2")"; }
+
+# vm_kilobytes SEEN prints how much RAM an emulated machine gets for its Linux to see so many kilobytes (MemTotal): the
+# kernel takes 5 MB for itself, and 64 bytes for each page.
+vm_kilobytes() { echo $(($1 + $1 / 64 + 5184)); }

@@ -5,7 +5,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse='' promise=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --userland) userland=${2%M}; shift ;;
     --args) args="$args $2"; shift ;;
-    --board) want_board "$2"; vm_board=$2; shift ;;
+    --board) want_board "$2"; vm_board=$2 promise=yes; shift ;;
     --sysctl) sysctls="$sysctls $2"; shift ;;
   esac
   shift
@@ -37,6 +37,8 @@ fi
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
 [ -z "$sse" ] || [ -z "$tls$async" ] || die "--sse goes with neither --tls nor --no-async"
+
+[ "$(board_kilobytes "$vm_board" memtotal)" -gt 0 ] || die "--board $vm_board: it has no memory of its own to emulate"
 
 "$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
@@ -131,7 +133,14 @@ measure_coird() {
   figure idle_rss_kb "$idle" kB
   figure idle_mem_available_kb "$before" kB
 
-  load_start $port $wanted
+  if [ -n "$promise" ]; then
+    promised=$(vm_exec '. /etc/default/coird; coird $COIRD_ARGS --print-budget' | sed -n 's/^max_connections: \([0-9]*\) .*/\1/p')
+    figure promised "$promised" connections
+    # One address of clients has no more ports.
+    wanted=$((promised < 64000 ? promised : 64000))
+    [ -z "$quick" ] || [ "$wanted" -le 3000 ] || wanted=3000
+  fi
+  load_start $port $((wanted > most ? wanted : most))
   load_ask hold $wanted
   told 'held'
   opened=$((open + closed + lost))
@@ -237,5 +246,5 @@ fi
 
 floor_held=0
 # The bound is the same with TLS, and takes a third of the time that a quick run has.
-[ -n "$tls" ] && [ -n "$quick" ] || measure_floor
+[ -n "$tls" ] && [ -n "$quick" ] || [ -n "$promise" ] || measure_floor
 measure_coird

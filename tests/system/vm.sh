@@ -2,6 +2,7 @@
 #
 #   vm_board                          the board; by default COIR_VM_BOARD, or the one that port/boards/default names
 #   vm_build                          builds coird for the board, unless COIR_VM_COIRD names a binary; sets vm_coird
+#   vm_app                            a daemon of one's own to boot instead of vm_coird
 #   vm_start [option ...]             boots with options of qemu/board-vm run, and waits until coird listens; sets
 #                                     vm_url, vm_enter ("ip netns exec NAME" with --net tap), vm_log, vm_ready
 #   vm_exec [--timeout S] COMMAND     runs COMMAND in the guest, as qemu/board-vm exec
@@ -39,7 +40,8 @@ vm_start() {
   vm_url='' vm_enter='' vm_log=$vm_dir/serial.log vm_ready=''
   rm -f "$vm_dir/said"
   mkfifo "$vm_dir/said"
-  "$root/qemu/board-vm" run "$vm_dir" --board "$vm_board" --coird "$vm_coird" --timeout 600 "$@" >"$vm_dir/said" &
+  if [ -n "${vm_app:-}" ]; then set -- --app "$vm_app" "$@"; else set -- --coird "$vm_coird" "$@"; fi
+  "$root/qemu/board-vm" run "$vm_dir" --board "$vm_board" --timeout 600 "$@" >"$vm_dir/said" &
   vm_process=$!
   exec 4<"$vm_dir/said"
   while read -r name value <&4; do

@@ -4,6 +4,7 @@
 #include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
+#include <iterator>
 #include <utility>
 
 #include "base/fallback.h"
