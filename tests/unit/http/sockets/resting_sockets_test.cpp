@@ -489,6 +489,29 @@ TEST(RestingSockets, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_f
 }
 #endif
 
+TEST(RestingSockets, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_does_not) {
+  server_options.max_connections = 2;
+  server_options.evict_after = 0ms;
+  serving([&] {
+    auto first = joined();
+    expect(echoes(first));
+    coir::Stream idle = connected();
+    char head[512];
+    expect(answer_to(idle, "GET /ws HTTP/1.1\r\nHost: t\r\n\r\n", head).starts_with("HTTP/1.1 4"));
+#if !COIR_NO_ASYNC
+    until([&] { return server->gauges().idle == 1; });
+#endif
+    auto second = joined();
+    expect(echoes(first) && echoes(second));
+    coir::Stream third = connected();
+    char request[512];
+    const auto end = std::copy(kOpening.begin(), kOpening.end(), request);
+    const auto whole = std::copy_n("\r\n", 2, end);
+    expect(answer_to(third, {request, whole}, head).starts_with("HTTP/1.1 503 "));
+    expect(echoes(first) && echoes(second) && g_sockets->open() == 2);
+  });
+}
+
 TEST(RestingSockets, subscriptions_have_a_ceiling) {
   options.max_subscriptions = 1;
   serving([&] {
