@@ -86,7 +86,10 @@ std::expected<int, coir::Error> listen(Server& server, std::string_view port, co
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   const std::size_t most = arguments[2] != nullptr ? strtoul(arguments[2], nullptr, 10) : 20'000;
   Hub hub;
-  auto sockets = RestingSockets<Program>::create(hub.program, {.max_sockets = most, .max_subscriptions = most});
+  // No peer pings: the clients take messages alone.
+  RestingSocketsOptions resting{.max_sockets = most, .max_subscriptions = most};
+  resting.socket.ping_after = 0ms;
+  auto sockets = RestingSockets<Program>::create(hub.program, resting);
   if (!sockets) return std::unexpected(sockets.error());
   hub.sockets.emplace(std::move(*sockets));
   ServerOptions options{.max_connections = most + 16, .max_active = most, .handler_stack = 8_KiB};

@@ -21,7 +21,7 @@ Behavior behavior() {
   Behavior out;
   out.compression = uWS::DISABLED;
   out.maxPayloadLength = 64 * 1024;
-  out.idleTimeout = 120;
+  out.idleTimeout = 0;  // and no pings
   out.message = [](auto* socket, std::string_view message, uWS::OpCode) { socket->send(message, uWS::OpCode::BINARY); };
   return out;
 }
