@@ -6,7 +6,7 @@ set -eu
 
 rounds=5 echoes=100
 if [ "${1:-}" = --quick ]; then
-  rounds=1 echoes=50
+  rounds=1 echoes=20
 fi
 "$root/scripts/setup" --for build
 preset=x86_64-linux-musl-single

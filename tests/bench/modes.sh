@@ -21,7 +21,10 @@ for ((round = 1; round <= rounds; ++round)); do
     [ $name = fibers ] || arguments='pool 64'
     # shellcheck disable=SC2086 # words
     start_server env COIR_WORKERS=1 "$modes" $arguments
+    # It serves before it is flooded.
+    curl -sf -m 10 -o /dev/null "http://127.0.0.1:$port/" || die "$name: the server does not answer"
     swarm_at http $seconds
+    [ "$(said answers)" -gt 0 ] || die "$name: nobody was answered"
     sample $name.rps "$(awk -v answers="$(said answers)" -v wall="$(said wall_s)" 'BEGIN { print answers / wall }')" 1/s
     sample $name.p99_ms "$(said p99_ms)" ms
     sample $name.unserved "$(said unserved)" clients

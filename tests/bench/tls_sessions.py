@@ -1,6 +1,8 @@
 """Holds idle TLS sessions, each of which has made a request, and prints what one costs the server.
 
 usage: tls_sessions.py PORT PID COUNT VERSION PREFIX [PATH FIGURE]
+
+PATH as upgrade:/PATH opens a WebSocket there.
 """
 
 import socket
@@ -22,8 +24,17 @@ def resident():
 
 
 def ask(session, path=path):
-    session.sendall(f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+    fields = ""
+    if path.startswith("upgrade:"):
+        path = path.removeprefix("upgrade:")
+        fields = (
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+        )
+    session.sendall(f"GET {path} HTTP/1.1\r\nHost: bench\r\n{fields}\r\n".encode())
     said = session.recv(65536)
+    if fields and not said.startswith(b"HTTP/1.1 101 "):
+        sys.exit(f"{path}: {said[:40]}")
     while path == "/metrics" and not said.endswith(b"0\r\n\r\n"):
         said += session.recv(65536)
     return said.decode(errors="replace")

@@ -4,18 +4,8 @@
 
 namespace coir::detail {
 
-bool UsedDescriptor::enter() noexcept {
-  std::uint16_t seen = state_.load(std::memory_order_relaxed);
-  do {
-    if ((seen & kClosed) != 0) return false;
-  } while (!state_.compare_exchange_weak(seen, static_cast<std::uint16_t>(seen + 1), std::memory_order_acquire,
-                                         std::memory_order_relaxed));
-  return true;
-}
-
-void UsedDescriptor::leave() noexcept {
-  // acq_rel: the calls of all who have left come before the close.
-  if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) close_fd(fd_);
+void UsedDescriptor::close_unused() noexcept {
+  close_fd(fd_);
 }
 
 bool UsedDescriptor::close() noexcept {

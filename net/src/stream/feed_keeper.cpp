@@ -12,6 +12,7 @@
 
 #include "http/session/engine.h"
 #include "socket/kernel.h"
+#include "socket/turn.h"
 #include "stream/event_encoder.h"
 
 namespace coir::http {
@@ -21,6 +22,9 @@ using namespace std::chrono_literals;
 
 // What the record of a subscriber that has to be told of missed events says until begin has read it.
 constexpr std::uint32_t kHasMissed = 1;
+
+// The sender sends to so many before it asks whether others have waited for long.
+constexpr unsigned kBatch = 32;
 
 }  // namespace
 
@@ -168,11 +172,15 @@ void FeedKeeper::let_fall(Connection& connection) noexcept {
 
 void FeedKeeper::send_to_all() noexcept {
   const KeptMemory memory = {.in = dropped_, .out = piece_};
+  unsigned sent = 0;
+  Slice slice;
   while (Connection* const next = take(Direction::readable, [this](const Connection& each, bool& over) {
            over = !has_news(each);
            return !over;
          })) {
     send_news(*next, memory, false);
+    // To send to thousands takes tens of milliseconds.
+    if (++sent % kBatch == 0) slice.go_on();
   }
   while (Connection* const fallen = take(Direction::writable, [this](const Connection& each, bool&) {
            return history_.has_fallen_off(cursor(each));

@@ -5,24 +5,15 @@
 #include <algorithm>
 
 #include "socket/linger.h"
+#include "socket/turn.h"
 #include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
-
-#if !COIR_NO_ASYNC
-#include <coir/fiber.h>
-#endif
 
 namespace coir::http {
 namespace {
 
 constexpr std::size_t kFirstInput = 4096;    // between messages most are small
 constexpr std::size_t kLargeInput = 16'384;  // in the middle of one
-
-void let_others_run() noexcept {
-#if !COIR_NO_ASYNC
-  if (kManyWorkers || current().id() != 0) yield_to_events();
-#endif
-}
 
 std::int64_t after(std::int64_t ns, std::chrono::milliseconds span) noexcept {
   return ns + std::chrono::nanoseconds(span).count();

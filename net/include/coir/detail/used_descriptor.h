@@ -52,8 +52,22 @@ class UsedDescriptor {
   static constexpr std::uint16_t kClosed = 0x8000;  // the rest counts those who use it
 
   int release() noexcept;
-  bool enter() noexcept;
-  void leave() noexcept;
+  bool enter() noexcept {
+    std::uint16_t seen = state_.load(std::memory_order_relaxed);
+    while ((seen & kClosed) == 0) {
+      if (state_.compare_exchange_weak(seen, static_cast<std::uint16_t>(seen + 1), std::memory_order_acquire,
+                                       std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void leave() noexcept {
+    // acq_rel: the calls of all who have left come before the close.
+    if (state_.fetch_sub(1, std::memory_order_acq_rel) == (kClosed | 1)) [[unlikely]]
+      close_unused();
+  }
+  void close_unused() noexcept;
 
   int fd_ = -1;
   Atomic<std::uint16_t> state_ = kClosed;

@@ -39,7 +39,9 @@ struct ServerOptions {
   void (*on_hangup)(void* context) = nullptr;
 
   // Connections held at once, idle ones included: under 100 bytes each. One more takes the place of the one that has
-  // been idle for longest, if that is longer than evict_after; if there is none it is answered 503.
+  // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was
+  // handed over, to a feed or resting sockets, counts, and gives its place to no newcomer: only memory that is short
+  // closes those that have been silent for longest.
   std::size_t max_connections = 1024;
   std::chrono::milliseconds evict_after{10'000};
   // What the kernel holds for an idle connection, an estimate: the ledger is charged with it.

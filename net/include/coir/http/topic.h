@@ -1,7 +1,12 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/config.h>
 #include <coir/spinlock.h>
+
+#if !COIR_NO_ASYNC
+#include <coir/mutex.h>
+#endif
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +36,10 @@ struct Published {
 //   socket.subscribe(news);           // in a call of the program's
 //   news.publish_text("rain");        // from any fiber
 //
-// The messages of one fiber arrive in the order in which it publishes them. A topic outlives its subscribers.
+// Every subscriber gets the messages in the same order, that in which they were published. A publish gives the worker
+// to other fibers from time to time; one that begins meanwhile, on another fiber, waits until the first has gone to all.
+// Who subscribes meanwhile gets the messages that are published from then on, and who leaves is not sent the rest. A
+// topic outlives its subscribers, and what is being published on it.
 class Topic {
  public:
   explicit Topic(Slow slow = Slow::drop) noexcept : slow_(slow) {}
@@ -41,7 +49,8 @@ class Topic {
   ~Topic();
 
   // publish_text and publish_binary send a message to every subscriber, without waiting for any. Text has to be UTF-8:
-  // what is not is sent to nobody. From a fiber. Cost: one system call for each subscriber.
+  // what is not is sent to nobody. From a fiber, which may yield, and wait for others that publish on this topic; a
+  // cancelled one sends as well. Cost: one system call for each subscriber.
   Published publish_text(std::string_view text) noexcept;
   Published publish_binary(std::string_view bytes) noexcept;
 
@@ -59,6 +68,9 @@ class Topic {
   };
 
   const Slow slow_;
+#if !COIR_NO_ASYNC
+  Mutex turn_;  // held by who publishes
+#endif
   Spinlock lock_;  // guards the rest, and the links of the subscriptions to this topic
   SocketTable* table_ = nullptr;
   std::uint32_t first_ = kNone;

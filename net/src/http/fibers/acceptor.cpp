@@ -3,6 +3,7 @@
 #include <coir/http/accounts.h>
 #include <coir/memory_watch.h>
 
+#include "http/session/coarse_clock.h"
 #include "http/session/pressure_steps.h"
 #include "http/session/shed.h"
 
@@ -76,7 +77,7 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   // An evicted one's has not been left yet.
   engine_.clients.leave(std::exchange(connection->client, *client));
   connection->listener = static_cast<std::uint8_t>(number);
-  if (!dispatcher_.rest(*connection)) dispatcher_.serve_soon(*connection);
+  if (!dispatcher_.rest(*connection, coarse_ns())) dispatcher_.serve_soon(*connection);
 }
 
 // await_memory holds up accepting while the machine is in danger. False: the fiber was cancelled.

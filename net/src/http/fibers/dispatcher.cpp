@@ -25,7 +25,11 @@ void Dispatcher::serve_soon(Connection& connection) noexcept {
 }
 
 void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
-  const std::int64_t now = coarse_ns();
+  // With one worker those that one poll has woken share a reading of the clock: no fiber of ours has run since.
+  if constexpr (!kManyWorkers) {
+    if (!standby_) woken_ns_ = coarse_ns();
+  }
+  const std::int64_t now = kManyWorkers ? coarse_ns() : woken_ns_;
   bool all_taken;
   bool wanted;
   bool held_up_by_failed;
@@ -117,13 +121,13 @@ bool Dispatcher::want_standby() noexcept {
   return true;
 }
 
-bool Dispatcher::rest(Connection& connection) noexcept {
+bool Dispatcher::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (engine_.stopping()) {
     close(connection);
     return true;
   }
   connection.stream.rest();
-  connection.since_ns = coarse_ns();
+  connection.since_ns = since_ns;
   {
     // Before the record is armed, for from then on wake may run on another worker and take it out.
     Locked locked(lock_);

@@ -39,7 +39,7 @@ class Dispatcher {
   void spawn_missing() noexcept;
 
   // These are Engine's functions of the same names.
-  [[nodiscard]] bool rest(Connection& connection) noexcept;
+  [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
   void close(Connection& connection) noexcept;
   Connection* next_or_release(Session& session) noexcept;
   void release(Session& session) noexcept;
@@ -99,7 +99,8 @@ class Dispatcher {
   ConnectionQueues queues_;
   SessionPool pool_;
   HandshakeGate gate_;
-  bool standby_ = false;  // a fiber was spawned to serve and has not run yet
+  bool standby_ = false;       // a fiber was spawned to serve and has not run yet
+  std::int64_t woken_ns_ = 0;  // with one worker: when the first was queued that waits for the standby
 
  public:
   ClientWaits waits;

@@ -91,9 +91,9 @@ ServerGauges Engine::gauges() noexcept {
   return self(*this).dispatcher.gauges();
 }
 
-bool Engine::rest(Connection& connection) noexcept {
+bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (on_threads_ != nullptr) return on_threads_->rest(*this, connection);
-  return self(*this).dispatcher.rest(connection);
+  return self(*this).dispatcher.rest(connection, since_ns);
 }
 
 void Engine::close(Connection& connection) noexcept {

@@ -8,13 +8,16 @@ namespace {
 // decode_segment decodes the segment at the start of `raw` to `out`, takes it away and returns a status, 0 when it is
 // in order.
 std::uint16_t decode_segment(std::string_view& raw, char* out, std::size_t& size) noexcept {
-  for (size = 0; !raw.empty() && raw[0] != '/'; ++size) {
+  for (size = 0;; ++size) {
+    std::size_t plain = 0;
+    for (; plain < raw.size() && !is(raw[plain], kTargetStop) && raw[plain] != '/'; ++plain) out[size++] = raw[plain];
+    raw = after(raw, plain);
+    if (raw.empty() || raw[0] == '/') return 0;
     const int byte = take_decoded(raw);
     if (byte == '/') return 404;
     if (byte < 0x20 || byte == 0x7f) return 400;
     out[size] = static_cast<char>(byte);
   }
-  return 0;
 }
 
 }  // namespace

@@ -84,12 +84,10 @@ bool is_authority(std::string_view text) noexcept {
     if (at == end || *at != ']' || colons < 2) return false;
     ++at;
   } else {
-    for (; at != end; ++at) {
-      if (is(*at, kHostName)) [[likely]]
-        continue;
-      if (*at == ':') break;
+    for (;; at += 3) {
+      while (at != end && is(*at, kHostName)) ++at;
+      if (at == end || *at == ':') break;
       if (escaped_byte({at, end}) <= 0) return false;
-      at += 2;
     }
   }
   if (at == host) return false;

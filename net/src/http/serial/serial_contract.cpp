@@ -51,8 +51,8 @@ void Engine::serve_soon(Connection& connection) noexcept {
   self(*this).ready.push_back(connection);
 }
 
-bool Engine::rest(Connection& connection) noexcept {
-  return self(*this).rest(connection);
+bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
+  return self(*this).rest(connection, since_ns);
 }
 
 void Engine::close(Connection& connection) noexcept {

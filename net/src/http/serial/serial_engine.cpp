@@ -25,13 +25,13 @@ constexpr std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-bool SerialEngine::rest(Connection& connection) noexcept {
+bool SerialEngine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (stopping()) {
     close(connection);
     return true;
   }
   connection.stream.rest();
-  connection.since_ns = coarse_ns();
+  connection.since_ns = since_ns;
   resting.push_back(connection);
   return true;
 }
@@ -153,7 +153,7 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
       connection.client = *client;
       connection.kept = false;
       connection.listener = static_cast<std::uint8_t>(number);
-      static_cast<void>(rest(connection));
+      static_cast<void>(rest(connection, coarse_ns()));
       continue;
     }
     account::connections.refund(connection_bytes());

@@ -114,7 +114,8 @@ void add_time(Line& line, std::int64_t unix_seconds) noexcept {
 }  // namespace
 
 void Session::told_end() noexcept {
-  const std::int64_t duration_ns = monotonic_ns() - began_ns_;
+  ended_ns_ = monotonic_ns();
+  const std::int64_t duration_ns = ended_ns_ - began_ns_;
   engine_.counters.durations.record(duration_ns);
   if (engine_.options.access_log) log_access(duration_ns);
 }

@@ -73,7 +73,7 @@ struct Connection : Resting {
   bool kept = false;     // by `keeper`; written while nobody else can see it
   bool rests = false;    // it stands in a list of its keeper's; guarded by the keeper's lock
 };
-static_assert(sizeof(void*) != 8 || sizeof(Connection) <= 104, "thousands rest at a time: see what shares its place");
+static_assert(sizeof(void*) != 8 || sizeof(Connection) <= 96, "thousands rest at a time: see what shares its place");
 
 // progress is how many bytes of its exchange a client has sent and taken. Bytes that the kernel still holds do not
 // count.

@@ -49,9 +49,9 @@ class Engine {
 
   // The rest is for sessions.
 
-  // rest puts a connection to rest until its client sends something. True: the connection is no longer the session's.
-  // False: something has arrived already, and the session goes on.
-  [[nodiscard]] bool rest(Connection& connection) noexcept;
+  // rest puts a connection to rest until its client sends something; it has been idle since `since_ns`. True: the
+  // connection is no longer the session's. False: something has arrived already, and the session goes on.
+  [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
   // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.

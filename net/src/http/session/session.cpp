@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "http/message/head_error.h"
+#include "http/session/coarse_clock.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/keeper.h"
@@ -180,6 +181,7 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
     connection_ = connection;
     watch.meet(*connection);
     begin_ = end_ = seen_ = out_used_ = 0;
+    ended_ns_ = 0;
     broken_ = cut_short_ = hurried_ = look_again_ = false;
     for (;;) {
       After after = After::go_on;
@@ -188,8 +190,9 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
       }
       if (after == After::go_on) after = run();
       if (after == After::rest) {
-        // Once asleep the connection is no longer ours.
-        if (engine_.rest(*connection)) break;
+        // Once asleep the connection is no longer ours. The time of its last answer need not be read again; by the
+        // coarse clock, which says who makes room, no connection may rest from later than now on.
+        if (engine_.rest(*connection, ended_ns_ != 0 ? ended_ns_ - kCoarseTickNs : coarse_ns())) break;
         continue;
       }
       if (after == After::detached) return;
@@ -220,6 +223,7 @@ void Session::release_buffer() noexcept {
 }
 
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
+  ended_ns_ = 0;
   pause_watch();
   engine_.begin_waiting(*connection_, direction, owes, deadline);
 }

@@ -181,6 +181,7 @@ struct alignas(kSessionAlignment) Session {
   std::uint64_t content_sent_ = 0;
   std::int64_t now_ = 0;       // 0: not read yet for this exchange
   std::int64_t began_ns_ = 0;  // when the head was whole, on the monotonic clock
+  std::int64_t ended_ns_ = 0;  // when the answer was made; 0: none was, or the client has been waited for since
   ResponseHead head_{std::span<char>()};
   CachedDate date_;
 

@@ -7,8 +7,25 @@
 #include <string.h>
 
 #include "http/sockets/socket_table.h"
+#include "socket/turn.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
+#endif
 
 namespace coir::http {
+namespace {
+
+#if !COIR_NO_ASYNC
+// turn_of waits until nobody else publishes. Cancellation would have a message sent to nobody, or out of order.
+std::expected<Mutex::Guard, Error> turn_of(Mutex& turn) noexcept {
+  if (auto held = turn.try_lock()) return std::move(*held);
+  const Shield shield(Deadline::never());
+  return turn.lock();
+}
+#endif
+
+}  // namespace
 
 Topic::~Topic() {
   if (subscribers() != 0) detail::fatal("a topic is destroyed while sockets are subscribed to it");
@@ -127,6 +144,9 @@ Published SocketTable::publish(Topic& topic, Opcode opcode, std::string_view pay
       count = 1;
     }
   }
+#if !COIR_NO_ASYNC
+  const auto turn = turn_of(topic.turn_);
+#endif
   Published published;
   SocketTable* table;
   Topic::Cursor cursor;
@@ -137,6 +157,7 @@ Published SocketTable::publish(Topic& topic, Opcode opcode, std::string_view pay
     cursor = {.at = topic.first_, .next = topic.cursors_};
     topic.cursors_ = &cursor;
   }
+  Slice slice;
   for (bool over = false; !over;) {
     To batch[kBatch];
     std::size_t found = 0;
@@ -163,6 +184,8 @@ Published SocketTable::publish(Topic& topic, Opcode opcode, std::string_view pay
         ++(topic.slow_ == Slow::drop ? published.dropped : published.skipped);
       }
     }
+    // To send to thousands takes tens of milliseconds. Nothing is held here but the turn.
+    if (!over) slice.go_on();
   }
   return published;
 }

@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "http/session/coarse_clock.h"
 #include "http/session/shed.h"
 #include "http/session/until_signal.h"
 #include "socket/kernel.h"
@@ -157,7 +158,7 @@ void ThreadEngine::serve_connection(Place& place, TcpStream&& stream) noexcept {
   place.tls = tls_;
   place.requests = 0;
   // Its request may be there already.
-  if (rest(place)) return;
+  if (rest(place, coarse_ns())) return;
   HandlerWatch watch(*this);
   place.session->serve(place, watch);
 }

@@ -410,6 +410,108 @@ TEST(RestingSockets, a_subscriber_that_publishes_hears_itself_in_order) {
   });
 }
 
+#if !COIR_NO_ASYNC
+// Crowd is so many subscribers that a large message to all of them takes more than a slice.
+struct Crowd {
+  static constexpr std::size_t kPeers = 100, kOne = 60'000, kTwo = 50'000;
+  static constexpr int kRounds = 100;
+  std::vector<RawPeer> peers;
+
+  explicit Crowd(RestingSocketsGroup& test) {
+    g_program->joins = true;
+    while (peers.size() < kPeers) {
+      g_number = 0;
+      peers.push_back(test.joined());
+    }
+    until([] { return g_program->all.subscribers() == kPeers; });
+  }
+  // hears returns the size of the message that all hear next, 0 if they do not agree.
+  std::size_t hears() {
+    std::size_t size = 0;
+    bool agree = true;
+    for (RawPeer& each : peers) {
+      const auto frame = each.hear();
+      if (size == 0) size = frame.size;
+      agree = agree && frame.opcode == Opcode::binary && frame.size == size;
+    }
+    return agree ? size : 0;
+  }
+};
+
+TEST(RestingSockets, others_run_while_a_message_is_published) {
+  options = {.max_sockets = 128, .max_subscriptions = 128};
+  serving([&] {
+    Crowd crowd(*this);
+    std::atomic<bool> over = false;
+    std::atomic<int> runs = 0;
+    auto other = coir::spawn([&] {
+      for (; !over; ++runs) coir::yield();
+    });
+    until([&] { return runs > 0; });
+    bool ran = false;
+    for (int round = 0; round < Crowd::kRounds && !ran; ++round) {
+      const int before = runs;
+      const auto published = g_program->all.publish_binary(large(Crowd::kOne));
+      ran = runs > before;
+      if (published.sent != Crowd::kPeers || crowd.hears() != Crowd::kOne) break;
+    }
+    expect(ran);
+    over = true;
+    expect(other.join().has_value());
+  });
+}
+
+TEST(RestingSockets, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_fiber_too) {
+  options = {.max_sockets = 128, .max_subscriptions = 128};
+  serving([&] {
+    Crowd crowd(*this);
+    bool at_once = false, sound = true;
+    for (int round = 0; round < Crowd::kRounds && !at_once && sound; ++round) {
+      std::atomic<bool> publishing = false, over = false, overlaps = false;
+      std::atomic<std::size_t> sent = 0;
+      auto other = coir::spawn([&] {
+        while (!publishing) coir::yield();
+        overlaps = !over;
+        sent = g_program->all.publish_binary(large(Crowd::kTwo)).sent;
+      });
+      static_cast<void>(other.cancel());
+      publishing = true;
+      sound = g_program->all.publish_binary(large(Crowd::kOne)).sent == Crowd::kPeers;
+      over = true;
+      static_cast<void>(other.join());
+      const std::size_t first = crowd.hears(), second = first == 0 ? 0 : crowd.hears();
+      sound = sound && sent == Crowd::kPeers && first + second == Crowd::kOne + Crowd::kTwo;
+      at_once = overlaps;
+    }
+    expect(sound);
+    expect(at_once);
+  });
+}
+#endif
+
+TEST(RestingSockets, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_does_not) {
+  server_options.max_connections = 2;
+  server_options.evict_after = 0ms;
+  serving([&] {
+    auto first = joined();
+    expect(echoes(first));
+    coir::Stream idle = connected();
+    char head[512];
+    expect(answer_to(idle, "GET /ws HTTP/1.1\r\nHost: t\r\n\r\n", head).starts_with("HTTP/1.1 4"));
+#if !COIR_NO_ASYNC
+    until([&] { return server->gauges().idle == 1; });
+#endif
+    auto second = joined();
+    expect(echoes(first) && echoes(second));
+    coir::Stream third = connected();
+    char request[512];
+    const auto end = std::copy(kOpening.begin(), kOpening.end(), request);
+    const auto whole = std::copy_n("\r\n", 2, end);
+    expect(answer_to(third, {request, whole}, head).starts_with("HTTP/1.1 503 "));
+    expect(echoes(first) && echoes(second) && g_sockets->open() == 2);
+  });
+}
+
 TEST(RestingSockets, subscriptions_have_a_ceiling) {
   options.max_subscriptions = 1;
   serving([&] {
