@@ -5,7 +5,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 streams=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
@@ -13,7 +13,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
     --userland | --args | --sysctl) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
-    --sse) sse=yes ;;
+    --sse | --ws) [ -z "$streams" ] || die "--sse or --ws, one at a time"; streams=${1#--} ;;
     --no-async) async=-no-async ;;
     *) die "unknown option '$1'; see scripts/bench --help" ;;
   esac
@@ -35,7 +35,7 @@ fi
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
-[ -z "$sse" ] || [ -z "$tls$async" ] || die "--sse goes with neither --tls nor --no-async"
+[ -z "$streams" ] || [ -z "$tls$async" ] || die "--$streams goes with neither --tls nor --no-async"
 
 "$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
@@ -46,10 +46,14 @@ fi
 export COIR_VM_COIRD="$coird"
 vm_build
 load_build
-if [ -n "$sse" ]; then
+case $streams in
+  sse) clients=stream_clients ;;
+  ws) clients=socket_clients ;;
+esac
+if [ -n "$streams" ]; then
   quietly "$load_log" "$root/tests/programs" milkv-duo streams_server
   llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$load_data/streams_server"
-  quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
+  quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/$clients.cpp" -o "$vm_dir/$clients"
 fi
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
@@ -179,10 +183,43 @@ measure_coird() {
   vm_stop
 }
 
-# streams_ask is one command of stream_clients; its answer stands in `answer`.
+# streams_ask is one command of the clients; its answer stands in `answer`.
 streams_ask() {
   echo "$*" >&5
-  read -r answer <&6 || die "the followers have ended; they say why above"
+  read -r answer <&6 || die "the clients have ended; they say why above"
+}
+
+# start_streams boots the board with streams_server on port 81, and starts its clients.
+start_streams() {
+  boot 'a server of streams'
+  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
+    /mnt/data/streams_server 81 0 0.0.0.0 2>/run/streams.log &
+    until grep -q "listening\|error" /run/streams.log; do sleep 0.1; done; grep -q listening /run/streams.log' || die "the server does not start"
+  settle_in
+  before=$(guest_memory)
+  mkfifo "$vm_dir/streams.in" "$vm_dir/streams.out"
+  address=${vm_url#http://}
+  # shellcheck disable=SC2086 # $vm_enter is a command of several words
+  setpriv --pdeathsig TERM timeout 900 $vm_enter "$vm_dir/$clients" "${address%%:*}" 81 \
+    <"$vm_dir/streams.in" >"$vm_dir/streams.out" &
+  streams_process=$!
+  exec 5>"$vm_dir/streams.in" 6<"$vm_dir/streams.out"
+}
+
+# open_streams COUNT PATH WHAT leaves in `held` how many there are.
+open_streams() {
+  streams_ask open "$1" "$2"
+  held=${answer#open }
+  figure held "$held" "$3"
+  [ "$held" -gt 0 ] || die "the server takes none"
+  figure "available_bytes_per_${3%s}" $(((before - $(guest_memory)) * 1024 / held)) bytes
+}
+
+end_streams() {
+  figure oom_kills "$(oom_kills)" kills
+  exec 5>&- 6<&-
+  wait "$streams_process" || true
+  vm_stop
 }
 
 # Followers of a feed, each of which gets an event a second for a minute, or every five seconds where the emulated
@@ -190,24 +227,8 @@ streams_ask() {
 measure_sse() {
   followers=4300 seconds=60
   [ -z "$quick" ] || followers=1000 seconds=10
-  boot 'a feed'
-  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
-    /mnt/data/streams_server 81 0 0.0.0.0 2>/run/streams.log &
-    until grep -q listening /run/streams.log; do sleep 0.1; done' || die "the feed does not start"
-  settle_in
-  before=$(guest_memory)
-  mkfifo "$vm_dir/streams.in" "$vm_dir/streams.out"
-  address=${vm_url#http://}
-  # shellcheck disable=SC2086 # $vm_enter is a command of several words
-  setpriv --pdeathsig TERM timeout 900 $vm_enter "$vm_dir/stream_clients" "${address%%:*}" 81 \
-    <"$vm_dir/streams.in" >"$vm_dir/streams.out" &
-  streams_process=$!
-  exec 5>"$vm_dir/streams.in" 6<"$vm_dir/streams.out"
-  streams_ask open $followers /feed
-  held=${answer#open }
-  figure held "$held" followers
-  [ "$held" -gt 0 ] || die "nobody can follow"
-  figure available_bytes_per_follower $(((before - $(guest_memory)) * 1024 / held)) bytes
+  start_streams
+  open_streams $followers /feed followers
   streams_ask publish 3
   sends=${answer##* }
   figure sends_per_s "$sends" /s
@@ -223,14 +244,29 @@ measure_sse() {
   figure events_received "$3" events
   figure lost "$4" followers
   figure gone "$5" followers
-  figure oom_kills "$(oom_kills)" kills
-  exec 5>&- 6<&-
-  wait "$streams_process" || true
-  vm_stop
+  end_streams
 }
 
-if [ -n "$sse" ]; then
-  measure_sse
+# WebSockets that rest, each of which answers a ping and a message, then again after all have rested once more.
+measure_ws() {
+  sockets=4300
+  [ -z "$quick" ] || sockets=1000
+  start_streams
+  open_streams $sockets /socket sockets
+  for round in first second; do
+    streams_ask ask
+    # shellcheck disable=SC2086 # several words
+    set -- $answer
+    figure "${round}_answered" "$2" sockets
+    figure "${round}_lost" "$3" sockets
+    figure "${round}_answers_per_s" "$4" /s
+  done
+  figure rss_after_kb "$(vm_exec "sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/\$(pidof streams_server)/status")" kB
+  end_streams
+}
+
+if [ -n "$streams" ]; then
+  "measure_$streams"
   exit
 fi
 
