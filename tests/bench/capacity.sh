@@ -4,6 +4,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
+. "$root/tests/system/vm_stream_clients.sh"
 
 most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 streams=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
@@ -47,14 +48,9 @@ export COIR_VM_COIRD="$coird"
 vm_build
 load_build
 case $streams in
-  sse) clients=stream_clients ;;
-  ws) clients=socket_clients ;;
+  sse) streams_build feed ;;
+  ws) streams_build sockets ;;
 esac
-if [ -n "$streams" ]; then
-  quietly "$load_log" "$root/tests/programs" milkv-duo streams_server
-  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$load_data/streams_server"
-  quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/$clients.cpp" -o "$vm_dir/$clients"
-fi
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
 
@@ -183,42 +179,25 @@ measure_coird() {
   vm_stop
 }
 
-# streams_ask is one command of the clients; its answer stands in `answer`.
-streams_ask() {
-  echo "$*" >&5
-  read -r answer <&6 || die "the clients have ended; they say why above"
-}
-
-# start_streams boots the board with streams_server on port 81, and starts its clients.
-start_streams() {
+# begin_streams KIND COUNT PATH WHAT boots the board with the server of streams and has so many clients of that kind come. Sets
+# held, how many there are.
+begin_streams() {
   boot 'a server of streams'
-  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
-    /mnt/data/streams_server 81 0 0.0.0.0 2>/run/streams.log &
-    until grep -q "listening\|error" /run/streams.log; do sleep 0.1; done; grep -q listening /run/streams.log' || die "the server does not start"
+  streams_serve || die "the server does not start"
   settle_in
   before=$(guest_memory)
-  mkfifo "$vm_dir/streams.in" "$vm_dir/streams.out"
-  address=${vm_url#http://}
-  # shellcheck disable=SC2086 # $vm_enter is a command of several words
-  setpriv --pdeathsig TERM timeout 900 $vm_enter "$vm_dir/$clients" "${address%%:*}" 81 \
-    <"$vm_dir/streams.in" >"$vm_dir/streams.out" &
-  streams_process=$!
-  exec 5>"$vm_dir/streams.in" 6<"$vm_dir/streams.out"
-}
-
-# open_streams COUNT PATH WHAT leaves in `held` how many there are.
-open_streams() {
-  streams_ask open "$1" "$2"
+  streams_start "$1"
+  streams_ask "$1" open "$2" "$3"
   held=${answer#open }
-  figure held "$held" "$3"
+  figure held "$held" "$4"
   [ "$held" -gt 0 ] || die "the server takes none"
-  figure "available_bytes_per_${3%s}" $(((before - $(guest_memory)) * 1024 / held)) bytes
+  figure "available_bytes_per_${4%s}" $(((before - $(guest_memory)) * 1024 / held)) bytes
 }
 
 end_streams() {
+  figure rss_after_kb "$(streams_resident)" kB
   figure oom_kills "$(oom_kills)" kills
-  exec 5>&- 6<&-
-  wait "$streams_process" || true
+  streams_stop "$1"
   vm_stop
 }
 
@@ -227,16 +206,15 @@ end_streams() {
 measure_sse() {
   followers=4300 seconds=60
   [ -z "$quick" ] || followers=1000 seconds=10
-  start_streams
-  open_streams $followers /feed followers
-  streams_ask publish 3
+  begin_streams feed $followers /feed followers
+  streams_ask feed publish 3
   sends=${answer##* }
   figure sends_per_s "$sends" /s
   every=1000
   # A fifth is left for whoever else runs there.
   [ "$sends" -gt $((held * 5 / 4)) ] || every=5000
   say "$held followers get an event every $every ms for $seconds s"
-  streams_ask follow $seconds $every
+  streams_ask feed follow $seconds $every
   # shellcheck disable=SC2086 # several words
   set -- $answer
   figure event_every_ms $every ms
@@ -244,25 +222,23 @@ measure_sse() {
   figure events_received "$3" events
   figure lost "$4" followers
   figure gone "$5" followers
-  end_streams
+  end_streams feed
 }
 
 # WebSockets that rest, each of which answers a ping and a message, then again after all have rested once more.
 measure_ws() {
   sockets=4300
   [ -z "$quick" ] || sockets=1000
-  start_streams
-  open_streams $sockets /socket sockets
+  begin_streams sockets $sockets /socket sockets
   for round in first second; do
-    streams_ask ask
+    streams_ask sockets ask
     # shellcheck disable=SC2086 # several words
     set -- $answer
     figure "${round}_answered" "$2" sockets
     figure "${round}_lost" "$3" sockets
     figure "${round}_answers_per_s" "$4" /s
   done
-  figure rss_after_kb "$(vm_exec "sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/\$(pidof streams_server)/status")" kB
-  end_streams
+  end_streams sockets
 }
 
 if [ -n "$streams" ]; then
