@@ -47,6 +47,7 @@ std::optional<std::chrono::seconds> kept_alive(std::string_view field) noexcept 
 }  // namespace
 
 Transfer::~Transfer() {
+  end_decoding();
   if (connection != nullptr) {
     core.pool.forget();
     // Content that was not read to its end was cut off on purpose.
