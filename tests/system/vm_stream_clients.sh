@@ -4,7 +4,7 @@
 #   streams_build KIND ...        builds the server for load_data, and clients
 #   streams_serve                 starts the server on port 81; its files are those of /mnt/data
 #   streams_start KIND            starts clients of that kind
-#   streams_ask KIND COMMAND ...  one command of tests/bench/stream_clients.cpp or socket_clients.cpp; sets answer
+#   streams_ask KIND COMMAND ...  one command of tests/bench/stream_clients.cpp or resting_clients.cpp; sets answer
 #   streams_stop KIND             ends them, and with them their connections
 #   streams_resident              prints what is resident of the server, in kB
 #
@@ -14,7 +14,7 @@
 streams_program() {
   case $1 in
     feed) echo stream_clients ;;
-    sockets) echo socket_clients ;;
+    sockets) echo resting_clients ;;
   esac
 }
 streams_pipes() {

@@ -1,6 +1,6 @@
 // WebSockets by the thousand of scripts/bench capacity, which rest until they are asked.
 //
-//   socket_clients ADDRESS PORT
+//   resting_clients ADDRESS PORT
 //
 // Reads commands from standard input, one a line, and answers each with one line once it is done:
 //
@@ -50,7 +50,7 @@ int poller = -1;
 sockaddr_in server{};
 
 [[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "socket_clients: %s: %s\n", what, std::strerror(errno));
+  std::fprintf(stderr, "resting_clients: %s: %s\n", what, std::strerror(errno));
   std::exit(1);
 }
 
@@ -200,7 +200,7 @@ void close_all() {
 
 int main(int argc, char** argv) {
   if (argc != 3 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1) {
-    std::fputs("usage: socket_clients ADDRESS PORT\n", stderr);
+    std::fputs("usage: resting_clients ADDRESS PORT\n", stderr);
     return 2;
   }
   rlimit files{};
@@ -221,7 +221,7 @@ int main(int argc, char** argv) {
     } else if (std::strcmp(line, "close\n") == 0) {
       close_all();
     } else {
-      std::fprintf(stderr, "socket_clients: not a command: %s", line);
+      std::fprintf(stderr, "resting_clients: not a command: %s", line);
       return 2;
     }
   }
