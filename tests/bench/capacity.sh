@@ -4,8 +4,9 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
+. "$root/tests/system/vm_stream_clients.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse='' promise=''
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 streams='' promise=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
@@ -13,7 +14,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
     --userland | --args | --sysctl | --board) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
-    --sse) sse=yes ;;
+    --sse | --ws) [ -z "$streams" ] || die "--sse or --ws, one at a time"; streams=${1#--} ;;
     --no-async) async=-no-async ;;
     *) die "unknown option '$1'; see scripts/bench --help" ;;
   esac
@@ -36,7 +37,7 @@ fi
 [ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || die "a tap network needs root and /dev/net/tun"
 [ -z "$async" ] || grep -q COIR_NO_ASYNC "$root/CMakeLists.txt" || die "--no-async: there is no build without fibers yet"
 
-[ -z "$sse" ] || [ -z "$tls$async" ] || die "--sse goes with neither --tls nor --no-async"
+[ -z "$streams" ] || [ -z "$tls$async" ] || die "--$streams goes with neither --tls nor --no-async"
 
 [ "$(board_kilobytes "$vm_board" memtotal)" -gt 0 ] || die "--board $vm_board: it has no memory of its own to emulate"
 
@@ -49,11 +50,10 @@ fi
 export COIR_VM_COIRD="$coird"
 vm_build
 load_build
-if [ -n "$sse" ]; then
-  quietly "$load_log" "$root/tests/programs" "$vm_board" streams_server
-  llvm-strip-19 "$root/build/$vm_board/tests/bench/streams_server" -o "$load_data/streams_server"
-  quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
-fi
+case $streams in
+  sse) streams_build feed ;;
+  ws) streams_build sockets ;;
+esac
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
 
@@ -189,10 +189,26 @@ measure_coird() {
   vm_stop
 }
 
-# streams_ask is one command of stream_clients; its answer stands in `answer`.
-streams_ask() {
-  echo "$*" >&5
-  read -r answer <&6 || die "the followers have ended; they say why above"
+# begin_streams KIND COUNT PATH WHAT boots the board with the server of streams and has so many clients of that kind come. Sets
+# held, how many there are.
+begin_streams() {
+  boot 'a server of streams'
+  streams_serve || die "the server does not start"
+  settle_in
+  before=$(guest_memory)
+  streams_start "$1"
+  streams_ask "$1" open "$2" "$3"
+  held=${answer#open }
+  figure held "$held" "$4"
+  [ "$held" -gt 0 ] || die "the server takes none"
+  figure "available_bytes_per_${4%s}" $(((before - $(guest_memory)) * 1024 / held)) bytes
+}
+
+end_streams() {
+  figure rss_after_kb "$(streams_resident)" kB
+  figure oom_kills "$(oom_kills)" kills
+  streams_stop "$1"
+  vm_stop
 }
 
 # Followers of a feed, each of which gets an event a second for a minute, or every five seconds where the emulated
@@ -200,32 +216,15 @@ streams_ask() {
 measure_sse() {
   followers=4300 seconds=60
   [ -z "$quick" ] || followers=1000 seconds=10
-  boot 'a feed'
-  vm_exec '/etc/init.d/S90coird stop; ulimit -n 65536
-    /mnt/data/streams_server 81 0 0.0.0.0 2>/run/streams.log &
-    until grep -q listening /run/streams.log; do sleep 0.1; done' || die "the feed does not start"
-  settle_in
-  before=$(guest_memory)
-  mkfifo "$vm_dir/streams.in" "$vm_dir/streams.out"
-  address=${vm_url#http://}
-  # shellcheck disable=SC2086 # $vm_enter is a command of several words
-  setpriv --pdeathsig TERM timeout 900 $vm_enter "$vm_dir/stream_clients" "${address%%:*}" 81 \
-    <"$vm_dir/streams.in" >"$vm_dir/streams.out" &
-  streams_process=$!
-  exec 5>"$vm_dir/streams.in" 6<"$vm_dir/streams.out"
-  streams_ask open $followers /feed
-  held=${answer#open }
-  figure held "$held" followers
-  [ "$held" -gt 0 ] || die "nobody can follow"
-  figure available_bytes_per_follower $(((before - $(guest_memory)) * 1024 / held)) bytes
-  streams_ask publish 3
+  begin_streams feed $followers /feed followers
+  streams_ask feed publish 3
   sends=${answer##* }
   figure sends_per_s "$sends" /s
   every=1000
   # A fifth is left for whoever else runs there.
   [ "$sends" -gt $((held * 5 / 4)) ] || every=5000
   say "$held followers get an event every $every ms for $seconds s"
-  streams_ask follow $seconds $every
+  streams_ask feed follow $seconds $every
   # shellcheck disable=SC2086 # several words
   set -- $answer
   figure event_every_ms $every ms
@@ -233,14 +232,27 @@ measure_sse() {
   figure events_received "$3" events
   figure lost "$4" followers
   figure gone "$5" followers
-  figure oom_kills "$(oom_kills)" kills
-  exec 5>&- 6<&-
-  wait "$streams_process" || true
-  vm_stop
+  end_streams feed
 }
 
-if [ -n "$sse" ]; then
-  measure_sse
+# WebSockets that rest, each of which answers a ping and a message, then again after all have rested once more.
+measure_ws() {
+  sockets=4300
+  [ -z "$quick" ] || sockets=1000
+  begin_streams sockets $sockets /socket sockets
+  for round in first second; do
+    streams_ask sockets ask
+    # shellcheck disable=SC2086 # several words
+    set -- $answer
+    figure "${round}_answered" "$2" sockets
+    figure "${round}_lost" "$3" sockets
+    figure "${round}_answers_per_s" "$4" /s
+  done
+  end_streams sockets
+}
+
+if [ -n "$streams" ]; then
+  "measure_$streams"
   exit
 fi
 

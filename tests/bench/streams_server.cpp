@@ -1,10 +1,12 @@
-// The server of scripts/bench streams: one feed, and streams that rest on fibers.
+// The server of scripts/bench streams and of capacity --sse and --ws: one feed, streams that rest on fibers, WebSockets that rest.
 //
-//   streams_server PORT TLS_PORT [ADDRESS]       0: a port that is free; on stderr: listening PORT TLS_PORT
+//   streams_server PORT TLS_PORT [ADDRESS [ROOT]]    0: a port that is free; on stderr: listening PORT TLS_PORT
 //
 //   GET /feed      follows the feed
 //   GET /fiber     the same request, kept by the handler's own fiber
 //   GET /polling   follows as a copy does that looks once a second whether there is something new
+//   GET /socket    a WebSocket that rests, and sends back what it gets
+//   GET /...       a file below ROOT
 //   POST /publish  sends the next event: twenty digits of the monotonic clock in ns, a space, twelve of its number
 //
 // What speaks by another protocol adds its routes here.
@@ -14,6 +16,8 @@
 #include <coir/format.h>
 #include <coir/http/event_stream.h>
 #include <coir/http/feed.h>
+#include <coir/http/files.h>
+#include <coir/http/resting_sockets.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
 #include <coir/net/self_signed.h>
@@ -31,8 +35,20 @@ using coir::operator""_KiB;
 
 namespace {
 
+constexpr std::size_t kMostSockets = 8192;
+
+// Echo sends back what it gets.
+struct Echo {
+  struct State {};
+  void message(RestingSocket& socket, State&, const WebSocketMessage& message) {
+    static_cast<void>(socket.send_binary(message.bytes));
+  }
+};
+
 struct Hub {
   Feed feed;
+  RestingSockets<Echo> sockets;
+  FileTree* files = nullptr;
   coir::Atomic<std::uint64_t> number = 0;
 };
 
@@ -49,6 +65,15 @@ std::string_view stamp(std::span<char> room, std::uint64_t number) {
 
 void follow(Hub& hub, Exchange& exchange) {
   hub.feed.subscribe(exchange);
+}
+
+void accept_socket(Hub& hub, Exchange& exchange) {
+  static_cast<void>(hub.sockets.accept(exchange));
+}
+
+void serve_file(Hub& hub, Exchange& exchange, std::string_view) {
+  if (hub.files == nullptr) return exchange.respond_status(404);
+  hub.files->serve(exchange);
 }
 
 void follow_on_a_fiber(Exchange& exchange) {
@@ -78,14 +103,27 @@ void publish(Hub& hub, Exchange& exchange) {
 }
 
 constexpr auto kRoutes = route::table(route::get<follow>("/feed"), route::get<follow_on_a_fiber>("/fiber"),
-                                      route::get<follow_by_polling>("/polling"), route::post<publish>("/publish"));
+                                      route::get<follow_by_polling>("/polling"),
+                                      route::get<accept_socket>("/socket"),
+                                      route::get<serve_file>("/{path...}"), route::post<publish>("/publish"));
 
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   char text[64];
   const char* const address = arguments[2] != nullptr ? arguments[2] : "127.0.0.1";
   auto feed = Feed::create({.keep_alive = 0ms});
   if (!feed) return std::unexpected(feed.error());
-  Hub hub{.feed = std::move(*feed)};
+  Echo echo;
+  auto sockets = RestingSockets<Echo>::create(
+      echo, {.max_sockets = kMostSockets, .max_subscriptions = 1, .socket = {.ping_after = 0ms}});
+  if (!sockets) return std::unexpected(sockets.error());
+  Hub hub{.feed = std::move(*feed), .sockets = std::move(*sockets)};
+  std::optional<FileTree> files;
+  if (arguments[2] != nullptr && arguments[3] != nullptr) {
+    auto opened = FileTree::open(arguments[3]);
+    if (!opened) return std::unexpected(opened.error());
+    files.emplace(std::move(*opened));
+    hub.files = &*files;
+  }
   ServerOptions options{.max_connections = 60'000, .max_active = 4096, .handler_stack = 8_KiB};
   options.idle_timeout = 600s;
   route::serve<kRoutes>(options, hub);
@@ -121,8 +159,8 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4) {
-    fputs("usage: streams_server PORT TLS_PORT [ADDRESS]\n", stderr);
+  if (argc < 3 || argc > 5) {
+    fputs("usage: streams_server PORT TLS_PORT [ADDRESS [ROOT]]\n", stderr);
     return 2;
   }
   return coir::run({.default_stack = 64_KiB}, [&] { return serve(argv + 1); });

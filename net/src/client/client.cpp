@@ -57,6 +57,7 @@ std::string_view Response::url() const noexcept {
 
 std::optional<std::uint64_t> Response::content_length() const noexcept {
   const ParsedResponse& response = transfer_->response;
+  if (transfer_->coded) return {};
   if (response.end == ContentEnd::length || (response.end == ContentEnd::none && response.content_length != 0)) {
     return response.content_length;
   }
@@ -97,15 +98,15 @@ std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept
   std::size_t size = 0;
   if (const auto length = content_length(); length && *length > most) return std::unexpected(Error{ErrorCode::limit});
   for (;;) {
-    if (size == collected.size() && !transfer_->done) {
+    if (size == collected.size() && !transfer_->has_ended()) {
       const auto length = content_length();
       auto grown = length && size == 0 ? Buffer::take(static_cast<std::size_t>(*length)) : Buffer::take(size + 1);
       if (!grown) return std::unexpected(grown.error());
       if (size != 0) memcpy(grown->data(), collected.data(), size);
       collected = std::move(*grown);
     }
-    const auto got =
-        transfer_->done ? std::unexpected(Error{ErrorCode::end_of_stream}) : read(collected.bytes().subspan(size));
+    const auto got = transfer_->has_ended() ? std::unexpected(Error{ErrorCode::end_of_stream})
+                                            : read(collected.bytes().subspan(size));
     if (!got && got.error() == ErrorCode::end_of_stream) return std::string_view(collected.data(), size);
     if (!got) return std::unexpected(got.error());
     size += *got;

@@ -23,6 +23,8 @@ constexpr const char* kPhrases[] = {
     "the upload is not as long as it said",
     "the response's head is too long",
     "the content is no event stream",
+    "the compressed content is malformed",
+    "decompressed, the content is longer than ClientOptions::max_decoded",
     "no certificate authorities: set SSL_CERT_FILE or ClientOptions::tls",
 };
 

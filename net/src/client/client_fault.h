@@ -18,8 +18,10 @@ enum class ClientFault : int {
   bad_range,      // a 206 that is not what was asked for
   short_upload,   // an Upload with another size than it said
   head_too_long,
-  no_event_stream,  // the content is of another type
-  no_trust,         // the system has no authorities that can be read
+  no_event_stream,   // the content is of another type
+  bad_coding,        // the content is not compressed as its head says
+  too_long_decoded,  // decompressed it is over ClientOptions::max_decoded
+  no_trust,          // the system has no authorities that can be read
 };
 
 Error client_error(ErrorCode code, ClientFault fault) noexcept;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "client/transfer.h"
+#include "http/message/characters.h"
 
 namespace coir::http::detail {
 namespace {
@@ -77,6 +78,8 @@ Transfer::Outcome Transfer::begin_content() noexcept {
   raw_at = content_at = content_end = content_begin;
   left = response.end == ContentEnd::length ? response.content_length : 0;
   decoder = ChunkedDecoder();
+  coded = asks_coding && response.end != ContentEnd::none &&
+          equals_ignoring_case(trim(response.header("Content-Encoding")), core.options.coding->name);
   if (response.end == ContentEnd::none) end_content();
   return {};
 }

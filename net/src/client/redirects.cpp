@@ -47,7 +47,7 @@ std::expected<bool, Error> Transfer::follow() noexcept {
 void Transfer::drain() noexcept {
   char dropped[256];
   for (std::uint64_t read = 0; !done && read < kMostDrained;) {
-    const auto got = reusable ? read_content(dropped) : std::unexpected(Error{ErrorCode::closed});
+    const auto got = reusable ? read_plain(dropped) : std::unexpected(Error{ErrorCode::closed});
     if (!got) break;
     read += *got;
   }

@@ -61,6 +61,8 @@ std::expected<std::string_view, Error> Transfer::write_head() noexcept {
       if (drops_secrets && (is_secret(field) || equals_ignoring_case(field.name, "Host"))) continue;
       head.add(field.name, ": ", field.value, "\r\n");
     }
+    asks_coding = core.options.coding != nullptr && !request->range && !has_field(*request, "Accept-Encoding");
+    if (asks_coding) head.add("Accept-Encoding: ", core.options.coding->name, "\r\n");
     if (request->range) {
       head.add("Range: bytes=", request->range->first, "-");
       if (request->range->last) head.add(*request->range->last);

@@ -7,7 +7,7 @@
 
 namespace coir::http::detail {
 
-std::expected<std::size_t, Error> Transfer::read_content(std::span<char> into) noexcept {
+std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noexcept {
   if (done) return std::unexpected(Error{ErrorCode::end_of_stream});
   if (into.empty()) return std::unexpected(Error{ErrorCode::invalid});
   if (connection == nullptr) return std::unexpected(Error{ErrorCode::closed});

@@ -47,6 +47,7 @@ std::optional<std::chrono::seconds> kept_alive(std::string_view field) noexcept 
 }  // namespace
 
 Transfer::~Transfer() {
+  end_decoding();
   if (connection != nullptr) {
     core.pool.forget();
     // Content that was not read to its end was cut off on purpose.
@@ -93,6 +94,10 @@ Transfer::Outcome Transfer::choose_way() noexcept {
   const auto parsed = parse_url(url_text);
   if (!parsed) return std::unexpected(parsed.error());
   url = *parsed;
+  if (redirects > 0 && !drops_secrets && url.user_info.data() == nullptr) {
+    // Still the origin that the caller's credentials are for.
+    if (const auto first = parse_url(request->url)) url.user_info = first->user_info;
+  }
   if (url.secure && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
   proxy.reset();
   if (request->to != nullptr) return {};

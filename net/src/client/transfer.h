@@ -18,7 +18,8 @@ namespace coir::http::detail {
 //   | head | content not read yet | free | fields |
 //
 // The parts: transfer.cpp, how one begins, is retried and ends; dialling.cpp, the connection; request_head.cpp;
-// sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp; websocket_client.cpp, a connection alone.
+// sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp, and coded_content.cpp around it;
+// websocket_client.cpp, a connection alone.
 struct Transfer {
   using Outcome = std::expected<void, Error>;
 
@@ -32,8 +33,11 @@ struct Transfer {
   static std::expected<Transfer*, Error> perform(ClientCore& core, const ClientRequest& request) noexcept;
   static void destroy(Transfer* transfer) noexcept;
 
-  // read_content is Response::read.
+  // read_content is Response::read, has_ended tells whether that would be the end. coded_content.cpp
   std::expected<std::size_t, Error> read_content(std::span<char> into) noexcept;
+  bool has_ended() const noexcept { return decoding != nullptr || coded ? decoded_whole : done; }
+  std::expected<std::size_t, Error> read_coded(std::span<char> into) noexcept;
+  void end_decoding() noexcept;
 
   Outcome run() noexcept;
   // choose_way parses url_text and finds out whether a proxy leads to it.
@@ -81,7 +85,8 @@ struct Transfer {
   std::expected<bool, Error> follow() noexcept;
   void drain() noexcept;
 
-  // response_content.cpp
+  // response_content.cpp: read_plain reads the content as it was sent.
+  std::expected<std::size_t, Error> read_plain(std::span<char> into) noexcept;
   std::expected<std::size_t, Error> read_decoded(std::span<char> into) noexcept;
   std::size_t take_content(std::span<char> into) noexcept;
   void end_content() noexcept;
@@ -97,6 +102,8 @@ struct Transfer {
   Buffer in;
   Buffer redirected;  // holds url_text behind a redirect
   Buffer collected;   // what Response::text has read
+  struct Decoding;
+  Decoding* decoding = nullptr;  // of a coded content, from its first read on
   std::string_view url_text;
   std::string_view method;
   Url url;
@@ -124,7 +131,10 @@ struct Transfer {
   bool reusable = false;   // the connection may carry another request once the content has ended
   bool cut_short = false;  // content that was announced has not been sent
   bool chunks_done = false;
-  bool done = false;  // the content has been read whole
+  bool done = false;           // the content has been read whole
+  bool asks_coding = false;    // the request accepts ClientOptions::coding
+  bool coded = false;          // the response's content has it
+  bool decoded_whole = false;  // all of it has been read
 };
 
 }  // namespace coir::http::detail

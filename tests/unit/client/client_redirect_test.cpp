@@ -203,6 +203,22 @@ TEST(ClientRedirect, to_another_origin_drops_secrets_for_good) {
   });
 }
 
+TEST(ClientRedirect, keeps_the_url_s_credentials_until_the_origin_changes) {
+  with_client([&](Client& client) {
+    Redirecting first;
+    Redirecting second;
+    char text[64];
+    const int size = snprintf(text, sizeof text, "http://ann:pw@127.0.0.1:%u/302", first.server.port());
+    const std::string_view url(text, static_cast<std::size_t>(size));
+    auto answer = client.get(url, {.deadline = patience()});
+    expect(hello(answer) && first.heard("Authorization: Basic YW5uOnB3\r\n"));
+    memcpy(first.location, second.server.url("/302").data(), 100);
+    memcpy(second.location, second.server.url("/end").data(), 100);
+    answer = client.get(url, {.deadline = patience()});
+    expect(hello(answer) && !second.heard("Authorization"));
+  });
+}
+
 TEST(ClientRedirect, takes_no_host_of_the_callers_to_another_origin) {
   with_client([&](Client& client) {
     Redirecting first;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "tests/support/both_sides.h"
+#include "tests/support/child.h"
 #include "tests/support/tls_pair.h"
 #include "tests/unit/client/scripted_server.h"
 
@@ -301,4 +302,24 @@ TEST(ClientTls, shows_a_certificate_to_a_server_that_asks_for_one) {
       expect(hello(answer) == shows);
     });
   }
+}
+
+// A board without a clock starts in 1970 and judges by the latest time that it has seen, which here is past this machine's: as the
+// server's certificates (tls_time_test), which hold from 2020 to 2050. A time once seen stays seen, hence the child.
+TEST(ClientTls, tells_that_the_clock_is_not_set_where_a_certificate_does_not_hold) {
+  const SecureServer server(secure_server(authority().server()));
+  const auto end = coir::test::in_child([&] {
+    constexpr std::int64_t kYear = 31'556'952;
+    auto client = Client::create(trusting());
+    if (!client) return 1;
+    coir::time_was_seen(79 * kYear + kYear / 2);
+    auto answer = client->get(server.url(), {.deadline = patience()});
+    if (coir::time_valid() || !hello(answer)) return 2;
+    client->close_resting();
+    coir::time_was_seen(81 * kYear + kYear / 2);
+    const Error error = error_of(client->get(server.url(), {.deadline = patience()}));
+    if (error != ErrorCode::untrusted) return 3;
+    return std::string_view(describe_client(error)).find("the clock is not set") != std::string_view::npos ? 0 : 4;
+  });
+  LONGS_EQUAL(0, end.status);
 }

@@ -56,6 +56,24 @@ struct Timeouts {
   std::chrono::milliseconds between_bytes{30'000};
 };
 
+// ContentCoding is a way in which servers compress content: kGzip of coir/http/gzip.h.
+struct ContentCoding {
+  enum class Progress : std::uint8_t {
+    goes_on,  // all of `from` is taken, or `into` is full
+    ended,    // the compressed data has ended; bytes behind it are left in `from`
+    no_memory,
+    malformed,
+  };
+
+  std::string_view name;
+  // begin returns what one response's decoding remembers, or null where there is no memory; end frees it.
+  void* (*begin)() noexcept;
+  void (*end)(void* state) noexcept;
+  // decode takes from the front of `from` and puts into the front of `into`, and makes both begin behind that. After `ended`
+  // it begins anew.
+  Progress (*decode)(void* state, std::span<const char>& from, std::span<char>& into) noexcept;
+};
+
 struct ClientOptions {
 #if COIR_TLS
   // Whom to trust, which certificate to show, which keys to pin. Empty: the authorities of the system, which are read
@@ -70,6 +88,10 @@ struct ClientOptions {
   // http_proxy, https_proxy and no_proxy, in either case, say which proxy to take. HTTP_PROXY does not count inside CGI
   // (REQUEST_METHOD is set), where a request's field `Proxy` would set it.
   bool proxy_by_environment = true;
+  // Asked for where a request neither has a range nor says what it accepts (Accept-Encoding), and taken off the content that is
+  // read. Null: content comes as it lies at the server.
+  const ContentCoding* coding = nullptr;
+  std::uint64_t max_decoded = 16 * 1024 * 1024;  // of one response whose content is so coded
 };
 
 // RequestField is a header field of a request. `secret` ones are dropped for good when a redirect leaves the origin, as
@@ -145,7 +167,7 @@ class Response {
   std::string_view header(std::string_view name) const noexcept;
   // url is where the response came from, behind all redirects.
   std::string_view url() const noexcept;
-  // content_length is absent where the server did not say how much comes.
+  // content_length is absent where the server did not say how much comes, and where the content is decoded (ContentCoding).
   std::optional<std::uint64_t> content_length() const noexcept;
   // content_range reads Content-Range. Absent: there is none, or it is malformed.
   std::optional<ContentRange> content_range() const noexcept;
@@ -156,7 +178,7 @@ class Response {
 
   // read waits until at least one byte of the content is there and returns how many were put into `into`, which must
   // not be empty. Errors: end_of_stream (that was all of it, whole), truncated (the connection ended before),
-  // protocol, invalid (`into` is empty); those of Stream::read.
+  // protocol, invalid (`into` is empty), limit and no_memory (of ContentCoding: over max_decoded); those of Stream::read.
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into) noexcept;
 
   // text reads the rest of the content, of `most` bytes at most, into a buffer of the response, and returns it.

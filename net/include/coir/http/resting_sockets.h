@@ -26,7 +26,7 @@ struct RestingSocketsOptions {
   // WebSocketOffer. Both outlive the sockets.
   std::span<const std::string_view> subprotocols = {};
   std::span<const std::string_view> origins = {};
-  // A socket's limits and times. max_message is at most 256 KiB here: a message is held as a whole.
+  // A socket's limits and times. A max_message over 256 KiB counts as that: a message is held as a whole here.
   WebSocketOptions socket = {.max_message = 64 * 1024, .max_frame = 64 * 1024};
   // What may wait for a client that takes its messages slowly, beside what the kernel holds for it.
   std::size_t max_unsent = 64 * 1024;

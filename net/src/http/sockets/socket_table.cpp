@@ -20,6 +20,12 @@ constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+// held_whole are the options with a message that can be held as a whole: WebSocketOptions' own default is larger.
+RestingSocketsOptions held_whole(RestingSocketsOptions options) noexcept {
+  options.socket.max_message = std::min<std::uint64_t>(options.socket.max_message, kMostHeld);
+  return options;
+}
+
 std::int64_t ns(std::chrono::milliseconds span) noexcept {
   return std::chrono::nanoseconds(span).count();
 }
@@ -29,7 +35,7 @@ std::int64_t ns(std::chrono::milliseconds span) noexcept {
 std::expected<SocketTable*, Error> SocketTable::create(const RestingSocketsBase::Calls& calls,
                                                        const RestingSocketsOptions& options) noexcept {
   if (options.max_sockets == 0 || options.max_sockets > kMostSockets || options.max_subscriptions > kMostSockets ||
-      options.socket.max_message == 0 || options.socket.max_message > kMostHeld || options.socket.max_frame == 0 ||
+      options.socket.max_message == 0 || options.socket.max_frame == 0 ||
       options.max_unsent == 0 || options.max_unsent > kMostHeld) {
     return std::unexpected(Error{ErrorCode::invalid});
   }
@@ -46,7 +52,7 @@ std::expected<SocketTable*, Error> SocketTable::create(const RestingSocketsBase:
 SocketTable::SocketTable(const RestingSocketsBase::Calls& calls, const RestingSocketsOptions& options, char* records,
                          Subscription* nodes, std::size_t mapped_bytes) noexcept
     : calls_(calls),
-      options_(options),
+      options_(held_whole(options)),
       stride_(rounded(sizeof(SocketRecord) + calls.state_bytes, 8)),
       records_(records),
       nodes_(nodes),

@@ -268,6 +268,17 @@ TEST(RestingSockets, many_messages_at_once_are_answered_in_order) {
   });
 }
 
+// Who names one of a socket's options has the others as they are for sockets on fibers.
+TEST(RestingSockets, a_larger_message_than_can_be_held_is_refused_by_1009) {
+  options.socket = {.ping_after = 20s};
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::binary, large(150'000), false));
+    expect(peer.say(Opcode::continuation, large(150'000)));
+    expect(peer.hear().closes(CloseCode::too_big));
+  });
+}
+
 TEST(RestingSockets, whoever_breaks_the_protocol_is_told_why) {
   options.socket.max_message = 1000;
   options.socket.max_fragments = 3;
