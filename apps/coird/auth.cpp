@@ -1,6 +1,6 @@
 #include "auth.h"
 
-#if COIR_TLS
+#if COIR_TLS && COIR_SITE
 
 #include <coir/file.h>
 #include <coir/http/accounts.h>

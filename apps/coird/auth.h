@@ -4,7 +4,7 @@
 
 #include "options.h"
 
-#if COIR_TLS
+#if COIR_TLS && COIR_SITE
 #include <coir/http/credential_store.h>
 
 // load_auth reads the file of --auth into the store. False: one line on standard error, "coird: FILE: what is wrong

@@ -24,7 +24,13 @@ bool read_certificates_again(Daemon& daemon) noexcept {
   }
   return true;
 }
+#else
+bool read_certificates_again(Daemon&) noexcept {
+  return false;
+}
+#endif
 
+#if COIR_TLS && COIR_SITE
 // read_auth_again tells whether there is a file of credentials. One line says what has become of it.
 bool read_auth_again(Daemon& daemon) noexcept {
   if (!daemon.credentials) return false;
@@ -36,10 +42,6 @@ bool admits(Daemon& daemon, Exchange& exchange) noexcept {
   return !daemon.credentials || is_admitted(exchange, *daemon.credentials, daemon.files ? &*daemon.files : nullptr);
 }
 #else
-bool read_certificates_again(Daemon&) noexcept {
-  return false;
-}
-
 bool read_auth_again(Daemon&) noexcept {
   return false;
 }

@@ -9,8 +9,10 @@
 #include "options.h"
 
 #if COIR_TLS
-#include <coir/http/credential_store.h>
 #include <coir/net/tls.h>
+#endif
+#if COIR_TLS && COIR_SITE
+#include <coir/http/credential_store.h>
 #endif
 
 // Daemon is what the handler answers from.
@@ -20,6 +22,8 @@ struct Daemon {
   const Options* options = nullptr;
 #if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;
+#endif
+#if COIR_TLS && COIR_SITE
   std::optional<coir::http::CredentialStore> credentials;
 #endif
 };

@@ -1,10 +1,15 @@
 #include "file_options.h"
 
+#include <coir/config.h>
 #include <coir/http/percent.h>
+#include <coir/net/stream.h>
 
 #include <algorithm>
 
 #include "complaint.h"
+#include "option_table.h"
+
+#if COIR_SITE
 
 namespace {
 
@@ -14,8 +19,7 @@ bool is_visible(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-}  // namespace
-
+// add_cache_rule takes "PATTERN=VALUE" of --cache.
 bool add_cache_rule(const char* text, Options& options) noexcept {
   constexpr std::size_t kLongest = 128;
   if (options.cache_rule_count == Options::kMaxCacheRules)
@@ -34,6 +38,7 @@ bool add_cache_rule(const char* text, Options& options) noexcept {
   return true;
 }
 
+// add_error_page takes "STATUS=PATH" of --error-page.
 bool add_error_page(const char* text, Options& options) noexcept {
   if (options.error_page_count == Options::kMaxErrorPages)
     return complain(kSeeHelp, {"--error-page '", text, "': more than ", Options::kMaxErrorPages, " pages"});
@@ -52,6 +57,34 @@ bool add_error_page(const char* text, Options& options) noexcept {
   return true;
 }
 
+}  // namespace
+
+bool apply_site(int chosen, const char* text, Options& options) noexcept {
+  switch (chosen) {
+    case kIndex:
+      options.index = true;
+      return true;
+    case kCache:
+      return add_cache_rule(text, options);
+    case kErrorPage:
+      return add_error_page(text, options);
+    case kAllowPut:
+      options.writable = text;
+      return true;
+    default:
+      break;
+  }
+  if (!coir::kTls)
+    return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': this build has no TLS, whose hash it needs"});
+  if (chosen == kAuth) {
+    options.credentials = text;
+  } else {
+    options.action = chosen == kHashPassword ? Options::Action::hash_password : Options::Action::hash_token;
+    options.hash_for = text;
+  }
+  return true;
+}
+
 bool check_files(const Options& options) noexcept {
   const char* const needs = options.index                   ? "--index"
                             : options.cache_rule_count != 0 ? "--cache"
@@ -64,3 +97,15 @@ bool check_files(const Options& options) noexcept {
                     {"--allow-put ", options.writable, " without --auth: anybody could write"});
   return true;
 }
+
+#else
+
+bool apply_site(int chosen, const char*, Options&) noexcept {
+  return complain("build it with -DCOIR_SITE=ON", {"--", name_of(chosen), ": this coird was built without COIR_SITE"});
+}
+
+bool check_files(const Options&) noexcept {
+  return true;
+}
+
+#endif

@@ -1,3 +1,5 @@
+#include <coir/config.h>
+
 #include "complaint.h"
 #include "options.h"
 
@@ -16,13 +18,16 @@ constexpr char kHelp[] =
     "      --no-metrics            /metrics is not answered at all\n"
     "  -r, --root DIR              serve the files below DIR (default: no files)\n"
     "      --dot-files             of these also what has a dot in front of its name, or its folder's\n"
+#if COIR_SITE
     "      --index                 list directories that have no index.html\n"
     "      --cache PATTERN=VALUE   Cache-Control of the files that fit, the first of up to 32 rules: '*'\n"
     "                              is any run of characters, '?' any one; /docs/*, with a slash in\n"
     "                              front, is the whole path, *.css a file's name\n"
     "      --error-page STATUS=PATH\n"
     "                              the file below --root that answers a status from 400 to 599\n"
+#endif
     "\n"
+#if COIR_SITE
     "Who may ask:\n"
     "      --auth FILE             only who brings a password (Basic) or a token (Bearer) of which FILE\n"
     "                              holds the hash; /healthz and --metrics-listen are for everybody.\n"
@@ -33,6 +38,7 @@ constexpr char kHelp[] =
     "      --allow-put DIR         PUT and DELETE change files in the folder DIR below --root (\"/\": all\n"
     "                              of it); needs --auth. --max-body bounds a file\n"
     "\n"
+#endif
     "TLS:\n"
     "      --tls-listen ADDRESS    as --listen, for https\n"
     "      --cert FILE --key FILE  a certificate with its chain, and its key, as PEM or DER; again\n"

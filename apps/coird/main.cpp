@@ -166,6 +166,8 @@ int serve(Options& options) noexcept {
     daemon.tls.emplace(std::move(context));
     keep_state(options.state);
   }
+#endif
+#if COIR_TLS && COIR_SITE
   if (options.credentials != nullptr) {
     auto store = coir::http::CredentialStore::create();
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
@@ -231,7 +233,7 @@ int main(int count, char** arguments) {
     }
     case Options::Action::hash_password:
     case Options::Action::hash_token:
-#if COIR_TLS
+#if COIR_TLS && COIR_SITE
       return print_credential(options);
 #endif
     case Options::Action::serve:

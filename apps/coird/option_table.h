@@ -32,7 +32,7 @@ enum Long : int {
   kDrainTimeout,
   kAccessLog,
   kDotFiles,
-  kIndex,
+  kIndex,  // this and the next up to kHashToken in a build with COIR_SITE only
   kCache,
   kErrorPage,
   kAllowPut,

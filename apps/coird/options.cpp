@@ -218,27 +218,13 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       options.dot_files = true;
       return true;
     case kIndex:
-      options.index = true;
-      return true;
     case kCache:
-      return add_cache_rule(text, options);
     case kErrorPage:
-      return add_error_page(text, options);
     case kAllowPut:
-      options.writable = text;
-      return true;
     case kAuth:
     case kHashPassword:
     case kHashToken:
-      if (!coir::kTls)
-        return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': this build has no TLS, whose hash it needs"});
-      if (chosen == kAuth) {
-        options.credentials = text;
-      } else {
-        options.action = chosen == kHashPassword ? Options::Action::hash_password : Options::Action::hash_token;
-        options.hash_for = text;
-      }
-      return true;
+      return apply_site(chosen, text, options);
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, {"--trace '", text, "': this build has no tracing"});
       options.trace = text;

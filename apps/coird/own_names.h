@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/net/address.h>
 #include <netinet/in.h>
 
 #include <cstddef>
@@ -24,10 +25,10 @@ class OwnNames {
 
  private:
   void add_addresses() noexcept;
-  void add(int family, const void* address) noexcept;
+  void add(const coir::Address& address) noexcept;
 
   char host_[64] = "localhost";
-  char text_[kMostAddresses][INET6_ADDRSTRLEN];
+  char text_[kMostAddresses][INET6_ADDRSTRLEN + 8];  // with brackets and a port
   std::string_view names_[4 + kMostAddresses];
   std::size_t count_ = 0;
 };

@@ -7,17 +7,15 @@
 
 #include <string_view>
 
-// LocalSite is a server in the program itself that answers a path by the path, so that examples of the client need no
-// network.
+// LocalSite is a server in the program itself, so that examples need no network. It answers a path by the path, unless
+// `options` have another handler.
 class LocalSite {
  public:
-  LocalSite() {
+  explicit LocalSite(const coir::http::ServerOptions& options = {.handler = answer_by_path}) {
     auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
     if (!listener) return;
     port_ = listener->local_address().port();
-    auto made = coir::http::Server::create({.handler = [](coir::http::Exchange& exchange) {
-      exchange.respond(200, "text/plain", exchange.request().path);
-    }});
+    auto made = coir::http::Server::create(options);
     if (!made || !made->add(std::move(*listener)) || !made->start()) return;
     server_.emplace(std::move(*made));
   }
@@ -34,6 +32,10 @@ class LocalSite {
   std::uint16_t port() const { return port_; }
 
  private:
+  static void answer_by_path(coir::http::Exchange& exchange) {
+    exchange.respond(200, "text/plain", exchange.request().path);
+  }
+
   std::optional<coir::http::Server> server_;
   std::uint16_t port_ = 0;
 };

@@ -1,12 +1,14 @@
 // A page that uses what a browser has for streams: EventSource, WebSocket and a form with a file. Prints its port, and what
 // the page tells; serves until SIGTERM.
 //
-//   /          the page; ?N: it loads itself anew N times
+//   /          the page; ?N: it loads itself anew N times; ?picture: it is loaded when it shows what it has heard
 //   /events    three events, and whatever follows
 //   /socket    an echo
 //   /upload    a form with a file, of which the answer is the size
 //   /told      what the page tells, with what the server still holds
+//   /drawn     nothing, as soon as the page has told
 
+#include <coir/event.h>
 #include <coir/format.h>
 #include <coir/http/accounts.h>
 #include <coir/http/content.h>
@@ -23,7 +25,12 @@ using namespace coir::http;
 
 namespace {
 
-constexpr std::string_view kPage = R"(<!doctype html><title>streams</title><script>
+constexpr std::string_view kPage = R"(<!doctype html><title>streams</title>
+<style>body { font: 20px sans-serif; margin: 2em } td { border: 1px solid; padding: .3em }</style>
+<h1>A page of coir's</h1>
+<table><tr><td>EventSource<td id=events><tr><td>WebSocket<td id=socket><tr><td>form upload<td id=upload></table>
+<script>
+if (location.search == '?picture') document.body.append(Object.assign(new Image(), {src: '/drawn'}));
 const tell = text => fetch('/told', {method: 'POST', body: text});
 onerror = (text) => tell('error: ' + text);
 onunhandledrejection = event => tell('error: ' + event.reason);
@@ -46,6 +53,7 @@ form.append('file', new Blob([new Uint8Array(300000)]), 'a.bin');
 const upload = fetch('/upload', {method: 'POST', body: form}).then(answer => answer.text());
 const left = Number(location.search.slice(1));
 Promise.all([events, socket, upload]).then(async all => {
+  ['events', 'socket', 'upload'].forEach((id, i) => document.getElementById(id).textContent = all[i]);
   await tell(all.join(' '));
   if (left > 1) location.replace('/?' + (left - 1)); else document.title = 'done';
 });
@@ -53,6 +61,7 @@ Promise.all([events, socket, upload]).then(async all => {
 )";
 
 Feed* g_feed;
+Event g_told;
 
 void upload(Exchange& exchange) {
   Multipart form(exchange, exchange.scratch());
@@ -79,7 +88,13 @@ void told(Exchange& exchange) {
            content->data(), subscribers, open);
     fflush(stdout);
   });
+  g_told.set();
   exchange.respond_status(200);
+}
+
+void drawn(Exchange& exchange) {
+  static_cast<void>(g_told.wait(Deadline::after(std::chrono::seconds(60))));
+  exchange.respond(200, "image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg' width='1' height='1'/>");
 }
 
 void echo(Exchange& exchange) {
@@ -98,6 +113,7 @@ void serve(Exchange& exchange) {
   if (path == "/socket") return echo(exchange);
   if (path == "/upload") return upload(exchange);
   if (path == "/told") return told(exchange);
+  if (path == "/drawn") return drawn(exchange);
   exchange.respond_status(path == "/favicon.ico" ? 204 : 404);
 }
 

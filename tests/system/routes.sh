@@ -11,7 +11,7 @@ status=0
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS=ON -P "$root/toolchains/config.cmake"
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS=ON -DCOIR_SITE=ON -P "$root/toolchains/config.cmake"
 
 cat >"$scratch/before.h" <<'END'
 #include <coir/http/routes.h>

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/line.h"
@@ -8,9 +7,9 @@
 namespace coir {
 
 void report_deadlock(const Scheduler& scheduler) noexcept {
-  fprintf(stderr,
-          "coir: deadlock: nothing is runnable, no timer is armed and no descriptor is waited on; %lld parked:\n",
-          static_cast<long long>(scheduler.alive()));
+  Line line;
+  line.text("coir: deadlock: nothing is runnable, no timer is armed and no descriptor is waited on; ");
+  line.number(static_cast<std::uint64_t>(scheduler.alive())).text(" parked:\n").send(STDERR_FILENO);
   scheduler.stacks.for_each([](const FiberControl& fiber) {
     const FiberControl::State state = fiber.state.load(std::memory_order_acquire);
     if (state == FiberControl::State::free || state == FiberControl::State::ended) return;

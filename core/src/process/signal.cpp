@@ -28,12 +28,19 @@ using Count = std::uint32_t;
 // the fields that it touches are atomic in every build; the others belong to the caller that holds the seat.
 struct Seat {
   SharedAtomic<std::uint64_t> waits_for;  // bit n is signal n; 0: its caller does not wait
-  SharedAtomic<int> wakeup{-1};           // an eventfd, while its caller waits; kept until another seat needs one
-  std::uint64_t caller = 0;               // guarded by g_lock, as the next two
-  std::uint64_t used = 0;                 // when it was last taken: a count
+  // An eventfd and 1, while its caller waits; kept until another seat needs one. 0 is none, so that seats are all zeros
+  // and take no room in the file.
+  SharedAtomic<int> wakeup_and_1;
+  std::uint64_t caller = 0;  // guarded by g_lock, as the next two
+  std::uint64_t used = 0;    // when it was last taken: a count
   bool taken = false;
   std::uint64_t asked_for = 0;
   Count seen[kSignals] = {};
+
+  int wakeup() const noexcept { return wakeup_and_1.load(std::memory_order_relaxed) - 1; }
+  void take_wakeup_of(Seat& other) noexcept {
+    wakeup_and_1.store(other.wakeup_and_1.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  }
 };
 
 constinit SharedAtomic<Count> g_arrived[kSignals] = {};  // how often each signal has arrived
@@ -70,7 +77,7 @@ void on_signal(int number) noexcept {
   bool waited_for = false;
   for (const Seat& seat : g_seats) {
     if ((seat.waits_for.load(std::memory_order_seq_cst) >> number & 1) == 0) continue;
-    ring(seat.wakeup.load(std::memory_order_relaxed));
+    ring(seat.wakeup());
     waited_for = true;
   }
   if (!waited_for) ring(g_wakeup.load(std::memory_order_relaxed));
@@ -103,14 +110,13 @@ std::expected<Seat*, Error> sit(std::uint64_t wanted, bool waits) noexcept {
   // Only who waits needs a wakeup: it moves from a seat that is left, so that there are no more than ever wait at a
   // time. A handler that has read it before rings in vain.
   for (Seat& left : g_seats) {
-    if (!waits || found->wakeup.load(std::memory_order_relaxed) >= 0) break;
-    if (!left.taken)
-      found->wakeup.store(left.wakeup.exchange(-1, std::memory_order_relaxed), std::memory_order_relaxed);
+    if (!waits || found->wakeup() >= 0) break;
+    if (!left.taken) found->take_wakeup_of(left);
   }
-  if (waits && found->wakeup.load(std::memory_order_relaxed) < 0) {
+  if (waits && found->wakeup() < 0) {
     const int wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wakeup < 0) return std::unexpected(Error::from_errno(errno));
-    found->wakeup.store(wakeup, std::memory_order_relaxed);
+    found->wakeup_and_1.store(wakeup + 1, std::memory_order_relaxed);
   }
   if (found->caller != caller) found->asked_for = 0;
   for (std::uint64_t fresh = wanted & ~found->asked_for; fresh != 0; fresh &= fresh - 1) {
@@ -157,7 +163,7 @@ int take(Seat& seat) noexcept {
 }
 
 std::expected<int, Error> wait_in_seat(Seat& seat, Deadline deadline) noexcept {
-  const int wakeup = seat.wakeup.load(std::memory_order_relaxed);
+  const int wakeup = seat.wakeup();
   if (deadline == Deadline::now()) {
     if (const int number = take(seat); number != 0) return number;
     return std::unexpected(Error{ErrorCode::timed_out});
@@ -188,7 +194,7 @@ std::expected<void, Error> catch_signals(std::initializer_list<int> signals) noe
       close(fd);
       return std::unexpected(Error::from_errno(number));
     }
-    g_seats[0].wakeup.store(first, std::memory_order_relaxed);
+    g_seats[0].wakeup_and_1.store(first + 1, std::memory_order_relaxed);
     g_wakeup.store(fd, std::memory_order_relaxed);
   }
   for (const int number : signals) {

@@ -1,7 +1,6 @@
 #include <coir/runtime.h>
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,8 +32,8 @@ bool read_environment(const char* name, std::uint64_t from, std::uint64_t to, st
   std::uint64_t number = 0;
   const auto parsed = std::from_chars(text, end, number);
   if (text == end || parsed.ec != std::errc{} || parsed.ptr != end || number < from || number > to) {
-    fprintf(stderr, "coir: %s=%s: not a whole number from %llu to %llu\n", name, text,
-            static_cast<unsigned long long>(from), static_cast<unsigned long long>(to));
+    Line line;
+    line.add("coir: ", name, "=", text, ": not a whole number from ", from, " to ", to, "\n").send(STDERR_FILENO);
     return false;
   }
   value = number;

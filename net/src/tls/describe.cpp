@@ -53,13 +53,19 @@ const char* describe_alert(int number) noexcept {
 }
 
 const char* describe_distrust(unsigned flags) noexcept {
+  if (flags == ~0u) return "certificate that cannot be read";
+  // By TLS 1.2 mbedTLS skips a certificate that it cannot read, and finds fault with every part of an empty one.
+  if (flags & MBEDTLS_X509_BADCERT_BAD_PK) return "certificate too weak";
   if (flags & MBEDTLS_X509_BADCERT_EXPIRED) return "certificate expired";
   if (flags & MBEDTLS_X509_BADCERT_FUTURE) return "certificate not valid yet";
   if (flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) return "certificate for another name";
   if (flags & MBEDTLS_X509_BADCERT_MISSING) return "no certificate shown";
   if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return "certificate of an unknown authority";
-  if (flags & (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_MD | MBEDTLS_X509_BADCERT_BAD_PK)) {
+  if (flags & (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_MD)) {
     return "certificate too weak";
+  }
+  if (flags & (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE)) {
+    return "certificate for another use";
   }
   if (flags & MBEDTLS_X509_BADCERT_OTHER) return "certificate with a key that is not pinned";
   return describe(Error{ErrorCode::untrusted});

@@ -17,4 +17,10 @@ int random(void* unused, unsigned char* into, std::size_t bytes) noexcept;
 // keeps the number.
 Error error_of(int code) noexcept;
 
+// is_unreadable tells the errors of reading a certificate. In the lowest 7 bits ASN.1 adds its own, of which one is that
+// there is no memory.
+constexpr bool is_unreadable(int code) noexcept {
+  return code <= -0x2080 && code > -0x2a80 && (-code & 0x7f) != 0x6a;
+}
+
 }  // namespace coir::tls

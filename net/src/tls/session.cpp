@@ -143,10 +143,13 @@ std::unexpected<Error> Session::failed(int code) noexcept {
       failure_ = {ErrorCode::alert, coir_tls_alert(&ssl_)};
       break;
     case MBEDTLS_ERR_X509_CERT_VERIFY_FAILED:
+    case MBEDTLS_ERR_SSL_BAD_CERTIFICATE:
       failure_ = {ErrorCode::untrusted, static_cast<int>(mbedtls_ssl_get_verify_result(&ssl_))};
       break;
     default:
       failure_ = error_of(code);
+      // A certificate that is not understood has not been judged: all flags are set.
+      if (failure_ == ErrorCode::protocol && is_unreadable(code)) failure_ = {ErrorCode::untrusted, -1};
   }
   return std::unexpected(failure_);
 }

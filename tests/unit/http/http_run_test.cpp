@@ -368,6 +368,9 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
   CHECK(cut_off.has_value() && *cut_off == 1);
   CHECK(run_async({}, std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))), {SIGUSR1}).error() ==
         ErrorCode::invalid);
+  // A signal that there is not would never end the server.
+  CHECK(run_async(options(), std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))), {99}).error() ==
+        ErrorCode::invalid);
 }
 
 #endif

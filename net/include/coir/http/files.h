@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/program.h>
@@ -17,6 +18,10 @@ class FileCache;
 class OpenFile;
 struct FileFacts;
 struct ResolvedPath;
+
+// kSite tells whether this build has what a web site wants of its files beside their content (COIR_SITE): compressed
+// forms, and what FileTreeOptions names from `index` on.
+inline constexpr bool kSite = COIR_SITE;
 
 // CacheRule is what Cache-Control says of the files whose path fits. '*' in the pattern stands for any run of
 // characters, slashes included, '?' for any one; a pattern that begins with '/' is compared with the whole path below
@@ -61,9 +66,9 @@ struct FileTreeOptions {
 // regular files are served, and nothing else is opened; a directory answers with its index.html, and with a redirection
 // when the target lacks the final slash. GET, HEAD and OPTIONS; ranges and conditions as RFC 9110 has them.
 //
-// Beside "app.js" may lie "app.js.br" and "app.js.gz", compressed beforehand and not more than two seconds older: a
-// client that accepts one is sent it, with a tag of its own. Files of types that are compressed anyway have no such
-// forms.
+// Beside "app.js" may lie "app.js.br" and "app.js.gz", compressed beforehand and not more than two seconds older: with
+// kSite a client that accepts one is sent it, with a tag of its own. Files of types that are compressed anyway have no
+// such forms.
 //
 // A small file is kept in memory with what its head says, and looked at again once a second at most: until then serving
 // it costs no system call but the socket's. Other files are read by the kernel (sendfile); what is not in its memory
@@ -76,7 +81,7 @@ class FileTree {
 
   // open opens the directory and reserves the memory; in the writable folder it removes what a process that was killed
   // has left of a PUT. Errors: not_found, no_memory, limit (no descriptor is left), invalid (more than 255 rules),
-  // system (ENOTDIR, EACCES ...).
+  // unsupported (an option of kSite in a build without), system (ENOTDIR, EACCES ...).
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root, const FileTreeOptions& options) noexcept;
   [[nodiscard]] static std::expected<FileTree, Error> open(const char* root) noexcept {
     return open(root, FileTreeOptions());

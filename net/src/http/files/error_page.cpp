@@ -32,7 +32,7 @@ bool send_page(Exchange& exchange, int root, int status, const char* path, std::
 }  // namespace
 
 void FileTree::refuse(Exchange& exchange, int status, std::string_view fields) noexcept {
-  for (const ErrorPage& page : options_.error_pages) {
+  for (const ErrorPage& page : kSite ? options_.error_pages : std::span<const ErrorPage>()) {
     if (page.status == status && send_page(exchange, root_, status, relative(page.path), fields)) return;
   }
   exchange.respond_status(status, fields);

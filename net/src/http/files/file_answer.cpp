@@ -36,6 +36,7 @@ bool read_whole(int file, char* into, std::size_t size) noexcept {
 
 // has_forms tells whether compressed forms of a type are worth looking for: not of what is compressed anyway.
 bool has_forms(std::string_view type) noexcept {
+  if constexpr (!kSite) return false;
   if (type.starts_with("text/") || type.starts_with("image/svg") || type.starts_with("image/bmp") ||
       type.starts_with("font/ttf") || type.starts_with("font/otf")) {
     return true;
@@ -91,7 +92,7 @@ void FileTree::respond(Exchange& exchange, const FileFacts& facts, const char* c
   const std::uint64_t bytes = part ? range.bytes() : facts.size;
   ResponseHead& head = exchange.start(part ? 206 : 200);
   head.fixed(facts.all_lines());
-  if (facts.has_more()) [[unlikely]] {
+  if (kSite && facts.has_more()) [[unlikely]] {
     head.fixed(kEncodings[static_cast<unsigned>(facts.form)]);
     add_lines(head, facts);
   }
@@ -106,11 +107,13 @@ void FileTree::respond(Exchange& exchange, const FileFacts& facts, const char* c
 
 // add_lines adds what a 304 repeats as well.
 void FileTree::add_lines(ResponseHead& head, const FileFacts& facts) noexcept {
+  if (!kSite) return;
   if (facts.varies) head.fixed(kVary);
   if (facts.cache_rule != 0) head.field("Cache-Control", options_.cache[facts.cache_rule - 1].value);
 }
 
 std::uint8_t FileTree::rule_of(std::string_view path) const noexcept {
+  if (!kSite) return 0;
   std::uint8_t number = 0;
   for (const CacheRule& rule : options_.cache) {
     ++number;
@@ -149,7 +152,7 @@ void FileTree::serve_opened(Exchange& exchange, const Target& target, OpenFile& 
   if (!target.cacheable || facts.size > kCachedFileBytes) {
     if (target.cacheable) cache_->drop(target.path, target.directory);
     facts.varies = has_forms(type);
-    if (facts.varies) return send_form(exchange, target, facts, file);
+    if (kSite && facts.varies) return send_form(exchange, target, facts, file);
     return respond(exchange, facts, nullptr, file.fd());
   }
   if (has_forms(type)) {
@@ -163,7 +166,7 @@ void FileTree::serve_opened(Exchange& exchange, const Target& target, OpenFile& 
     return refuse(exchange, 500);
   const std::string_view content(target.content().data(), static_cast<std::size_t>(facts.size));
   cache_->put(target.path, target.directory, exchange.now(), facts, content);
-  if (facts.varies) return send_form(exchange, target, facts, file);
+  if (kSite && facts.varies) return send_form(exchange, target, facts, file);
   respond(exchange, facts, content.data(), -1);
 }
 

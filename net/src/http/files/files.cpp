@@ -89,7 +89,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
     FileFacts cached;
     const std::span<char> content = scratch.subspan(kContentAt, kCachedFileBytes);
     if (cache_->find(resolved.relative, resolved.directory, exchange.now(), cached, content)) {
-      if (cached.others == 0) return respond(exchange, cached, content.data(), -1);
+      if (!kSite || cached.others == 0) return respond(exchange, cached, content.data(), -1);
       if (serve_cached_form(exchange, resolved, cached)) return;
     }
   }
@@ -100,7 +100,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
 [[gnu::noinline]] void FileTree::serve_other(Exchange& exchange, const ResolvedPath& resolved) noexcept {
   const Method method = exchange.request().method;
   std::string_view within;
-  if (writable_ >= 0 && resolved.status == 0) within = path_within(options_.writable, resolved.relative);
+  if (kSite && writable_ >= 0 && resolved.status == 0) within = path_within(options_.writable, resolved.relative);
   const bool changes = !within.empty() && !resolved.directory;
   const std::string_view allow = changes ? kAllowChanges : kAllow;
   if (method == Method::options) {
@@ -110,7 +110,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   }
   if (!changes || (method != Method::put && method != Method::del)) return refuse(exchange, 405, allow);
   if (is_hidden(resolved.relative) && !is_shown(options_, resolved.relative)) return refuse(exchange, 404);
-  change(exchange, within);
+  if constexpr (kSite) change(exchange, within);
 }
 
 // serve_file looks the file up.
@@ -139,7 +139,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   target.file = {target.scratch.data(), size + 1 + kIndex.size()};
   OpenFile index(open_with_room(exchange, root_, target.file.data(), target.work()));
   if (index.fd() >= 0) return serve_opened(exchange, target, index);
-  if (index.fd() == -ENOENT && options_.index) {
+  if (kSite && index.fd() == -ENOENT && options_.index) {
     *end = '\0';
     return list_folder(exchange, file, target.path, options_.dot_files);
   }
@@ -154,10 +154,13 @@ void FileTree::refuse_file(Exchange& exchange, const Target& target, int negativ
 
 std::expected<FileTree, Error> FileTree::open(const char* root, const FileTreeOptions& options) noexcept {
   if (options.cache.size() > 255) return std::unexpected(Error{ErrorCode::invalid});
+  const bool plain =
+      !options.index && options.cache.empty() && options.error_pages.empty() && options.writable == nullptr;
+  if (!kSite && !plain) return std::unexpected(Error{ErrorCode::unsupported});
   const int fd = ::open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return std::unexpected(Error::from_errno(errno));
   int writable = -1;
-  if (options.writable != nullptr) {
+  if (kSite && options.writable != nullptr) {
     const auto opened = open_writable(fd, options.writable);
     if (!opened) {
       ::close(fd);

@@ -1,0 +1,77 @@
+#!/bin/sh
+# usage: tests/system/site_off.sh
+#
+# Built with COIR_SITE=OFF the daemon serves files and has nothing of what a site wants besides: each of those options is refused
+# by its name, with the cure.
+set -eu
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
+. "$root/scripts/say.sh"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/coir-site-off.XXXXXX")
+daemon=''
+end() {
+  [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+  rm -rf "$scratch"
+}
+trap end EXIT
+trap 'exit 130' INT TERM HUP
+status=0
+
+# promise TEXT COMMAND ... prints whether the command succeeds; what it found is in $scratch/found.
+promise() {
+  text=$1
+  shift
+  if "$@"; then
+    echo "ok - $text"
+  else
+    echo "not ok - $text"
+    head -n 20 "$scratch/found" | sed 's/^/  /'
+    status=1
+  fi
+}
+nothing_found() { [ ! -s "$scratch/found" ]; }
+
+"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF
+coird=$root/build/x86_64-linux-musl-no-site/apps/coird/coird
+names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
+llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
+promise "no symbol of lists, changes, compressed forms, patterns and credentials is in the daemon" nothing_found
+
+# refused OPTION [VALUE]: one line that names the option and the cure, and exit status 2.
+refused() {
+  answer=0
+  "$coird" --root "$scratch" "$@" </dev/null >"$scratch/out" 2>"$scratch/found" || answer=$?
+  [ "$answer" -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/found")" -eq 1 ] &&
+    grep -qx "coird: $1: this coird was built without COIR_SITE (build it with -DCOIR_SITE=ON)" "$scratch/found"
+}
+promise "--index is one line that names it, and status 2" refused --index
+promise "so is --cache" refused --cache '*.css=no-store'
+promise "so is --error-page" refused --error-page 404=/none.html
+promise "so is --allow-put" refused --allow-put /
+promise "so is --auth" refused --auth /dev/null
+promise "so is --hash-password" refused --hash-password anne
+promise "so is --hash-token" refused --hash-token robot
+"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token) ' >"$scratch/found" || true
+promise "--help lists none of them" nothing_found
+
+mkdir "$scratch/site"
+echo hello >"$scratch/site/page.txt"
+echo other >"$scratch/site/page.txt.gz"
+mkfifo "$scratch/said"
+"$coird" --listen 127.0.0.1:0 --root "$scratch/site" 2>"$scratch/said" &
+daemon=$!
+read -r line <"$scratch/said"
+url=http://127.0.0.1:${line##*:}
+# answers STATUS CURL_ARGUMENT ...
+answers() {
+  wanted=$1
+  shift
+  got=$(curl -sS --max-time 20 -o "$scratch/found" -w '%{http_code}' "$@")
+  [ "$got" = "$wanted" ]
+}
+serves() { answers 200 -H 'Accept-Encoding: gzip' "$url/page.txt" && grep -qx hello "$scratch/found"; }
+promise "files are served, as they are" serves
+promise "a folder is not listed" answers 404 "$url/"
+promise "nothing is changed" answers 405 -X PUT -d new "$url/page.txt"
+kill "$daemon"
+daemon=''
+exit "$status"
