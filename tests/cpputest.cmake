@@ -39,19 +39,16 @@ endif()
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
 add_custom_target(cpu_tests)
 
-# coir_test(ROOM/NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...] [TIMEOUT SECONDS])
+# coir_test(ROOM/NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...])
 #
 # One executable and one CTest entry, NAME, from ROOM/NAME_test.cpp of the calling folder. Links coir_core unless LIBS
 # names others. CPU marks a test that can differ by CPU. Tests include private headers from the root of the tree:
 # #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "CPU" "" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_LIBS)
     set(arg_LIBS coir_core)
-  endif()
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 180)
   endif()
   add_executable(${name}_test ${path}_test.cpp ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_build)
@@ -59,7 +56,7 @@ function(coir_test path)
     target_precompile_headers(${name}_test REUSE_FROM coir_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name}_test)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   if(arg_CPU)
     add_dependencies(cpu_tests ${name}_test)
     set_tests_properties(${name} PROPERTIES LABELS cpu)

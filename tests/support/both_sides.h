@@ -34,7 +34,7 @@ class BothSides : public Expecting {
 
 #if !COIR_NO_ASYNC
  private:
-  Watchdog watchdog_{150, "a test on both sides"};
+  Watchdog watchdog_{"a test on both sides"};
 #endif
 };
 

@@ -27,7 +27,7 @@ class Everywhere : public Expecting {
   }
 
  private:
-  Watchdog watchdog_{150, "a test of both pollers"};
+  Watchdog watchdog_{"a test of both pollers"};
 };
 
 }  // namespace coir::test

@@ -25,14 +25,14 @@ void on_alarm(int) noexcept {
 
 }  // namespace
 
-Watchdog::Watchdog(unsigned seconds, const char* what) noexcept {
+Watchdog::Watchdog(const char* what) noexcept {
   g_what = what;
   struct sigaction action{};
   action.sa_handler = on_alarm;
   action.sa_flags = SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   sigaction(SIGALRM, &action, nullptr);
-  alarm(seconds);
+  alarm(kSeconds);
 }
 
 Watchdog::~Watchdog() {

@@ -59,7 +59,7 @@ bool errno_is_of_each_call(int fd, int rounds) {
 }  // namespace
 
 TEST_GROUP(Errno) {
-  Watchdog watchdog{100, "errno_test"};
+  Watchdog watchdog{"errno_test"};
 };
 
 TEST(Errno, is_of_the_thread_that_runs_after_each_wait) {

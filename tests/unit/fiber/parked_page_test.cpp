@@ -79,7 +79,7 @@ const char* unmeasurable() noexcept {
 }  // namespace
 
 TEST_GROUP(ParkedPage) {
-  Watchdog watchdog{150, "parked_page_test"};
+  Watchdog watchdog{"parked_page_test"};
 
   // bytes_each is what one of many fibers parked in `wait(i)` adds to the process.
   template <class Wait>

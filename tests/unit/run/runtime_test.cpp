@@ -46,7 +46,7 @@ int count_entries(const char* directory) {
 }  // namespace
 
 TEST_GROUP(Runtime) {
-  Watchdog watchdog{100, "runtime_test"};
+  Watchdog watchdog{"runtime_test"};
 };
 
 TEST(Runtime, returns_when_the_last_detached_fiber_has_ended) {

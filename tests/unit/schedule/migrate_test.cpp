@@ -42,7 +42,7 @@ thread_local long t_thread = 0;
 }  // namespace
 
 TEST_GROUP(Migrate) {
-  Watchdog watchdog{100, "migrate_test"};
+  Watchdog watchdog{"migrate_test"};
 };
 
 TEST(Migrate, every_wakeup_is_on_another_thread_than_the_wait) {

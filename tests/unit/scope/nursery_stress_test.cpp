@@ -174,7 +174,7 @@ void run_grove(RunOptions options) {
   char label[160];
   snprintf(label, sizeof label, "COIR_STRESS_SEED=%llu, %u workers%s", static_cast<unsigned long long>(seed),
            options.workers, options.migrate ? ", migrating" : "");
-  Watchdog watchdog(60, label);
+  Watchdog watchdog(label);
   Counted::reset();
   Grove grove;
   options.default_stack = 32 * 1024;

@@ -326,3 +326,22 @@ TEST(EventStreams, a_handler_that_waits_for_something_else_has_a_case_for_the_st
     expect(told.ended_by(ErrorCode::closed));
   });
 }
+
+TEST(EventStreams, a_server_that_stops_ends_a_handler_that_only_sends) {
+  everywhere([&] {
+    Told told;
+    const auto handler = [](Exchange& exchange) {
+      serve(exchange, [](EventStream& stream, Told& told) {
+        while (!told.ends(stream.send({.data = "again"}))) static_cast<void>(coir::sleep(1ms));
+      });
+    };
+    alignas(EventClient) static char memory[sizeof(EventClient)];
+    EventClient* client = nullptr;
+    with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
+      client = new (memory) EventClient(address);
+      expect(client->ask("/") && client->hears("data: again\n\n"));
+    });
+    expect(told.ended_by(ErrorCode::closed));
+    client->~EventClient();
+  });
+}

@@ -136,7 +136,7 @@ struct Echo {
 }  // namespace
 
 TEST_GROUP(ClassicEcho) {
-  Watchdog watchdog{150, "classic_echo_test"};
+  Watchdog watchdog{"classic_echo_test"};
 };
 
 TEST(ClassicEcho, ten_thousand_connections_echo_a_hundred_messages_each_and_lose_none) {

@@ -45,7 +45,7 @@ bool transfer(int fd, Direction direction, Message& message, Call call) {
 }  // namespace
 
 TEST_GROUP(ClassicPipes) {
-  Watchdog watchdog{100, "classic_pipes_test"};
+  Watchdog watchdog{"classic_pipes_test"};
 };
 
 TEST(ClassicPipes, two_pipes_carry_a_thousand_messages_each_and_then_end) {

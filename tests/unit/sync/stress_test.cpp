@@ -159,7 +159,7 @@ void run_chaos(RunOptions options) {
   char label[160];
   snprintf(label, sizeof label, "COIR_STRESS_SEED=%llu, %u workers, %s%s", static_cast<unsigned long long>(seed),
            options.workers, options.migrate ? "migrating, " : "", options.force_ppoll ? "ppoll" : "epoll");
-  Watchdog watchdog(60, label);
+  Watchdog watchdog(label);
   Counted::reset();
   const int fds = count_fds();
   Chaos chaos;

@@ -59,7 +59,7 @@ TEST_GROUP_BASE(TlsAllocations, coir::test::Expecting) {
   const Authority authority;
   TlsContext server = authority.server();
   TlsContext client = authority.client();
-  coir::test::Watchdog watchdog{200, "failing allocations"};
+  coir::test::Watchdog watchdog{"failing allocations"};
   bool resumes = false;
   bool resumed = false;
   unsigned nth_of_ticket = 0;  // the allocation that fails when a ticket is taken

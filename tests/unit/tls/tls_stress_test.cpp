@@ -38,7 +38,7 @@ Deadline end_of_stress() {
 TEST_GROUP_BASE(TlsStress, coir::test::Expecting) {
   TlsContext server = coir::test::authority().server();
   TlsContext client = coir::test::authority().client();
-  coir::test::Watchdog watchdog{300, "a stress of TLS"};
+  coir::test::Watchdog watchdog{"a stress of TLS"};
 
   // pour writes a sequence and reads one at the same time, in pieces of random sizes; either is given up now and then,
   // and gone on with.

@@ -67,7 +67,7 @@ void wait_in(int which, Pipe& pipe, bool& cancelled) {
 }  // namespace
 
 TEST_GROUP(Cancel) {
-  Watchdog watchdog{100, "cancel_test"};
+  Watchdog watchdog{"cancel_test"};
 };
 
 TEST(Cancel, ends_every_kind_of_wait_within_one_round) {

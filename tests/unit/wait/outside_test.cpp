@@ -235,7 +235,7 @@ std::expected<void, Error> run_once(World& world) {
 }  // namespace
 
 TEST_GROUP(Outside) {
-  Watchdog watchdog{150, "outside_test"};
+  Watchdog watchdog{"outside_test"};
 };
 
 TEST(Outside, every_call_of_a_plain_thread_may_meet_the_end_of_a_run) {

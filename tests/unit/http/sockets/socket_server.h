@@ -130,7 +130,7 @@ class SocketServer : public Expecting {
   }
 
 #if !COIR_NO_ASYNC
-  Watchdog watchdog_{150, "a test of sockets"};
+  Watchdog watchdog_{"a test of sockets"};
 #endif
 };
 
