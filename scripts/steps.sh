@@ -106,8 +106,8 @@ run_step() {
       ;;
     system)
       # shellcheck disable=SC2086 # one by one
-      bounded 900 "$name" $arguments || status=$?
-      [ "$status" -ne 124 ] || echo "not ok - ${name##*/} ends within 900 seconds"
+      bounded 1800 "$name" $arguments || status=$?
+      [ "$status" -ne 124 ] || echo "not ok - ${name##*/} ends within 1800 seconds"
       ;;
   esac
   echo "$status" >"$scratch/$number.status"

@@ -2,12 +2,14 @@
 
 namespace coir::test {
 
-// The operations that can fail for want of memory or descriptors: charges to the ledger, and calls to the kernel.
+// The operations that can fail: charges to the ledger, and calls to the kernel. A close that fails has closed.
 enum class Call : unsigned {
   charge,
   accept4,
+  close,
   epoll_create1,
   epoll_ctl,
+  epoll_wait,
   eventfd,
   fstat,
   madvise,
@@ -25,8 +27,11 @@ enum class Call : unsigned {
   send,
   sendfile,
   sendmsg,
+  setsockopt,
+  shutdown,
+  socket,
 };
-inline constexpr unsigned kCalls = 21;
+inline constexpr unsigned kCalls = 26;
 
 // name_of is a call's name.
 const char* name_of(Call call) noexcept;
@@ -39,14 +44,14 @@ struct Fault {
   bool lasting = false;
 };
 
-// inject lets a call fail. It is for programs whose calls the linker leads here: see tests/unit/http/http_faults.cmake.
+// inject lets a call fail. It is for programs whose calls the linker leads here: see tests/unit/faults.cmake.
 void inject(const Fault& fault) noexcept;
 
 // withdraw ends it and returns how many calls have failed.
 unsigned withdraw() noexcept;
 
-// struck is how many calls have failed since inject, 0 after withdraw.
-unsigned struck() noexcept;
+// failures is how many calls have failed since inject, 0 after withdraw.
+unsigned failures() noexcept;
 
 // spare_this_thread keeps faults from the calls of the test itself.
 void spare_this_thread() noexcept;

@@ -84,6 +84,9 @@ class CancellationWatch {
  public:
   CancellationWatch(CancellationToken token, CancelScope& scope) noexcept;
   CancellationWatch(CancellationToken token, FiberRef task) noexcept;
+  // A scope with a before_wait is cancelled only if its owner waits right inside it (detail::cancel_waiting). After the
+  // cancellation nothing happens here: before_wait looks at the token.
+  CancellationWatch(CancellationToken token, detail::Scope& waiting) noexcept;
   ~CancellationWatch();
   CancellationWatch(const CancellationWatch&) = delete;
   CancellationWatch& operator=(const CancellationWatch&) = delete;
@@ -99,6 +102,7 @@ class CancellationWatch {
   detail::Scope* scope_ = nullptr;
   FiberRef task_;
   CancellationWatch *next_ = nullptr, *previous_ = nullptr;
+  bool only_waiting_ = false;
   bool listed_ = false;  // its source knows it; under the source's lock
 };
 

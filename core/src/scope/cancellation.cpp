@@ -6,8 +6,8 @@
 
 namespace coir {
 
-// Invariant: what a watch names is struck under the source's lock, which the watch's end takes: a scope that is struck
-// has not ended. Waiters are woken after unlocking.
+// Invariant: what a watch names is cancelled under the source's lock, which the watch's end takes: a scope that is
+// cancelled has not ended. Waiters are woken after unlocking.
 void CancellationSource::cancel(const char* reason) noexcept {
   ClaimedWaiters woken;
   detail::WakeList selects;
@@ -16,10 +16,11 @@ void CancellationSource::cancel(const char* reason) noexcept {
     if (cancelled_.load(std::memory_order_relaxed)) return;
     reason_.store(reason, std::memory_order_release);
     cancelled_.store(true, std::memory_order_release);
+    // First: a select that has a case for the source is told by it, and not cancelled by a watch.
+    selects.add_all(waiters_);
     for (CancellationWatch* watch = watches_.first(); watch != nullptr; watch = watch->next_) {
       watch->cancel_target(reason, woken);
     }
-    selects.add_all(waiters_);
   }
   selects.wake_all();
   woken.wake();
@@ -35,6 +36,11 @@ CancellationWatch::CancellationWatch(CancellationToken token, FiberRef task) noe
   enlist();
 }
 
+CancellationWatch::CancellationWatch(CancellationToken token, detail::Scope& waiting) noexcept
+    : source_(token.source_), scope_(&waiting), only_waiting_(true) {
+  enlist();
+}
+
 CancellationWatch::~CancellationWatch() {
   if (source_ == nullptr) return;
   Locked hold(source_->lock_);
@@ -47,6 +53,7 @@ void CancellationWatch::enlist() noexcept {
   {
     Locked hold(source_->lock_);
     if (source_->cancelled_.load(std::memory_order_relaxed)) {
+      if (only_waiting_) return;
       cancel_target(source_->reason_.load(std::memory_order_relaxed), woken);
     } else {
       source_->watches_.add(*this);
@@ -59,6 +66,7 @@ void CancellationWatch::enlist() noexcept {
 void CancellationWatch::cancel_target(const char* reason, ClaimedWaiters& woken) noexcept {
   if (scope_ != nullptr) {
     Locked hold(scope_->lock);
+    if (only_waiting_) return static_cast<void>(detail::claim_waiting(*scope_, reason, woken));
     detail::mark(*scope_, reason);
     return detail::claim_inside(*scope_, woken);
   }

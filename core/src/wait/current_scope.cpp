@@ -193,21 +193,27 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept {
   woken.wake();
 }
 
-bool cancel_waiting(Scope& scope, const char* reason) noexcept {
+bool claim_waiting(Scope& scope, const char* reason, ClaimedWaiters& woken) noexcept {
   // Pairs with the fence in begin_scoped_wait: either the claim meets the armed wait, or before_wait sees what the
   // caller has stored.
   if constexpr (kManyWorkers) full_fence();
+  const Waiter::Claim won = scope.owner->claim_ticket(WakeReason::cancelled, scope.ticket);
+  if (won == Waiter::Claim::lost) return false;
+  mark(scope, reason);
+  claim_below(scope, woken);
+  if (won == Waiter::Claim::parked) woken.add(scope.owner);
+  return true;
+}
+
+bool cancel_waiting(Scope& scope, const char* reason) noexcept {
   ClaimedWaiters woken;
+  bool waits;
   {
     Locked hold(scope.lock);
-    const Waiter::Claim won = scope.owner->claim_ticket(WakeReason::cancelled, scope.ticket);
-    if (won == Waiter::Claim::lost) return false;
-    mark(scope, reason);
-    claim_below(scope, woken);
-    if (won == Waiter::Claim::parked) woken.add(scope.owner);
+    waits = claim_waiting(scope, reason, woken);
   }
   woken.wake();
-  return true;
+  return waits;
 }
 
 void raise_shield(const std::source_location& where) noexcept {

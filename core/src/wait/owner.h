@@ -27,6 +27,9 @@ void own(Scope& scope) noexcept;
 void claim_owner(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_below(Scope& scope, ClaimedWaiters& woken) noexcept;
 void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept;
+
+// claim_waiting marks the scope and claims likewise, but only if the owner waits right inside it: see cancel_waiting.
+bool claim_waiting(Scope& scope, const char* reason, ClaimedWaiters& woken) noexcept;
 void mark_and_wake(Scope& scope, const char* reason) noexcept;
 
 // claim_children_of, of scope/nursery_base.cpp, claims the waits of the children if `scope` is a nursery's own.

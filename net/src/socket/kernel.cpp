@@ -19,7 +19,11 @@ T negative_errno(T result) noexcept {
 
 }  // namespace
 
-[[gnu::noinline]] ssize_t receive(int fd, void* into, std::size_t size) noexcept {
+[[gnu::noinline]] Error connection_error(int number) noexcept {
+  return number == ETIMEDOUT ? Error{ErrorCode::closed, number} : Error::from_errno(number);
+}
+
+ssize_t receive(int fd, void* into, std::size_t size) noexcept {
   return negative_errno(::recv(fd, into, size, 0));
 }
 

@@ -5,6 +5,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <coir/error.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -14,6 +16,10 @@
 // address constant: in a loop that both makes system calls and parks, the compiler would keep reading the first
 // thread's errno.
 namespace coir::kernel {
+
+// connection_error is what the user of a connection is told of a call that has failed by `number`. timed_out is a deadline
+// that has passed, and leaves the connection as it was: a peer that has vanished (ETIMEDOUT) is closed.
+Error connection_error(int number) noexcept;
 
 ssize_t receive(int fd, void* into, std::size_t size) noexcept;
 ssize_t receive_parts(int fd, const iovec* parts, std::size_t count) noexcept;

@@ -22,6 +22,10 @@ std::unexpected<Error> failed(ssize_t negative) noexcept {
   return std::unexpected(Error::from_errno(static_cast<int>(-negative)));
 }
 
+std::unexpected<Error> lost(ssize_t negative) noexcept {
+  return std::unexpected(kernel::connection_error(static_cast<int>(-negative)));
+}
+
 std::expected<Address, Error> name_of(int (*ask)(int, sockaddr_storage&, socklen_t&), int fd) noexcept {
   sockaddr_storage name;
   socklen_t length;
@@ -51,7 +55,7 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
     if (use.ended()) return closed();
     if (got == 0) return std::unexpected(Error{into.empty() ? ErrorCode::invalid : ErrorCode::end_of_stream});
     if (got == -EINTR) continue;
-    if (got != -EAGAIN) return failed(got);
+    if (got != -EAGAIN) return lost(got);
     drained_ = true;
   }
 }
@@ -78,7 +82,7 @@ std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> f
     }
     if (use.ended()) return closed();
     if (sent == -EINTR) continue;
-    if (sent != -EAGAIN) return failed(sent);
+    if (sent != -EAGAIN) return lost(sent);
     filled_ = true;
   }
 }
@@ -118,7 +122,7 @@ std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t o
     if (sent == 0) return std::unexpected(Error{ErrorCode::end_of_stream});
     if (use.ended()) return closed();
     if (sent == -EINTR) continue;
-    if (sent != -EAGAIN) return failed(sent);
+    if (sent != -EAGAIN) return lost(sent);
     filled_ = true;
   }
 }

@@ -1,9 +1,11 @@
+#include <coir/cancellation.h>
 #include <coir/format.h>
 #include <coir/http/event_stream.h>
 #include <coir/http/server.h>
 #include <string.h>
 
 #include <algorithm>
+#include <span>
 
 #include "http/session/keeper.h"
 #include "socket/kernel.h"
@@ -79,10 +81,12 @@ std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
     char dropped[64];
     const Deadline next = std::min(until, keep_alive_at_);
     if (auto heard = hear(); !heard) return heard;
-    const auto got = detached_.stream().read(dropped, next);
+    const auto got = read_while_serving(dropped, next);
     if (!got && got.error() != ErrorCode::timed_out) {
       return got.error() == ErrorCode::cancelled ? std::unexpected(got.error()) : end(Error{ErrorCode::closed});
     }
+    // An enclosing scope's deadline has passed.
+    if (!got && got.error().scope != 0) return std::unexpected(got.error());
     if (until.passed()) return {};
     if (!got && keep_alive_at_.passed()) {
       if (auto written = keep_alive(); !written) return written;
@@ -90,10 +94,21 @@ std::expected<void, Error> EventStream::pause(Deadline until) noexcept {
   }
 }
 
-// hear drops what the client says. It fails when the client has hung up, or the server stops, which ends the reading
-// side.
+// read_while_serving is a read that the server's stop ends with closed.
+std::expected<std::size_t, Error> EventStream::read_while_serving(std::span<char> into, Deadline deadline) noexcept {
+  CancelScope serving;
+  const CancellationWatch watch(detached_.stops(), serving);
+  auto got = detached_.stream().read(into, deadline);
+  if (!got && got.error() == ErrorCode::cancelled && serving.caused(got.error())) {
+    return std::unexpected(Error{ErrorCode::closed});
+  }
+  return got;
+}
+
+// hear drops what the client says. It fails when the client has hung up, or the server stops.
 std::expected<void, Error> EventStream::hear() noexcept {
   if (detached_.is_closed()) return std::unexpected(Error{ErrorCode::closed});
+  if (detached_.stops().cancelled()) return end(Error{ErrorCode::closed});
   constexpr int kMost = 8;
   char dropped[64];
   for (int reads = 0; reads < kMost; ++reads) {

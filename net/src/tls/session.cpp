@@ -124,7 +124,7 @@ std::unexpected<Error> Session::failed(int code) noexcept {
   if (buffers_ != nullptr) buffers_->note_out(buffers_->out() + coir_tls_out_bytes);
   switch (code) {
     case MBEDTLS_ERR_NET_SEND_FAILED:
-      failure_ = Error::from_errno(io_error_);
+      failure_ = kernel::connection_error(io_error_);
       // A peer that hangs up while this side writes may have sent an alert before.
       if (const int alert = last_word(); alert >= 0) failure_ = {ErrorCode::alert, alert};
       break;
@@ -137,7 +137,7 @@ std::unexpected<Error> Session::failed(int code) noexcept {
       if (const int alert = coir_tls_plain_alert(&ssl_); alert >= 0) failure_ = {ErrorCode::alert, alert};
       break;
     case MBEDTLS_ERR_NET_RECV_FAILED:
-      failure_ = Error::from_errno(io_error_);
+      failure_ = kernel::connection_error(io_error_);
       break;
     case MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE:
       failure_ = {ErrorCode::alert, coir_tls_alert(&ssl_)};

@@ -25,6 +25,7 @@
 #include <optional>
 #include <string_view>
 
+#include "net/src/socket/buffer_pool.h"
 #include "tests/support/faults.h"
 #include "tests/support/until.h"
 #include "tests/unit/http/faults_client.h"
@@ -40,6 +41,7 @@ inline char large[kLargeBytes];
 struct Site {
   std::optional<http::FileTree> files;
   http::Server* server = nullptr;
+  bool (*also)(http::Exchange&) = nullptr;  // answers what it knows
 };
 
 // answer_left gives back what is kept for speed, and says what the ledger holds then: with one worker none but the
@@ -48,8 +50,9 @@ inline void answer_left(http::Exchange& exchange) {
   static_cast<void>(Pressure::make_room(account::connections, std::size_t{1} << 30));
   char text[128];
   char* at = text;
-  for (const Account* account : {&account::connections, &account::stacks, &account::files}) {
-    at = http::write_decimal(at, account->used());
+  for (const std::size_t used : {account::connections.used(), account::stacks.used(), account::files.used(),
+                                 account::http.used(), account::buffers.used() - Buffer::spare_bytes()}) {
+    at = http::write_decimal(at, used);
     *at++ = ' ';
   }
   exchange.close_after();
@@ -60,6 +63,7 @@ inline void answer_left(http::Exchange& exchange) {
 inline void answer(http::Exchange& exchange) {
   auto& site = exchange.context<Site>();
   if (exchange.request().path == "/left") return answer_left(exchange);
+  if (site.also != nullptr && site.also(exchange)) return;
   if (exchange.request().path == "/metrics") return write_metrics(exchange, *site.server, &*site.files);
   if (exchange.request().path == "/chunks") {
     exchange.start(200);
@@ -195,6 +199,7 @@ class FaultyServer : public Utest {
       }
     }
     pthread_attr_destroy(&attributes);
+    if (!made) release();
     return made;
   }
 
@@ -210,6 +215,7 @@ class FaultyServer : public Utest {
     options.max_active = kFibers ? 4 : 1;
     options.header_timeout = 1s;
     options.idle_timeout = 2s;  // a fourth of which is how soon it tries again what could not be had
+    if (!test.prepare()) return nullptr;
     auto server = http::Server::create(options);
     if (!server) return nullptr;
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
@@ -225,7 +231,12 @@ class FaultyServer : public Utest {
     site.server->http::Server::~Server();
     site.server = nullptr;
     site.files.reset();
+    release();
   }
+
+  // prepare makes what the server's streams are kept by, and release ends it behind the server.
+  virtual bool prepare() { return true; }
+  virtual void release() {}
 
   void end() {
     kill(getpid(), SIGUSR1);
@@ -242,7 +253,7 @@ class FaultyServer : public Utest {
 
   // Left is what the server holds while it serves only the one that asks, its caches given back.
   struct Left {
-    unsigned long connections = 0, stacks = 0, files = 0;
+    unsigned long connections = 0, stacks = 0, files = 0, http = 0, buffers = 0;
     int descriptors = 0;
     bool operator==(const Left&) const = default;
   };
@@ -253,7 +264,8 @@ class FaultyServer : public Utest {
     require(client.connected() && client.ask(kAsk) == Client::Heard::answer, "keeps the question from an answer");
     const std::string_view text = client.text();
     const char* const body = text.data() + text.find("\r\n\r\n") + 4;
-    CHECK_EQUAL(3, sscanf(body, "%lu %lu %lu", &now.connections, &now.stacks, &now.files));
+    CHECK_EQUAL(
+        5, sscanf(body, "%lu %lu %lu %lu %lu", &now.connections, &now.stacks, &now.files, &now.http, &now.buffers));
     now.descriptors = open_descriptors();
     return now;
   }
@@ -268,8 +280,12 @@ class FaultyServer : public Utest {
     for (int same = 0; same < 30; ++same) {
       usleep(1000);
       const Left now = left();
-      const Left lower = {std::min(now.connections, least.connections), std::min(now.stacks, least.stacks),
-                          std::min(now.files, least.files), std::min(now.descriptors, least.descriptors)};
+      const Left lower = {std::min(now.connections, least.connections),
+                          std::min(now.stacks, least.stacks),
+                          std::min(now.files, least.files),
+                          std::min(now.http, least.http),
+                          std::min(now.buffers, least.buffers),
+                          std::min(now.descriptors, least.descriptors)};
       if (lower != least) same = 0;
       least = lower;
     }
@@ -284,7 +300,7 @@ class FaultyServer : public Utest {
       const Client::Heard heard = client.ask(scenario);
       require(heard != Client::Heard::silence, "is not answered");
       require(heard != Client::Heard::false_whole, "gets a wrong answer that looks whole");
-      require(heard == Client::Heard::answer || struck() != 0, "gets no answer though nothing failed");
+      require(heard == Client::Heard::answer || failures() != 0, "gets no answer though nothing failed");
       if (heard != Client::Heard::answer) return;
     }
   }

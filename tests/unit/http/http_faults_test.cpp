@@ -63,7 +63,7 @@ bool has_epoll() {
 }  // namespace
 
 TEST_GROUP_BASE(HttpFaults, FaultyServer) {
-  unsigned strikes[kCalls] = {};
+  unsigned failed_calls[kCalls] = {};
 
   // try_every lets each call of a kind fail once while one client is served.
   void try_every(const Kind& kind, const Scenario& scenario, const Left& before, bool lasting) {
@@ -74,7 +74,7 @@ TEST_GROUP_BASE(HttpFaults, FaultyServer) {
       visit(scenario);
       require(lasting || quiet(), "stays connected");
       const unsigned failed = withdraw();
-      strikes[static_cast<unsigned>(kind.call)] += failed;
+      failed_calls[static_cast<unsigned>(kind.call)] += failed;
       require(quiet(), "stays connected");
       if (failed != 0) {
         visit(scenario);
@@ -107,7 +107,7 @@ TEST_GROUP_BASE(HttpFaults, FaultyServer) {
   // met checks that the calls which every server makes have failed at all.
   void met(std::initializer_list<Call> calls) const {
     for (const Call call : calls) {
-      if (strikes[static_cast<unsigned>(call)] == 0) FAIL(name_of(call));
+      if (failed_calls[static_cast<unsigned>(call)] == 0) FAIL(name_of(call));
     }
   }
 };
@@ -132,7 +132,7 @@ TEST(HttpFaults, a_call_to_the_kernel_that_fails_fails_one_piece_of_work) {
   });
   met({Call::accept4, Call::fstat, Call::open, Call::recv, Call::send, Call::sendfile, Call::sendmsg});
   // QEMU's user mode has no preadv2.
-  met({strikes[static_cast<unsigned>(Call::preadv2)] != 0 ? Call::preadv2 : Call::pread});
+  met({failed_calls[static_cast<unsigned>(Call::preadv2)] != 0 ? Call::preadv2 : Call::pread});
   met({!coir::kFibers ? Call::poll : has_epoll() ? Call::epoll_ctl : Call::ppoll});
 }
 
@@ -148,7 +148,7 @@ TEST(HttpFaults, calls_to_the_kernel_that_fail_for_a_while_are_made_again) {
           Client client(port, 100);
           const Client::Heard heard = client.ask(scenario);
           require(heard != Client::Heard::false_whole, "gets a wrong answer that looks whole");
-          require(heard == Client::Heard::answer || struck() != 0, "gets no answer though nothing failed");
+          require(heard == Client::Heard::answer || failures() != 0, "gets no answer though nothing failed");
           withdraw();
         }
         visit(scenario);

@@ -4,6 +4,7 @@
 #include <coir/fiber.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -153,5 +154,23 @@ TEST(Cancellation, from_a_plain_thread_reaches_fibers_while_watches_come_and_go)
       pthread_join(thread, nullptr);
       expect(ended == 8);
     }
+  });
+}
+
+TEST(Cancellation, a_select_with_a_case_for_the_source_is_told_by_it_though_its_scope_is_watched) {
+  everywhere([&] {
+    CancellationSource source;
+    std::atomic<bool> told{false};
+    Nursery nursery;
+    const auto waiting = spawn([&] {
+      CancelScope scope;
+      CancellationWatch watch(source.token(), scope);
+      const auto won = coir::select({coir::Case::cancelled(source.token()), coir::Case::after(kForEver)});
+      told = won && won->index == 0;
+    });
+    coir::test::until_parked(waiting);
+    source.cancel("over");
+    expect(nursery.join().has_value());
+    expect(told.load());
   });
 }

@@ -3,6 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/http/event_stream.h>
+#include <coir/select.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -283,6 +284,64 @@ TEST(EventStreams, a_server_that_stops_ends_a_pause) {
     });
     expect(told.ended_by(ErrorCode::closed));
     expect(client->hears_end());
+    client->~EventClient();
+  });
+}
+
+TEST(EventStreams, an_enclosing_deadline_ends_a_pause_and_leaves_the_stream) {
+  everywhere([&] {
+    Told told{.options = {.keep_alive = 0ms}};
+    const auto handler = [](Exchange& exchange) {
+      serve(exchange, [](EventStream& stream, Told& told) {
+        {
+          coir::CancelScope scope(Deadline::after(20ms));
+          const auto paused = stream.pause(Deadline::never());
+          if (!told.ends(paused) || !scope.caused(paused.error())) told.error = -2;
+        }
+        if (!stream.send({.data = "still here"})) told.error = -2;
+      });
+    };
+    with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
+      EventClient client(address);
+      expect(client.ask("/") && client.hears("data: still here\n\n"));
+      expect(told.ended_by(ErrorCode::timed_out) && client.hears_end());
+    });
+  });
+}
+
+TEST(EventStreams, a_handler_that_waits_for_something_else_has_a_case_for_the_stop) {
+  everywhere([&] {
+    Told told;
+    const auto handler = [](Exchange& exchange) {
+      serve(exchange, [](EventStream& stream, Told& told) {
+        const auto won = coir::select({coir::Case::opened(told.go_on), stream.stopping()});
+        if (won && won->index == 1) static_cast<void>(told.ends(stream.send({.data = "late"})));
+      });
+    };
+    with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
+      EventClient client(address);
+      expect(client.ask("/") && client.hears(":\n\n"));
+    });
+    // The client has gone or the server stops: both are told by closed.
+    expect(told.ended_by(ErrorCode::closed));
+  });
+}
+
+TEST(EventStreams, a_server_that_stops_ends_a_handler_that_only_sends) {
+  everywhere([&] {
+    Told told;
+    const auto handler = [](Exchange& exchange) {
+      serve(exchange, [](EventStream& stream, Told& told) {
+        while (!told.ends(stream.send({.data = "again"}))) static_cast<void>(coir::sleep(1ms));
+      });
+    };
+    alignas(EventClient) static char memory[sizeof(EventClient)];
+    EventClient* client = nullptr;
+    with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
+      client = new (memory) EventClient(address);
+      expect(client->ask("/") && client->hears("data: again\n\n"));
+    });
+    expect(told.ended_by(ErrorCode::closed));
     client->~EventClient();
   });
 }

@@ -113,12 +113,12 @@ TEST_GROUP_BASE(TlsAllocations, coir::test::Expecting) {
     for (unsigned nth = 1;; nth = next(nth)) {
       fail_nth(nth);
       const bool whole = talk();
-      const bool struck = g_seen >= nth;
+      const bool failed = g_seen >= nth;
       fail_nth(0);
       check();
       LONGS_EQUAL(0, coir::account::handshakes.used());
       LONGS_EQUAL(before, coir::account::tls.used());
-      if (!struck) {
+      if (!failed) {
         CHECK_TRUE(whole);
         break;
       }
@@ -186,10 +186,10 @@ TEST(TlsAllocations, that_fail_while_a_context_is_made_refuse_it_and_leak_nothin
     const bool made =
         TlsContext::server({.certificates = certificates, .client_authorities = authority.made.certificate})
             .has_value();
-    const bool struck = g_seen >= nth;
+    const bool failed = g_seen >= nth;
     fail_nth(0);
     LONGS_EQUAL(before, coir::account::tls.used());
-    CHECK_EQUAL(struck, !made);
-    if (!struck) break;
+    CHECK_EQUAL(failed, !made);
+    if (!failed) break;
   }
 }

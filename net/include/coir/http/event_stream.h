@@ -7,8 +7,10 @@
 #include <coir/http/detail/detached.h>
 #include <coir/http/exchange.h>
 #include <coir/http/server_event.h>
+#include <coir/select.h>
 
 #include <expected>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -38,6 +40,10 @@ struct EventStreamOptions {
 //
 // While the handler goes on it holds its stack and the record of its connection: the session, with its buffers, serves
 // others. Owned by one fiber, the handler's, and destroyed by the time the handler returns. Move-only.
+//
+// From `open` on the stream's calls alone tell the handler of a client that hangs up, and of the server's stop: its
+// other waits are no longer ended by either. A handler that waits for something else than time selects on `stopping`
+// too, or bounds the wait and calls keep_alive.
 class EventStream {
  public:
   // open answers the request with the head of a stream and its first byte. From then on the exchange, and all that was
@@ -66,8 +72,12 @@ class EventStream {
   [[nodiscard]] std::expected<void, Error> keep_alive(Deadline deadline = Deadline::never()) noexcept;
 
   // pause waits until `until`, while comments keep the connection open. It ends at once when the client hangs up or the
-  // server stops. Errors: as send, without invalid.
+  // server stops. Errors: as send, without invalid; timed_out as well when an enclosing scope's deadline passes, which
+  // leaves the stream open.
   [[nodiscard]] std::expected<void, Error> pause(Deadline until) noexcept;
+
+  // stopping is a case for a select of coir/select.h: ready once the server stops.
+  Case stopping() const noexcept { return Case::cancelled(detached_.stops()); }
 
  private:
   EventStream(Detached&& detached, const EventStreamOptions& options) noexcept
@@ -75,6 +85,7 @@ class EventStream {
 
   std::expected<void, Error> write(std::string_view bytes, Deadline deadline) noexcept;
   std::expected<void, Error> hear() noexcept;
+  std::expected<std::size_t, Error> read_while_serving(std::span<char> into, Deadline deadline) noexcept;
   std::unexpected<Error> end(Error error) noexcept;
   Deadline patience(Deadline deadline) const noexcept;
 

@@ -46,12 +46,12 @@ class TcpStream {
   // read waits until at least one byte is there and returns how many were put into `into`, which must not be empty.
   // With Deadline::now() it asks the kernel once: for what has come when a select tells that the socket is readable.
   // Errors: invalid (`into` is empty), end_of_stream (the peer has shut down its side), timed_out, cancelled, closed
-  // (reset, or closed here), system.
+  // (reset, given up by the kernel as the peer has vanished, or closed here), system.
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into,
                                                        Deadline deadline = Deadline::never()) noexcept;
 
   // write sends all of `from`. On an error some of it may have been sent.
-  // Errors: timed_out, cancelled, closed (the peer reset, or this side is shut down), system.
+  // Errors: timed_out, cancelled, closed (the peer has reset or vanished, or this side is shut down), system.
   [[nodiscard]] std::expected<void, Error> write(std::string_view from, Deadline deadline = Deadline::never()) noexcept;
 
   // write_some waits until something can be sent and returns how many bytes were, at least one. For writers whose

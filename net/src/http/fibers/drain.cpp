@@ -14,12 +14,9 @@ void FiberEngine::begin_stop() noexcept {
   std::int64_t none = 0;
   heads_end_ns_.compare_exchange_strong(none, coarse_ns() + kHeadGraceAtStopNs, std::memory_order_relaxed);
   stopping_.store(true, std::memory_order_relaxed);
-  waiting_handlers.stop();
+  stops.cancel(kServerStops);
   acceptor.cancel();
   reaper.cancel();
-  // Those that are detached from here on find out by themselves.
-  detached.end_reading();
-  stops.cancel("the server stops");
   static_cast<void>(stopped());
 }
 

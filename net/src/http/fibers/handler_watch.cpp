@@ -11,7 +11,6 @@ namespace {
 
 constexpr const char* kGone = "the client is gone";
 constexpr const char* kEnded = "the client has ended its side";
-constexpr const char* kStopping = "the server stops";
 
 }  // namespace
 
@@ -33,7 +32,7 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   self.attend();
   switch (self.client_.load(std::memory_order_relaxed)) {
     case Client::there:
-      return self.engine_.waiting_handlers.stopped() ? kStopping : nullptr;
+      return self.server_stops() ? kServerStops : nullptr;
     case Client::ended:
       return kEnded;
     case Client::gone:
@@ -61,7 +60,7 @@ void HandlerWatch::attend() noexcept {
     wake_ = connection_->wake;
     connection_->wake = woken;
     connection_->watch = this;
-    if (!engine_.waiting_handlers.stopped()) engine_.waiting_handlers.add(*this);
+    stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
   }
   // acquire pairs with the release in woken: the record is the owner's again.
   if (asleep_.load(std::memory_order_acquire) || client_.load(std::memory_order_relaxed) != Client::there) return;
@@ -70,6 +69,14 @@ void HandlerWatch::attend() noexcept {
   if (sleep(client)) return;
   client_.store(client, std::memory_order_relaxed);
   asleep_.store(false, std::memory_order_relaxed);
+}
+
+// server_stops is false while a select that has the case `stopping` has yet to be told: the source's lock, which a watch
+// takes, orders that before.
+bool HandlerWatch::server_stops() noexcept {
+  if (!engine_.stops.cancelled()) return false;
+  stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
+  return true;
 }
 
 // sleep puts the record to sleep. True: from then on it belongs to woken, and to let_go. False: `client` says why, or
@@ -126,7 +133,7 @@ void HandlerWatch::lost() noexcept {
 // let_go takes everything back that others could wake the handler by.
 bool HandlerWatch::let_go() noexcept {
   watching_ = false;
-  engine_.waiting_handlers.remove(*this);
+  stop_watch_.reset();
   // acquire pairs with the release in woken.
   while (asleep_.load(std::memory_order_acquire)) {
     if (disarm_resting_wait(*connection_)) {
@@ -165,44 +172,7 @@ Case HandlerWatch::client_gone() noexcept {
 }
 
 Case HandlerWatch::stopping() noexcept {
-  return Case::opened(engine_.waiting_handlers.stopping);
-}
-
-void WaitingHandlers::add(HandlerWatch& one) noexcept {
-  Locked hold(lock_);
-  list_.push_back(one);
-  one.listed_ = true;
-}
-
-void WaitingHandlers::remove(HandlerWatch& one) noexcept {
-  {
-    Locked hold(lock_);
-    if (one.listed_) list_.remove(one);
-    one.listed_ = false;
-  }
-  // acquire pairs with the release in stop.
-  while (one.held_.load(std::memory_order_acquire)) yield();
-}
-
-// A handler that is added later sees for itself that the server stops. One that is held has not ended.
-void WaitingHandlers::stop() noexcept {
-  // The event comes first, as in tell.
-  stopping.set();
-  stopped_.store(true, std::memory_order_relaxed);
-  for (;;) {
-    HandlerWatch* one;
-    {
-      Locked hold(lock_);
-      one = list_.front();
-      if (one == nullptr) return;
-      list_.remove(*one);
-      one->listed_ = false;
-      one->held_.store(true, std::memory_order_relaxed);
-    }
-    static_cast<void>(detail::cancel_waiting(*one, kStopping));
-    // release pairs with the acquire in remove.
-    one->held_.store(false, std::memory_order_release);
-  }
+  return Case::cancelled(engine_.stops.token());
 }
 
 // Exchange's functions that only a build with fibers has.

@@ -32,27 +32,18 @@ Stream& Detached::stream() const noexcept {
   return connection_->stream;
 }
 
-Detached::Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {
-  engine.detached.add(connection);
-  // Either begin_stop finds it in the list, or its mark is seen here: the list's lock orders the two.
-  if (engine.stopping()) engine.detached.end_reading();
-}
-
 void Detached::close() noexcept {
   if (connection_ == nullptr) return;
-  engine_.detached.remove(*connection_);
   engine_.close(*std::exchange(connection_, nullptr));
 }
 
 void Detached::abandon() noexcept {
   if (connection_ == nullptr) return;
-  engine_.detached.remove(*connection_);
   connection_->stream.abandon();
   engine_.close(*std::exchange(connection_, nullptr));
 }
 
 Connection& Detached::release() noexcept {
-  engine_.detached.remove(*connection_);
   return *std::exchange(connection_, nullptr);
 }
 
@@ -60,8 +51,8 @@ const ServerOptions& Detached::options() const noexcept {
   return engine_.options;
 }
 
-bool Detached::server_stops() const noexcept {
-  return engine_.stopping();
+CancellationToken Detached::stops() const noexcept {
+  return engine_.stops.token();
 }
 
 }  // namespace coir::http

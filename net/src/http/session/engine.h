@@ -9,7 +9,6 @@
 
 #include "http/session/client_limits.h"
 #include "http/session/connection.h"
-#include "http/session/detached_connections.h"
 #include "http/session/handler_watch.h"
 #include "http/session/keeper.h"
 
@@ -27,6 +26,9 @@ struct ThreadCalls {
   void (*close)(Engine& engine, Connection& connection) noexcept;
   bool (*yield_turn)(Engine& engine) noexcept;
 };
+
+// kServerStops is the reason by which the server's stop ends waits.
+inline constexpr const char* kServerStops = "the server stops";
 
 // Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
 // and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is
@@ -92,12 +94,12 @@ class Engine {
 
   const ServerOptions options;
   ServerCounters counters;
-  WaitingHandlers waiting_handlers;
   ClientLimits clients;
   Keepers keepers{*this};
-  DetachedConnections detached;
 #if !COIR_NO_ASYNC
-  CancellationSource stops;  // cancelled when the server stops, for handlers that wait for their clients' next word
+  // stops is cancelled with kServerStops when the server begins to stop. It ends the waits of handlers (HandlerWatch),
+  // and of event streams and WebSockets on handlers' own fibers.
+  CancellationSource stops;
 #endif
 
  protected:

@@ -4,9 +4,12 @@
 
 #if !COIR_NO_ASYNC
 #include <coir/cancel_scope.h>
+#include <coir/cancellation.h>
 #include <coir/event.h>
 #include <coir/resting_wait.h>
 #include <coir/select.h>
+
+#include <optional>
 #endif
 
 #include "http/session/connection.h"
@@ -26,6 +29,8 @@ class Engine;
 //               resume
 //   end       the record is the session's again
 //
+// The stop is told by Engine::stops, as it is to streams that a handler has taken over (Detached, WebSocket).
+//
 // A reset cancels the scope in any case. An end of the client's side and the server's stop cancel it only when the
 // handler waits for something else than its client, for one that is writing its answer goes on.
 //
@@ -44,8 +49,6 @@ class HandlerWatch {
   void resume() noexcept {}
   void lost() noexcept {}
 };
-
-struct WaitingHandlers {};
 
 #else
 
@@ -86,9 +89,6 @@ class HandlerWatch : detail::Scope {
   Case stopping() noexcept;
 
  private:
-  friend class WaitingHandlers;
-  struct Links;
-
   enum class State : std::uint8_t { none, runs, paused };
   enum class Client : std::uint8_t { there, ended, gone };
 
@@ -101,6 +101,7 @@ class HandlerWatch : detail::Scope {
     return noticed_.load(std::memory_order_relaxed) && noticed_.exchange(false, std::memory_order_relaxed);
   }
   void attend() noexcept;
+  bool server_stops() noexcept;
   void forget() noexcept;
   bool sleep(Client& client) noexcept;
   void tell(Client client) noexcept;
@@ -110,41 +111,14 @@ class HandlerWatch : detail::Scope {
   Engine& engine_;
   Connection* connection_ = nullptr;
   RestingWait::Wake wake_ = nullptr;  // the connection's own
-  HandlerWatch *next_ = nullptr, *previous_ = nullptr;
   Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
   State state_ = State::none;
   bool used_ = false;             // by this handler: `end` has something to undo
-  bool watching_ = false;         // listed, or the record is used
-  bool listed_ = false;           // among the waiting handlers; under their lock
-  Atomic<bool> held_ = false;     // by who stops the server
+  bool watching_ = false;         // the record is used, and stop_watch_ there
   Atomic<bool> asleep_ = false;   // the record sleeps, or its wake runs
   Atomic<bool> noticed_ = false;  // the socket's edge was taken
   Atomic<Client> client_ = Client::there;
-};
-
-struct HandlerWatch::Links {
-  static HandlerWatch*& next(HandlerWatch& one) noexcept { return one.next_; }
-  static HandlerWatch*& previous(HandlerWatch& one) noexcept { return one.previous_; }
-};
-
-// WaitingHandlers are a server's handlers that have waited for other things than their clients: those that its stop may
-// have to end.
-class WaitingHandlers {
- public:
-  void add(HandlerWatch& one) noexcept;
-  void remove(HandlerWatch& one) noexcept;
-
-  // stop ends their waits, once the engine says that it is stopping. From a fiber or a thread.
-  void stop() noexcept;
-
-  bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
-
-  Event stopping;
-
- private:
-  Atomic<bool> stopped_ = false;
-  Spinlock lock_;
-  detail::IntrusiveList<HandlerWatch, HandlerWatch::Links> list_;
+  std::optional<CancellationWatch> stop_watch_;
 };
 
 #endif

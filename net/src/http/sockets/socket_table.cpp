@@ -8,6 +8,7 @@
 #include <new>
 
 #include "http/session/coarse_clock.h"
+#include "http/session/engine.h"
 #include "http/sockets/opening.h"
 
 namespace coir::http {
@@ -131,12 +132,6 @@ void SocketTable::dropped(std::uint64_t mark) noexcept {
   give_record(record);
 }
 
-void SocketTable::stopping() noexcept {
-#if !COIR_NO_ASYNC
-  static_cast<void>(timer_.cancel());
-#endif
-}
-
 bool SocketTable::stopped() noexcept {
 #if COIR_NO_ASYNC
   return true;
@@ -153,15 +148,16 @@ void SocketTable::start_timer() noexcept {
   // Of two that begin at the same time one spawns.
   if (timer_runs_.load(std::memory_order_acquire) || timer_runs_.exchange(true, std::memory_order_acq_rel)) return;
   const Fiber fiber = spawn({.name = "websocket timer", .stack = 8_KiB}, [this]() noexcept {
-    while (!server_stops() && sleep(std::chrono::nanoseconds(due().ns() - monotonic_ns()))) tick();
+    const auto sleep_while_serving = [this] {
+      CancelScope serving;
+      const CancellationWatch watch(engine()->stops.token(), serving);
+      return sleep(std::chrono::nanoseconds(due().ns() - monotonic_ns())).has_value();
+    };
+    while (!server_stops() && sleep_while_serving()) tick();
     // release pairs with the acquire in stopped: nothing of the table is touched behind it.
     timer_runs_.store(false, std::memory_order_release);
   });
-  if (fiber.started()) {
-    timer_ = fiber;
-  } else {
-    timer_runs_.store(false, std::memory_order_release);
-  }
+  if (!fiber.started()) timer_runs_.store(false, std::memory_order_release);
 #endif
 }
 

@@ -106,7 +106,6 @@ class SocketTable final : public Keeper {
   void serve(Connection& connection, KeptMemory memory) noexcept override;
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
-  void stopping() noexcept override;
   bool stopped() noexcept override;
   Deadline due() const noexcept override;
   void tick() noexcept override;
@@ -181,7 +180,6 @@ class SocketTable final : public Keeper {
   std::int64_t next_tick_ns_ = 0;  // without fibers
 #if !COIR_NO_ASYNC
   Atomic<bool> timer_runs_ = false;
-  FiberRef timer_;
 #endif
 };
 

@@ -36,8 +36,8 @@ std::expected<WebSocket, Error> accept_websocket(Exchange& exchange, const WebSo
   WebSocket socket = WebSocketAccess::made(std::move(detached->stream()), WebSocketRole::server, offer.options,
                                            subprotocol, std::move(arrived), arrived_bytes);
   WebSocket::State& state = WebSocketAccess::state(socket);
+  state.stops = detached->stops();
   Connection& connection = detached->release();
-  state.stops = connection.engine->stops.token();
   state.served = &connection;
   state.served_ended = [](void* of) noexcept {
     auto& ended = *static_cast<Connection*>(of);

@@ -123,8 +123,7 @@ void ThreadEngine::take_signal() noexcept {
 
 void ThreadEngine::begin_stop() noexcept {
   stopping_.store(true);
-  waiting_handlers.stop();
-  stops.cancel("the server stops");
+  stops.cancel(kServerStops);
   listener_.close();
   for (Place& place : places_) {
     const auto held = place.guard.lock();

@@ -2,6 +2,7 @@
 
 #include <coir/port/needs_fibers.h>
 
+#include <coir/cancellation.h>
 #include <coir/error.h>
 #include <coir/net/stream.h>
 
@@ -24,7 +25,8 @@ struct ServerOptions;
 //             copy Detached::sent(exchange)              the session's memory goes
 //             auto detached = Detached::from(exchange);  nothing of the exchange may be used from here on
 //
-// A server that stops waits for it: reads find the end of the stream. The handler is cancelled as any other.
+// A server that stops waits for it. `stops` tells of the stop: nothing else ends a wait that the handler begins from here
+// on, and the client's hang-up is told by the stream alone.
 class Detached {
  public:
   // sent is what the client has sent behind the request already.
@@ -45,14 +47,15 @@ class Detached {
   void close() noexcept;
   void abandon() noexcept;
   bool is_closed() const noexcept { return connection_ == nullptr; }
-  bool server_stops() const noexcept;
+  // stops is cancelled when the server begins to stop.
+  CancellationToken stops() const noexcept;
   // options are the server's.
   const ServerOptions& options() const noexcept;
   // release leaves the connection, and its end by Engine::close, to the caller.
   Connection& release() noexcept;
 
  private:
-  Detached(Engine& engine, Connection& connection) noexcept;
+  Detached(Engine& engine, Connection& connection) noexcept : engine_(engine), connection_(&connection) {}
 
   Engine& engine_;
   Connection* connection_;

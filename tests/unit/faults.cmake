@@ -1,0 +1,12 @@
+# coir_faults_test(<room>/<concept>) is a test whose calls to the kernel and charges to the ledger fail when
+# it wants it: the linker leads them to tests/support/faults.cpp, so that the product holds nothing for it. The last is
+# coir::Account::charge(std::size_t).
+function(coir_faults_test concept)
+  coir_test(${concept} SOURCES ../support/faults.cpp LIBS coir_net)
+  get_filename_component(name ${concept} NAME)
+  foreach(function accept4 close epoll_create1 epoll_ctl epoll_wait eventfd fstat madvise mmap mprotect open openat poll
+          ppoll pread preadv2 pthread_create recv send sendfile sendmsg setsockopt shutdown socket syscall
+          _ZN4coir7Account6chargeEm)
+    target_link_options(${name}_test PRIVATE "LINKER:--wrap=${function}")
+  endforeach()
+endfunction()
