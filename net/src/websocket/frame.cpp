@@ -77,6 +77,14 @@ std::string_view write_frame_header(const FrameHeader& header, std::span<char, k
 FrameState FrameReader::read_header(std::span<char>& bytes, WebSocketRole role) noexcept {
   while (!complete_) {
     if (bytes.empty()) return FrameState::more;
+    // The key comes last. A header that is without one is complete before it.
+    if (header_bytes_ >= 2 && header_bytes_ == 2 + length_bytes(length_) && bytes.size() >= sizeof key_) {
+      std::memcpy(&key_, bytes.data(), sizeof key_);
+      bytes = bytes.subspan(sizeof key_);
+      header_bytes_ += sizeof key_;
+      complete_ = true;
+      break;
+    }
     const auto byte = static_cast<std::uint8_t>(bytes.front());
     bytes = bytes.subspan(1);
     if (!header_byte(byte, role)) return FrameState::bad;
