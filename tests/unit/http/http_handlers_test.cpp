@@ -21,6 +21,7 @@
 #include <span>
 #include <string_view>
 
+#include "net/src/socket/kernel.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
@@ -336,6 +337,24 @@ TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_an_answer_short) {
       expect(hear_large(client) > sizeof large);
     });
   }
+}
+
+TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_short_an_answer_that_a_slow_client_takes) {
+  static coir::FiberRef serves;
+  const auto handler = [](Exchange& exchange) {
+    serves = coir::current();
+    answer_large_after_a_wait(exchange);
+  };
+  serving({.handler = handler}, [&](Server& server, const Address& address, Seen& seen) {
+    Client client(address);
+    expect(client.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
+    seen.go = true;
+    // The answer is larger than what the kernel takes.
+    expect(until([&] { return coir::kernel::has_input(client.stream.fd()); }, soon()));
+    coir::test::until_parked(serves);
+    server.begin_stop();
+    expect(hear_large(client) > sizeof large);
+  });
 }
 
 TEST(HttpHandlers, a_reset_while_the_answer_is_written_ends_what_the_handler_does_next) {
