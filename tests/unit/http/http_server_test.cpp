@@ -8,9 +8,6 @@
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
-#include <coir/signal.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +22,7 @@
 #endif
 
 #include "tests/support/until.h"
+#include "tests/unit/http/run_beside.h"
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -85,34 +83,6 @@ void visit_once(const Address& address, Visit visit) {
   visit(visitor);
 }
 
-#if COIR_NO_ASYNC
-template <class Visit>
-void run_both(Server& server, const Address& address, Visit visit) {
-  CHECK(server.start().has_value());
-  pthread_t thread;
-  const auto serve = [](void* argument) -> void* {
-    return static_cast<Server*>(argument)->serve_until({SIGUSR1}, 10s) == 0 ? argument : nullptr;
-  };
-  CHECK(coir::catch_signals({SIGUSR1}).has_value());
-  CHECK_EQUAL(0, pthread_create(&thread, nullptr, serve, &server));
-  visit_once(address, visit);
-  CHECK_EQUAL(0, kill(getpid(), SIGUSR1));
-  void* served = nullptr;
-  CHECK_EQUAL(0, pthread_join(thread, &served));
-  CHECK(served != nullptr);
-}
-#else
-template <class Visit>
-void run_both(Server& server, const Address& address, Visit visit) {
-  auto ran = coir::run_until_idle({.default_stack = 65536}, [&] {
-    CHECK(server.start().has_value());
-    visit_once(address, visit);
-    CHECK(server.stop(soon()).has_value());
-  });
-  CHECK(ran.has_value());
-}
-#endif
-
 // beside_server runs `visit` as a client of a server with these options, beside that server, and checks that both end
 // well.
 template <class Visit>
@@ -123,7 +93,8 @@ void beside_server(ServerOptions options, Visit visit) {
   CHECK(listener.has_value());
   const Address address = listener->local_address();
   CHECK(server->add(std::move(*listener)).has_value());
-  run_both(*server, address, [&](Visitor& visitor) { visit(*server, address, visitor); });
+  coir::test::run_beside(*server,
+                         [&] { visit_once(address, [&](Visitor& visitor) { visit(*server, address, visitor); }); });
   LONGS_EQUAL(0, server->gauges().open);
 }
 
@@ -401,7 +372,7 @@ template <class Ask>
 void stopped_beside_half_a_head(Ask ask) {
   constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: t\r\n";
   TcpStream kept;  // open beyond the stop
-  // By the head's own deadline the stop would come too late for run_both.
+  // By the head's own deadline the stop would come too late for run_beside.
   beside_server({.handler = echo, .header_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
     visitor.say(kHalf);
     CHECK(until([&] { return server.counters().bytes_received.load() == kHalf.size(); }, soon()));

@@ -3,6 +3,8 @@
 #include <coir/http/server.h>
 #include <coir/net/connect.h>
 #include <coir/net/tls.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <cstddef>
 #include <optional>
@@ -95,6 +97,21 @@ class EventClient {
   ErrorCode ended_ = ErrorCode::invalid;
   char bytes_[1024];
 };
+
+// far_end is the descriptor of this process that is the other end of a connection.
+inline int far_end(TcpStream& stream) {
+  sockaddr_in own{}, other{};
+  socklen_t size = sizeof own;
+  if (getsockname(stream.fd(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return -1;
+  for (int fd = 0; fd < 1024; ++fd) {
+    size = sizeof other;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &size) == 0 && other.sin_family == AF_INET &&
+        other.sin_port == own.sin_port) {
+      return fd;
+    }
+  }
+  return -1;
+}
 
 // EventServers is the group of tests that have a server of streams: they run everywhere, over TCP and TLS.
 class EventServers : public Everywhere {

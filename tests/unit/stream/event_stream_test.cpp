@@ -272,6 +272,20 @@ TEST(EventStreams, a_stream_holds_no_session) {
   });
 }
 
+TEST(EventStreams, the_kernel_gives_up_a_client_that_acknowledges_nothing) {
+  everywhere([&] {
+    Told told{.options = {.keep_alive = 0ms, .vanished_after = 12'345ms}};
+    with_server({.handler = pause_long, .context = &told}, [&](Server&, const coir::Address& address) {
+      EventClient client(address);
+      expect(client.ask("/") && client.hears(":\n\n"));
+      unsigned timeout = 0;
+      socklen_t size = sizeof timeout;
+      expect(getsockopt(far_end(client.stream().tcp()), IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &size) == 0);
+      expect(timeout == 12'345);
+    });
+  });
+}
+
 TEST(EventStreams, a_server_that_stops_ends_a_pause) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 0ms}};

@@ -5,7 +5,6 @@
 #include <coir/http/accounts.h>
 #include <coir/http/feed.h>
 #include <coir/pressure.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -27,21 +26,6 @@ namespace {
 
 void follow(Exchange& exchange) {
   exchange.context<Feed>().subscribe(exchange);
-}
-
-// far_end is the descriptor of this process that is the other end of a connection.
-int far_end(coir::TcpStream& stream) {
-  sockaddr_in own{}, other{};
-  socklen_t size = sizeof own;
-  if (getsockname(stream.fd(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return -1;
-  for (int fd = 0; fd < 1024; ++fd) {
-    size = sizeof other;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &size) == 0 && other.sin_family == AF_INET &&
-        other.sin_port == own.sin_port) {
-      return fd;
-    }
-  }
-  return -1;
 }
 
 bool has_input(coir::Stream& stream) {
@@ -163,6 +147,25 @@ TEST(FeedServer, a_stop_ends_subscribers_that_do_not_read_too) {
                 expect(feed.subscribers() == 1 && feed.fallen_off() == 0);
               });
     client.reset();
+  });
+}
+
+TEST(FeedServer, a_subscriber_that_reads_nothing_is_cut_off_and_can_tell) {
+  everywhere([&] {
+    with_feed({.history_bytes = 256 * 1024}, [&](Feed& feed, Server&, const coir::Address& address) {
+      EventClient client(address);
+      expect(client.ask("/") && client.hears(":\n\n"));
+      until([&] { return feed.subscribers() == 1; });
+      // The sender has done what it could before the next comes: the kernel is full first, and then the history.
+      int published = 0;
+      for (; feed.subscribers() == 1 && published < 500; ++published) {
+        expect(feed.publish({.data = large_text()}).has_value());
+        coir::test::until_polled();
+      }
+      expect(published < 500 && feed.fallen_off() == 1);
+      // It never takes what it has got for all there was.
+      expect(client.end() == ErrorCode::closed);
+    });
   });
 }
 

@@ -7,9 +7,7 @@
 #include <coir/http/server.h>
 #include <coir/net/tcp.h>
 #include <coir/program.h>
-#include <coir/signal.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,6 +23,7 @@
 #endif
 
 #include "tests/support/until.h"
+#include "tests/unit/http/run_beside.h"
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -124,34 +123,6 @@ void handle(Exchange& exchange) {
   exchange.respond_status(published ? 204 : 500);
 }
 
-#if COIR_NO_ASYNC
-template <class Play>
-void run_both(const Stage& stage, Play play) {
-  CHECK(stage.server->start().has_value());
-  pthread_t thread;
-  const auto serve = [](void* argument) -> void* {
-    return static_cast<Server*>(argument)->serve_until({SIGUSR1}, 10s) == 0 ? argument : nullptr;
-  };
-  CHECK(coir::catch_signals({SIGUSR1}).has_value());
-  CHECK_EQUAL(0, pthread_create(&thread, nullptr, serve, stage.server));
-  play(stage);
-  CHECK_EQUAL(0, kill(getpid(), SIGUSR1));
-  void* served = nullptr;
-  CHECK_EQUAL(0, pthread_join(thread, &served));
-  CHECK(served != nullptr);
-}
-#else
-template <class Play>
-void run_both(const Stage& stage, Play play) {
-  auto ran = coir::run_until_idle({.default_stack = 65536}, [&] {
-    CHECK(stage.server->start().has_value());
-    play(stage);
-    CHECK(stage.server->stop(soon()).has_value());
-  });
-  CHECK(ran.has_value());
-}
-#endif
-
 template <class Play>
 void with_feed(const FeedOptions& feed_options, ServerOptions options, Play play) {
   auto feed = Feed::create(feed_options);
@@ -167,7 +138,7 @@ void with_feed(const FeedOptions& feed_options, ServerOptions options, Play play
   CHECK(listener.has_value());
   stage.address = listener->local_address();
   CHECK(server->add(std::move(*listener)).has_value());
-  run_both(stage, play);
+  coir::test::run_beside(*server, [&] { play(stage); });
   LONGS_EQUAL(0, server->gauges().open);
   LONGS_EQUAL(0, feed->subscribers());
 }

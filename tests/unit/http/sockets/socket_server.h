@@ -12,10 +12,7 @@
 #include "tests/unit/websocket/raw_peer.h"
 
 #if COIR_NO_ASYNC
-#include <coir/signal.h>
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
+#include "tests/unit/http/run_beside.h"
 #else
 #include "tests/support/watchdog.h"
 #endif
@@ -38,20 +35,7 @@ class SocketServer : public Expecting {
   template <class Prepare, class Body>
   void within(const http::ServerOptions& options, Prepare prepare, Body body) {
 #if COIR_NO_ASYNC
-    with_one(options, prepare, [&] {
-      pthread_t thread;
-      const auto serve = [](void* of) -> void* {
-        return static_cast<http::Server*>(of)->serve_until({SIGUSR1}, std::chrono::seconds(10)) == 0 ? of : nullptr;
-      };
-      CHECK(catch_signals({SIGUSR1}).has_value());
-      expect(server->start().has_value());
-      CHECK_EQUAL(0, pthread_create(&thread, nullptr, serve, server));
-      body();
-      CHECK_EQUAL(0, kill(getpid(), SIGUSR1));
-      void* served = nullptr;
-      CHECK_EQUAL(0, pthread_join(thread, &served));
-      expect(served != nullptr);
-    });
+    with_one(options, prepare, [&] { run_beside(*server, body); });
     check();
 #else
     for (const unsigned workers : {1u, 2u}) {
