@@ -23,7 +23,8 @@ select_changed() {
       tests/system/*/*) everything=yes ;;
       tests/system/*) [ ! -x "$file" ] || systems="$systems $file" ;;
       port/arch/*) foreign=yes ;;
-      port/boards/* | qemu/*) boards=yes ;;
+      port/boards/* | port/init/* | qemu/*) boards=yes ;;
+      scripts/new-app | scripts/new-board | scripts/boards.sh) boards=yes ;;
       net/* | apps/*) net=yes ;;
       *) everything=yes ;;
     esac
@@ -43,7 +44,7 @@ select_changed() {
     trees=$1 match=
     for name in $units; do match="$match${match:+|}^$name\$"; done
   fi
-  [ -z "$boards" ] || files="$files $(echo "$2" | grep -E '/(vm_|vendor_)')"
+  [ -z "$boards" ] || files="$files $(echo "$2" | grep -E '/(vm_|vendor_|boards$|new_app$)')"
   for file in $systems; do
     case " $files " in
       *"$file"*) ;;

@@ -101,7 +101,7 @@ run_step() {
       set -- --no-tests=error
       [ -z "$match" ] || set -- --no-tests=ignore -R "$match"
       # All of the board's run behind the filter of tests/system/vendor_kernel.
-      if cpu_tests_only "$name" || { [ "$name" = milkv-duo ] && [ "$what" = all ]; }; then set -- "$@" -L cpu; fi
+      if cpu_tests_only "$name" || { [ "$name" = "$(default_board)" ] && [ "$what" = all ]; }; then set -- "$@" -L cpu; fi
       bounded 3000 ctest --test-dir "build/$name" --verbose -j3 "$@" || status=$?
       ;;
     system)
@@ -123,8 +123,9 @@ bounded() {
 # cpu_tests_only TREE: on a foreign CPU only what can differ by CPU runs, unless everything is asked for.
 cpu_tests_only() {
   [ -z "$every_cpu" ] || return 1
+  ! is_board "$1" || return 1
   case $1 in
-    host-* | "$(uname -m)"-* | milkv-duo) return 1 ;;
+    host-* | "$(uname -m)"-*) return 1 ;;
   esac
 }
 
@@ -135,12 +136,12 @@ build_tree() {
   fresh=$(freshness "build/$1")
   goals=all
   if cpu_tests_only "$1"; then goals='cpu_tests apps/all'; fi
-  [ "$what" = unit ] || [ "$what" = quick ] || case $1 in
-    host-* | milkv-duo) ;;
+  [ "$what" = unit ] || [ "$what" = quick ] || is_board "$1" || case $1 in
+    host-*) ;;
     *) goals="$goals system_programs" ;;
   esac
   # shellcheck disable=SC2086 # one argument for each goal
-  if { [ -z "$fresh" ] && [ -e "build/$1/build.ninja" ] || cmake ${fresh:+"$fresh"} --preset "$1" -DCOIR_BUILD_TESTS=ON; } >"build/$1/build.log" 2>&1 &&
+  if { [ -z "$fresh" ] && [ -e "build/$1/build.ninja" ] || configure_tree "$1" "build/$1" ${fresh:+"$fresh"} -DCOIR_BUILD_TESTS=ON; } >"build/$1/build.log" 2>&1 &&
     bounded 3000 cmake --build "build/$1" --target $goals -- -k 0 >>"build/$1/build.log" 2>&1; then
     return 0
   fi

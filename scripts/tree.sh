@@ -10,6 +10,17 @@ freshness() {
   fi
 }
 
+# configure_tree NAME TREE OPTION ... configures a preset, or a board, whose options are the preset's of its target.
+configure_tree() {
+  configure_name=$1 configure_in=$2
+  shift 2
+  if is_board "$configure_name"; then
+    set -- -DCOIR_BOARD="$configure_name" "$@"
+    configure_name=$(board_target "$configure_name")
+  fi
+  cmake --preset "$configure_name" -B "$configure_in" "$@"
+}
+
 # lock_tree TREE waits until no other script builds in that tree, and keeps others waiting until this one ends.
 lock_tree() {
   mkdir -p "$root/${1%/*}"

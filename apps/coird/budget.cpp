@@ -3,6 +3,7 @@
 #include <coir/config.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/port/limits.h>
 #include <coir/program.h>
 
 #include <algorithm>
@@ -30,11 +31,12 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   const std::size_t resident = coir::MemoryWatch::resident();
   budget.process = resident != 0 ? resident : kGuessedProcess;
   budget.spare = coir::MemoryWatch::spare();
+  const std::size_t kept = coir::port::limits().keep_free_bytes;
   constexpr std::size_t kMega = 1024 * 1024;
-  budget.reserve = options.reserve_given              ? options.reserve
-                   : coir::board::kKeepFreeBytes != 0 ? coir::board::kKeepFreeBytes
-                   : budget.spare == SIZE_MAX         ? 0
-                                                      : std::clamp(budget.spare / 16, kMega, 64 * kMega);
+  budget.reserve = options.reserve_given      ? options.reserve
+                   : kept != 0                ? kept
+                   : budget.spare == SIZE_MAX ? 0
+                                              : std::clamp(budget.spare / 16, kMega, 64 * kMega);
   const std::size_t takeable = budget.spare == SIZE_MAX        ? SIZE_MAX
                                : budget.spare > budget.reserve ? budget.spare - budget.reserve + budget.process
                                                                : 0;

@@ -4,11 +4,10 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/net/address.h>
+#include <coir/port/limits.h>
 
 #include <cstddef>
 #include <cstdint>
-
-#include "board.h"
 
 // Options is what the command line of coird says.
 struct Options {
@@ -68,8 +67,8 @@ struct Options {
   std::size_t reserve = 0;
   bool reserve_given = false;
   std::chrono::milliseconds drain_timeout{30'000};
-  int backlog = coir::board::kBacklog;
-  coir::http::ServerOptions server{.max_connections = coir::board::kMaxConnections};
+  int backlog = coir::port::limits().backlog;
+  coir::http::ServerOptions server{.max_connections = coir::port::limits().connections};
 };
 
 // parse_options reads the command line. False: one line on standard error has named the option that is wrong; the exit

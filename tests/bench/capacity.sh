@@ -5,13 +5,13 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
 . "$root/tests/system/vm_client_load.sh"
 
-most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse=''
+most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 sse='' promise=''
 # Nothing but memory is the limit. Of an option given twice the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
   case $1 in
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
-    --userland | --args | --sysctl) [ $# -ge 2 ] || die "$1 wants a value" ;;
+    --userland | --args | --sysctl | --board) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
     --sse) sse=yes ;;
     --no-async) async=-no-async ;;
@@ -20,6 +20,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --userland) userland=${2%M}; shift ;;
     --args) args="$args $2"; shift ;;
+    --board) want_board "$2"; vm_board=$2 promise=yes; shift ;;
     --sysctl) sysctls="$sysctls $2"; shift ;;
   esac
   shift
@@ -40,15 +41,15 @@ fi
 "$root/scripts/setup" --for vm,test
 coird=${COIRD:-}
 if [ -z "$coird" ]; then
-  coird=$root/build/milkv-duo$async/apps/coird/coird
-  "$root/scripts/build" --board milkv-duo ${async:+--no-async} --no-tests >/dev/null
+  coird=$root/build/$vm_board$async/apps/coird/coird
+  "$root/scripts/build" --board "$vm_board" ${async:+--no-async} --no-tests >/dev/null
 fi
 export COIR_VM_COIRD="$coird"
 vm_build
 load_build
 if [ -n "$sse" ]; then
-  quietly "$load_log" "$root/tests/programs" milkv-duo streams_server
-  llvm-strip-19 "$root/build/milkv-duo/tests/bench/streams_server" -o "$load_data/streams_server"
+  quietly "$load_log" "$root/tests/programs" "$vm_board" streams_server
+  llvm-strip-19 "$root/build/$vm_board/tests/bench/streams_server" -o "$load_data/streams_server"
   quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/stream_clients.cpp" -o "$vm_dir/stream_clients"
 fi
 
@@ -130,7 +131,13 @@ measure_coird() {
   figure idle_rss_kb "$idle" kB
   figure idle_mem_available_kb "$before" kB
 
-  load_start $port $wanted
+  if [ -n "$promise" ]; then
+    promised=$(vm_exec '. /etc/default/coird; coird $COIRD_ARGS --print-budget' | sed -n 's/^max_connections: \([0-9]*\) .*/\1/p')
+    figure promised "$promised" connections
+    wanted=$promised
+    [ -z "$quick" ] || [ "$wanted" -le 3000 ] || wanted=3000
+  fi
+  load_start $port $((wanted > most ? wanted : most))
   load_ask hold $wanted
   told 'held'
   opened=$((open + closed + lost))
@@ -236,5 +243,5 @@ fi
 
 floor_held=0
 # The bound is the same with TLS, and takes a third of the time that a quick run has.
-[ -n "$tls" ] && [ -n "$quick" ] || measure_floor
+[ -n "$tls" ] && [ -n "$quick" ] || [ -n "$promise" ] || measure_floor
 measure_coird

@@ -16,11 +16,11 @@ done
 measure_board() {
   . "$root/tests/system/vm.sh"
   local pairs
-  build_coir milkv-duo coird
-  build_coir milkv-duo tls_delay
+  build_coir "$vm_board" coird
+  build_coir "$vm_board" tls_delay
   mkdir "$vm_dir/programs"
-  llvm-strip-19 "$root/build/milkv-duo/tests/bench/tls_delay" -o "$vm_dir/programs/tls_delay"
-  vm_coird=$root/build/milkv-duo/apps/coird/coird
+  llvm-strip-19 "$root/build/$vm_board/tests/bench/tls_delay" -o "$vm_dir/programs/tls_delay"
+  vm_coird=$root/build/$vm_board/apps/coird/coird
   vm_start --data "$vm_dir/programs" || die "the board does not boot"
   for ((round = 1; round <= rounds; ++round)); do
     say "round $round of $rounds"

@@ -49,7 +49,7 @@ for layer in port core net apps; do
         [ -e "$base/$header" ] || continue
         case $(realpath --relative-to=. "$base/$header") in "$layer"/*) continue 2 ;; esac
       done
-      # A board's header is named by its role; the build chooses the board.
+      # A board's header is named by its role; the build writes it from board.conf.
       [ "$header" != board.h ] || continue
       echo "$file: $header"
     done

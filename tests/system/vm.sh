@@ -1,6 +1,8 @@
 # Sourced by the tests that run on the emulated board; the caller sets root and has `set -eu`.
 #
+#   vm_board                          the board; by default COIR_VM_BOARD, or the one that port/boards/default names
 #   vm_build                          builds coird for the board, unless COIR_VM_COIRD names a binary; sets vm_coird
+#   vm_app                            a daemon of one's own to boot instead of vm_coird
 #   vm_start [option ...]             boots with options of qemu/board-vm run, and waits until coird listens; sets
 #                                     vm_url, vm_enter ("ip netns exec NAME" with --net tap), vm_log, vm_ready
 #   vm_exec [--timeout S] COMMAND     runs COMMAND in the guest, as qemu/board-vm exec
@@ -11,6 +13,9 @@
 #
 # One machine at a time. All ends with the shell that started it.
 . "$root/scripts/say.sh"
+. "$root/scripts/boards.sh"
+
+vm_board=${COIR_VM_BOARD:-$(default_board)}
 
 vm_dir=$(mktemp -d "${TMPDIR:-/tmp}/coir-vm.XXXXXX")
 vm_process=''
@@ -22,8 +27,8 @@ trap 'exit 143' TERM HUP
 vm_build() {
   vm_coird=${COIR_VM_COIRD:-}
   if [ -z "$vm_coird" ]; then
-    vm_coird=$root/build/milkv-duo/apps/coird/coird
-    "$root/scripts/build" --board milkv-duo --no-tests >"$vm_dir/build.log" 2>&1 || {
+    vm_coird=$root/build/$vm_board/apps/coird/coird
+    "$root/scripts/build" --board "$vm_board" --no-tests >"$vm_dir/build.log" 2>&1 || {
       cat "$vm_dir/build.log"
       echo "not ok - coird builds for the board"
       exit 1
@@ -35,7 +40,8 @@ vm_start() {
   vm_url='' vm_enter='' vm_log=$vm_dir/serial.log vm_ready=''
   rm -f "$vm_dir/said"
   mkfifo "$vm_dir/said"
-  "$root/qemu/board-vm" run "$vm_dir" --coird "$vm_coird" --timeout 600 "$@" >"$vm_dir/said" &
+  if [ -n "${vm_app:-}" ]; then set -- --app "$vm_app" "$@"; else set -- --coird "$vm_coird" "$@"; fi
+  "$root/qemu/board-vm" run "$vm_dir" --board "$vm_board" --timeout 600 "$@" >"$vm_dir/said" &
   vm_process=$!
   exec 4<"$vm_dir/said"
   while read -r name value <&4; do

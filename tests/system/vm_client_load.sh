@@ -20,12 +20,12 @@ load_build() {
   load_log=$vm_dir/load-build.log
   load_tree=$(uname -m)-linux-musl
   quietly "$load_log" "$root/tests/programs" "$load_tree" client_load
-  quietly "$load_log" "$root/tests/programs" milkv-duo epoll_floor memory_hog
+  quietly "$load_log" "$root/tests/programs" "$vm_board" epoll_floor memory_hog
   load_data=$vm_dir/programs load_overlay=$vm_dir/overlay
   mkdir -p "$load_data" "$load_overlay/etc/default"
-  cp "$root/build/milkv-duo/tests/bench/epoll_floor" "$root/build/milkv-duo/tests/bench/memory_hog" "$load_data"
+  cp "$root/build/$vm_board/tests/bench/epoll_floor" "$root/build/$vm_board/tests/bench/memory_hog" "$load_data"
   {
-    cat "$root/port/boards/milkv-duo/overlay/etc/default/coird"
+    cat "$root/port/init/busybox/etc/default/coird"
     echo 'ulimit -n 65536'
   } >"$load_overlay/etc/default/coird"
 }

@@ -71,7 +71,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
     call.state = BlockingCall::State::queued;
     queue_.push_back(call);
     // No further thread can be started; the running ones take it.
-    if (idle_ == 0 && threads_ >= board::kBlockingThreads && next() == nullptr)
+    if (idle_ == 0 && threads_ >= port::limits().blocking_threads && next() == nullptr)
       waited_.fetch_add(1, std::memory_order_relaxed);
     show_load();
     arrivals_.fetch_add(1, std::memory_order_relaxed);
@@ -87,7 +87,7 @@ std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waite
 }
 
 BlockingCall* BlockingPool::next() const noexcept {
-  if (running_ < board::kBlockingThreads) return queue_.front();
+  if (running_ < port::limits().blocking_threads) return queue_.front();
   for (BlockingCall* call = queue_.front(); call != nullptr; call = call->next) {
     if (running_of_[static_cast<std::size_t>(call->kind)] == 0) return call;
   }

@@ -3,11 +3,11 @@
 #include <coir/blocking.h>
 
 #include <coir/detail/intrusive_list.h>
+#include <coir/port/limits.h>
 #include <coir/pressure.h>
 #include <coir/stack_size.h>
 #include <pthread.h>
 
-#include "board.h"
 #include "wait/cross_thread_wakeup.h"
 
 namespace coir::detail {
@@ -67,9 +67,9 @@ class BlockingPool {
   BlockingCall* next() const noexcept;
   // wants_thread tells whether a call of that kind, the last of `queued`, needs one more thread.
   bool wants_thread(std::size_t queued, BlockingKind kind) const noexcept {
-    if (threads_ < board::kBlockingThreads) return queued > idle_;
+    if (threads_ < port::limits().blocking_threads) return queued > idle_;
     return queued > idle_ && running_of_[static_cast<std::size_t>(kind)] == 0 &&
-           threads_ < board::kBlockingThreads + kBlockingKinds - 1;
+           threads_ < port::limits().blocking_threads + kBlockingKinds - 1;
   }
   bool start_thread() noexcept;
   void destroy() noexcept;

@@ -1,12 +1,13 @@
 #include "fiber/stack_pool.h"
 
 #include <coir/ledger.h>
+#include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
+#include <iterator>
 #include <utility>
 
 #include "base/fallback.h"
-#include "board.h"
 
 namespace coir {
 
@@ -164,11 +165,11 @@ void StackCache::halve(StackPool& pool) noexcept {
 }
 
 void StackPool::prepare(std::uint32_t share) noexcept {
-  constexpr std::uint32_t capacity[kStackClassCount] = {board::kStackCapacity8, board::kStackCapacity16,
-                                                        board::kStackCapacity32, board::kStackCapacity64};
+  const port::Limits limits = port::limits();
+  static_assert(std::size(limits.stacks) == kStackClassCount);
   // An mprotect guard in the middle of a mapping adds two mappings. The share is split evenly between the classes.
-  const std::size_t guards = port::max_map_count() * board::kGuardVmaPercent / 100 / 2 / kStackClassCount;
-  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, capacity[i] / share, guards / share);
+  const std::size_t guards = port::max_map_count() * limits.guard_percent / 100 / 2 / kStackClassCount;
+  for (std::size_t i = 0; i < kStackClassCount; ++i) arenas_[i].prepare(i, limits.stacks[i] / share, guards / share);
 }
 
 void StackPool::release() noexcept {

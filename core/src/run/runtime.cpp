@@ -11,10 +11,10 @@
 #include <new>
 
 #include <coir/fiber.h>
+#include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
 #include "base/line.h"
-#include "board.h"
 #include "fiber/describe.h"
 #include "inspect/watchdog.h"
 #include "schedule/scheduler.h"
@@ -55,8 +55,9 @@ std::expected<void, Error> run_named(const RunOptions& asked, RunBody body, void
                                      const std::source_location& where, detail::FiberName& failed) noexcept {
   RunOptions options = asked;
   constexpr unsigned most = kManyWorkers ? Scheduler::kMaxWorkers : 1;
-  std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, std::min(board::kMaxWorkers, 16u)) : 1;
-  std::uint64_t stack_kb = board::kDefaultStackKb;
+  const unsigned cores = port::board_cores() != 0 ? std::min(port::board_cores(), 16u) : 16u;
+  std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, cores) : 1;
+  std::uint64_t stack_kb = port::kDefaultStackKb;
   std::uint64_t seed = 0;
   std::uint64_t trace_kb = 256;
   std::uint64_t watchdog_ms = 100;

@@ -11,10 +11,10 @@
 #include <coir/deadline.h>
 #include <coir/port/barrier.h>
 #include <coir/port/futex.h>
+#include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
 #include "base/fallback.h"
-#include "board.h"
 #include "fiber/paint.h"
 #include "memory/heap.h"
 #include "schedule/debugger_view.h"
@@ -92,7 +92,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     }
     workers_[i] = new (place) Worker(*this, i);
     workers_[i]->keeps_woken_ = stealable;
-    workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : board::kHotStacks);
+    workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : port::limits().hot_stacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
       workers_[i]->seeded_ = true;

@@ -9,6 +9,9 @@ import time
 
 from daemon import PATIENCE, ROOT, until
 
+# The default board, which the emulated one is like.
+with open(os.path.join(ROOT, "port", "boards", "default")) as chosen:
+    BOARD = chosen.read().strip()
 BOARD_VM = os.path.join(ROOT, "qemu", "board-vm")
 
 

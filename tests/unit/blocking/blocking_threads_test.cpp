@@ -5,15 +5,16 @@
 #include <coir/file.h>
 #include <coir/inspect.h>
 #include <coir/ledger.h>
+#include <coir/port/limits.h>
 #include <coir/process.h>
 #include <coir/runtime.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <span>
 #include <string_view>
 
-#include "board.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/gate.h"
 #include "tests/support/pipe.h"
@@ -33,6 +34,10 @@ using coir::test::until;
 using namespace std::chrono_literals;
 
 namespace {
+
+// As many as the machine allows; never more than kMost.
+const std::size_t kThreads = coir::port::limits().blocking_threads;
+constexpr std::size_t kMost = coir::port::Limits::kMostBlockingThreads;
 
 // Emulators and sanitizers have threads of their own; a sanitizer's comes with the first that is started. An emulated
 // thread is joined before the kernel's thread beneath it has ended.
@@ -68,10 +73,11 @@ TEST_GROUP_BASE(BlockingThreads, coir::test::Everywhere){};
 
 TEST(BlockingThreads, no_more_threads_than_the_board_allows_and_the_rest_wait_their_turn) {
   everywhere([&] {
-    constexpr int kCalls = 3 * static_cast<int>(coir::board::kBlockingThreads);
+    const std::size_t calls = 3 * kThreads;
     Gate gate;
     std::atomic<int> inside{0}, most{0}, done{0};
-    Fiber fibers[kCalls];
+    Fiber all[3 * kMost];
+    const std::span fibers(all, calls);
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         const auto ran = blocking([&] {
@@ -86,22 +92,22 @@ TEST(BlockingThreads, no_more_threads_than_the_board_allows_and_the_rest_wait_th
         expect(ran.has_value());
       });
     }
-    expect(reaches(inside, static_cast<int>(coir::board::kBlockingThreads)));
+    expect(reaches(inside, static_cast<int>(kThreads)));
     const auto queued = blocking_borrowed([](const BlockingStop&) {}, Deadline::after(5ms));
     expect(!queued && queued.error() == ErrorCode::timed_out);
-    for (int i = 0; i < kCalls; ++i) gate.open();
+    for (std::size_t i = 0; i < calls; ++i) gate.open();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
-    expect(done == kCalls);
-    expect(most == static_cast<int>(coir::board::kBlockingThreads));
+    expect(done == static_cast<int>(calls));
+    expect(most == static_cast<int>(kThreads));
   });
 }
 
 TEST(BlockingThreads, a_call_that_waits_its_turn_leaves_the_queue_at_its_deadline) {
   everywhere([&] {
-    constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
     Gate gate;
     std::atomic<int> inside{0};
-    Fiber fibers[kThreads];
+    Fiber all[kMost];
+    const std::span fibers(all, kThreads);
     for (Fiber& fiber : fibers) {
       fiber = spawn([&] {
         expect(blocking([&] {
@@ -110,11 +116,11 @@ TEST(BlockingThreads, a_call_that_waits_its_turn_leaves_the_queue_at_its_deadlin
                }).has_value());
       });
     }
-    expect(reaches(inside, kThreads));
+    expect(reaches(inside, static_cast<int>(kThreads)));
     std::atomic<bool> ran{false};
     const auto late = blocking([&] { ran = true; }, Deadline::after(5ms));
     expect(!late && late.error() == ErrorCode::timed_out);
-    for (int i = 0; i < kThreads; ++i) gate.open();
+    for (std::size_t i = 0; i < kThreads; ++i) gate.open();
     for (Fiber& fiber : fibers) expect(fiber.join().has_value());
     expect(blocking([] {}).has_value());
     expect(!ran);
@@ -152,7 +158,7 @@ namespace {
 class Full {
  public:
   Full() {
-    for (Fiber& fiber : fibers_) {
+    for (Fiber& fiber : std::span(all_, kThreads)) {
       fiber = spawn([this] {
         static_cast<void>(blocking([this] {
           ++inside_;
@@ -160,22 +166,20 @@ class Full {
         }));
       });
     }
-    full_ = reaches(inside_, kThreads);
+    full_ = reaches(inside_, static_cast<int>(kThreads));
   }
   ~Full() {
-    for (int i = 0; i < kThreads; ++i) gate_.open();
-    for (Fiber& fiber : fibers_) static_cast<void>(fiber.join());
+    for (std::size_t i = 0; i < kThreads; ++i) gate_.open();
+    for (Fiber& fiber : std::span(all_, kThreads)) static_cast<void>(fiber.join());
   }
   Full(const Full&) = delete;
   Full& operator=(const Full&) = delete;
   bool full() const noexcept { return full_; }
 
-  static constexpr int kThreads = static_cast<int>(coir::board::kBlockingThreads);
-
  private:
   Gate gate_;
   std::atomic<int> inside_{0};
-  Fiber fibers_[kThreads];
+  Fiber all_[kMost];
   bool full_ = false;
 };
 
@@ -197,7 +201,7 @@ TEST(BlockingThreads, a_call_that_waits_for_a_thread_is_counted_and_dumped) {
     const Full pool;
     expect(pool.full());
     const auto before = coir::stats();
-    expect(before.blocking_running == Full::kThreads && before.blocking_waiting == 0);
+    expect(before.blocking_running == kThreads && before.blocking_waiting == 0);
     Fiber ninth = spawn([] { static_cast<void>(blocking([] {}, Deadline::after(60s))); });
     for (const Deadline patience = Deadline::after(60s); coir::stats().blocking_waiting == 0 && !patience.passed();)
       coir::yield();

@@ -1,13 +1,13 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
 #include <coir/fiber.h>
+#include <coir/port/limits.h>
 #include <coir/runtime.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
 
-#include "board.h"
 #include "core/src/schedule/worker.h"
 #include "tests/support/scale.h"
 
@@ -21,8 +21,8 @@ using coir::test::scaled;
 namespace {
 
 // No more than the board has stacks for.
-constexpr int kFibers =
-    std::min(scaled({100'000, 20'000, 1'500, 10'000}), static_cast<int>(coir::board::kStackCapacity8) - 1);
+const int kFibers =
+    std::min(scaled({100'000, 20'000, 1'500, 10'000}), static_cast<int>(coir::port::limits().stacks[0]) - 1);
 constexpr unsigned kWorkers = 2;
 constexpr unsigned kFibonacciOf20 = 6'765;
 
@@ -58,8 +58,8 @@ bool every_result_is_right() {
 }
 
 bool load_is_shared() {
-  constexpr int kEven = kFibers * 10 / static_cast<int>(kWorkers);
-  return std::ranges::all_of(g_load, [](const auto& load) { return load >= kEven / 2 && load <= kEven * 2; });
+  const int even = kFibers * 10 / static_cast<int>(kWorkers);
+  return std::ranges::all_of(g_load, [even](const auto& load) { return load >= even / 2 && load <= even * 2; });
 }
 
 }  // namespace

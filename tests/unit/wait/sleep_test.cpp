@@ -1,12 +1,12 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
 #include <coir/fiber.h>
+#include <coir/port/limits.h>
 #include <coir/runtime.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "board.h"
 #include "tests/support/scale.h"
 
 using coir::Deadline;
@@ -88,8 +88,8 @@ TEST(Sleep, on_a_plain_thread_it_blocks) {
 
 TEST(Sleep, very_many_sleep_at_once_and_all_wake) {
   // No more than the board has stacks for, less the one that spawns them.
-  constexpr int kFibers =
-      std::min(scaled({100'000, 20'000, 1'500, 20'000}), static_cast<int>(coir::board::kStackCapacity8) - 1);
+  const int kFibers =
+      std::min(scaled({100'000, 20'000, 1'500, 20'000}), static_cast<int>(coir::port::limits().stacks[0]) - 1);
   std::atomic<int> woken{0}, early{0};
   std::uint32_t armed = 0;
   const auto ended = run_until_idle({.workers = 2}, [&] {

@@ -1,0 +1,60 @@
+#include "routes.h"
+
+#include <coir/format.h>
+#include <coir/http/exchange.h>
+#include <coir/http/routes.h>
+#include <coir/ledger.h>
+#include <coir/memory_watch.h>
+
+using coir::http::Exchange;
+
+namespace {
+
+void page(Exchange& exchange) {
+  exchange.respond(200, "text/html; charset=utf-8",
+                   "<!doctype html><title>station</title><h1 id=value>...</h1><script>\n"
+                   "new EventSource('/readings').onmessage = event =>\n"
+                   "  value.textContent = JSON.parse(event.data).celsius.toFixed(1) + ' \\u00b0C'\n"
+                   "</script>\n");
+}
+
+void reading(Monitor& monitor, Exchange& exchange) {
+  const std::optional<Reading> newest = monitor.newest();
+  if (!newest) return exchange.respond_status(503, "Retry-After: 1\r\n");
+  char text[64];
+  exchange.respond(200, "application/json", write_json(*newest, text), "Cache-Control: no-store\r\n");
+}
+
+void readings(Monitor& monitor, Exchange& exchange) {
+  monitor.feed().subscribe(exchange);
+}
+
+void metrics(Monitor& monitor, Exchange& exchange) {
+  const Monitor::Counts& counts = monitor.counts();
+  coir::Formatter out(exchange.scratch());
+  const auto metric = [&](std::string_view name, std::string_view type, std::uint64_t value) {
+    out.add("# TYPE sensor_", name, " ", type, "\nsensor_", name, " ", value, "\n");
+  };
+  metric("readings_total", "counter", counts.taken.load());
+  metric("readings_failed_total", "counter", counts.failed.load());
+  metric("readings_dropped_total", "counter", counts.dropped.load());
+  metric("followers", "gauge", monitor.feed().subscribers());
+  metric("followers_fallen_off_total", "counter", monitor.feed().fallen_off());
+  metric("connections", "gauge", monitor.server->gauges().open);
+  metric("ledger_bytes", "gauge", coir::Ledger::total().used());
+  metric("resident_bytes", "gauge", coir::MemoryWatch::resident());
+  if (const auto newest = monitor.newest()) {
+    out.add("# TYPE sensor_celsius gauge\nsensor_celsius ", coir::fixed(newest->value, 3), "\n");
+  }
+  exchange.respond(200, "text/plain; version=0.0.4", out.text(), "Cache-Control: no-store\r\n");
+}
+
+namespace route = coir::http::route;
+constexpr auto kRoutes = route::table(route::get<page>("/"), route::get<reading>("/reading"),
+                                      route::get<readings>("/readings"), route::get<metrics>("/metrics"));
+
+}  // namespace
+
+void serve_routes(coir::http::ServerOptions& options, Monitor& monitor) noexcept {
+  route::serve<kRoutes>(options, monitor);
+}
