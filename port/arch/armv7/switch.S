@@ -21,11 +21,11 @@
 // of these: they are kept, and written only where the two contexts differ. Writing them clears the status flags, which
 // are nobody's across a call.
 //
-// Unwind information is .debug_frame, which is not loaded; the table that is loaded (.ARM.exidx) says of each function
-// that nothing unwinds through it.
+// The CPU's own table of unwind information (.ARM.exidx) says of each function that nothing unwinds through it. Debuggers
+// read .eh_frame: assemblers leave the mark of a signal frame out of .debug_frame, which is what C++ has here.
 
   .syntax unified
-  .cfi_sections .debug_frame
+  .cfi_sections .eh_frame
 
   .text
   .p2align 4
