@@ -14,8 +14,8 @@
 #include "tests/support/without_syscall.h"
 
 using namespace std::chrono_literals;
+using coir::SharedAtomic;
 using coir::port::futex_wait;
-using coir::port::SharedAtomic;
 
 namespace {
 
