@@ -81,11 +81,19 @@ bool strikes(Call call) noexcept {
 using coir::test::Call;
 using coir::test::strikes;
 
-// The names are the linker's.
+// The names are the linker's. Where words have 32 bits it calls some functions otherwise: tests/unit/CMakeLists.txt.
 #pragma clang diagnostic ignored "-Wreserved-identifier"
+#if __SIZEOF_POINTER__ == 8
+#define COIR_LINKED(narrow)
+#else
+#define COIR_LINKED(narrow) asm(narrow)
+#endif
 extern "C" {
 
-bool __real__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes);
+bool __real__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes)
+    COIR_LINKED("__real__ZN4coir7Account6chargeEj");
+bool __wrap__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes)
+    COIR_LINKED("__wrap__ZN4coir7Account6chargeEj");
 bool __wrap__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes) {
   return !strikes(Call::charge) && __real__ZN4coir7Account6chargeEm(account, bytes);
 }
@@ -106,7 +114,8 @@ int __real_eventfd(unsigned value, int flags);
 int __wrap_eventfd(unsigned value, int flags) {
   return strikes(Call::eventfd) ? -1 : __real_eventfd(value, flags);
 }
-int __real_fstat(int fd, struct stat* into);
+int __real_fstat(int fd, struct stat* into) COIR_LINKED("__real___fstat_time64");
+int __wrap_fstat(int fd, struct stat* into) COIR_LINKED("__wrap___fstat_time64");
 int __wrap_fstat(int fd, struct stat* into) {
   return strikes(Call::fstat) ? -1 : __real_fstat(fd, into);
 }
@@ -150,7 +159,10 @@ int __real_poll(pollfd* entries, nfds_t count, int timeout);
 int __wrap_poll(pollfd* entries, nfds_t count, int timeout) {
   return strikes(Call::poll) ? -1 : __real_poll(entries, count, timeout);
 }
-int __real_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask);
+int __real_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask)
+    COIR_LINKED("__real___ppoll_time64");
+int __wrap_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask)
+    COIR_LINKED("__wrap___ppoll_time64");
 int __wrap_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   return strikes(Call::ppoll) ? -1 : __real_ppoll(entries, count, timeout, mask);
 }
