@@ -53,7 +53,8 @@ int sleeps_without() noexcept {
   if (before < 0ns || waited(50ms) < 50ms) return 2;
   bool slept = false;
   const auto ended = coir::run_until_idle({}, [&] { slept = coir::sleep(20ms).has_value(); });
-  const auto forced = coir::run_until_idle({.force_ppoll = true}, [&] { slept = coir::sleep(20ms).has_value() && slept; });
+  const auto forced =
+      coir::run_until_idle({.force_ppoll = true}, [&] { slept = coir::sleep(20ms).has_value() && slept; });
   return ended && forced && slept && now() - before >= 90ms ? 0 : 3;
 }
 #endif
