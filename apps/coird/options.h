@@ -68,7 +68,8 @@ struct Options {
   bool reserve_given = false;
   std::chrono::milliseconds drain_timeout{30'000};
   int backlog = coir::port::limits().backlog;
-  coir::http::ServerOptions server{.max_connections = coir::port::limits().connections};
+  coir::http::ServerOptions server{.max_connections = coir::port::limits().connections,
+                                   .kernel_bytes_per_connection = coir::port::limits().kernel_bytes_per_connection};
 };
 
 // parse_options reads the command line. False: one line on standard error has named the option that is wrong; the exit

@@ -17,6 +17,7 @@ bool plan_budget(const Options& options, coir::http::ServerOptions& server, Budg
   budget.kept_free = limits.keep_free_bytes != 0 ? limits.keep_free_bytes : std::min<std::size_t>(spare / 16, 64 << 20);
   const std::size_t takeable = spare > budget.kept_free ? spare - budget.kept_free + budget.process : 0;
   budget.ceiling = std::min(options.memory, takeable);
+  server.kernel_bytes_per_connection = limits.kernel_bytes_per_connection;
   budget.connection = Server::connection_bytes(server) + (options.tls_listen ? coir::kTlsIdleBytes : 0);
 
   // A request, its fiber, and where there is TLS a handshake; beside them the fibers and the feed of the program itself.

@@ -30,6 +30,7 @@ TEST(Limits, the_reference_board_has_what_was_measured_on_it) {
   UNSIGNED_LONGS_EQUAL(4, duo.blocking_threads);
   UNSIGNED_LONGS_EQUAL(4 * kMega + 464 * 1024, duo.keep_free_bytes);
   UNSIGNED_LONGS_EQUAL(8192, duo.connections);
+  UNSIGNED_LONGS_EQUAL(4096, duo.kernel_bytes_per_connection);
   LONGS_EQUAL(256, duo.backlog);
 }
 
