@@ -42,16 +42,17 @@ board_target() {
   echo "$board_answer"
 }
 
-# board_emulator BOARD prints the command that runs its programs on this machine; nothing where they run as they are.
-board_emulator() {
-  board_cpu=$(board_target "$1")
-  board_cpu=${board_cpu%%-*}
-  case $board_cpu in
-    "$(uname -m)") ;;
-    arm*) echo qemu-arm ;;
-    *) echo "qemu-$board_cpu" ;;
-  esac
+# target_emulator TARGET prints the command that runs its programs on this machine; nothing where they run as they are.
+target_emulator() {
+  [ "${1%%-*}" != "$(uname -m)" ] || return 0
+  target_answer=$(sed -n 's/^set(COIR_TARGET_EMULATOR \(.*\))$/\1/p' "$root/toolchains/$1.cmake")
+  target_answer=${target_answer:-qemu-${1%%-*}}
+  command -v "$target_answer" >/dev/null || target_answer=$target_answer-static
+  echo "$target_answer"
 }
+
+# board_emulator BOARD prints the same for its programs.
+board_emulator() { target_emulator "$(board_target "$1")"; }
 
 # kilobytes SIZE prints a size such as 29M or 512K in kilobytes; 0 for what is none.
 kilobytes() {

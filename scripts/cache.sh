@@ -9,11 +9,17 @@
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/coir
 pins=$root/toolchains/pins.txt
 
+# recipe WHAT PACKAGE prints the file that makes WHAT: its own where there is one, or that of PACKAGE.
+recipe() {
+  [ -f "$root/toolchains/recipes/$1.sh" ] || shift
+  echo "$root/toolchains/recipes/$1.sh"
+}
+
 # cached WHAT PACKAGE prints where the result named WHAT of the recipe for PACKAGE lives.
 cached() {
   hash=$({
     grep "^$2 " "$pins"
-    cat "$root/toolchains/recipes/$2.sh"
+    cat "$(recipe "$1" "$2")"
   } | sha256sum | cut -c1-16)
   echo "$cache/$1-$hash"
 }
@@ -36,7 +42,7 @@ make_cached() {
   mkdir "$work/src" "$work/out"
   say "      $what: building ..."
   (cd "$work/src" && quietly "$work/log" env SOURCE="$source_file" OUT="$work/out" "$@" \
-    sh "$root/toolchains/recipes/$package.sh")
+    sh "$(recipe "$what" "$package")")
   mv -T "$work/out" "$out"
   rm -rf "$work"
   exec 9>&-

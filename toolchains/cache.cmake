@@ -1,14 +1,18 @@
 # Where set-up keeps what it built of others' sources. scripts/cache.sh computes the same names.
 
-# coir_cached(VARIABLE WHAT PACKAGE OVERRIDE) sets VARIABLE to the folder of the cached result WHAT of the recipe for
-# PACKAGE, or to the folder that the user named in the variable OVERRIDE. Stops when there is neither.
+# coir_cached(VARIABLE WHAT PACKAGE OVERRIDE) sets VARIABLE to the folder of the cached result WHAT of its own recipe, or
+# of the recipe for PACKAGE, or to the folder that the user named in the variable OVERRIDE. Stops when there is neither.
 function(coir_cached variable what package override)
   if(${override})
     set(folder "${${override}}")
   else()
     set(here "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
     file(STRINGS "${here}/pins.txt" pin REGEX "^${package} ")
-    file(READ "${here}/recipes/${package}.sh" recipe)
+    set(recipe_file "${here}/recipes/${what}.sh")
+    if(NOT EXISTS "${recipe_file}")
+      set(recipe_file "${here}/recipes/${package}.sh")
+    endif()
+    file(READ "${recipe_file}" recipe)
     string(SHA256 hash "${pin}\n${recipe}")
     string(SUBSTRING "${hash}" 0 16 hash)
     if("$ENV{XDG_CACHE_HOME}" STREQUAL "")

@@ -1,5 +1,6 @@
 # The common part of the musl targets: static programs against the sysroot that set-up built. The file that includes
-# this one sets COIR_TARGET, COIR_TARGET_CPU and COIR_TARGET_FLAGS.
+# this one sets COIR_TARGET, COIR_TARGET_CPU and COIR_TARGET_FLAGS, and COIR_TARGET_EMULATOR where QEMU's user mode for
+# the CPU is not called qemu-<cpu>.
 #
 # COIR_MUSL_ROOT names a sysroot of your own instead: usr/include with kernel headers, usr/lib with libc.a, crt1.o,
 # crti.o, crtn.o and libgcc.a.
@@ -37,7 +38,10 @@ endforeach()
 
 # A foreign CPU's programs, tests above all, run under QEMU's user mode.
 if(NOT COIR_TARGET_CPU STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
-  find_program(COIR_EMULATOR qemu-${COIR_TARGET_CPU} qemu-${COIR_TARGET_CPU}-static)
+  if(NOT COIR_TARGET_EMULATOR)
+    set(COIR_TARGET_EMULATOR qemu-${COIR_TARGET_CPU})
+  endif()
+  find_program(COIR_EMULATOR ${COIR_TARGET_EMULATOR} ${COIR_TARGET_EMULATOR}-static)
   if(COIR_EMULATOR)
     set(CMAKE_CROSSCOMPILING_EMULATOR "${COIR_EMULATOR}")
   endif()

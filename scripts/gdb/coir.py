@@ -1,4 +1,4 @@
-"""Fibers in gdb, of a live process and of a core file, on x86_64, riscv64 and aarch64:
+"""Fibers in gdb, of a live process and of a core file, on x86_64, riscv64, aarch64 and armv7:
 
     (gdb) source scripts/gdb/coir.py
     (gdb) info fibers               all of them: state, what each waits for, where it was spawned
@@ -33,6 +33,15 @@ def read(address, size):
 
 def u64(address):
     return struct.unpack("<Q", read(address, 8))[0]
+
+
+def word_bytes():
+    return gdb.lookup_type("unsigned long").sizeof
+
+
+def word(address):
+    """What is as large as a pointer."""
+    return u64(address) if word_bytes() == 8 else u32(address)
 
 
 def i64(address):
@@ -73,15 +82,15 @@ class View:
         except gdb.error:
             raise gdb.GdbError("this program has no coir in it, or its symbols were stripped")
         for number, field in enumerate(FIELDS):
-            setattr(self, field, u64(start + 8 * number))
+            setattr(self, field, word(start + word_bytes() * number))
         if self.version != 1:
             raise gdb.GdbError("coir.py does not know version %d of coir_debugger_view" % self.version)
 
     def waits_for(self, kind):
         """The words before and after the number of a wait's object; None behind it if the number means nothing."""
         words = self.wait_words + kind * self.wait_words_bytes
-        behind = u64(words + 16)
-        return text(u64(words + 8)), text(behind) if behind else None
+        behind = word(words + 2 * word_bytes())
+        return text(word(words + word_bytes())), text(behind) if behind else None
 
 
 class Fiber:
@@ -93,17 +102,17 @@ class Fiber:
         self.id = u64(control + view.control_id)
         self.parent = u64(control + view.control_parent)
         self.state = u8(control + view.control_state)
-        self.sp = u64(control + view.control_sp)
+        self.sp = word(control + view.control_sp)
 
     @property
     def name(self):
-        return text(u64(self.control + self.view.control_name))
+        return text(word(self.control + self.view.control_name))
 
     @property
     def where(self):
         """FILE:LINE of the spawn; libc++'s and libstdc++'s source_location point to file, function, line, column."""
-        place = u64(self.control + self.view.control_where)
-        return "%s:%d" % (text(u64(place)), u32(place + 16)) if place else "?"
+        place = word(self.control + self.view.control_where)
+        return "%s:%d" % (text(word(place)), u32(place + 2 * word_bytes())) if place else "?"
 
     @property
     def waits(self):
@@ -117,7 +126,7 @@ class Fiber:
 
     def thread(self):
         """The thread that runs it, or None."""
-        worker = u64(self.control + self.view.control_worker)
+        worker = word(self.control + self.view.control_worker)
         lwp = u32(worker + self.view.worker_thread_id) if worker else 0
         threads = gdb.selected_inferior().threads()
         for thread in threads:
@@ -130,12 +139,12 @@ def fibers():
     """All that live, oldest id first."""
     view = View()
     found = []
-    if u64(view.scheduler) == 0:
+    if word(view.scheduler) == 0:
         return found
     for number in range(view.arena_count):
         arena = view.arenas + number * view.arena_bytes
-        base, stride = u64(arena + view.arena_base), u64(arena + view.arena_stride)
-        cold = u64(arena + view.arena_cold)
+        base, stride = word(arena + view.arena_base), word(arena + view.arena_stride)
+        cold = word(arena + view.arena_cold)
         for slot in range(u32(arena + view.arena_used)):
             if u64(cold + slot // 64 * 8) >> slot % 64 & 1:
                 continue

@@ -82,11 +82,19 @@ bool fails(Call call) noexcept {
 using coir::test::Call;
 using coir::test::fails;
 
-// The names are the linker's.
+// The names are the linker's. Where words have 32 bits it calls some functions otherwise: tests/unit/CMakeLists.txt.
 #pragma clang diagnostic ignored "-Wreserved-identifier"
+#if __SIZEOF_POINTER__ == 8
+#define COIR_LINKED(narrow)
+#else
+#define COIR_LINKED(narrow) asm(narrow)
+#endif
 extern "C" {
 
-bool __real__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes);
+bool __real__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes)
+    COIR_LINKED("__real__ZN4coir7Account6chargeEj");
+bool __wrap__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes)
+    COIR_LINKED("__wrap__ZN4coir7Account6chargeEj");
 bool __wrap__ZN4coir7Account6chargeEm(coir::Account* account, std::size_t bytes) {
   return !fails(Call::charge) && __real__ZN4coir7Account6chargeEm(account, bytes);
 }
@@ -116,7 +124,8 @@ int __real_eventfd(unsigned value, int flags);
 int __wrap_eventfd(unsigned value, int flags) {
   return fails(Call::eventfd) ? -1 : __real_eventfd(value, flags);
 }
-int __real_fstat(int fd, struct stat* into);
+int __real_fstat(int fd, struct stat* into) COIR_LINKED("__real___fstat_time64");
+int __wrap_fstat(int fd, struct stat* into) COIR_LINKED("__wrap___fstat_time64");
 int __wrap_fstat(int fd, struct stat* into) {
   return fails(Call::fstat) ? -1 : __real_fstat(fd, into);
 }
@@ -160,7 +169,10 @@ int __real_poll(pollfd* entries, nfds_t count, int timeout);
 int __wrap_poll(pollfd* entries, nfds_t count, int timeout) {
   return fails(Call::poll) ? -1 : __real_poll(entries, count, timeout);
 }
-int __real_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask);
+int __real_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask)
+    COIR_LINKED("__real___ppoll_time64");
+int __wrap_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask)
+    COIR_LINKED("__wrap___ppoll_time64");
 int __wrap_ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   return fails(Call::ppoll) ? -1 : __real_ppoll(entries, count, timeout, mask);
 }

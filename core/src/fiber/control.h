@@ -110,7 +110,7 @@ struct alignas(64) FiberControl : Waiter {
   bool cancelled() const noexcept { return cancelled_id.load(std::memory_order_seq_cst) == ticket; }
   bool shielded() const noexcept { return ticket >= kShieldStep; }
 };
-static_assert(COIR_ASAN || COIR_TSAN || kTracing || sizeof(FiberControl) == 192);
+static_assert(COIR_ASAN || COIR_TSAN || kTracing || sizeof(FiberControl) == (sizeof(void*) == 8 ? 192 : 128));
 
 // SiblingLinks are a child's in its nursery's set.
 struct detail::SiblingLinks {

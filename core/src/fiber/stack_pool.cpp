@@ -4,6 +4,7 @@
 #include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
+#include <cstdint>
 #include <iterator>
 #include <utility>
 
@@ -23,8 +24,10 @@ void StackArena::prepare(std::size_t stack_class, std::uint32_t capacity, std::s
 }
 
 // reserve asks for the whole capacity; where a limit on address space refuses, it halves the request until it succeeds.
+// An arena of half the addresses or more is not asked for: its size may not fit into a word.
 bool StackArena::reserve() noexcept {
   for (; capacity_ > 0; capacity_ /= 2) {
+    if (capacity_ > SIZE_MAX / 2 / stride_) continue;
     const std::size_t slots = std::size_t{capacity_} * stride_;
     const std::size_t bitmap = (std::size_t{capacity_} + 63) / 64 * sizeof(std::uint64_t);
     base_ = static_cast<char*>(port::reserve(slots + bitmap));

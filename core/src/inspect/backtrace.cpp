@@ -38,7 +38,7 @@ struct StackView {
 
 // is_outermost tells a return address in coir_context_start.
 bool is_outermost(std::uintptr_t pc) noexcept {
-  return pc - reinterpret_cast<std::uintptr_t>(&port::coir_context_arrive) < 32;
+  return pc - (reinterpret_cast<std::uintptr_t>(&port::coir_context_arrive) & port::kPcBits) < 32;
 }
 
 // walk appends the return addresses from the frame that `frame` points to. True: it reached the outermost.
@@ -47,7 +47,7 @@ bool walk(const StackView& stack, std::uintptr_t frame, Backtrace& trace) noexce
   while (trace.count < Backtrace::kMost) {
     const std::uintptr_t record = frame + static_cast<std::uintptr_t>(port::kRecordFramePointer);
     if (record <= before || !stack.holds(record, 2 * sizeof(std::uintptr_t))) return false;
-    const std::uintptr_t pc = word_at(record + sizeof(std::uintptr_t));
+    const std::uintptr_t pc = word_at(record + sizeof(std::uintptr_t)) & port::kPcBits;
     if (is_outermost(pc)) return true;
     trace.pc[trace.count++] = pc;
     before = record;
@@ -61,7 +61,7 @@ bool walk_saved(const StackView& stack, const FiberControl& fiber, Backtrace& tr
   trace.count = 0;
   const std::uintptr_t sp = word_at(reinterpret_cast<std::uintptr_t>(&fiber.sp));
   if (!stack.holds(sp, sizeof(port::ParkedFrame))) return false;
-  trace.pc[trace.count++] = word_at(sp + port::kParkedPc);
+  trace.pc[trace.count++] = word_at(sp + port::kParkedPc) & port::kPcBits;
   if (is_outermost(trace.pc[0])) return true;  // it never ran
   return walk(stack, word_at(sp + port::kParkedFramePointer), trace);
 }
@@ -105,7 +105,8 @@ void Backtrace::of_interrupted(const FiberControl& fiber, const port::Interrupte
   count = 1;
   complete = walk(stack, at.frame_pointer, *this);
   // Only the right frame leads to the outermost one, so that the first that does is taken.
-  for (std::uintptr_t record = at.stack_pointer; !complete && stack.holds(record, 16); record += 8) {
+  for (std::uintptr_t record = at.stack_pointer; !complete && stack.holds(record, 2 * sizeof(std::uintptr_t));
+       record += sizeof(std::uintptr_t)) {
     count = 1;
     complete = walk(stack, record - static_cast<std::uintptr_t>(port::kRecordFramePointer), *this);
   }

@@ -52,7 +52,7 @@ class MessageQueue {
   void wake_waiters() noexcept;
 
  private:
-  struct Header {
+  struct alignas(kAlignment) Header {
     const MessageType* type;  // null: go on at the beginning of the ring
     std::size_t bytes;
   };

@@ -10,17 +10,17 @@
 namespace coir {
 
 // DebuggerView tells a debugger where the fibers are and how to read them, even in a program without type information.
-// scripts/gdb/coir.py reads it by the symbol coir_debugger_view, field by field, in this order; `version` changes with
-// the order. Offsets are in bytes.
+// scripts/gdb/coir.py reads it by the symbol coir_debugger_view, field by field, in this order, each as large as a pointer;
+// `version` changes with the order. Offsets are in bytes.
 struct DebuggerView {
-  std::uint64_t version;
+  std::size_t version;
   const void* arenas;
   const void* scheduler;   // where the pointer to it lies
   const void* wait_words;  // WaitWords for each WaitKind
-  std::uint64_t arena_count, arena_bytes, arena_base, arena_stride, arena_used, arena_cold;
-  std::uint64_t control_bytes, control_sp, control_worker, control_id, control_parent, control_state, control_wait_kind;
-  std::uint64_t control_wait_object, control_since, control_name, control_where;
-  std::uint64_t worker_thread_id, wait_words_bytes, tick_shift;
+  std::size_t arena_count, arena_bytes, arena_base, arena_stride, arena_used, arena_cold;
+  std::size_t control_bytes, control_sp, control_worker, control_id, control_parent, control_state, control_wait_kind;
+  std::size_t control_wait_object, control_since, control_name, control_where;
+  std::size_t worker_thread_id, wait_words_bytes, tick_shift;
 
   static constexpr DebuggerView of(const void* arenas, const void* scheduler) noexcept;
 };

@@ -3,8 +3,10 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <limits>
 
 namespace coir::port {
 
@@ -19,12 +21,19 @@ std::int64_t interruptible(std::int64_t timeout_ns) noexcept {
   return timeout_ns < 0 || timeout_ns > kOftenNs ? kOftenNs : timeout_ns;
 }
 
+// What SYS_futex takes: words of the CPU, where libc's time_t has 64 bits on every one. (Every kernel has this call; the one
+// with wider times, since Linux 5.1, has no use for what is waited here.)
+struct Limit {
+  long seconds, nanoseconds;
+};
+
 }  // namespace
 
 void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
   timeout_ns = interruptible(timeout_ns);
-  timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000),
-                 .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
+  constexpr std::int64_t kMost = std::numeric_limits<long>::max();
+  Limit limit{.seconds = static_cast<long>(std::min(timeout_ns / 1'000'000'000, kMost)),
+              .nanoseconds = static_cast<long>(timeout_ns % 1'000'000'000)};
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &limit, nullptr, 0);
 }
 

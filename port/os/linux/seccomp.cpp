@@ -77,16 +77,27 @@ constexpr int kFs[] = {
     SYS_mkdir,
     SYS_rmdir,
     SYS_mknod,
-    SYS_utime,
     SYS_utimes,
     SYS_futimesat,
     SYS_uselib,
+#endif
+#if defined(SYS_utime)
+    SYS_utime,
+#endif
+#if defined(SYS_stat64)  // with 32 bits, sizes and times of 64 have calls of their own
+    SYS_stat64,
+    SYS_lstat64,
+    SYS_fstatat64,
+    SYS_statfs64,
+    SYS_truncate64,
+    SYS_utimensat_time64,
+#else
+    SYS_newfstatat,
 #endif
 #if defined(SYS_renameat)
     SYS_renameat,
 #endif
     SYS_renameat2,
-    SYS_newfstatat,
     SYS_statx,
     SYS_faccessat,
     SYS_faccessat2,

@@ -8,7 +8,7 @@ import re
 import gdb
 
 CPU = gdb.selected_frame().architecture().name().split(":")[-1]
-CPU = {"x86-64": "x86_64", "rv64": "riscv64"}.get(CPU, CPU)
+CPU = {"x86-64": "x86_64", "rv64": "riscv64"}.get(CPU, "armv7" if CPU.startswith("arm") else CPU)
 
 MAIN = ["resume", "main"]
 PARKED = ["innermost", "middle", "outermost", "parked_entry", "coir_context_start"]
@@ -21,6 +21,8 @@ SWITCH = ["coir_switch"]
 
 # The frame of a parked context: its length, and where it keeps what, by gdb's names. The red zone is what signal
 # handlers leave alone below the stack.
+# On armv7, bit 0 of a return address tells the caller's state.
+PC_BITS = ~1 if CPU == "armv7" else ~0
 RED_ZONE = 128 if CPU == "x86_64" else 0
 if CPU == "x86_64":
     SIZE, PC, FRAME_POINTER = 64, 56, "rbp"
@@ -30,6 +32,11 @@ elif CPU == "aarch64":
     LAYOUT = {"x29": 0, "x30": 8}
     LAYOUT.update(("x%d" % n, 16 + 8 * (n - 19)) for n in range(19, 29))
     LAYOUT.update(("d%d" % n, 96 + 8 * (n - 8)) for n in range(8, 16))
+elif CPU == "armv7":
+    SIZE, PC, FRAME_POINTER = 112, 32, "r7"
+    LAYOUT = {"lr": 32}
+    LAYOUT.update(("r%d" % n, 4 * (n - 4)) for n in range(4, 12))
+    LAYOUT.update(("d%d" % n, 40 + 8 * (n - 8)) for n in range(8, 16))
 else:
     SIZE, PC, FRAME_POINTER = 208, 0, "fp"
     LAYOUT = {"ra": 0, "fp": 8}
@@ -109,7 +116,7 @@ def at_the_switch(context):
 def at_its_caller(context):
     """The context as it will be when the switch has returned."""
     registers = {FRAME_POINTER: word(context + LAYOUT[FRAME_POINTER])}
-    return Borrowed(sp=context + SIZE, pc=word(context + PC), **registers)
+    return Borrowed(sp=context + SIZE, pc=word(context + PC) & PC_BITS, **registers)
 
 
 def saved_registers():
@@ -138,7 +145,7 @@ def callers_registers():
     frame = gdb.newest_frame()
     while frame.name() in ("coir_switch", "coir_call_on", "on_large_stack", "fresh_entry"):
         frame = frame.older()
-    return [(name, str(frame.read_register(name))) for name in ["sp"] + sorted(LAYOUT) if name not in ("ra", "x30")]
+    return [(name, str(frame.read_register(name))) for name in ["sp"] + sorted(LAYOUT) if name not in ("ra", "x30", "lr")]
 
 
 def step_until(function, contexts, allowed, promise):

@@ -51,6 +51,12 @@ def build_inside(preset, target="inside_program", folder="tests/system/inside"):
     return build(preset + "+inside", target, folder, ("-DCOIR_TRACE=ON", "-DCOIR_WATCHDOG=ON"))
 
 
+def emulator_of(target):
+    """The command that runs the programs of a target on this machine; empty where they run as they are."""
+    script = f'root={ROOT!r}; . "$root/scripts/boards.sh"; target_emulator {target}'
+    return subprocess.run(["sh", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
+
+
 def sanitized(program):
     """Whether the program's memory and system calls are a sanitizer's rather than its own."""
     return "asan" in program or "tsan" in program

@@ -79,7 +79,7 @@ TEST(ClientLimits, the_table_is_charged_and_refunded) {
   {
     ClientLimits some;
     CHECK(some.open(limiting(1000, 1, 0)));
-    CHECK(coir::account::connections.used() - before >= 1000 * 40);
+    CHECK(coir::account::connections.used() - before >= 1000 * 32);
     CHECK(coir::account::connections.used() - before <= 1100 * 64);
   }
   LONGS_EQUAL(before, coir::account::connections.used());

@@ -166,7 +166,7 @@ void run_chaos(RunOptions options) {
   const auto ended = run_until_idle(options, [&] {
     chaos.end = Deadline::after(kSpan);
     auto fibers = std::make_unique<Fiber[]>(kFibers);
-    for (std::uint64_t i = 0; i < kFibers; ++i)
+    for (unsigned i = 0; i < kFibers; ++i)
       fibers[i] = spawn([&chaos, seed, i] { chaos.live(seed + i * 0x9e3779b97f4a7c15u); });
     for (int i = 0; i < kFibers; ++i) chaos.expect(fibers[i].join().has_value());
     until([] { return coir::stats().fibers_alive == 1; });

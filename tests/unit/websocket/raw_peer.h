@@ -4,6 +4,7 @@
 #include <coir/net/stream.h>
 #include <string.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -84,7 +85,7 @@ class RawPeer {
     heard.fin = reader.fin();
     heard.masked = !masks_;
     while (reader.payload_left() != 0) {
-      const std::size_t wanted = reader.payload_left() < sizeof bytes ? reader.payload_left() : sizeof bytes;
+      const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(reader.payload_left(), sizeof bytes));
       const auto got = stream_.read({bytes, wanted}, patience());
       if (!got) {
         heard.gone = true;

@@ -77,7 +77,7 @@ bool FileCache::find(std::string_view path, bool directory, std::int64_t now, Fi
   }
   const Place& place = places_[index];
   facts = place.facts;
-  memcpy(content.data(), contents_ + index * FileTree::kCachedFileBytes, facts.size);
+  memcpy(content.data(), contents_ + index * FileTree::kCachedFileBytes, static_cast<std::size_t>(facts.size));
   return true;
 }
 
@@ -102,7 +102,7 @@ void FileCache::put(std::string_view path, bool directory, std::int64_t now, con
     bucket = index;
   }
   Place& place = places_[index];
-  const std::size_t before = place.used ? place.facts.size : 0;
+  const std::size_t before = place.used ? static_cast<std::size_t>(place.facts.size) : 0;
   bytes_.store(bytes_.load(std::memory_order_relaxed) - before + content.size(), std::memory_order_relaxed);
   place.used = true;
   place.facts = facts;
@@ -120,7 +120,8 @@ void FileCache::drop(std::string_view path, bool directory) noexcept {
   if (index == kNone) return;
   unchain(index);
   places_[index].used = false;
-  bytes_.store(bytes_.load(std::memory_order_relaxed) - places_[index].facts.size, std::memory_order_relaxed);
+  bytes_.store(bytes_.load(std::memory_order_relaxed) - static_cast<std::size_t>(places_[index].facts.size),
+               std::memory_order_relaxed);
   // It is the first to be used again.
   unlink(index);
   places_[index].newer = oldest_;

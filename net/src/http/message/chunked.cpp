@@ -36,7 +36,7 @@ ChunkedResult ChunkedDecoder::decode(std::span<char> buffer, const ChunkedLimits
   ChunkedResult result;
   while (result.consumed < buffer.size() && at_ != At::end) {
     if (at_ == At::content) {
-      const std::size_t here = std::min<std::uint64_t>(left_, buffer.size() - result.consumed);
+      const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(left_, buffer.size() - result.consumed));
       std::memmove(&buffer[result.data_bytes], &buffer[result.consumed], here);
       result.data_bytes += here;
       result.consumed += here;

@@ -75,7 +75,7 @@ struct ParkedView {
 [[nodiscard]] inline ParkedView view_parked(const void* context) noexcept {
   auto const* const bytes = static_cast<const char*>(context);
   return {
-      .pc = *reinterpret_cast<const std::uintptr_t*>(bytes + kParkedPc),
+      .pc = *reinterpret_cast<const std::uintptr_t*>(bytes + kParkedPc) & kPcBits,
       .frame_pointer = *reinterpret_cast<const std::uintptr_t*>(bytes + kParkedFramePointer),
       .stack_pointer = reinterpret_cast<std::uintptr_t>(bytes) + sizeof(ParkedFrame),
   };

@@ -8,6 +8,8 @@
 #include <coir/port/arch/x86_64.h>
 #elif defined(__aarch64__)
 #include <coir/port/arch/aarch64.h>
+#elif defined(__arm__) && __ARM_ARCH == 7
+#include <coir/port/arch/armv7.h>
 #else
 #error "coir does not know this CPU: see port/arch/README.md"
 #endif

@@ -31,7 +31,8 @@ TEST_GROUP(HttpFileCache) {
   }
   bool holds(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
     FileFacts facts;
-    return cache->find(path, directory, now, facts, content) && std::string_view(content, facts.size) == text;
+    return cache->find(path, directory, now, facts, content) &&
+           std::string_view(content, static_cast<std::size_t>(facts.size)) == text;
   }
 };
 
@@ -109,7 +110,7 @@ TEST(HttpFileCache, holds_its_promises_through_many_changes) {
       case 1: {
         FileFacts facts;
         if (cache->find(path, false, 1, facts, content)) {
-          CHECK(std::string_view(content, facts.size) == last[which]);
+          CHECK(std::string_view(content, static_cast<std::size_t>(facts.size)) == last[which]);
         }
         break;
       }

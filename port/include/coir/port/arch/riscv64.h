@@ -51,6 +51,9 @@ inline constexpr std::size_t kParkedFramePointer = COIR_FRAME_S0;
 inline constexpr std::ptrdiff_t kRecordFramePointer = -16;
 inline constexpr std::ptrdiff_t kRecordReturnAddress = -8;
 
+// kPcBits are the bits of a return address that tell an address: all of them.
+inline constexpr std::uintptr_t kPcBits = ~std::uintptr_t{0};
+
 // coir_context_start takes the entry from s1 and the argument from s2.
 inline void lay_first_frame(ParkedFrame& frame, void (*start)() noexcept, void (*entry)(void*, void*),
                             void* argument) noexcept {

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Builds a static armv7 busybox, as busybox.sh builds that of riscv64: the userland of emulated boards with an armv7 CPU.
+#
+#   SOURCE=busybox.tar.bz2 OUT=dir SYSROOT=musl-armv7-linux-musleabihf-HASH busybox-armv7.sh     (in an empty working directory)
+set -eu
+
+tar -xf "$SOURCE" --strip-components=1
+
+# The compiler's own choice of start files would be gcc's; this driver names those of the sysroot.
+# busybox sets a const pointer to its globals once in a while; clang believes the const unless it is defined away.
+cat >cc <<END
+#!/bin/sh
+clang="clang-19 --target=armv7-linux-musleabihf -mcpu=cortex-a7 -mfpu=neon-vfpv4 -mfloat-abi=hard -mthumb --sysroot=$SYSROOT -fno-pie -w -DBB_GLOBAL_CONST="
+case " \$* " in
+  *" -c "* | *" -E "* | *" -S "* | *" -r "* | *" -print-"* | *" --version "*) exec \$clang "\$@" ;;
+esac
+lib=$SYSROOT/usr/lib
+exec \$clang --ld-path=/usr/bin/ld.lld-19 -static -nostdlib \$lib/crt1.o \$lib/crti.o "\$@" \
+  -Wl,--start-group -lc -lgcc -Wl,--end-group \$lib/crtn.o
+END
+chmod +x cc
+
+# Newer kernel headers lack what tc wants, the sysroot has no mtd headers, the SHA instructions are x86's.
+make defconfig
+sed -i -e 's/^# CONFIG_STATIC is not set/CONFIG_STATIC=y/' \
+  -e 's/^\(CONFIG_\(TC\|SHA.*_HWACCEL\|NAND.*\|FLASH.*\|UBI.*\)\)=y/# \1 is not set/' .config
+yes '' | make oldconfig >/dev/null
+make -j"$(nproc)" ARCH=arm CC="$PWD/cc" LD=ld.lld-19 AR=llvm-ar-19 NM=llvm-nm-19 STRIP=llvm-strip-19 \
+  OBJCOPY=llvm-objcopy-19 SKIP_STRIP=y busybox
+llvm-strip-19 busybox -o "$OUT/busybox"
