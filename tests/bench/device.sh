@@ -25,5 +25,59 @@ new_app() {
 }
 answers() { curl -sS --max-time 10 "$vm_url/reading" 2>/dev/null | grep -q celsius; }
 
-"$root/scripts/setup" --for vm,test
+
+# flash_card makes an image of the vendor's own sizes, every byte of it written, and prints seconds and memory of flashing it.
+flash_card() {
+  mkdir -p "$vm_dir/card/root"
+  "$root/tests/system/cards/vm_root" "$vm_dir/card/root" busybox
+  head -c 200M /dev/urandom >"$vm_dir/card/root/filler"
+  "$root/tests/system/cards/make" "$vm_dir/card" a --root "$vm_dir/card/root" --kib 4 --full >/dev/null 2>&1
+  cp --sparse=never "$vm_dir/card/card.img" "$vm_dir/card/vendor.img"
+  rm -r "$vm_dir/card/card.img" "$vm_dir/card/root"
+  card=$vm_dir/card/flashed.img
+  python3 - "$root/scripts/flash" --image "$vm_dir/card/vendor.img" --out "$card" --coird "$vm_coird" --files "$vm_dir/clock" <<'END'
+import resource, subprocess, sys, time
+began = time.monotonic()
+subprocess.run(sys.argv[1:], check=True)
+print(f"flash_s: {time.monotonic() - began:.1f} s")
+print(f"flash_peak_kb: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss} kB")
+END
+  rm "$vm_dir/card/vendor.img"
+}
+
+# clock makes the defaults of a coird whose start script notes the uptime before the program begins and when it listens.
+clock() {
+  mkdir -p "$vm_dir/clock/etc/default"
+  cat "$root/port/init/busybox/etc/default/coird" - >"$vm_dir/clock/etc/default/coird" <<'END'
+if [ "${1:-}" = run ] && [ ! -e /run/said ]; then
+  mkfifo /run/said
+  while read -r line; do
+    case $line in *"listening on"*) read -r up rest </proc/uptime; echo "$up" >/run/listens ;; esac
+    echo "$line"
+  done </run/said &
+  exec >/run/said 2>&1
+  read -r up rest </proc/uptime
+  echo "$up" >/run/began
+fi
+END
+}
+
+# boot_card boots the card and prints how long it takes, and coird's own part.
+boot_card() {
+  for round in 1 2 3; do
+    vm_start --disk "$card" --append root=/dev/vda2 || die "the card does not boot"
+    request=$(curl -sS -o /dev/null --max-time 20 -w '%{time_total}' "$vm_url/100.txt")
+    echo "$vm_ready $request $(vm_exec 'cat /run/began') $(vm_exec 'cat /run/listens')"
+    vm_stop
+  done | awk '{ boot[NR] = ($1 + $2) * 1000; own[NR] = ($4 - $3) * 1000 }
+    function middle(of) { return of[1] + of[2] + of[3] - least(of) - most(of) }
+    function least(of,  i, x) { x = of[1]; for (i in of) if (of[i] < x) x = of[i]; return x }
+    function most(of,  i, x) { x = of[1]; for (i in of) if (of[i] > x) x = of[i]; return x }
+    END { printf "boot_ms: %.0f ms\nboot_own_ms: %.0f ms\n", middle(boot), middle(own) }'
+}
+
+"$root/scripts/setup" --for vm,test,flash
 new_app
+clock
+flash_card
+boot_card

@@ -1,0 +1,157 @@
+"""An ext4 file system in a file, read and written by e2fsprogs: debugfs, dumpe2fs and e2fsck.
+
+debugfs ends with status 0 whatever happens, so nothing here trusts it: what was written is read back.
+"""
+import hashlib
+import os
+import subprocess
+import tempfile
+
+from speech import Refused
+
+# The features that e2fsprogs 1.47 writes correctly. Every other one is refused by its name.
+WRITABLE = frozenset(
+    "has_journal ext_attr resize_inode dir_index filetype needs_recovery extent flex_bg sparse_super large_file huge_file "
+    "uninit_bg dir_nlink extra_isize 64bit metadata_csum metadata_csum_seed orphan_file sparse_super2 meta_bg large_dir".split()
+)
+
+
+def run(arguments, env=None, cwd=None):
+    """run returns status and output of a tool, which is found although /sbin is not in a user's PATH."""
+    env = dict(env or os.environ, LC_ALL="C", PATH=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    done = subprocess.run(arguments, env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def quoted(path):
+    """quoted is a path as debugfs reads it."""
+    if any(c in path for c in '"\n\r') or path != path.strip():
+        raise Refused(f"{path!r}: debugfs cannot take this name; rename it")
+    return f'"{path}"'
+
+
+class Entry:
+    """Entry is one name of a directory: what must not change unless it is asked for."""
+
+    def __init__(self, fields):
+        self.mode, self.uid, self.gid, self.size = int(fields[2], 8), int(fields[3]), int(fields[4]), fields[6]
+        self.inode = int(fields[1])
+
+    def key(self):
+        # A directory may grow by a block when it gains a name.
+        size = "" if self.mode & 0o170000 == 0o040000 else self.size
+        return self.mode, self.uid, self.gid, size, self.inode
+
+
+class Ext4:
+    def __init__(self, path, work):
+        self.path, self.work = path, work
+        self.facts = self.head()
+
+    def head(self):
+        status, out, error = run(["dumpe2fs", "-h", self.path])
+        if status != 0:
+            raise Refused(f"dumpe2fs cannot read the root file system: {error.strip().splitlines()[-1:]}")
+        return {k.strip(): v.strip() for k, _, v in (line.partition(":") for line in out.decode(errors="replace").splitlines())}
+
+    def number(self, name):
+        return int(self.facts[name].split()[0])
+
+    def environment(self):
+        """environment fixes the time to that of the file system's making: the same input gives the same bytes."""
+        with open(self.path, "rb") as file:
+            file.seek(1024)
+            head = file.read(1024)
+        # The times of making and of the last check; genext2fs knows neither.
+        made, checked = (int.from_bytes(head[at:at + 4], "little") for at in (0x108, 0x40))
+        when = str(made or checked or 1)
+        return dict(os.environ, E2FSPROGS_FAKE_TIME=when, E2FSCK_TIME=when, DEBUGFS_PAGER="cat", PAGER="cat")
+
+    def require_writable(self):
+        unknown = [name for name in self.facts["Filesystem features"].split() if name not in WRITABLE]
+        if unknown:
+            raise Refused(f"the root file system has the feature {unknown[0]}, which flash cannot write safely; "
+                          f"turn it off on a copy: tune2fs -O ^{unknown[0]}")
+
+    def replay(self):
+        """replay brings a journal that was left dirty into the file system. Returns whether there was one."""
+        if "needs_recovery" not in self.facts["Filesystem features"].split():
+            return False
+        status, out, error = run(["e2fsck", "-y", "-E", "journal_only", self.path], self.environment())
+        self.facts = self.head()
+        if status > 1 or "needs_recovery" in self.facts["Filesystem features"].split():
+            raise Refused(f"the journal cannot be replayed: {(error or out.decode(errors='replace')).strip()[-200:]}; "
+                          "boot the card once and shut it down, then copy the image again")
+        return True
+
+    def check(self, when):
+        status, out, _ = run(["e2fsck", "-fn", self.path], self.environment())
+        if status != 0:
+            told = [line for line in out.decode(errors="replace").splitlines() if line and not line.startswith("Pass")]
+            raise Refused(f"the root file system has errors {when} ({told[0] if told else 'e2fsck says no more'}); "
+                          "repair a copy of it with e2fsck -fy, or take a fresh image")
+
+    def commands(self, lines, write=False):
+        """commands runs debugfs commands, in a folder where the sources of its writes lie."""
+        with tempfile.NamedTemporaryFile("w", dir=self.work, suffix=".cmd", delete=False) as file:
+            file.write("".join(line + "\n" for line in lines))
+        arguments = ["debugfs"] + (["-w"] if write else []) + ["-f", file.name, self.path]
+        _, out, error = run(arguments, self.environment(), self.work)
+        os.unlink(file.name)
+        return out, error
+
+    def listing(self):
+        """listing returns {path: Entry} of the whole file system."""
+        found, wave = {}, ["/"]
+        while wave:
+            out, _ = self.commands([f"ls -p {quoted(d)}" for d in wave])
+            at, following = -1, []
+            for line in out.decode(errors="surrogateescape").splitlines():
+                if line.startswith("debugfs: ls -p "):
+                    at += 1
+                    continue
+                fields = line.split("/")
+                if len(fields) != 8 or not fields[1].isdigit() or fields[5] in (".", "..") or fields[1] == "0":
+                    continue
+                path = wave[at].rstrip("/") + "/" + fields[5]
+                found[path] = Entry(fields)
+                if found[path].mode & 0o170000 == 0o040000:
+                    following.append(path)
+            wave = following
+        return found
+
+    def read(self, path):
+        """read returns a small file's bytes."""
+        target = os.path.join(self.work, "read")
+        if os.path.exists(target):
+            os.unlink(target)
+        self.commands([f"dump {quoted(path)} read"])
+        if not os.path.exists(target):
+            raise Refused(f"{path} cannot be read from the image")
+        with open(target, "rb") as file:
+            return file.read()
+
+    def digest(self, path):
+        return hashlib.sha256(self.read(path)).hexdigest()
+
+    def link_target(self, path):
+        out, _ = self.commands([f"stat {quoted(path)}"])
+        for line in out.decode(errors="replace").splitlines():
+            if line.startswith("Fast link dest:"):
+                return line.split('"')[1]
+        return self.read(path).decode(errors="replace")
+
+    def real(self, path, listing, depth=0):
+        """real follows the links in a path's folders, for debugfs to write where the board will look."""
+        done = ""
+        for name in [part for part in path.split("/")[1:-1] if part]:
+            done += "/" + name
+            entry = listing.get(done)
+            if entry and entry.mode & 0o170000 == 0o120000:
+                if depth > 8:
+                    raise Refused(f"{path}: too many links")
+                target = os.path.normpath(os.path.join(os.path.dirname(done), self.link_target(done)))
+                return self.real(target + path[len(done):], listing, depth + 1)
+            if entry and entry.mode & 0o170000 != 0o040000:
+                raise Refused(f"{done} of the image is no folder; {path} cannot be put there")
+        return path
