@@ -304,6 +304,18 @@ TEST(WebSocket, a_full_peer_ends_send_by_its_deadline) {
   });
 }
 
+// Behind half a frame nothing more can be said.
+TEST(WebSocket, a_frame_that_was_cut_off_ends_the_wait_of_whoever_receives) {
+  both_sides([&] {
+    Talk talk;
+    static char bytes[8 << 20];
+    const auto sent = talk.socket.send_binary({bytes, sizeof bytes}, Deadline::after(20ms));
+    expect(!sent && sent.error() == ErrorCode::timed_out);
+    const auto none = talk.socket.receive(patience());
+    expect(!none && none.error() != ErrorCode::timed_out);
+  });
+}
+
 TEST(WebSocket, a_refused_buffer_between_messages_loses_nothing) {
   both_sides([&] {
     Talk talk;

@@ -40,7 +40,8 @@ std::atomic<int> g_serving;
 bool answer(Exchange& exchange) {
   if (exchange.request().path == "/rest") return static_cast<void>(g_sockets->accept(exchange)), true;
   if (exchange.request().path != "/fiber") return false;
-  auto socket = accept_websocket(exchange, {.options = {.ping_after = 24h, .close_timeout = 20ms}});
+  auto socket =
+      accept_websocket(exchange, {.options = {.ping_after = 24h, .message_timeout = 24h, .close_timeout = 20ms}});
   if (!socket) return true;
   ++g_serving;
   while (auto message = socket->receive()) {
