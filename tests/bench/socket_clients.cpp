@@ -141,11 +141,17 @@ void echo(Server& server, double for_ns) {
     hear(server, kEchoHead + kEcho, [&](std::size_t) { --left; });
 }
 
+// in_turn calls `with` each server so often, forth and back, so that none always follows the same other.
+template <class With>
+void in_turn(long times, With with) {
+  for (long i = 0; i < times; ++i) {
+    for (std::size_t at = 0; at < servers.size(); ++at) with(servers[i % 2 == 0 ? at : servers.size() - 1 - at]);
+  }
+}
+
 void publish_all(long times) {
   for (Server& each : servers) each.spans.clear();
-  for (long i = 0; i < times; ++i) {
-    for (Server& each : servers) publish(each);
-  }
+  in_turn(times, publish);
   std::printf("published");
   for (Server& each : servers) {
     std::sort(each.spans.begin(), each.spans.end());
@@ -156,9 +162,7 @@ void publish_all(long times) {
 
 void echo_all(long seconds) {
   for (Server& each : servers) each.echoed_ns = 0, each.echoes = 0;
-  for (long i = 0; i < seconds * 10; ++i) {
-    for (Server& each : servers) echo(each, 1e8);
-  }
+  in_turn(seconds * 10, [](Server& each) { echo(each, 1e8); });
   std::printf("echoed");
   for (const Server& each : servers)
     std::printf(" %.0f %ld", static_cast<double>(each.echoes) * 1e9 / each.echoed_ns, each.echoes);
