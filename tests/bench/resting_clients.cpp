@@ -30,9 +30,9 @@
 namespace {
 
 constexpr int kSilenceMs = 30'000;
-constexpr std::size_t kStep = 100;       // sockets that are opened, or asked, at a time
-constexpr std::size_t kPayload = 16;     // of a ping, and of a message: the socket's number
-constexpr std::size_t kFrame = 6 + kPayload;   // with a client's mask
+constexpr std::size_t kStep = 100;            // sockets that are opened, or asked, at a time
+constexpr std::size_t kPayload = 16;          // of a ping, and of a message: the socket's number
+constexpr std::size_t kFrame = 6 + kPayload;  // with a client's mask
 constexpr std::size_t kAnswer = 2 * (2 + kPayload);
 
 enum class State { opening, open, asked, lost };

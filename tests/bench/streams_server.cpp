@@ -103,8 +103,7 @@ void publish(Hub& hub, Exchange& exchange) {
 }
 
 constexpr auto kRoutes = route::table(route::get<follow>("/feed"), route::get<follow_on_a_fiber>("/fiber"),
-                                      route::get<follow_by_polling>("/polling"),
-                                      route::get<accept_socket>("/socket"),
+                                      route::get<follow_by_polling>("/polling"), route::get<accept_socket>("/socket"),
                                       route::get<serve_file>("/{path...}"), route::post<publish>("/publish"));
 
 std::expected<void, coir::Error> serve(const char* const* arguments) {

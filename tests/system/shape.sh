@@ -111,7 +111,7 @@ none "a public header includes public headers only"
 # of a build that has all.
 . scripts/say.sh
 . scripts/cache.sh
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS=ON -DCOIR_SITE=ON -P toolchains/config.cmake
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_SITE=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do

@@ -36,8 +36,8 @@ std::int64_t ns(std::chrono::milliseconds span) noexcept {
 std::expected<SocketTable*, Error> SocketTable::create(const RestingSocketsBase::Calls& calls,
                                                        const RestingSocketsOptions& options) noexcept {
   if (options.max_sockets == 0 || options.max_sockets > kMostSockets || options.max_subscriptions > kMostSockets ||
-      options.socket.max_message == 0 || options.socket.max_frame == 0 ||
-      options.max_unsent == 0 || options.max_unsent > kMostHeld) {
+      options.socket.max_message == 0 || options.socket.max_frame == 0 || options.max_unsent == 0 ||
+      options.max_unsent > kMostHeld) {
     return std::unexpected(Error{ErrorCode::invalid});
   }
   const std::size_t stride = rounded(sizeof(SocketRecord) + calls.state_bytes, 8);
