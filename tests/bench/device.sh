@@ -67,7 +67,7 @@ boot_card() {
   for round in 1 2 3; do
     vm_start --disk "$card" --append root=/dev/vda2 || die "the card does not boot"
     request=$(curl -sS -o /dev/null --max-time 20 -w '%{time_total}' "$vm_url/100.txt")
-    echo "$vm_ready $request $(vm_exec 'cat /run/began') $(vm_exec 'cat /run/listens')"
+    echo "${vm_ready% s} $request $(vm_exec 'cat /run/began') $(vm_exec 'cat /run/listens')"
     vm_stop
   done | awk '{ boot[NR] = ($1 + $2) * 1000; own[NR] = ($4 - $3) * 1000 }
     function middle(of) { return of[1] + of[2] + of[3] - least(of) - most(of) }
