@@ -167,7 +167,8 @@ class Exchange {
   // memory of the answer and of scratch(), whose content is lost, until they are used again. What remains is the fiber
   // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing
   // between start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room.
-  // Cost: a system call, and page faults afterwards.
+  // Cost: a system call, and page faults afterwards. It is never done unasked: most waits are too short to pay for it,
+  // what has been gathered could only be sent by another wait, and scratch() may hold what the handler goes on with.
   void release_buffer() noexcept;
 
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.
