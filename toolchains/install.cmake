@@ -37,13 +37,5 @@ set(coir_toolchains ${CMAKE_INSTALL_DATADIR}/coir/toolchains)
 file(GLOB coir_targets "${PROJECT_SOURCE_DIR}/toolchains/*-linux-*.cmake")
 install(FILES ${coir_targets} toolchains/linux-musl.cmake toolchains/clang.cmake toolchains/cache.cmake
               toolchains/pins.txt DESTINATION ${coir_toolchains})
-install(FILES toolchains/recipes/musl.sh toolchains/recipes/busybox.sh DESTINATION ${coir_toolchains}/recipes)
+install(FILES toolchains/recipes/musl.sh DESTINATION ${coir_toolchains}/recipes)
 install(FILES scripts/gdb/coir.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coir/gdb)
-
-# What a program or a board of one's own starts from, laid out as in this tree: new-app, new-board and the emulated board.
-set(coir_start ${CMAKE_INSTALL_DATADIR}/coir)
-install(PROGRAMS scripts/new-app scripts/new-board DESTINATION ${coir_start}/scripts)
-install(FILES scripts/say.sh scripts/boards.sh scripts/cache.sh DESTINATION ${coir_start}/scripts)
-install(DIRECTORY qemu DESTINATION ${coir_start} USE_SOURCE_PERMISSIONS)
-install(DIRECTORY port/boards port/init DESTINATION ${coir_start}/port USE_SOURCE_PERMISSIONS)
-install(DIRECTORY apps/template DESTINATION ${coir_start}/apps USE_SOURCE_PERMISSIONS)

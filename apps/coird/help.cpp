@@ -84,7 +84,7 @@ constexpr char kHelp[] =
     "      --print-budget          print what the memory is planned for, and exit\n"
     "      --probe                 print what this kernel offers and what is used instead, and exit\n"
     "  -h, --help                  print this and exit\n"
-    "  -V, --version               print the version and exit\n"
+    "  -V, --version               print the version and the board, and exit\n"
     "\n"
     "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
     "\n"

@@ -3,6 +3,7 @@
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <coir/port/limits.h>
 #include <coir/port/probe.h>
 #include <coir/program.h>
 #include <coir/signal.h>
@@ -217,7 +218,7 @@ int main(int count, char** arguments) {
       print_help();
       return printed();
     case Options::Action::version:
-      print({"coird " COIR_VERSION});
+      print({"coird " COIR_VERSION " for ", coir::port::board_name()});
       return printed();
     case Options::Action::probe:
       return print_probe();

@@ -1,0 +1,10 @@
+# What a program or a board of one's own starts from, installed as it lies in this tree, below share/coir: new-app, new-board
+# and the emulated board.
+set(coir_start ${CMAKE_INSTALL_DATADIR}/coir)
+install(PROGRAMS scripts/new-app scripts/new-board DESTINATION ${coir_start}/scripts)
+install(FILES scripts/say.sh scripts/boards.sh scripts/cache.sh DESTINATION ${coir_start}/scripts)
+install(DIRECTORY qemu DESTINATION ${coir_start} USE_SOURCE_PERMISSIONS)
+install(DIRECTORY port/boards port/init DESTINATION ${coir_start}/port USE_SOURCE_PERMISSIONS)
+install(DIRECTORY apps/template DESTINATION ${coir_start}/apps USE_SOURCE_PERMISSIONS)
+file(GLOB coir_recipes "${PROJECT_SOURCE_DIR}/toolchains/recipes/busybox*.sh")
+install(FILES ${coir_recipes} DESTINATION ${coir_start}/toolchains/recipes)
