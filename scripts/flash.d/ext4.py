@@ -30,6 +30,15 @@ def quoted(path):
     return f'"{path}"'
 
 
+def sha256(path):
+    """sha256 reads a file piece by piece."""
+    state = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
 class Entry:
     """Entry is one name of a directory: what must not change unless it is asked for."""
 
@@ -102,9 +111,10 @@ class Ext4:
 
     def listing(self):
         """listing returns {path: Entry} of the whole file system."""
-        found, wave = {}, ["/"]
+        # Folders are asked for by inode: a user's may have names that debugfs cannot take.
+        found, wave = {}, [("/", 2)]
         while wave:
-            out, _ = self.commands([f"ls -p {quoted(d)}" for d in wave])
+            out, _ = self.commands([f"ls -p <{inode}>" for _, inode in wave])
             at, following = -1, []
             for line in out.decode(errors="surrogateescape").splitlines():
                 if line.startswith("debugfs: ls -p "):
@@ -113,26 +123,30 @@ class Ext4:
                 fields = line.split("/")
                 if len(fields) != 8 or not fields[1].isdigit() or fields[5] in (".", "..") or fields[1] == "0":
                     continue
-                path = wave[at].rstrip("/") + "/" + fields[5]
+                path = wave[at][0].rstrip("/") + "/" + fields[5]
                 found[path] = Entry(fields)
                 if found[path].mode & 0o170000 == 0o040000:
-                    following.append(path)
+                    following.append((path, found[path].inode))
             wave = following
         return found
 
-    def read(self, path):
-        """read returns a small file's bytes."""
+    def dumped(self, path):
+        """dumped copies a file out of the image and returns where it lies."""
         target = os.path.join(self.work, "read")
         if os.path.exists(target):
             os.unlink(target)
         self.commands([f"dump {quoted(path)} read"])
         if not os.path.exists(target):
             raise Refused(f"{path} cannot be read from the image")
-        with open(target, "rb") as file:
+        return target
+
+    def read(self, path):
+        """read returns a small file's bytes."""
+        with open(self.dumped(path), "rb") as file:
             return file.read()
 
     def digest(self, path):
-        return hashlib.sha256(self.read(path)).hexdigest()
+        return sha256(self.dumped(path))
 
     def link_target(self, path):
         out, _ = self.commands([f"stat {quoted(path)}"])

@@ -149,7 +149,9 @@ def find_root(path, whole, root_offset):
         if not table:
             if root_offset and has_magic(file, root_offset):
                 return root_offset, min(ext4_size(file, root_offset), size - root_offset)
-            cure = "add --rootfs" if has_magic(file, 0) else "name its board by --board, or flash its root file system alone with --rootfs"
+            cure = "name its board by --board, or flash its root file system alone with --rootfs"
+            if has_magic(file, 0):
+                cure = "add --rootfs: it is a file system alone"
             raise Refused(f"the image has no partition table; {cure}")
         roots = [(start, length) for start, length, kind in table if kind == 0x83 and has_magic(file, start)]
         if len(roots) != 1:

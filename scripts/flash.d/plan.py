@@ -8,12 +8,12 @@ A record in the image, /etc/NAME.flash, lists what flash put there, so that --re
     link PATH
     line [bare]             the line of /etc/inittab; bare: the text ended without a newline before
 """
-import hashlib
 import os
 import shutil
 import stat
 
 import inittab
+from ext4 import quoted, sha256
 from speech import Refused, say
 
 HOOKS = ("/mnt/data/auto.sh", "/mnt/system/auto.sh")
@@ -33,12 +33,6 @@ class Item:
         return os.path.getsize(self.source) if self.kind == "file" else 0
 
 
-def sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else \
-            hashlib.sha256(file.read()).hexdigest()
-
-
 def overlay(folder):
     """overlay returns the items of a folder that is laid over the root."""
     if not os.path.isdir(folder):
@@ -51,7 +45,8 @@ def overlay(folder):
             path = "/" + os.path.relpath(source, folder)
             status = os.lstat(source)
             if path in HOOKS:
-                raise Refused(f"{path} is the user's own hook, and one of the two switches the other off: flash touches neither")
+                raise Refused(f"{path} is the user's own hook, and one of the two switches the other off: "
+                              "flash touches neither")
             if path == INITTAB:
                 raise Refused(f"{path} is the image's own; flash adds the daemon's line itself")
             if path.startswith("/etc/init.d/S") and path.endswith((".bak", ".orig", ".old", "~", ".rej")):
@@ -208,7 +203,6 @@ class Plan:
 
     def carry_out(self):
         """carry_out writes, and reads all of it back."""
-        from ext4 import quoted
         commands = []
         for path in self.drop:
             commands.append(("rmdir " if stat.S_ISDIR(self.before[path].mode) else "rm ") + quoted(path))
@@ -225,7 +219,8 @@ class Plan:
             else:
                 commands.append(f"symlink {quoted(leaf)} {quoted(item.target)}")
             path = quoted(item.path)
-            commands += [f"sif {path} mode 0{item.full_mode():o}", f"sif {path} uid {item.owner[0]}", f"sif {path} gid {item.owner[1]}"]
+            fields = {"mode": f"0{item.full_mode():o}", "uid": item.owner[0], "gid": item.owner[1]}
+            commands += [f"sif {path} {field} {value}" for field, value in fields.items()]
         if commands:
             self.fs.commands(commands, write=True)
         self.fs.check("after writing")

@@ -72,6 +72,34 @@ def broken_images(t, card):
     t.refused("a superblock of nonsense is refused", "dumpe2fs cannot read", t.flash(broken), broken)
 
 
+def tables(t, root):
+    """tables has the vendor's own sectors, over holes."""
+    bare = t.make("own-sectors", "bare", root)
+    for layout, lines, start, end in (
+            ("A", "262145 1572864 83", 262145, 1835009), ("B", "262145 1572864 83\n1835009 524288 0", 262145, 1835009),
+            ("C", "262145 4096 0\n266241 1572864 83", 266241, 1839105)):
+        card = os.path.join(t.WORK, f"sectors-{layout}.img")
+        with open(bare, "rb") as source, open(card, "wb") as file:
+            file.seek(start * 512)
+            file.write(source.read())
+            file.truncate(2359297 * 512)
+        rest = "".join("start={}, size={}, type={}\n".format(*line.split()) for line in lines.splitlines())
+        t.run("sfdisk", "-q", card, input="label: dos\nstart=1, size=262144, type=c, bootable\n" + rest)
+        os.truncate(card, end * 512)
+        done = t.flash(card)
+        name = t.debugfs(card.replace(".img", ".out") + f"?offset={start * 512}", "stat /usr/sbin/coird")
+        t.promise(f"layout {layout} of the vendor's own sectors is flashed", done.returncode == 0 and "Mode:  0755" in name, done.stderr)
+        t.promise(f"layout {layout}: holes stay holes", os.stat(card.replace(".img", ".out")).st_blocks < 20 << 11 if done.returncode == 0 else False)
+    two = os.path.join(t.WORK, "two-roots.img")
+    with open(bare, "rb") as source, open(two, "wb") as file:
+        data = source.read()
+        file.seek(1 << 20)
+        file.write(data + data)
+    t.run("sfdisk", "-q", two, input="label: dos\nstart=2048, size=32768, type=83\nstart=34816, size=32768, type=83\n")
+    t.refused("two partitions that could be the root are refused", "2 partitions are of type 83", t.flash(two), two)
+    t.refused("ext4 alone is told what it is", "add --rootfs", t.flash(bare), bare)
+
+
 def file_systems(t, root):
     odd = t.make("feature", "a", root, "--kib", "4", "--features", "^has_journal,inline_data")
     t.refused("a feature that cannot be written safely is refused by name", "the feature inline_data", t.flash(odd), odd)
@@ -179,6 +207,9 @@ def files(t, card):
     t.promise("a newer binary replaces the older", t.text_in(image, "/usr/sbin/coird") == "\x7fELFnewer", done.stderr)
     t.refused("--remove of what was never put there is refused", "no /etc/coird.flash",
               t.flash(card, "--remove", out=refused.replace(".img", ".out")), refused)
+    done = t.run("sh", "-c", 'ulimit -f 9000; exec "$@"', "sh", os.path.join(t.ROOT, "scripts/flash"), "--image", card,
+                 "--out", refused.replace(".img", ".out"), "--coird", t.PROGRAM)
+    t.refused("a disk that does not take the output is told, and keeps nothing", "File too large", done, refused)
     done = t.flash(card, "--dry-run")
     t.promise("--dry-run prints the plan and writes nothing", done.returncode == 0 and "put /usr/sbin/coird 0755" in done.stdout, done.stderr)
     with open(os.path.join(t.WORK, "logo.txt"), "w", encoding="utf-8") as file:
@@ -290,6 +321,7 @@ def check(t):
     card = t.make("plain", "a", t.tree("plain"))
     want = archives(t, card)
     broken_images(t, card)
+    tables(t, t.tree("plain"))
     file_systems(t, t.tree("plain"))
     inits(t)
     files(t, card)
