@@ -34,9 +34,10 @@ constinit thread_local bool t_spared = false;
 
 const char* name_of(Call call) noexcept {
   constexpr const char* kNames[kCalls] = {
-      "charge",         "accept4",  "close", "epoll_create1", "epoll_ctl", "epoll_wait", "eventfd",  "fstat", "madvise",
-      "mmap",           "mprotect", "open",  "openat",        "openat2",   "poll",       "ppoll",    "pread", "preadv2",
-      "pthread_create", "recv",     "send",  "sendfile",      "sendmsg",   "setsockopt", "shutdown", "socket"};
+      "charge",  "accept4", "close",      "connect", "epoll_create1", "epoll_ctl", "epoll_wait",
+      "eventfd", "fstat",   "getsockopt", "madvise", "mmap",          "mprotect",  "open",
+      "openat",  "openat2", "poll",       "ppoll",   "pread",         "preadv2",   "pthread_create",
+      "recv",    "send",    "sendfile",   "sendmsg", "setsockopt",    "shutdown",  "socket"};
   return kNames[static_cast<unsigned>(call)];
 }
 
@@ -211,6 +212,14 @@ int __wrap_setsockopt(int fd, int level, int name, const void* value, socklen_t 
 int __real_shutdown(int fd, int how);
 int __wrap_shutdown(int fd, int how) {
   return fails(Call::shutdown) ? -1 : __real_shutdown(fd, how);
+}
+int __real_connect(int fd, const sockaddr* to, socklen_t size);
+int __wrap_connect(int fd, const sockaddr* to, socklen_t size) {
+  return fails(Call::connect) ? -1 : __real_connect(fd, to, size);
+}
+int __real_getsockopt(int fd, int level, int name, void* value, socklen_t* size);
+int __wrap_getsockopt(int fd, int level, int name, void* value, socklen_t* size) {
+  return fails(Call::getsockopt) ? -1 : __real_getsockopt(fd, level, name, value, size);
 }
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol) {

@@ -7,11 +7,13 @@ enum class Call : unsigned {
   charge,
   accept4,
   close,
+  connect,
   epoll_create1,
   epoll_ctl,
   epoll_wait,
   eventfd,
   fstat,
+  getsockopt,
   madvise,
   mmap,
   mprotect,
@@ -31,7 +33,7 @@ enum class Call : unsigned {
   shutdown,
   socket,
 };
-inline constexpr unsigned kCalls = 26;
+inline constexpr unsigned kCalls = 28;
 
 // name_of is a call's name.
 const char* name_of(Call call) noexcept;

@@ -25,10 +25,11 @@ struct Kind {
   int error;
 };
 constexpr Kind kKinds[] = {
-    {Call::charge, 0},       {Call::epoll_ctl, ENOMEM}, {Call::eventfd, EMFILE}, {Call::madvise, ENOSYS},
-    {Call::mmap, ENOMEM},    {Call::mprotect, ENOMEM},  {Call::poll, ENOMEM},    {Call::ppoll, ENOMEM},
-    {Call::recv, ENOMEM},    {Call::recv, ECONNRESET},  {Call::send, ENOBUFS},   {Call::send, EPIPE},
-    {Call::sendmsg, ENOMEM},
+    {Call::charge, 0},          {Call::epoll_ctl, ENOMEM},  {Call::eventfd, EMFILE},      {Call::madvise, ENOSYS},
+    {Call::mmap, ENOMEM},       {Call::mprotect, ENOMEM},   {Call::poll, ENOMEM},         {Call::ppoll, ENOMEM},
+    {Call::recv, ENOMEM},       {Call::recv, ECONNRESET},   {Call::send, ENOBUFS},        {Call::send, EPIPE},
+    {Call::sendmsg, ENOMEM},    {Call::socket, EMFILE},     {Call::connect, ENETUNREACH}, {Call::connect, ENOBUFS},
+    {Call::getsockopt, ENOMEM}, {Call::setsockopt, ENOMEM}, {Call::close, EINTR},
 };
 
 // serve answers "/moved" by a redirect, "/chunks" in chunks, and all else by hello.
