@@ -20,6 +20,7 @@ select_changed() {
     case $file in
       *.md | LICENSE | .gitignore | .clang-format | CHANGELOG* | scripts/bench | scripts/size | tests/bench/*) ;;
       tests/unit/*_test.cpp) name=${file##*/}; units="$units ${name%_test.cpp}" ;;
+      scripts/flash | scripts/flash.d/* | tests/system/cards/*) systems="$systems tests/system/flash tests/system/vm_flash" ;;
       tests/system/*/*) everything=yes ;;
       tests/system/*) [ ! -x "$file" ] || systems="$systems $file" ;;
       port/arch/*) foreign=yes ;;
@@ -44,7 +45,7 @@ select_changed() {
     trees=$1 match=
     for name in $units; do match="$match${match:+|}^$name\$"; done
   fi
-  [ -z "$boards" ] || files="$files $(echo "$2" | grep -E '/(vm_|vendor_|boards$|new_app$)')"
+  [ -z "$boards" ] || files="$files $(echo "$2" | grep -E '/(vm_|vendor_|boards$|new_app$|flash$)')"
   for file in $systems; do
     case " $files " in
       *"$file"*) ;;

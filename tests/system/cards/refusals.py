@@ -275,6 +275,19 @@ def cards(t, card, want):
         done = attempt(answer)
         t.promise(f"--sd wants the name typed, not {answer.strip()!r}",
                   done.returncode == 1 and "not confirmed" in done.stderr and untouched(), done.stderr)
+    lying = ("import os, runpy, sys\nreal = os.pwrite\n"
+             "def pwrite(to, data, at):\n"
+             "    if os.readlink(f'/proc/self/fd/{to}').endswith('/sdz') and at >> 20 == 7:\n"
+             "        data = data[:-1] + b'?'\n"
+             "    return real(to, data, at)\n"
+             "os.pwrite, sys.argv = pwrite, sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')\n")
+    done = t.run("python3", "-c", lying, os.path.join(t.ROOT, "scripts/flash"), "--image", card, "--sd", device, "--coird", t.PROGRAM,
+                 input="sdz\n", env=environment)
+    t.promise("--sd reads back, and names a card that lies", done.returncode == 1 and "does not hold what was written" in done.stderr, done.stderr)
+    full = os.path.join(sys, "class/block/full")
+    shutil.copytree(folder, full)
+    done = t.flash(card, "--sd", "/dev/full", input="full\n", env=environment)
+    t.promise("--sd tells a card that takes no more", done.returncode == 1 and "holds a part of the image" in done.stderr, done.stderr)
     blocks(t, card, want, sys)
     done = t.flash(card, "--sd", "/dev/null", input="null\n")
     t.promise("--sd refuses what is no disk", done.returncode == 1 and "is no disk" in done.stderr, done.stderr)
