@@ -2,5 +2,6 @@
 set(COIR_TARGET armv7-linux-musleabihf)
 set(COIR_TARGET_CPU armv7)
 set(COIR_TARGET_EMULATOR qemu-arm)
+set(COIR_TARGET_DEBIAN armhf)
 set(COIR_TARGET_FLAGS "-mcpu=cortex-a7 -mfpu=neon-vfpv4 -mfloat-abi=hard -mthumb")
 include("${CMAKE_CURRENT_LIST_DIR}/linux-musl.cmake")

@@ -2,13 +2,9 @@
 
 make_deb() {
   command -v dpkg-deb >/dev/null || die "no dpkg-deb: install the package dpkg"
-  case $target in
-    riscv64-*) architecture=riscv64 ;;
-    x86_64-*) architecture=amd64 ;;
-    aarch64-*) architecture=arm64 ;;
-    armv7-*) architecture=armhf ;;
-    *) die "Debian has no name for $target" ;;
-  esac
+  [ -f "$root/toolchains/$target.cmake" ] || die "no such target: $target (scripts/build --help names them)"
+  architecture=$(sed -n 's/^set(COIR_TARGET_DEBIAN \(.*\))$/\1/p' "$root/toolchains/$target.cmake")
+  [ -n "$architecture" ] || die "toolchains/$target.cmake does not say what Debian calls it (COIR_TARGET_DEBIAN)"
   build_programs
   tree=$work/deb parts=$root/scripts/package.d/deb
   lay "$work/bin/coird" usr/sbin/coird 755
@@ -45,8 +41,7 @@ lay() {
 
 # manual PROGRAM SECTION WHAT makes a manual page of what the program says of itself.
 manual() {
-  emulator=''
-  [ "${target%%-*}" = "$(uname -m)" ] || emulator=$(command -v "qemu-${target%%-*}" || command -v qemu-arm)
+  emulator=$(target_emulator "$target")
   # shellcheck disable=SC2086 # none, or one word
   {
     printf '.TH %s %s "%s" "coir %s"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n.nf\n' "$(echo "$1" | tr a-z A-Z)" "$2" \
