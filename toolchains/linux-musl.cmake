@@ -1,6 +1,6 @@
 # The common part of the musl targets: static programs against the sysroot that set-up built. The file that includes
 # this one sets COIR_TARGET, COIR_TARGET_CPU and COIR_TARGET_FLAGS, and COIR_TARGET_EMULATOR where QEMU's user mode for
-# the CPU is not called qemu-<cpu>.
+# the CPU is not called qemu-<cpu>. Its COIR_TARGET_DEBIAN is what Debian calls the architecture, for scripts/package.
 #
 # COIR_MUSL_ROOT names a sysroot of your own instead: usr/include with kernel headers, usr/lib with libc.a, crt1.o,
 # crti.o, crtn.o and libgcc.a.
