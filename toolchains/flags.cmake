@@ -35,7 +35,7 @@ add_library(coir_build INTERFACE)
 target_compile_options(coir_build INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections -fdata-sections>
   # Where a fiber was spawned is told as a path below this tree: the same bytes wherever the tree lies.
-  $<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-attributes=clang::>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-Wall -Wextra -Wshadow -Wundef -Wconversion -Wno-sign-conversion
     -Wnon-virtual-dtor -Wno-missing-designated-field-initializers>
