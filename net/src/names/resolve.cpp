@@ -32,7 +32,7 @@ struct Lookup {
   Lookup() noexcept {}
 
   std::expected<void, Error> run(std::string_view host, Addresses& found, Deadline deadline) noexcept;
-  std::expected<void, Error> find(Addresses& found, Deadline deadline) noexcept;
+  std::expected<void, Error> look_up(Addresses& found, Deadline deadline) noexcept;
 };
 static_assert(sizeof(Lookup) <= Buffer::kLeast);
 
@@ -59,15 +59,15 @@ std::expected<void, Error> Lookup::run(std::string_view host, Addresses& found, 
     std::string_view search = servers.search();
     for (std::string_view domain = next_word(search); !domain.empty(); domain = next_word(search)) {
       if (!name.set(host) || !name.append(domain)) continue;
-      if (auto done = find(found, deadline); done || done.error() != ErrorCode::not_found) return done;
+      if (auto done = look_up(found, deadline); done || done.error() != ErrorCode::not_found) return done;
     }
     name.set(host);
   }
-  return find(found, deadline);
+  return look_up(found, deadline);
 }
 
-// find has `found` hold what `name` stands for.
-std::expected<void, Error> Lookup::find(Addresses& found, Deadline deadline) noexcept {
+// look_up has `found` hold what `name` stands for.
+std::expected<void, Error> Lookup::look_up(Addresses& found, Deadline deadline) noexcept {
   if (!recall(name, found)) {
     const auto seconds = ask_servers(name, servers, asking, found, deadline);
     if (!seconds) return std::unexpected(seconds.error());

@@ -26,8 +26,8 @@ constexpr std::uint32_t kLongestAbsence = 300;  // for "there is no such name" (
 constexpr std::chrono::nanoseconds kHeadStart = 1s;
 constexpr std::size_t kLongestQuestion = MessageHeader::kBytes + Name::kMost + 4;
 
-// error_of tells a server that cannot be reached from a machine that cannot ask.
-Error error_of(int number) noexcept {
+// asking_error tells a server that cannot be reached from a machine that cannot ask.
+Error asking_error(int number) noexcept {
   switch (number) {
     case ECONNREFUSED:
     case ENETUNREACH:
@@ -109,7 +109,7 @@ class Asking {
       if (out_[server]) continue;
       ++sent_;
       if (const int failed = ask(server); failed != 0) {
-        fail(server, error_of(failed));
+        fail(server, asking_error(failed));
         continue;
       }
       const auto again = std::chrono::nanoseconds(std::chrono::seconds(servers_.timeout_s)) / servers_.attempts;
@@ -153,7 +153,7 @@ class Asking {
       const ssize_t got = kernel::receive(awaited_[server].fd, room_.packet, sizeof room_.packet);
       if (got == -EAGAIN) return;
       if (got == -EINTR) continue;
-      if (got < 0) return fail(server, error_of(static_cast<int>(-got)));  // such as an ICMP message's ECONNREFUSED
+      if (got < 0) return fail(server, asking_error(static_cast<int>(-got)));  // such as an ICMP message's ECONNREFUSED
       judge(server, {room_.packet, static_cast<std::size_t>(got)}, true);
     }
   }
