@@ -94,6 +94,37 @@ TEST(EventClient, does_not_come_back_where_it_is_not_wanted) {
   ends("HTTP/1.1 500 Failed\r\nContent-Length: 0\r\n\r\n", ErrorCode::temporary);
   ends("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\ndata: x\n\n", ErrorCode::protocol);
   ends("HTTP/1.1 200 OK\r\n\r\ndata: x\n\n", ErrorCode::protocol);
+  ends("220 a mail server\r\n\r\n", ErrorCode::protocol);
+}
+
+TEST(EventClient, does_not_repeat_a_request_that_is_none) {
+  const RequestField fields[] = {{"Connection", "close"}};
+  follow([](Peer& peer) { peer.hear(); }, {.fields = fields, .pause = 1ms},
+         [&](coir::http::EventClient& events) {
+           for (int i = 0; i < 2; ++i) {
+             const auto event = events.next(patience());
+             expect(!event && event.error() == ErrorCode::invalid && events.attempts() == 1);
+           }
+         });
+}
+
+TEST(EventClient, comes_back_without_an_id_that_no_field_may_hold) {
+  const auto script = [](Peer& peer) {
+    const bool has_id = peer.hear().find("Last-Event-ID") != std::string_view::npos;
+    peer.say(kHead);
+    if (peer.number == 0) {
+      peer.say("id: a\x01z\ndata: one\n\n");
+    } else {
+      peer.say(has_id ? "data: with\n\n" : "data: without\n\n");
+      peer.until_gone();
+    }
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    auto event = events.next(patience());
+    expect(event && event->data == "one" && event->id == "a\x01z");
+    event = events.next(patience());
+    expect(event && event->data == "without" && events.last_id() == "a\x01z");
+  });
 }
 
 TEST(EventClient, misses_nothing_when_a_deadline_passes) {

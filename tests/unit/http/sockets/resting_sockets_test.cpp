@@ -614,6 +614,27 @@ TEST(RestingSockets, without_buffers_whole_messages_pass_and_halves_end_with_101
   });
 }
 
+TEST(RestingSockets, half_a_message_without_a_buffer_for_the_rest_ends_the_connection) {
+  serving([&] {
+    auto peer = joined();
+    expect(echoes(peer));
+    until([] { return borrowed() == 0; });
+    const NoBuffers none;
+    // Nobody reads, until the kernel takes a part of a message and the rest has no place. Each wish in one piece.
+    for (int i = 0; i < 400 && g_program->closed_count == 0; ++i) {
+      if (!peer.stream().write(std::string_view("\x81\x81\0\0\0\0x", 7), patience())) break;
+    }
+    std::size_t whole = 0;
+    for (;; ++whole) {
+      const auto frame = peer.hear();
+      if (frame.gone) break;
+      expect(frame.opcode == Opcode::text && frame.size == 100'000);
+    }
+    expect(whole != 0 && g_program->closed_count == 1 && g_program->last_code == 1006);
+    none.end();
+  });
+}
+
 TEST(RestingSockets, a_refused_charge_is_503) {
   serving([&] {
     auto first = joined();
