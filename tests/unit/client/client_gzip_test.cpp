@@ -182,6 +182,53 @@ TEST(ClientGzip, another_coding_comes_as_it_is) {
   });
 }
 
+TEST(ClientGzip, what_has_come_is_there_before_more_comes) {
+  both_sides([&] {
+    auto client = Client::create({.coding = &kGzip});
+    std::atomic<bool> go{false};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      const std::string answer = with_length(kMany);
+      // All but a sum and a size, which say nothing of the content.
+      peer.say(std::string_view(answer).substr(0, answer.size() - 8));
+      while (!go && usleep(1000) == 0) {
+      }
+      peer.say(std::string_view(answer).substr(answer.size() - 8));
+    });
+    auto response = client->get(server.url("/"), {.deadline = patience()});
+    char piece[100];
+    std::size_t have = 0;
+    while (response && have < kZeros) {
+      const auto got = response->read(piece);
+      if (!got) break;
+      have += *got;
+    }
+    expect(have == kZeros);
+    go = true;
+    if (response) expect(read_all(*response, 100).error == ErrorCode::end_of_stream);
+  });
+}
+
+TEST(ClientGzip, is_read_into_no_place_by_nobody) {
+  answered(with_length(kHello), [&](Client&, Response& response) {
+    const auto got = response.read({});
+    expect(!got && got.error() == ErrorCode::invalid);
+    const auto text = response.text();
+    expect(text && *text == "hello, board");
+  });
+}
+
+TEST(ClientGzip, without_content_has_the_length_that_there_would_be) {
+  both_sides([&] {
+    auto client = Client::create({.coding = &kGzip});
+    const ScriptedServer server(
+        coir::test::answer_all("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 32\r\n\r\n"));
+    auto response = client->head(server.url("/"), {.deadline = patience()});
+    expect(response && response->content_length() == 32);
+    expect(response && read_all(*response, 100).error == ErrorCode::end_of_stream);
+  });
+}
+
 TEST(ClientGzip, a_bomb_ends_at_the_cap) {
   answered(with_length(kMany), [&](Client&, Response& response) {
     const auto text = response.text(1000);

@@ -173,7 +173,7 @@ TEST(EventClient, keeps_to_the_pause_that_the_stream_wants) {
     peer.say(kHead);
     peer.say("retry: 600000\ndata: x\n\n");
   };
-  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+  follow(script, {.pause = 1ms, .longest_pause = 1ms}, [&](coir::http::EventClient& events) {
     expect(events.next(patience()).has_value());
     const auto none = events.next(Deadline::after(50ms));
     expect(!none && none.error() == ErrorCode::timed_out && events.attempts() == 1);
@@ -190,6 +190,19 @@ TEST(EventClient, bounds_an_event) {
   follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
     const auto event = events.next(patience());
     expect(!event && event.error() == ErrorCode::limit && events.attempts() == 1);
+  });
+}
+
+TEST(EventClient, comes_back_as_often_as_it_takes) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    if (peer.number < 100) return;
+    peer.say(kHead);
+    peer.say("data: x\n\n");
+    peer.until_gone();
+  };
+  follow(script, {.pause = 1ms, .longest_pause = 1ms}, [&](coir::http::EventClient& events) {
+    expect(events.next(patience()).has_value() && events.attempts() == 101);
   });
 }
 

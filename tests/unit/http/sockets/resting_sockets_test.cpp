@@ -77,6 +77,9 @@ struct Program {
         return told(socket, socket.close(CloseCode{4002}, "asked"));
       case 'x':
         return static_cast<void>(socket.send_text(large(100'000)));
+      case 'w':
+        static_cast<void>(socket.send_text(large(600)));
+        return told(socket, socket.send_text(large(600)));
       default:
         return static_cast<void>(socket.send_text(text));
     }
@@ -570,6 +573,17 @@ TEST(RestingSockets, slow_subscribers_are_dropped_or_skipped_and_counted) {
     speaker.stream().close();
     expect(drain.join().has_value());
 #endif
+  });
+}
+
+TEST(RestingSockets, no_more_waits_than_max_unsent) {
+  options.max_unsent = 1000;
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "w"));
+    const auto first = peer.hear();
+    expect(first.opcode == Opcode::text && first.size == 600);
+    expect(peer.hear().is(Opcode::text, coir::describe(ErrorCode::limit)));
   });
 }
 
