@@ -3,8 +3,10 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
+rounds='1 2 3'
 for option; do
   [ "$option" = --quick ] || die "unknown option '$option'; see scripts/bench --help"
+  rounds=1
 done
 
 # new_app makes a program beside the tree, builds it, boots it and asks it, and prints the seconds from the beginning.
@@ -24,7 +26,6 @@ new_app() {
   vm_app=''
 }
 answers() { curl -sS --max-time 10 "$vm_url/reading" 2>/dev/null | grep -q celsius; }
-
 
 # flash_card makes an image of the vendor's own sizes, every byte of it written, and prints seconds and memory of flashing it.
 flash_card() {
@@ -64,16 +65,14 @@ END
 
 # boot_card boots the card and prints how long it takes, and coird's own part.
 boot_card() {
-  for round in 1 2 3; do
+  for round in $rounds; do
     vm_start --disk "$card" --append root=/dev/vda2 || die "the card does not boot"
     request=$(curl -sS -o /dev/null --max-time 20 -w '%{time_total}' "$vm_url/100.txt")
     echo "${vm_ready% s} $request $(vm_exec 'cat /run/began') $(vm_exec 'cat /run/listens')"
     vm_stop
-  done | awk '{ boot[NR] = ($1 + $2) * 1000; own[NR] = ($4 - $3) * 1000 }
-    function middle(of) { return of[1] + of[2] + of[3] - least(of) - most(of) }
-    function least(of,  i, x) { x = of[1]; for (i in of) if (of[i] < x) x = of[i]; return x }
-    function most(of,  i, x) { x = of[1]; for (i in of) if (of[i] > x) x = of[i]; return x }
-    END { printf "boot_ms: %.0f ms\nboot_own_ms: %.0f ms\n", middle(boot), middle(own) }'
+  done >"$vm_dir/boots"
+  awk '{ printf "boot_ms: %.0f ms\nboot_own_ms: %.0f ms\n", ($1 + $2) * 1000, ($4 - $3) * 1000 }' "$vm_dir/boots" |
+    awk -f "$root/tests/bench/figures.awk"
 }
 
 "$root/scripts/setup" --for vm,test,flash

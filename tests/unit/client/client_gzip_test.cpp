@@ -182,6 +182,38 @@ TEST(ClientGzip, another_coding_comes_as_it_is) {
   });
 }
 
+TEST(ClientGzip, what_can_be_decoded_is_told_before_more_is_read) {
+  // Each byte in the middle stands for a thousand.
+  std::size_t told = 0;
+  for (const std::size_t piece : {4096, 100, 1}) {
+    answered(with_length(kMany.substr(0, 60)), [&](Client&, Response& response) {
+      const ReadAll all = read_all(response, piece);
+      if (told == 0) told = all.bytes;
+      expect(all.bytes == told && told > 30'000 && all.error == ErrorCode::truncated);
+    });
+  }
+}
+
+TEST(ClientGzip, is_read_into_no_place_by_nobody) {
+  answered(with_length(kHello), [&](Client&, Response& response) {
+    const auto got = response.read({});
+    expect(!got && got.error() == ErrorCode::invalid);
+    const auto text = response.text();
+    expect(text && *text == "hello, board");
+  });
+}
+
+TEST(ClientGzip, without_content_has_the_length_that_there_would_be) {
+  both_sides([&] {
+    auto client = Client::create({.coding = &kGzip});
+    const ScriptedServer server(
+        coir::test::answer_all("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 32\r\n\r\n"));
+    auto response = client->head(server.url("/"), {.deadline = patience()});
+    expect(response && response->content_length() == 32);
+    expect(response && read_all(*response, 100).error == ErrorCode::end_of_stream);
+  });
+}
+
 TEST(ClientGzip, a_bomb_ends_at_the_cap) {
   answered(with_length(kMany), [&](Client&, Response& response) {
     const auto text = response.text(1000);

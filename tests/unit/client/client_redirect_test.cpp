@@ -100,6 +100,26 @@ TEST(ClientRedirect, with_much_content_costs_the_connection) {
   });
 }
 
+TEST(ClientRedirect, whose_content_does_not_end_is_not_waited_for) {
+  with_client([&](Client& client) {
+    static char some[16 * 1024];  // as much as is read of it
+    memset(some, 'x', sizeof some);
+    std::atomic<unsigned> again{0};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      if (peer.number != 0) {
+        peer.say(kHello);
+        return;
+      }
+      peer.say("HTTP/1.1 302 Go\r\nLocation: /end\r\nContent-Length: 100000\r\n\r\n");
+      peer.say({some, sizeof some});
+      again += !peer.hear().empty();
+    });
+    auto answer = client.get(server.url("/"), {.deadline = patience()});
+    expect(hello(answer) && server.connections() == 2 && again == 0);
+  });
+}
+
 TEST(ClientRedirect, changes_the_method_as_its_status_says) {
   const auto becomes = [&](std::string_view method, const char* path, std::string_view wanted, bool with_content) {
     with_client([&](Client& client) {

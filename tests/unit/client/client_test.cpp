@@ -111,6 +111,27 @@ TEST(Client, sends_what_it_was_asked_to) {
   });
 }
 
+TEST(Client, announces_content_where_the_method_has_some) {
+  with_client({}, [&](Client& client) {
+    std::atomic<int> announced{0}, typed{0};
+    const ScriptedServer server([&](Peer& peer) {
+      for (std::string_view head; !(head = peer.hear()).empty();) {
+        announced += head.find("\r\nContent-Length: 0\r\n") != head.npos;
+        typed += head.find("\r\nContent-Type:") != head.npos;
+        if (!peer.say(kHello)) return;
+      }
+    });
+    auto response = client.post(server.url("/"), "", "text/plain", {.deadline = patience()});
+    expect(says(response, "hello") && announced == 1 && typed == 0);
+    response = client.put(server.url("/"), "", "text/plain", {.deadline = patience()});
+    expect(says(response, "hello") && announced == 2 && typed == 0);
+    response = client.patch(server.url("/"), "", "text/plain", {.deadline = patience()});
+    expect(says(response, "hello") && announced == 3 && typed == 0);
+    response = client.get(server.url("/"), {.deadline = patience()});
+    expect(says(response, "hello") && announced == 3 && typed == 0);
+  });
+}
+
 TEST(Client, refuses_fields_that_would_split_the_request) {
   with_client({}, [&](Client& client) {
     using namespace std::string_view_literals;
@@ -122,6 +143,7 @@ TEST(Client, refuses_fields_that_would_split_the_request) {
                                     {"A\r\n", "c"},
                                     {"Content-Length", "5"},
                                     {"transfer-encoding", "chunked"},
+                                    {"Keep-Alive", "timeout=9"},
                                     {"Connection", "close"}}) {
       expect(failed(client.get("http://127.0.0.1:1/", {.fields = {&bad, 1}})) == ErrorCode::invalid);
     }
@@ -131,6 +153,26 @@ TEST(Client, refuses_fields_that_would_split_the_request) {
     expect(failed(client.request({.url = "http://127.0.0.1:1/", .method = "GET /"})) == ErrorCode::invalid);
     expect(failed(client.request({.url = "http://127.0.0.1:1/", .method = "CONNECT"})) == ErrorCode::invalid);
     expect(failed(client.post("http://127.0.0.1:1/", "x", "a\r\nb")) == ErrorCode::invalid);
+    expect(failed(client.get("http://127.0.0.1:1/", {.range = ByteRange{}, .if_range = "a\r\nb"})) ==
+           ErrorCode::invalid);
+    Upload without_read;
+    expect(failed(client.request({.url = "http://127.0.0.1:1/", .method = "PUT", .upload = &without_read})) ==
+           ErrorCode::invalid);
+  });
+}
+
+TEST(Client, refuses_credentials_that_do_not_fit) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    char user[193];
+    memset(user, 'u', sizeof user);
+    // A name and its colon take 192 bytes at most.
+    for (const int size : {191, 192}) {
+      char url[256];
+      snprintf(url, sizeof url, "http://%.*s@127.0.0.1:%u/", size, user, server.port());
+      auto response = client.get(url, {.deadline = patience()});
+      expect(size == 191 ? says(response, "hello") : failed(response) == ErrorCode::invalid);
+    }
   });
 }
 
@@ -195,6 +237,11 @@ TEST(Client, knows_which_responses_have_no_content) {
     expect(says(response, ""));
     expect(client.resting() == 1);
   });
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all("HTTP/1.1 200 OK\r\n\r\n"));
+    auto response = client.head(server.url("/"), {.deadline = patience()});
+    expect(response && !response->content_length());
+  });
 }
 
 TEST(Client, passes_over_interim_responses_but_not_for_ever) {
@@ -210,6 +257,18 @@ TEST(Client, passes_over_interim_responses_but_not_for_ever) {
     });
     expect(failed(client.get(server.url("/"), {.deadline = patience()})) == ErrorCode::protocol);
   });
+  // Sixteen are the most.
+  for (const int interim : {16, 17}) {
+    with_client({}, [&](Client& client) {
+      const ScriptedServer server([&](Peer& peer) {
+        peer.hear();
+        for (int i = 0; i < interim; ++i) peer.say("HTTP/1.1 103 Early Hints\r\n\r\n");
+        peer.say(kHello);
+      });
+      auto response = client.get(server.url("/"), {.deadline = patience()});
+      expect(says(response, "hello") == (interim == 16));
+    });
+  }
   with_answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
               [&](auto& response) { expect(failed(response) == ErrorCode::protocol); });
 }
@@ -238,12 +297,73 @@ TEST(Client, bounds_heads_and_texts) {
     expect(response && response->header("X-Last") == "yes" && response->headers().size() == 102);
     expect(says(response, "hello"));
   });
-  for (const std::string_view answer : {kHello, std::string_view("HTTP/1.0 200 OK\r\n\r\nhello")}) {
-    with_answer(answer, [&](auto& response) {
-      const auto text = response ? response->text(4) : std::unexpected(Error(ErrorCode::busy));
-      expect(!text && text.error() == ErrorCode::limit);
+  // A head of 47 KB is read, one of 49 KB is not.
+  for (const std::size_t kilobytes : {47u, 49u}) {
+    with_client({}, [&](Client& client) {
+      const ScriptedServer server([&](Peer& peer) {
+        peer.hear();
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Filler: ");
+        char filler[1024];
+        memset(filler, 'x', sizeof filler);
+        for (std::size_t i = 0; i < kilobytes; ++i) peer.say({filler, sizeof filler});
+        peer.say("\r\n\r\nhello");
+      });
+      auto response = client.get(server.url("/"), {.deadline = patience()});
+      if (kilobytes == 47) {
+        expect(says(response, "hello"));
+      } else {
+        expect(failed(response) == ErrorCode::limit);
+      }
     });
   }
+  for (const std::string_view answer : {kHello, std::string_view("HTTP/1.0 200 OK\r\n\r\nhello")}) {
+    for (const std::size_t most : {4u, 5u}) {
+      with_answer(answer, [&](auto& response) {
+        const auto text = response ? response->text(most) : std::unexpected(Error(ErrorCode::busy));
+        expect(most == 5 ? text && *text == "hello" : is(text, ErrorCode::limit));
+      });
+    }
+  }
+}
+
+TEST(Client, collects_a_text_whose_length_nobody_says) {
+  with_client({}, [&](Client& client) {
+    constexpr std::size_t kBytes = 50'000;
+    const ScriptedServer server([](Peer& peer) {
+      peer.hear();
+      peer.say("HTTP/1.0 200 OK\r\n\r\n");
+      const std::unique_ptr<char[]> content{new char[kBytes]};
+      for (std::size_t at = 0; at < kBytes; ++at) content[at] = static_cast<char>(at % 251);
+      peer.say({content.get(), kBytes});
+    });
+    auto response = client.get(server.url("/"), {.deadline = patience()});
+    const auto text = response ? response->text(kBytes) : std::unexpected(Error(ErrorCode::busy));
+    bool right = text && text->size() == kBytes;
+    for (std::size_t at = 0; right && at < kBytes; ++at) right = (*text)[at] == static_cast<char>(at % 251);
+    expect(right);
+  });
+}
+
+TEST(Client, reads_on_after_a_read_that_was_cancelled) {
+  with_client({}, [&](Client& client) {
+    std::atomic<bool> go{false};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+      coir::test::until([&] { return go.load(); });
+      peer.say("hello");
+    });
+    auto response = client.get(server.url("/"), {.deadline = patience()});
+    expect(response.has_value());
+    if (response) {
+      coir::CancelScope scope;
+      scope.cancel();
+      char byte;
+      expect(is(response->read({&byte, 1}), ErrorCode::cancelled));
+    }
+    go = true;
+    expect(says(response, "hello"));
+  });
 }
 
 TEST(Client, streams_content_larger_than_its_buffers) {
@@ -283,6 +403,7 @@ TEST(Client, tells_success_from_the_rest) {
   status("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", ErrorCode::temporary);
   status("HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n", ErrorCode::temporary);
   status("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
+  status("HTTP/1.1 300 Choose\r\nContent-Length: 0\r\n\r\n", ErrorCode::invalid);
   with_answer(kHello, [&](auto& response) { expect(response && response->expect_success()); });
   STRCMP_EQUAL("the server has no such thing", describe_client({ErrorCode::not_found, 0x48001000 + 404}));
 }
@@ -417,6 +538,28 @@ TEST(Client, sends_content_that_is_made_while_it_is_sent) {
   }
 }
 
+TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server([](Peer& peer) {
+      peer.hear();
+      peer.until_gone();
+    });
+    struct : Upload {
+      bool given = false;
+    } upload;
+    upload.size = 12;
+    upload.read = [](Upload& self, std::span<char> into) noexcept -> std::expected<std::size_t, Error> {
+      if (std::exchange(static_cast<decltype(upload)&>(self).given, true)) return 0;
+      memcpy(into.data(), "line", 4);
+      return 4;
+    };
+    const Error error =
+        failed(client.request({.url = server.url("/"), .deadline = patience(), .method = "PUT", .upload = &upload}));
+    expect(error == ErrorCode::invalid && client.open() == 0);
+    expect(std::string_view(describe_client(error)) == "the upload is not as long as it said");
+  });
+}
+
 TEST(Client, reaches_a_unix_socket) {
   with_client({}, [&](Client& client) {
     char path[64];
@@ -446,6 +589,21 @@ TEST(Client, asks_for_a_part_and_reads_which_came) {
     const auto range = response ? response->content_range() : std::nullopt;
     expect(asked && range && range->first == 2 && range->last == 4 && range->size == 5);
   });
+  with_client({}, [&](Client& client) {
+    std::atomic<bool> asked{false};
+    const ScriptedServer server([&](Peer& peer) {
+      asked = peer.hear().find("If-Range") != std::string_view::npos;
+      peer.say(kHello);
+    });
+    auto response = client.get(server.url("/"), {.deadline = patience(), .range = ByteRange{.first = 2}});
+    expect(says(response, "hello") && !asked);
+  });
+  for (const std::string_view bad :
+       {"bytes 4-2/5", "bytes 2-5/5", "bytes 2/5", "bytes 2-4", "bytes -2-4/5", "lines 2-4/5"}) {
+    char answer[128];
+    snprintf(answer, sizeof answer, "HTTP/1.1 206 Part\r\nContent-Range: %s\r\nContent-Length: 0\r\n\r\n", bad.data());
+    with_answer(answer, [&](auto& response) { expect(response && !response->content_range()); });
+  }
 }
 
 TEST(Client, serves_functions_without_an_object) {

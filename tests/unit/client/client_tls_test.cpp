@@ -1,6 +1,9 @@
 // What a client promises over TLS.
 
 #include <coir/http/client.h>
+#if COIR_STREAMS
+#include <coir/http/event_client.h>
+#endif
 
 #include <CppUTest/TestHarness.h>
 #include <fcntl.h>
@@ -168,6 +171,20 @@ TEST(ClientTls, trusts_no_other_authority_and_no_other_name) {
     expect(error_of(client.get(again.url("localhost"), {.deadline = patience()})) == ErrorCode::untrusted);
   });
 }
+
+#if COIR_STREAMS
+TEST(ClientTls, follows_no_events_of_a_server_that_it_does_not_trust) {
+  static const coir::test::Authority stranger("other.test");
+  ClientOptions options;
+  options.tls = stranger.client();
+  const SecureServer server(secure_server(authority().server()));
+  with_client(options, [&](Client& client) {
+    auto events = EventClient::create(client, {.url = server.url(), .pause = 1ms});
+    const auto event = events->next(patience());
+    expect(!event && event.error() == ErrorCode::untrusted && events->attempts() == 1);
+  });
+}
+#endif
 
 TEST(ClientTls, verifies_by_default) {
   // The system may have authorities or none; neither lets a stranger's certificate pass.

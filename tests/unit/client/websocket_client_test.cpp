@@ -32,6 +32,10 @@ struct Asked {
 
   void serve(Peer& peer) {
     std::string_view head = peer.hear();
+    while (head.starts_with("GET /page ")) {
+      peer.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      head = peer.hear();
+    }
     if (head.starts_with("CONNECT ")) {
       tunnelled = head.starts_with("CONNECT board.test:80 HTTP/1.1\r\n");
       peer.say("HTTP/1.1 200 OK\r\n\r\n");
@@ -70,6 +74,16 @@ TEST(WebSocketClient, goes_to_the_path_and_query_of_its_address) {
     expect(message && message->text && message->bytes == "hello");
     // The socket is no connection of the client's.
     expect(client->open() == 0);
+  });
+}
+
+TEST(WebSocketClient, takes_no_connection_that_rests) {
+  both_sides([&] {
+    Asked asked;
+    auto client = Client::create();
+    expect(client->get(asked.server.url("/page"), {.deadline = patience()}).has_value() && client->resting() == 1);
+    auto socket = connect_websocket(*client, asked.server.url("/live?x=1", "ws"), kWish, patience());
+    expect(socket.has_value() && asked.server.connections() == 2 && client->resting() == 1);
   });
 }
 

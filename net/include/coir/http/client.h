@@ -208,7 +208,7 @@ class Response {
 //   invalid       the URL, a field or the method is malformed
 //   unsupported   another scheme than http and https; https in a build without TLS
 //   timed_out, cancelled
-//   limit         too many connections, redirects or fields; a head over 60 KB
+//   limit         too many connections, redirects or fields; a response's head over 48 KB, a request's over 64 KB
 //   protocol      what the server sent is no HTTP, or leads from https to http
 //   end_of_stream, closed, truncated    the server has hung up
 //   untrusted, alert                    of TLS

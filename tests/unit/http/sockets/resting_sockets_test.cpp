@@ -77,6 +77,9 @@ struct Program {
         return told(socket, socket.close(CloseCode{4002}, "asked"));
       case 'x':
         return static_cast<void>(socket.send_text(large(100'000)));
+      case 'w':
+        static_cast<void>(socket.send_text(large(600)));
+        return told(socket, socket.send_text(large(600)));
       default:
         return static_cast<void>(socket.send_text(text));
     }
@@ -573,6 +576,17 @@ TEST(RestingSockets, slow_subscribers_are_dropped_or_skipped_and_counted) {
   });
 }
 
+TEST(RestingSockets, no_more_waits_than_max_unsent) {
+  options.max_unsent = 1000;
+  serving([&] {
+    auto peer = joined();
+    expect(peer.say(Opcode::text, "w"));
+    const auto first = peer.hear();
+    expect(first.opcode == Opcode::text && first.size == 600);
+    expect(peer.hear().is(Opcode::text, coir::describe(ErrorCode::limit)));
+  });
+}
+
 TEST(RestingSockets, a_client_that_takes_nothing_for_too_long_is_closed) {
   options.max_unsent = 256 * 1024;
   options.socket.write_timeout = 50ms;
@@ -611,6 +625,29 @@ TEST(RestingSockets, without_buffers_whole_messages_pass_and_halves_end_with_101
     none.end();
     second.stream().close();
     expect(echoes(first));
+  });
+}
+
+TEST(RestingSockets, half_a_message_without_a_buffer_for_the_rest_ends_the_connection) {
+  serving([&] {
+    auto peer = joined();
+    expect(echoes(peer));
+    until([] { return borrowed() == 0; });
+    const NoBuffers none;
+    // Nobody reads, until the kernel takes a part of a message and the rest has no place. Each wish in one piece.
+    for (int i = 0; i < 400 && g_program->closed_count == 0; ++i) {
+      if (!peer.stream().write(std::string_view("\x81\x81\0\0\0\0x", 7), patience())) break;
+    }
+    std::size_t whole = 0;
+    for (;; ++whole) {
+      const auto frame = peer.hear();
+      if (frame.gone) break;
+      expect(frame.opcode == Opcode::text && frame.size == 100'000);
+    }
+    // The connection ends before the program is told.
+    expect(whole != 0 && until([&] { return g_program->closed_count == 1; }, Deadline::after(10s)));
+    expect(g_program->last_code == 1006);
+    none.end();
   });
 }
 

@@ -39,6 +39,11 @@ std::atomic<int> g_serving;
 
 bool answer(Exchange& exchange) {
   if (exchange.request().path == "/rest") return static_cast<void>(g_sockets->accept(exchange)), true;
+  if (exchange.request().path == "/publish") {
+    g_program.all.publish_text("news");
+    exchange.respond(200, "text/plain", "");
+    return true;
+  }
   if (exchange.request().path != "/fiber") return false;
   auto socket =
       accept_websocket(exchange, {.options = {.ping_after = 24h, .message_timeout = 24h, .close_timeout = 20ms}});
@@ -107,7 +112,7 @@ constexpr StreamLife kLives[] = {
 struct SocketFaultsServer : FaultyStreams {
   bool prepare() override {
     auto made = RestingSockets<Program>::create(
-        g_program, {.max_sockets = 8, .socket = {.max_message = 65'536, .close_timeout = 20ms}});
+        g_program, {.max_sockets = 8, .socket = {.max_message = 65'536, .ping_after = 24h, .close_timeout = 20ms}});
     if (made) g_sockets.emplace(std::move(*made));
     site.also = answer;
     return g_sockets.has_value();
@@ -129,4 +134,28 @@ TEST(SocketFaults, whatever_fails_ends_one_connection) {
 
 TEST(SocketFaults, a_server_stops_though_something_fails) {
   a_stop_while_something_fails(std::span(kLives).first(2));
+}
+
+TEST(SocketFaults, a_message_from_elsewhere_that_cannot_be_sent_ends_the_socket) {
+  for (const Setting& each : std::span(kSettings).first(kTried)) {
+    setting = each;
+    stage = "a socket that rests";
+    CHECK(begin());
+    StreamPeer peer(port);
+    require(opens(peer, "/rest"), "does not open though nothing fails");
+    // What is published while the socket's own call lasts goes out with that: it has to rest.
+    unsigned failed = 0;
+    while (failed == 0) {
+      fault = {.call = Call::sendmsg, .error = EPIPE};
+      inject(fault);
+      StreamPeer publisher(port);
+      require(publisher.say("GET /publish HTTP/1.1\r\nHost: t\r\n\r\n") && publisher.hears_head("200"),
+              "does not publish");
+      failed = withdraw();
+    }
+    static_cast<void>(peer.ends());
+    require(!peer.late(), "is left waiting");
+    end();
+    nothing_is_left();
+  }
 }
