@@ -27,7 +27,7 @@ class ForwardKeeper;
 // that have become streams and tunnels: they need the rules no more. Lines are the program's own, "Name: value\r\n"
 // each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
 struct ForwardRules {
-  std::string_view host = {};      // what the upstream is told as Host; empty: what the client said
+  std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
   std::string_view pseudonym = {};  // this proxy's name in Via, by which loops are found; empty: "coir"
   // Whether the peer is a proxy of one's own, whose Forwarded and X-Forwarded-* are added to. Those of any other peer
   // are replaced.
