@@ -148,7 +148,8 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::cut);
     // In chunks, or by the length, the end of the connection tells; else only a reset does.
-    if (pair.kind == ForwardPair::Kind::close && !pair.writes_chunks) connection.stream.abandon();
+    const bool by_close = pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked;
+    if (by_close && !pair.writes_chunks) connection.stream.abandon();
   } else if (pair.whole) {
     pair.lease.give_back(pair.reusable);
   } else {

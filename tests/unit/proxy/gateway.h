@@ -48,6 +48,12 @@ inline ScriptedServer::Script keep_head(Heard& heard, std::string_view answer = 
   };
 }
 
+// keep_nothing answers what else comes.
+inline void keep_nothing(Peer& peer) {
+  while (!peer.hear().empty() && peer.say(kHello)) {
+  }
+}
+
 // Gateway is the group of tests of a proxy between clients and an upstream that plays a script.
 class Gateway : public HandlerServer {
  public:
