@@ -1,10 +1,31 @@
-// Forwarder, of coir/http/proxy.h.
+// Upstream and Forwarder, of coir/http/proxy.h.
+#include <coir/http/accounts.h>
 #include <coir/http/proxy.h>
+#include <stdlib.h>
+
+#include <new>
 
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 
 namespace coir::http {
+
+std::expected<Upstream, Error> Upstream::create(const Address& at) noexcept {
+  if (!account::http.charge(sizeof(UpstreamGroup))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(UpstreamGroup));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(UpstreamGroup));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return Upstream(*::new (memory) UpstreamGroup(at));
+}
+
+Upstream::~Upstream() {
+  if (group_ == nullptr) return;
+  group_->~UpstreamGroup();
+  free(group_);
+  account::http.refund(sizeof(UpstreamGroup));
+}
 
 std::expected<Forwarder, Error> Forwarder::create() noexcept {
   auto keeper = ForwardKeeper::create();
