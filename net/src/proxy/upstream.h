@@ -6,6 +6,7 @@
 #include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
 #include <coir/net/stream.h>
+#include <coir/resting_wait.h>
 #include <coir/spinlock.h>
 
 #include <cstddef>
@@ -26,14 +27,15 @@ enum class UpstreamFault : std::uint8_t {
   timed_out,  // it said nothing in time
 };
 
-// UpstreamConnection is a connection to an upstream, in use or resting in its group's pool. Charged to
-// account::connections.
-struct UpstreamConnection {
+// UpstreamConnection is a connection to an upstream, in use or resting in its group's pool, where it sleeps until its
+// upstream hangs up or says what nobody has asked for: both end it. Charged to account::connections.
+struct UpstreamConnection : RestingWait {
   Stream stream;
   UpstreamGroup* group = nullptr;
   UpstreamConnection* previous = nullptr;
   UpstreamConnection* next = nullptr;
   bool reused = false;  // it has carried a request before
+  bool rests = false;   // guarded by the group's lock_
 };
 
 // UpstreamLease is a connection to an upstream for one exchange. It is ended by give_back or failed; one that is dropped
@@ -89,11 +91,13 @@ class UpstreamGroup {
  private:
   friend class UpstreamLease;
   void rest(UpstreamConnection& connection) noexcept;
+  static void woken(RestingWait& resting) noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
   Address address_;
   Spinlock lock_;
   coir::detail::IntrusiveList<UpstreamConnection> resting_;  // guarded by lock_; the latest used first
+  Atomic<std::uint32_t> waking_ = 0;                         // taken out while their wakes were about to run
 };
 
 }  // namespace coir::http

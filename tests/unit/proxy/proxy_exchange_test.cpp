@@ -380,6 +380,34 @@ TEST(ProxyExchange, bytes_behind_a_response_drop_the_connection) {
   }
 }
 
+TEST(ProxyExchange, a_pooled_connection_that_says_something_or_hangs_up_is_closed) {
+  for (const bool says : {true, false}) {
+    std::atomic<bool> go{false}, gone{false};
+    std::atomic<unsigned> connections{0};
+    through(
+        [&](Peer& peer) {
+          if (connections++ != 0) return keep_nothing(peer);
+          peer.hear();
+          peer.say(kHello);
+          until([&] { return go.load(); });
+          says ? static_cast<void>(peer.say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")) : peer.stop_sending();
+          peer.until_gone();
+          gone = true;
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          go = gone = false;
+          connections = 0;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("hello"));
+          go = true;
+          expect(until([&] { return gone.load(); }, soon()));
+          client.have = 0;
+          expect(client.say(kGet) && client.hear("hello") && lacks(client, "evil"));
+          expect(connections == 2 && stage.forwarder->counters().retried.load() == 0);
+        });
+  }
+}
+
 TEST(ProxyExchange, what_is_no_response_is_502) {
   failing("", "HTTP/1.1 502 ");
   failing("HTTP/1.1 20", "HTTP/1.1 502 ");
