@@ -52,11 +52,12 @@ void Forwarding::run() noexcept {
 Forwarding::Outcome Forwarding::try_once() noexcept {
   have = seen = begin = 0;
   interim = 0;
-  sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = false;
+  sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = hung_up = false;
   decoder = ChunkedDecoder();
   if (auto sent = send(); !sent) {
     // An upstream that refuses content may have hung up behind its answer, which still counts.
-    if (!(sent.error() == ErrorCode::closed) || !sent_any) return sent;
+    const bool cut_writing = sent.error() == ErrorCode::closed && !session.broken_ && session.fault_ == 0 && !hung_up;
+    if (!cut_writing || !sent_any) return sent;
     sent_whole = false;
     return read_head(within(rules.first_byte)) ? Outcome() : sent;
   }
@@ -67,8 +68,8 @@ Forwarding::Outcome Forwarding::try_once() noexcept {
 // may_retry: the upstream had closed a resting connection before it saw the request.
 bool Forwarding::may_retry(Error error) const noexcept {
   if (!lease.reused() || heard_any || unrepeatable || session.broken_) return false;
-  const bool hung_up = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
-  return hung_up && (is_idempotent(request.method) || !sent_any);
+  const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
+  return left_us && (is_idempotent(request.method) || !sent_any);
 }
 
 // fail answers a request for which no upstream has answered.

@@ -110,6 +110,7 @@ struct Forwarding {
   bool sent_any = false;       // of this request on this connection
   bool sent_whole = false;     // all of the request
   bool heard_any = false;      // of a response
+  bool hung_up = false;        // reading from the upstream has failed
   bool got_head = false;       // `response` is a final one
   bool got_leave = false;      // the upstream has said 100
   bool ended = false;          // the content of the response has come whole

@@ -16,41 +16,46 @@ constexpr std::size_t kBytes = sizeof(UpstreamConnection) + kKernelBytesPerConne
 
 }  // namespace
 
+UpstreamGroup::UpstreamGroup(const Address& address) noexcept
+    : address_(address), relief_(Pressure::caches, give, this) {
+  Pressure::add(relief_);
+}
+
 UpstreamGroup::~UpstreamGroup() {
-  // Behind the end of the run no wake runs any more.
-  const bool runs = current().id() != 0;
-  for (;;) {
-    UpstreamConnection* each;
-    {
-      const Locked locked(lock_);
-      each = resting_.front();
-      if (each == nullptr) break;
-      resting_.remove(*each);
-      each->rests = false;
-      if (!disarm_resting_wait(*each) && runs) {
-        waking_.fetch_add(1, std::memory_order_relaxed);
-        each = nullptr;
-      }
-    }
-    if (each != nullptr) destroy(*each, true);
+  Pressure::remove(relief_);
+  while (UpstreamConnection* const each = take_resting()) destroy(*each, true);
+  // Behind the end of the run no wake runs any more. acquire pairs with the release in woken, behind which nothing of the
+  // group is touched.
+  while (current().id() != 0 && waking_.load(std::memory_order_acquire) != 0) yield();
+}
+
+std::size_t UpstreamGroup::give(void* group, std::size_t wanted) noexcept {
+  std::size_t given = 0;
+  for (; given < wanted; given += kBytes) {
+    UpstreamConnection* const each = static_cast<UpstreamGroup*>(group)->take_resting();
+    if (each == nullptr) break;
+    destroy(*each, true);
   }
-  // acquire pairs with the release in woken, behind which nothing of the group is touched.
-  while (runs && waking_.load(std::memory_order_acquire) != 0) yield();
+  return given;
+}
+
+// take_resting takes out the one that was used last, of those that sleep still.
+UpstreamConnection* UpstreamGroup::take_resting() noexcept {
+  const Locked locked(lock_);
+  while (UpstreamConnection* const found = resting_.front()) {
+    resting_.remove(*found);
+    found->rests = false;
+    if (disarm_resting_wait(*found)) return found;
+    // Its wake is about to run, and closes it.
+    waking_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return nullptr;
 }
 
 std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& choice, Deadline deadline) noexcept {
-  while (!choice.must_be_new) {
-    const Locked locked(lock_);
-    UpstreamConnection* const found = resting_.front();
-    if (found == nullptr) break;
-    resting_.remove(*found);
-    found->rests = false;
-    if (disarm_resting_wait(*found)) {
-      found->reused = true;
-      return UpstreamLease(*found);
-    }
-    // Its wake is about to run, and closes it.
-    waking_.fetch_add(1, std::memory_order_relaxed);
+  if (UpstreamConnection* const found = choice.must_be_new ? nullptr : take_resting()) {
+    found->reused = true;
+    return UpstreamLease(*found);
   }
   if (!Pressure::charge(account::connections, kBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = malloc(sizeof(UpstreamConnection));

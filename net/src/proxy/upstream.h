@@ -6,6 +6,7 @@
 #include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
 #include <coir/net/stream.h>
+#include <coir/pressure.h>
 #include <coir/resting_wait.h>
 #include <coir/spinlock.h>
 
@@ -79,7 +80,7 @@ struct UpstreamChoice {
 class UpstreamGroup {
  public:
   // `address` is where the one server of the group listens.
-  explicit UpstreamGroup(const Address& address) noexcept : address_(address) {}
+  explicit UpstreamGroup(const Address& address) noexcept;
   UpstreamGroup(const UpstreamGroup&) = delete;
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
@@ -92,9 +93,12 @@ class UpstreamGroup {
   friend class UpstreamLease;
   void rest(UpstreamConnection& connection) noexcept;
   static void woken(RestingWait& resting) noexcept;
+  static std::size_t give(void* group, std::size_t wanted) noexcept;
+  UpstreamConnection* take_resting() noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
   Address address_;
+  Relief relief_;  // connections that rest are closed before anybody's who waits
   Spinlock lock_;
   coir::detail::IntrusiveList<UpstreamConnection> resting_;  // guarded by lock_; the latest used first
   Atomic<std::uint32_t> waking_ = 0;                         // taken out while their wakes were about to run

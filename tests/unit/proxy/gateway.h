@@ -26,7 +26,7 @@ struct Heard {
   std::atomic<std::size_t> size{0};
   void keep(std::string_view more) {
     const std::size_t fits = std::min(more.size(), sizeof text - size);
-    memcpy(text + size, more.data(), fits);
+    if (fits != 0) memcpy(text + size, more.data(), fits);
     size += fits;
   }
   std::string_view view() const { return {text, size}; }

@@ -105,7 +105,7 @@ ResponseResult parse_response(std::string_view bytes, std::size_t already_seen, 
 
 std::string_view ParsedResponse::header(std::string_view name) const noexcept {
   for (const Header& line : headers) {
-    if (equals_ignoring_case(line.name, name)) return line.value;
+    if (line.name.size() == name.size() && equals_ignoring_case(line.name, name)) return line.value;
   }
   return {};
 }
