@@ -4,11 +4,11 @@
 // nothing had been; nothing is left over.
 
 #include <coir/http/proxy.h>
+#include <coir/http/upstreams.h>
 #include <poll.h>
 
 #include <optional>
 
-#include "proxy/upstream.h"
 #include "tests/unit/http/faulty_streams.h"
 
 using namespace coir::http;
@@ -18,13 +18,13 @@ using namespace std::chrono_literals;
 namespace {
 
 std::optional<Forwarder> g_forwarder;
-std::optional<UpstreamGroup> g_group;
+std::optional<Upstreams> g_upstreams;
 constexpr ForwardRules kRules{.rest_after = 1ms};
 constexpr std::size_t kLong = 200'000;
 
 bool forward(Exchange& exchange) {
   if (!exchange.request().path.starts_with("/app/")) return false;
-  g_forwarder->forward(exchange, *g_group, kRules);
+  g_forwarder->forward(exchange, g_upstreams->group(), kRules);
   return true;
 }
 
@@ -177,13 +177,17 @@ struct ProxyFaultsServer : FaultyStreams {
     auto forwarder = Forwarder::create();
     if (!forwarder) return false;
     g_forwarder.emplace(std::move(*forwarder));
-    g_group.emplace(coir::Address::parse("127.0.0.1:0")->with_port(g_upstream->port()));
+    char url[40];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", g_upstream->port());
+    auto upstreams = Upstreams::create(url);
+    if (!upstreams) return g_forwarder.reset(), false;
+    g_upstreams.emplace(std::move(*upstreams));
     site.also = forward;
     return true;
   }
   void release() override {
     g_forwarder.reset();
-    g_group.reset();
+    g_upstreams.reset();
   }
   std::size_t kept() const override { return g_forwarder->streams(); }
   void setup() override {
