@@ -9,6 +9,7 @@
 #include <coir/net/address.h>
 #include <coir/net/resolve.h>
 #include <coir/net/stream.h>
+#include <coir/pressure.h>
 #include <coir/resting_wait.h>
 #include <coir/spinlock.h>
 
@@ -103,7 +104,9 @@ struct UpstreamMember {
 class UpstreamGroup {
  public:
   UpstreamGroup(std::span<UpstreamMember> members, const UpstreamOptions& options) noexcept
-      : members_(members), options_(options) {}
+      : members_(members), options_(options), relief_(Pressure::caches, give, this) {
+    Pressure::add(relief_);
+  }
   UpstreamGroup(const UpstreamGroup&) = delete;
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
@@ -134,10 +137,13 @@ class UpstreamGroup {
   void note_failure(UpstreamMember& member) noexcept;
   void close_resting(UpstreamMember& member) noexcept;
   static void woken(RestingWait& resting) noexcept;
+  // upstream_relief.cpp
+  static std::size_t give(void* group, std::size_t wanted) noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
   std::span<UpstreamMember> members_;
   const UpstreamOptions options_;
+  Relief relief_;  // what rests is closed before anybody who waits for something
   mutable Spinlock lock_;
   Atomic<std::uint32_t> waking_ = 0;  // taken out while their wakes were about to run
 };
