@@ -1,0 +1,32 @@
+// Forwarder, of coir/http/proxy.h.
+#include <coir/http/proxy.h>
+
+#include "proxy/forward_keeper.h"
+#include "proxy/forwarding.h"
+
+namespace coir::http {
+
+std::expected<Forwarder, Error> Forwarder::create() noexcept {
+  auto keeper = ForwardKeeper::create();
+  if (!keeper) return std::unexpected(keeper.error());
+  return Forwarder(**keeper);
+}
+
+Forwarder::~Forwarder() {
+  if (keeper_ != nullptr) ForwardKeeper::destroy(keeper_);
+}
+
+void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
+                        std::string_view target) noexcept {
+  Forwarding(exchange, *keeper_, group, rules, target).run();
+}
+
+ForwardCounters& Forwarder::counters() const noexcept {
+  return keeper_->counters;
+}
+
+std::size_t Forwarder::streams() const noexcept {
+  return keeper_->size();
+}
+
+}  // namespace coir::http
