@@ -63,7 +63,7 @@ void Responder::conflict(Link& link, std::int64_t now) noexcept {
   // Only what answers a probe counts: copies of what led to probing again still arrive.
   if (link.step == 0) return;
   published_.rename();
-  if (now - conflicts_since_ > kConflictSpan) {
+  if (conflicts_ < kManyConflicts && now - conflicts_since_ > kConflictSpan) {
     conflicts_since_ = now;
     conflicts_ = 0;
   }
@@ -122,6 +122,7 @@ void Responder::tick(Room room, std::int64_t now) noexcept {
       } else {
         link.phase = Phase::announcing;
         link.step = 0;
+        conflicts_ = 0;
         announce_name();
       }
     }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <coir/net/address.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <array>
@@ -24,6 +26,7 @@ struct Message {
   std::uint32_t interface;
   bool ipv6, unicast;
   std::string bytes;
+  Address to;  // of a unicast message
 };
 
 // Line is a record of a message, or a question, as text: "A board.local 10.0.0.1 120 flush".
@@ -136,7 +139,8 @@ class Network {
                      const Address* to) noexcept {
       auto& host = *static_cast<Host*>(self);
       host.network.said_.push_back({host.network.now, host.number, interface, ipv6, to != nullptr,
-                                    std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())});
+                                    std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                                    to != nullptr ? *to : Address()});
       host.network.carried_.push_back(host.network.said_.back());
     }
     static void named(void* self, std::string_view label) noexcept { static_cast<Host*>(self)->names.emplace_back(label); }
@@ -221,14 +225,15 @@ class Network {
       const Message message = carried_.front();
       carried_.pop_front();
       Host& sender = hosts_[static_cast<std::size_t>(message.host)];
-      if (message.unicast || !sender.connected || message.ipv6) continue;
+      if (!sender.connected || message.ipv6) continue;
       const Interface* by = sender.interfaces.find(message.interface);
       if (by == nullptr) continue;
       for (Host& host : hosts_) {
         if (!host.connected) continue;
         for (const Interface& each : host.interfaces.all()) {
+          if (message.unicast && !each.owns(mdns::bytes_of(message.to))) continue;
           const unsigned char* from = by->addresses[0].bytes;
-          give(host, message.bytes, peer({from[0], from[1], from[2], from[3]}, 5353), each.index, true);
+          give(host, message.bytes, peer({from[0], from[1], from[2], from[3]}, 5353), each.index, !message.unicast);
         }
       }
     }
