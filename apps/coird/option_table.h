@@ -41,6 +41,7 @@ enum Long : int {
   kHashToken,
   kMetricsListen,
   kNoMetrics,
+  kMdns,
   kProbe,
   kTrace,
 };
@@ -58,6 +59,7 @@ constexpr option kOptions[] = {
     {"hash-token", required_argument, nullptr, kHashToken},
     {"metrics-listen", required_argument, nullptr, kMetricsListen},
     {"no-metrics", no_argument, nullptr, kNoMetrics},
+    {"mdns", required_argument, nullptr, kMdns},
     {"tls-listen", required_argument, nullptr, kTlsListen},
     {"cert", required_argument, nullptr, kCert},
     {"key", required_argument, nullptr, kKey},

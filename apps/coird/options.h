@@ -40,6 +40,7 @@ struct Options {
   coir::http::ErrorPage error_pages[kMaxErrorPages] = {};
   std::size_t error_page_count = 0;
   const char* hash_for = nullptr;  // whose password or token is to be hashed
+  const char* mdns = nullptr;      // the name that multicast DNS announces
   const char* trace = nullptr;     // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;

@@ -76,6 +76,8 @@ class Speaker {
   Interfaces interfaces_;
 };
 
+static_assert(sizeof(Speaker) <= kServeBytes);
+
 std::expected<void, Error> Speaker::open(const Options& options) noexcept {
   if (responder_.publish(options) != nullptr) return std::unexpected(ErrorCode::invalid);
   static constexpr std::string_view kHere[] = {"0.0.0.0:5353", "[::]:5353"};

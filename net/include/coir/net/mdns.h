@@ -23,6 +23,9 @@ namespace coir::mdns {
 
 inline constexpr std::size_t kMostServices = 5;
 
+// What serve charges to account::mdns for as long as it runs, at most.
+inline constexpr std::size_t kServeBytes = 10 * 1024;
+
 // Service is something that this machine offers.
 struct Service {
   std::string_view type;                   // "_http._tcp"
@@ -50,8 +53,8 @@ const char* bad_name(std::string_view name) noexcept;
 //   nursery.spawn([] { mdns::serve({.name = "board", .services = services}); });
 //
 // Beside another responder on the machine, such as avahi, both share the port. What `options` refers to is copied.
-// From a fiber with a stack of 8 KB, from a thread, and without fibers. While nothing happens it holds its records, about
-// 7 KB charged to account::mdns, two descriptors and no buffer.
+// From a fiber with a stack of 8 KB, from a thread, and without fibers. While nothing happens it holds its records, charged to
+// account::mdns, three descriptors and no buffer.
 // Errors: timed_out (the deadline passed), cancelled; invalid (a name or a service is no good), no_memory, limit (no
 // descriptor is left), unsupported, system (no socket can be had on port 5353).
 [[nodiscard]] std::expected<void, Error> serve(const Options& options, Deadline deadline = Deadline::never()) noexcept;
