@@ -3,6 +3,9 @@
 #include <coir/config.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#if COIR_MDNS
+#include <coir/net/mdns.h>
+#endif
 #include <coir/port/limits.h>
 #include <coir/program.h>
 
@@ -112,6 +115,9 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
   line("max_connections", options.server.max_connections, "connections");
   line("max_active", options.server.max_active, "requests");
   if (tls) line("max_handshakes", options.server.max_handshakes, "handshakes");
+#if COIR_MDNS
+  if (options.mdns != nullptr) line("mdns", coir::mdns::kServeBytes + budget.fiber, "bytes");
+#endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }

@@ -17,6 +17,8 @@ constexpr char kHelp[] =
     "                              answered nowhere else\n"
     "      --no-metrics            /metrics is not answered at all\n"
     "  -r, --root DIR              serve the files below DIR (default: no files)\n"
+    "      --mdns NAME             be found as NAME.local, and in browsers' lists, by multicast DNS; where\n"
+    "                              another machine has the name: as NAME-2, NAME-3 ...\n"
     "      --dot-files             of these also what has a dot in front of its name, or its folder's\n"
 #if COIR_SITE
     "      --index                 list directories that have no index.html\n"

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "announcing.h"
 #include "auth.h"
 #include "budget.h"
 #include "complaint.h"
@@ -81,6 +82,7 @@ int print_probe() noexcept {
 
 // Announcement is what standard error is told when the daemon is ready, in one piece.
 struct Announcement {
+  Announced ports;
   char room[Server::kMaxListeners * (coir::Address::kMaxText + 48)];
   coir::Formatter text{room};
 };
@@ -106,6 +108,7 @@ int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) 
     if (!listener) return failed("cannot listen on", text, listener.error());
     std::ranges::fill(text, '\0');
     listener->local_address().format(std::span(text, sizeof text - 1));
+    if (!options.metrics[i]) ready.ports.take(text, listener->local_address().port(), options.tls[i]);
     coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
     if (auto added = server.add(std::move(*listener), tls); !added)
       return failed("cannot listen on", text, added.error());
@@ -201,6 +204,7 @@ int serve(Options& options) noexcept {
     }
     say_line(ready.text.text());
     complain_without_waiting();
+    const Announcing announcing(options, ready.ports);
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;

@@ -43,6 +43,7 @@ enum Long : int {
   kProxyCa,
   kMetricsListen,
   kNoMetrics,
+  kMdns,
   kProbe,
   kTrace,
 };
@@ -62,6 +63,7 @@ constexpr option kOptions[] = {
     {"proxy-ca", required_argument, nullptr, kProxyCa},
     {"metrics-listen", required_argument, nullptr, kMetricsListen},
     {"no-metrics", no_argument, nullptr, kNoMetrics},
+    {"mdns", required_argument, nullptr, kMdns},
     {"tls-listen", required_argument, nullptr, kTlsListen},
     {"cert", required_argument, nullptr, kCert},
     {"key", required_argument, nullptr, kKey},

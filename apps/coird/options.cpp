@@ -12,6 +12,7 @@
 
 #include <coir/net/stream.h>
 
+#include "announcing.h"
 #include "complaint.h"
 #include "file_options.h"
 #include "gateway.h"
@@ -229,6 +230,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kHashPassword:
     case kHashToken:
       return apply_site(chosen, text, options);
+    case kMdns:
+      return apply_mdns(text, options);
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, {"--trace '", text, "': this build has no tracing"});
       options.trace = text;

@@ -51,6 +51,7 @@ struct Options {
   bool proxies_tls = false;                 // to one of them by https
   const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
   const char* hash_for = nullptr;           // whose password or token is to be hashed
+  const char* mdns = nullptr;               // the name that multicast DNS announces
   const char* trace = nullptr;              // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;

@@ -7,7 +7,10 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <bit>
 
 namespace coir::kernel {
 namespace {
@@ -124,6 +127,37 @@ void reset_on_close(int fd) noexcept {
 [[gnu::noinline]] int peer_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept {
   length = sizeof name;
   return negative_errno(::getpeername(fd, reinterpret_cast<sockaddr*>(&name), &length));
+}
+
+[[gnu::noinline]] int datagram_socket(int family) noexcept {
+  return negative_errno(::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+[[gnu::noinline]] int bind(int fd, const sockaddr* at, socklen_t length) noexcept {
+  return negative_errno(::bind(fd, at, length));
+}
+
+[[gnu::noinline]] int set_option(int fd, int level, int name, const void* value, socklen_t size) noexcept {
+  return negative_errno(::setsockopt(fd, level, name, value, size));
+}
+
+[[gnu::noinline]] ssize_t receive_message(int fd, msghdr& message) noexcept {
+  return negative_errno(::recvmsg(fd, &message, MSG_TRUNC));
+}
+
+[[gnu::noinline]] ssize_t send_message(int fd, const msghdr& message) noexcept {
+  return negative_errno(::sendmsg(fd, &message, MSG_NOSIGNAL));
+}
+
+[[gnu::noinline]] int receive_messages(int fd, mmsghdr* messages, unsigned count) noexcept {
+  return negative_errno(::recvmmsg(fd, messages, count, MSG_TRUNC, nullptr));
+}
+
+// musl's sendmmsg makes a call for each message, for its lengths have half of the kernel's width and padding behind
+// them: with that zero both are the same on little-endian machines.
+static_assert(std::endian::native == std::endian::little);
+[[gnu::noinline]] int send_messages(int fd, mmsghdr* messages, unsigned count) noexcept {
+  return static_cast<int>(negative_errno(::syscall(SYS_sendmmsg, fd, messages, count, MSG_NOSIGNAL)));
 }
 
 }  // namespace coir::kernel

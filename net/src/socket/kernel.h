@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// The system calls of the sockets (tcp_stream.cpp, tcp_listener.cpp), answering -errno.
+// The system calls of the sockets (tcp_stream.cpp, tcp_listener.cpp, datagram.cpp), answering -errno.
 //
 // They are never inlined, because a fiber that parks may continue on another thread, and the C library declares errno's
 // address constant: in a loop that both makes system calls and parks, the compiler would keep reading the first
@@ -52,5 +52,16 @@ int connect(int fd, const sockaddr* to, socklen_t length) noexcept;
 int socket_error(int fd) noexcept;
 int local_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept;
 int peer_name(int fd, sockaddr_storage& name, socklen_t& length) noexcept;
+
+// Datagrams. The socket is non-blocking, close-on-exec.
+int datagram_socket(int family) noexcept;
+int bind(int fd, const sockaddr* at, socklen_t length) noexcept;
+int set_option(int fd, int level, int name, const void* value, socklen_t size) noexcept;
+// receive_message returns the whole datagram's length, also where the message takes a part of it.
+ssize_t receive_message(int fd, msghdr& message) noexcept;
+ssize_t send_message(int fd, const msghdr& message) noexcept;
+// These two return how many datagrams were received or sent. All bytes of `messages` that nobody has set are 0.
+int receive_messages(int fd, mmsghdr* messages, unsigned count) noexcept;
+int send_messages(int fd, mmsghdr* messages, unsigned count) noexcept;
 
 }  // namespace coir::kernel

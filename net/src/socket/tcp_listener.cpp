@@ -4,10 +4,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "socket/kernel.h"
+#include "socket/orphaned_path.h"
 
 namespace coir {
 namespace {
@@ -37,25 +37,13 @@ bool lacks_family(int number) noexcept {
   return number == EAFNOSUPPORT || number == EADDRNOTAVAIL || number == EPROTONOSUPPORT;
 }
 
-// path_is_orphaned tells whether nobody listens on the path of a Unix socket.
-bool path_is_orphaned(const Address& at) noexcept {
-  struct stat info;
-  const std::string_view path = at.unix_path();
-  if (path.empty() || path[0] == '\0' || ::lstat(path.data(), &info) != 0 || !S_ISSOCK(info.st_mode)) return false;
-  const int probe = kernel::stream_socket(AF_UNIX);
-  if (probe < 0) return false;
-  const bool refused = kernel::connect(probe, at.get(), at.length()) == -ECONNREFUSED;
-  ::close(probe);
-  return refused;
-}
-
 // open_bound returns a listening socket or -errno.
 int open_bound(const Address& at, const TcpListener::Options& options) noexcept {
   const int fd = kernel::stream_socket(at.get()->sa_family);
   if (fd < 0) return fd;
   const int on = 1;
   if (at.family() == Address::Family::unix_path) {
-    if (path_is_orphaned(at)) ::unlink(at.unix_path().data());
+    if (path_is_orphaned(at, SOCK_STREAM)) ::unlink(at.unix_path().data());
   } else {
     ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (options.unsent_bytes > 0) {

@@ -1,0 +1,71 @@
+#include "announcing.h"
+
+#include <coir/program.h>
+#include <coir/stack_size.h>
+
+#include <span>
+
+#include "complaint.h"
+
+#if COIR_MDNS
+#include <coir/net/mdns.h>
+#endif
+
+using coir::operator""_KiB;
+
+namespace {
+
+constexpr const char* kSeeHelp = "coird --help tells of --mdns";
+
+}  // namespace
+
+void Announced::take(std::string_view address, std::uint16_t port, bool tls) noexcept {
+  if (address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("unix:")) return;
+  std::uint16_t& into = tls ? https : http;
+  if (into == 0) into = port;
+}
+
+#if COIR_MDNS && !COIR_NO_ASYNC
+
+bool apply_mdns(const char* text, Options& options) noexcept {
+  if (const char* bad = coir::mdns::bad_name(text)) return complain(kSeeHelp, {"--mdns '", text, "': ", bad});
+  options.mdns = text;
+  return true;
+}
+
+Announcing::Announcing(const Options& options, const Announced& ports) noexcept : name_(options.mdns), ports_(ports) {
+  if (name_ == nullptr) return;
+  fiber_ = coir::spawn({.name = "mdns", .stack = 8_KiB}, [this] { answer(); });
+  if (!fiber_.started()) say({"--mdns ", name_, ": ", fiber_.error()});
+}
+
+Announcing::~Announcing() {
+  if (name_ == nullptr || !fiber_.started()) return;
+  static_cast<void>(fiber_.cancel("coird stops"));
+  static_cast<void>(fiber_.join());
+}
+
+void Announcing::answer() const noexcept {
+  static constexpr std::string_view kText[] = {"path=/"};
+  coir::mdns::Service services[2];
+  std::size_t count = 0;
+  if (ports_.http != 0) services[count++] = {.type = "_http._tcp", .port = ports_.http, .text = kText};
+  if (ports_.https != 0) services[count++] = {.type = "_https._tcp", .port = ports_.https, .text = kText};
+  const auto named = [](void*, std::string_view name) noexcept { say({"found as ", name, ".local"}); };
+  const auto served =
+      coir::mdns::serve({.name = name_, .services = std::span(services).first(count), .named = named});
+  if (served.error() == coir::ErrorCode::cancelled) return;
+  say({"--mdns ", name_, ": ", served.error(), ": the name is not announced"});
+}
+
+#else
+
+bool apply_mdns(const char* text, Options&) noexcept {
+  if (!coir::kFibers) return complain(kSeeHelp, {"--mdns '", text, "': this build has no fibers to answer by"});
+  return complain(kSeeHelp, {"--mdns '", text, "': this build has no multicast DNS"});
+}
+
+Announcing::Announcing(const Options&, const Announced&) noexcept {}
+Announcing::~Announcing() = default;
+
+#endif

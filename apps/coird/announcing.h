@@ -1,0 +1,42 @@
+#pragma once
+
+#include <coir/config.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "options.h"
+
+#if COIR_MDNS && !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#endif
+
+// Announced is the ports that others are told of: the first without TLS and the first with it that they can reach.
+struct Announced {
+  std::uint16_t http = 0, https = 0;
+
+  // take looks at a listener, by its address as text.
+  void take(std::string_view address, std::uint16_t port, bool tls) noexcept;
+};
+
+// apply_mdns takes the value of --mdns. False: one line has said what is wrong.
+bool apply_mdns(const char* text, Options& options) noexcept;
+
+// Announcing has a fiber answer for the name of --mdns, if that was given, until it is destroyed: then it says goodbye.
+// A line tells of each name that was taken.
+class Announcing {
+ public:
+  Announcing(const Options& options, const Announced& ports) noexcept;
+  ~Announcing();
+  Announcing(const Announcing&) = delete;
+  Announcing& operator=(const Announcing&) = delete;
+
+#if COIR_MDNS && !COIR_NO_ASYNC
+ private:
+  void answer() const noexcept;
+
+  const char* name_;
+  Announced ports_;
+  coir::Fiber fiber_;
+#endif
+};

@@ -1,0 +1,97 @@
+#include "socket/local_end.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace coir {
+namespace {
+
+bool all_zero(const unsigned char* bytes, std::size_t size) noexcept {
+  return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });
+}
+
+// goes_to_many tells of an IPv6 or mapped address whether it is a group's, or all hosts'.
+bool goes_to_many(const unsigned char* address) noexcept {
+  constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (memcmp(address, kMapped, sizeof kMapped) != 0) return address[0] == 0xff;
+  const unsigned char* const ipv4 = address + sizeof kMapped;
+  return (ipv4[0] & 0xf0) == 0xe0 || (ipv4[0] & ipv4[1] & ipv4[2] & ipv4[3]) == 0xff;
+}
+
+}  // namespace
+
+LocalEnd local_end(const msghdr& message) noexcept {
+  LocalEnd end;
+  // Nothing but this is asked for, so it is the first.
+  const cmsghdr* const part = CMSG_FIRSTHDR(&message);
+  if (part == nullptr) return end;
+  if (part->cmsg_level == IPPROTO_IP && part->cmsg_type == IP_PKTINFO) {
+    in_pktinfo info;
+    memcpy(&info, CMSG_DATA(part), sizeof info);
+    memcpy(end.address, &info.ipi_spec_dst, sizeof info.ipi_spec_dst);
+    end.interface = static_cast<std::uint32_t>(info.ipi_ifindex);
+    end.group = info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
+  } else if (part->cmsg_level == IPPROTO_IPV6 && part->cmsg_type == IPV6_PKTINFO) {
+    in6_pktinfo info;
+    memcpy(&info, CMSG_DATA(part), sizeof info);
+    memcpy(end.address, &info.ipi6_addr, sizeof end.address);
+    end.interface = info.ipi6_ifindex;
+    end.group = goes_to_many(end.address);
+    // No datagram leaves from a group.
+    if (end.group) memset(end.address, 0, sizeof end.address);
+  }
+  return end;
+}
+
+std::size_t put_local_end(const LocalEnd& from, int family, unsigned char* control) noexcept {
+  if (family == AF_UNIX || (from.interface == 0 && all_zero(from.address, sizeof from.address))) return 0;
+  memset(control, 0, kLocalEndSpace);
+  auto* const part = reinterpret_cast<cmsghdr*>(control);
+  if (family == AF_INET) {
+    in_pktinfo info = {};
+    info.ipi_ifindex = static_cast<int>(from.interface);
+    memcpy(&info.ipi_spec_dst, from.address, sizeof info.ipi_spec_dst);
+    part->cmsg_level = IPPROTO_IP;
+    part->cmsg_type = IP_PKTINFO;
+    part->cmsg_len = CMSG_LEN(sizeof info);
+    memcpy(CMSG_DATA(part), &info, sizeof info);
+    return CMSG_SPACE(sizeof info);
+  }
+  in6_pktinfo info = {};
+  info.ipi6_ifindex = from.interface;
+  memcpy(&info.ipi6_addr, from.address, sizeof info.ipi6_addr);
+  part->cmsg_level = IPPROTO_IPV6;
+  part->cmsg_type = IPV6_PKTINFO;
+  part->cmsg_len = CMSG_LEN(sizeof info);
+  memcpy(CMSG_DATA(part), &info, sizeof info);
+  return CMSG_SPACE(sizeof info);
+}
+
+Datagram datagram_of(const msghdr& message, std::size_t size) noexcept {
+  const iovec& into = *message.msg_iov;
+  Datagram datagram;
+  datagram.bytes = {static_cast<const char*>(into.iov_base), std::min(size, into.iov_len)};
+  datagram.lost_bytes = size - datagram.bytes.size();
+  datagram.peer = Address::from_sockaddr(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen);
+  datagram.local = local_end(message);
+  return datagram;
+}
+
+Error datagram_error(int number) noexcept {
+  switch (number) {
+    case EMSGSIZE:
+      return {ErrorCode::limit, number};
+    case EDESTADDRREQ:
+    case ENOTCONN:
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case ENXIO:
+      return {ErrorCode::invalid, number};
+    default:
+      return Error::from_errno(number);
+  }
+}
+
+}  // namespace coir
