@@ -7,11 +7,11 @@
 #endif
 
 #include <coir/atomic.h>
+#include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/http/upstreams.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>

@@ -133,13 +133,13 @@ std::expected<bool, Error> Session::await_content(int beside) noexcept {
   if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || content_at_ < content_end_ || chunks_done_)
     return true;
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
-  Stream& stream = connection_->stream;
-  const auto is_there = [&] { return (stream.secure() && !stream.drained()) || kernel::peek(stream.fd()) != -EAGAIN; };
+  Stream& client = connection_->stream;
+  const auto is_there = [&] { return (client.secure() && !client.drained()) || kernel::peek(client.fd()) != -EAGAIN; };
   if (is_there()) return true;
-  const Awaited either[] = {{stream.fd(), Direction::readable}, {beside, Direction::readable}};
+  const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   begin_waiting(Direction::readable, Owes::content, body_deadline_);
   const auto ready = wait_several(either, body_deadline_);
-  stream.mark_readable();
+  client.mark_readable();
   if (!end_waiting() || (!ready && ready.error() == ErrorCode::timed_out)) return true;
   if (!ready) return std::unexpected(ready.error());
   return is_there();
