@@ -82,15 +82,15 @@ struct UpstreamChoice {
 
 // UpstreamMember is one server of a group, with its pool. What is not set once is guarded by the group's lock_.
 struct UpstreamMember {
-  Address address;        // where there is no host to look up: an address, a Unix socket
-  char host[256] = {};    // empty: `address` is all; else for the lookup and for TLS
+  Address address;      // where there is no host to look up: an address, a Unix socket
+  char host[256] = {};  // empty: `address` is all; else for the lookup and for TLS
   std::uint16_t port = 0;
   bool looked_up = false;  // by its name
   bool secure = false;
   unsigned weight = 1;
 
-  int credit = 0;             // of the round robin
-  std::uint32_t in_use = 0;   // leases
+  int credit = 0;            // of the round robin
+  std::uint32_t in_use = 0;  // leases
   std::uint32_t resting_count = 0;
   std::uint32_t failures = 0;  // in a row
   Deadline out_until = Deadline::now();
@@ -123,7 +123,7 @@ class UpstreamGroup {
   friend class UpstreamLease;
   friend struct UpstreamConnection;
 
-  // Under lock_: the member that is to be asked, of those not yet tried; null: there is none.
+  // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
   UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
   UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;

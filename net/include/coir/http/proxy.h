@@ -69,7 +69,7 @@ struct ForwardCounters {
 // refuse is answered 400 or 502. Hop-by-hop fields stay behind. A stream or tunnel that rests is two records: no fiber,
 // no buffer.
 //
-// One server's; it outlives the server's stop.
+// One server's; it outlives the server's stop (forwarder.cpp).
 class Forwarder {
  public:
   // Errors: no_memory.
