@@ -55,11 +55,12 @@ Forwarding::Outcome Forwarding::try_once() noexcept {
   sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = hung_up = false;
   decoder = ChunkedDecoder();
   if (auto sent = send(); !sent) {
-    // An upstream that refuses content may have hung up behind its answer, which still counts.
+    // An upstream that refuses content may have hung up behind its answer, which still counts: it is here already.
     const bool cut_writing = sent.error() == ErrorCode::closed && !session.broken_ && session.fault_ == 0 && !hung_up;
     if (!cut_writing || !sent_any) return sent;
     sent_whole = false;
-    return read_head(within(rules.first_byte)) ? Outcome() : sent;
+    upstream().mark_readable();
+    return read_head(Deadline::now()) ? Outcome() : sent;
   }
   if (got_head) return {};
   return read_head(within(rules.first_byte));

@@ -19,7 +19,7 @@ class ForwardKeeper;
 //
 //   | head | content that came along | free | fields |
 //
-// The parts: forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
+// The parts: forwarder.cpp, what programs call; forwarding.cpp, how one is tried, retried and fails; request_fields.cpp and response_fields.cpp, heads as
 // they are passed on; uploading.cpp, content to the upstream; receiving_head.cpp, what the upstream answers;
 // relaying.cpp, content to the client.
 struct Forwarding {

@@ -77,8 +77,7 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
   if (!(error == ErrorCode::end_of_stream) || pair.kind == length || pair.kind == chunked) return Next::cut;
   pair.upstream_ended = true;
   if (pair.kind == tunnel) {
-    pair.client->stream.shutdown_write();
-    return Next::again;
+    return pair.client->stream.shutdown_write() ? Next::again : Next::end;
   }
   pair.whole = true;
   return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
@@ -104,7 +103,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
     } else if (tunnel && got.error() == ErrorCode::end_of_stream) {
       // Again: it may be reset yet.
       if (std::exchange(pair.client_ended, true)) return Next::rest;
-      upstream.shutdown_write();
+      if (!upstream.shutdown_write()) return Next::end;
     } else {
       return Next::end;
     }

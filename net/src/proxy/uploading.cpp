@@ -51,7 +51,7 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   }
   const bool whole = session.body_done_ || (request.framing == Framing::length && content.size() == session.body_left_);
   if (!content.empty() && !whole) {
-    session.begin_taking();
+    if (auto begun = session.begin_taking(); !begun) return begun;
     session.body_at_ += static_cast<std::uint32_t>(content.size());
     session.body_left_ -= content.size();
     unrepeatable = true;
@@ -126,13 +126,13 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   const std::span<char> place = taken->bytes().subspan(kBefore, taken->size() - kBefore - kBehind - kLastChunk.size());
   unrepeatable = true;
   for (bool last = false; !last && !got_head;) {
-    session.beside_ = upstream().fd();
-    const auto got = exchange.read_body(place);
-    session.beside_ = -1;
-    if (!got && got.error() == ErrorCode::busy) {
+    const auto there = session.await_content(upstream().fd());
+    if (!there) return std::unexpected(there.error());
+    if (!*there) {
       if (auto heard = hear(); !heard) return heard;
       continue;
     }
+    const auto got = exchange.read_body(place);
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
     last = session.body_done_ || (chunked && session.chunks_done_ && session.content_at_ == session.content_end_);

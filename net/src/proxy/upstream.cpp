@@ -5,12 +5,15 @@
 #include <coir/http/server.h>
 #include <coir/net/connect.h>
 #include <coir/pressure.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
 #include <new>
 #include <utility>
+
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
@@ -185,12 +188,18 @@ void UpstreamGroup::rest(UpstreamConnection& connection) noexcept {
   UpstreamMember& member = *connection.member;
   {
     const Locked locked(lock_);
-    if (member.resting_count < options_.most_resting && connection.stream.drained() &&
-        arm_resting_wait(connection, connection.stream.fd())) {
-      connection.rests = true;
-      member.resting.push_front(connection);
-      ++member.resting_count;
-      return;
+    const int fd = connection.stream.fd();
+    bool rests = member.resting_count < options_.most_resting && connection.stream.drained();
+    // The edge of what has been read already may be known still, and there are two at most.
+    for (int edges = 0; rests && edges < 4; ++edges) {
+      const auto armed = arm_resting_wait(connection, fd);
+      if (armed) {
+        connection.rests = true;
+        member.resting.push_front(connection);
+        ++member.resting_count;
+        return;
+      }
+      rests = armed.error() == ErrorCode::busy && kernel::peek(fd) == -EAGAIN;
     }
   }
   destroy(connection, true);

@@ -139,8 +139,9 @@ std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline d
   return stream;
 }
 
-void TcpStream::shutdown_write() noexcept {
-  if (const Use use(socket_); use) ::shutdown(use.fd(), SHUT_WR);
+bool TcpStream::shutdown_write() noexcept {
+  const Use use(socket_);
+  return use && ::shutdown(use.fd(), SHUT_WR) == 0;
 }
 
 std::expected<Address, Error> TcpStream::local_address() const noexcept {

@@ -129,13 +129,13 @@ class Stream {
     return tcp_.send_file(file, offset, count, deadline);
   }
 
-  // shutdown_write ends this side; with TLS by close_notify first, if it goes out without waiting.
-  void shutdown_write() noexcept {
+  // shutdown_write ends this side; with TLS by close_notify first, if it goes out without waiting. False: as TcpStream's.
+  bool shutdown_write() noexcept {
     if constexpr (kTls) {
       if (session_ != nullptr) [[unlikely]]
         tls::shutdown_write(*session_);
     }
-    tcp_.shutdown_write();
+    return tcp_.shutdown_write();
   }
 
   // close ends the connection in good order, as far as that goes without waiting. abandon tells the peer that data is

@@ -71,8 +71,9 @@ class TcpStream {
   [[nodiscard]] std::expected<std::size_t, Error> send_file(int file, std::uint64_t offset, std::size_t count,
                                                             Deadline deadline = Deadline::never()) noexcept;
 
-  // shutdown_write ends this side: the peer reads what was sent and then the end. Reading goes on. Idempotent.
-  void shutdown_write() noexcept;
+  // shutdown_write ends this side: the peer reads what was sent and then the end. Reading goes on. Idempotent. False: the
+  // connection has failed, and nobody hears of it.
+  bool shutdown_write() noexcept;
 
   // close ends the stream at once. A read or write under way, on any worker or thread, returns `closed`; the
   // descriptor's number stays taken until the last of them has left. Idempotent.

@@ -118,7 +118,7 @@ class HandlerWatch : detail::Scope {
   RestingWait::Wake wake_ = nullptr;  // the connection's own
   Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
   State state_ = State::none;
-  bool used_ = false;             // by this handler: `end` has something to undo
+  bool used_ = false;  // by this handler: `end` has something to undo
   bool outlives_stop_ = false;
   bool watching_ = false;         // the record is used, and stop_watch_ there
   Atomic<bool> asleep_ = false;   // the record sleeps, or its wake runs

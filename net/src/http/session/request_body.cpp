@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 
@@ -17,22 +19,22 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
 }
 
-void Session::begin_taking() noexcept {
+// begin_taking does what comes before the first piece of content.
+std::expected<void, Error> Session::begin_taking() noexcept {
+  if (body_begun_) return {};
   body_begun_ = true;
   body_deadline_ = Deadline::after(engine_.options.body_timeout);
+  // Whoever has begun to send the content does not wait for leave.
+  if (!request_.expects_continue || body_at_ != end_ || phase_ != Phase::none) return {};
+  if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return sent;
+  engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);
+  return {};
 }
 
 std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
   if (body_done_) return std::unexpected(Error{ErrorCode::end_of_stream});
   if (fault_ != 0 || broken_) return std::unexpected(Error{ErrorCode::closed});
-  if (!body_begun_) {
-    begin_taking();
-    // Whoever has begun to send the content does not wait for leave.
-    if (request_.expects_continue && body_at_ == end_ && phase_ == Phase::none) {
-      if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return std::unexpected(sent.error());
-      engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);
-    }
-  }
+  if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
   return request_.framing == Framing::chunked ? take_chunked(into, size) : take_fixed(into, size);
 }
 
@@ -115,24 +117,32 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   watch_->resume();
   if (!got && got.error() == ErrorCode::timed_out) {
     begin_waiting(Direction::readable, Owes::content, body_deadline_);
-    got = beside_ < 0 ? connection_->stream.read(into, body_deadline_) : read_beside(into);
+    got = connection_->stream.read(into, body_deadline_);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
   }
-  if (!got && got.error() == ErrorCode::busy) return got;
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;
   engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
   return got;
 }
 
-// read_beside also returns, by `busy`, when the descriptor beside_ may be ready.
-std::expected<std::size_t, Error> Session::read_beside(std::span<char> into) noexcept {
-  const Awaited either[] = {{connection_->stream.fd(), Direction::readable}, {beside_, Direction::readable}};
-  if (auto ready = wait_several(either, body_deadline_); !ready) return std::unexpected(ready.error());
-  connection_->stream.mark_readable();
-  auto got = connection_->stream.read(into, Deadline::now());
-  if (!got && got.error() == ErrorCode::timed_out) got = std::unexpected(Error{ErrorCode::busy});
-  return got;
+// await_content waits until content can be read, or the descriptor `beside`. True: reading tells what there is, an error
+// too. False: `beside` may be ready.
+std::expected<bool, Error> Session::await_content(int beside) noexcept {
+  if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
+  if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || content_at_ < content_end_ || chunks_done_)
+    return true;
+  if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
+  Stream& client = connection_->stream;
+  const auto is_there = [&] { return (client.secure() && !client.drained()) || kernel::peek(client.fd()) != -EAGAIN; };
+  if (is_there()) return true;
+  const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
+  begin_waiting(Direction::readable, Owes::content, body_deadline_);
+  const auto ready = wait_several(either, body_deadline_);
+  client.mark_readable();
+  if (!end_waiting() || (!ready && ready.error() == ErrorCode::timed_out)) return true;
+  if (!ready) return std::unexpected(ready.error());
+  return is_there();
 }
 
 std::unexpected<Error> Session::body_failed(Error error) noexcept {

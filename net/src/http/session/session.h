@@ -101,8 +101,8 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> take_fixed(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
-  std::expected<std::size_t, Error> read_beside(std::span<char> into) noexcept;
-  void begin_taking() noexcept;
+  std::expected<void, Error> begin_taking() noexcept;
+  std::expected<bool, Error> await_content(int beside) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
@@ -164,7 +164,6 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t content_at_ = 0;
   std::uint32_t content_end_ = 0;
   std::uint64_t body_left_ = 0;
-  int beside_ = -1;  // a descriptor whose readiness ends a wait for content by `busy`; -1: none
   ChunkedDecoder decoder_;
   Deadline body_deadline_;
   bool body_begun_ = false;  // the handler has asked for it
