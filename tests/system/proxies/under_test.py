@@ -42,6 +42,7 @@ defaults
   timeout client 60s
   timeout tunnel 600s
   retries 1
+  option abortonclose
   retry-on conn-failure
 frontend all
   bind 127.0.0.1:@PORT@
