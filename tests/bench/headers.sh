@@ -9,7 +9,7 @@ rounds=9
 
 "$root/scripts/setup" --for build
 target=$(uname -m)-linux-musl
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS=ON -DCOIR_SITE=ON -P "$root/toolchains/config.cmake"
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_SITE=ON -P "$root/toolchains/config.cmake"
 sysroot=$(cached "musl-$target" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 compile=(clang++-19 -fsyntax-only "--target=$target" "--sysroot=$sysroot" -std=c++23 -fno-exceptions -fno-rtti -nostdinc++

@@ -75,6 +75,19 @@ void give_up_after(int fd, unsigned milliseconds) noexcept {
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds));
 }
 
+void probe_peer(int fd) noexcept {
+  constexpr struct {
+    int level, name, value;
+  } kOptions[] = {{IPPROTO_TCP, TCP_KEEPIDLE, 60},
+                  {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+                  {IPPROTO_TCP, TCP_KEEPCNT, 4},
+                  {SOL_SOCKET, SO_KEEPALIVE, 1}};
+  for (const auto& each : kOptions) {
+    // A Unix socket has no such options, and its peer does not vanish.
+    if (setsockopt(fd, each.level, each.name, &each.value, sizeof each.value) != 0) return;
+  }
+}
+
 void reset_on_close(int fd) noexcept {
   const linger at_once = {.l_onoff = 1, .l_linger = 0};
   ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

@@ -41,6 +41,9 @@ int file_status(int file, struct stat& status) noexcept;
 // give_up_after has the kernel give a TCP connection up when its peer acknowledges nothing for so long; on another kind
 // of socket it does nothing.
 void give_up_after(int fd, unsigned milliseconds) noexcept;
+// probe_peer has the kernel ask the peer of a TCP connection that is silent whether it is there still; on another kind of
+// socket it does nothing.
+void probe_peer(int fd) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;
 int accept(int fd) noexcept;

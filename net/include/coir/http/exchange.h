@@ -22,6 +22,8 @@ namespace coir::http {
 struct Session;
 class Keeper;
 class Detached;
+struct Forwarding;
+class ForwardKeeper;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
 //
@@ -180,6 +182,8 @@ class Exchange {
  private:
   friend class Keeper;
   friend class Detached;
+  friend class ForwardKeeper;
+  friend struct Forwarding;
   friend struct Session;
   void* context_pointer() const noexcept;
 

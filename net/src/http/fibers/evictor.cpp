@@ -93,6 +93,7 @@ void Evictor::shed_waiting(std::int64_t not_after_ns) noexcept {
   while (Connection* const connection = dispatcher_.take(oldest)) {
     if (connection->kept) {
       engine_.counters.evicted.fetch_add(1, std::memory_order_relaxed);
+      connection->keeper->farewell(*connection);
       connection->keeper->close(*connection);
       continue;
     }

@@ -60,7 +60,7 @@ void HandlerWatch::attend() noexcept {
     wake_ = connection_->wake;
     connection_->wake = woken;
     connection_->watch = this;
-    stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
+    if (!outlives_stop_) stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
   }
   // acquire pairs with the release in woken: the record is the owner's again.
   if (asleep_.load(std::memory_order_acquire) || client_.load(std::memory_order_relaxed) != Client::there) return;
@@ -74,7 +74,7 @@ void HandlerWatch::attend() noexcept {
 // server_stops is false while a select that has the case `stopping` has yet to be told: the source's lock, which a watch
 // takes, orders that before.
 bool HandlerWatch::server_stops() noexcept {
-  if (!engine_.stops.cancelled()) return false;
+  if (outlives_stop_ || !engine_.stops.cancelled()) return false;
   stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
   return true;
 }

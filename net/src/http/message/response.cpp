@@ -123,6 +123,8 @@ std::string_view reason_phrase(int status) noexcept {
       return "Continue";
     case 101:
       return "Switching Protocols";
+    case 103:
+      return "Early Hints";
     case 200:
       return "OK";
     case 201:
@@ -197,6 +199,8 @@ std::string_view reason_phrase(int status) noexcept {
       return "Gateway Timeout";
     case 505:
       return "HTTP Version Not Supported";
+    case 508:
+      return "Loop Detected";
     default:
       return "Unknown";
   }

@@ -68,7 +68,10 @@ class HandlerWatch : detail::Scope {
   // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the
   // latter do nothing. end and pause may yield. True: something has been heard of the socket that no reader was told
   // of.
-  void begin() noexcept { state_ = State::runs; }
+  void begin() noexcept {
+    state_ = State::runs;
+    outlives_stop_ = false;
+  }
   bool end() noexcept {
     state_ = State::none;
     return used_ && finish();
@@ -83,6 +86,8 @@ class HandlerWatch : detail::Scope {
   }
   // lost tells that the connection has failed, or was ended for others.
   void lost() noexcept;
+  // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
+  void outlive_stop() noexcept { outlives_stop_ = true; }
 
   // These are Exchange's functions of the same names.
   Case client_gone() noexcept;
@@ -114,6 +119,7 @@ class HandlerWatch : detail::Scope {
   Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
   State state_ = State::none;
   bool used_ = false;             // by this handler: `end` has something to undo
+  bool outlives_stop_ = false;
   bool watching_ = false;         // the record is used, and stop_watch_ there
   Atomic<bool> asleep_ = false;   // the record sleeps, or its wake runs
   Atomic<bool> noticed_ = false;  // the socket's edge was taken

@@ -34,13 +34,20 @@ std::expected<void, Error> Keeper::attach(Exchange& exchange) noexcept {
 }
 
 std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
+  if (!exchange.session_.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (auto kept = keep_content(exchange, mark); !kept) return kept;
+  exchange.session_.part_ = part;
+  return {};
+}
+
+std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_t mark) noexcept {
   Session& session = exchange.session_;
-  if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (!session.has_begun_content()) return std::unexpected(Error{ErrorCode::invalid});
   if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
   session.keeper_ = this;
   session.mark_ = mark;
-  session.part_ = part;
+  session.part_ = 0;
   return {};
 }
 

@@ -49,6 +49,10 @@ class Keeper {
   [[nodiscard]] std::expected<void, Error> keep(Exchange& exchange, std::uint64_t mark = 0,
                                                 std::uint32_t part = 0) noexcept;
 
+  // keep_content is keep for a response whose content has another end than its connection's: what is left of it is
+  // written by the keeper, framing included. Errors: as keep's.
+  [[nodiscard]] std::expected<void, Error> keep_content(Exchange& exchange, std::uint64_t mark) noexcept;
+
   // open ends the head that exchange.start has begun, for a stream that lasts as long as its connection. By upgrade the
   // handler has written the fields Connection and Upgrade. Errors: as Exchange::begin_chunked.
   enum class Opening : std::uint8_t { content, upgrade };
@@ -142,6 +146,10 @@ class Keeper {
   // take takes out this one, if it rests and is not about to wake: true, it belongs to the caller.
   [[nodiscard]] bool take(Connection& connection) noexcept {
     Locked locked(lock_);
+    return take_locked(connection);
+  }
+  // take_locked is take for a caller that holds the lock.
+  [[nodiscard]] bool take_locked(Connection& connection) noexcept {
     if (!connection.rests || !disarm(connection)) return false;
     connection.rests = false;
     resting(connection.awaits).remove(connection);

@@ -17,12 +17,16 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
 }
 
+void Session::begin_taking() noexcept {
+  body_begun_ = true;
+  body_deadline_ = Deadline::after(engine_.options.body_timeout);
+}
+
 std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
   if (body_done_) return std::unexpected(Error{ErrorCode::end_of_stream});
   if (fault_ != 0 || broken_) return std::unexpected(Error{ErrorCode::closed});
   if (!body_begun_) {
-    body_begun_ = true;
-    body_deadline_ = Deadline::after(engine_.options.body_timeout);
+    begin_taking();
     // Whoever has begun to send the content does not wait for leave.
     if (request_.expects_continue && body_at_ == end_ && phase_ == Phase::none) {
       if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return std::unexpected(sent.error());
@@ -111,12 +115,23 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   watch_->resume();
   if (!got && got.error() == ErrorCode::timed_out) {
     begin_waiting(Direction::readable, Owes::content, body_deadline_);
-    got = connection_->stream.read(into, body_deadline_);
+    got = beside_ < 0 ? connection_->stream.read(into, body_deadline_) : read_beside(into);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
   }
+  if (!got && got.error() == ErrorCode::busy) return got;
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;
   engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
+  return got;
+}
+
+// read_beside also returns, by `busy`, when the descriptor beside_ may be ready.
+std::expected<std::size_t, Error> Session::read_beside(std::span<char> into) noexcept {
+  const Awaited either[] = {{connection_->stream.fd(), Direction::readable}, {beside_, Direction::readable}};
+  if (auto ready = wait_several(either, body_deadline_); !ready) return std::unexpected(ready.error());
+  connection_->stream.mark_readable();
+  auto got = connection_->stream.read(into, Deadline::now());
+  if (!got && got.error() == ErrorCode::timed_out) got = std::unexpected(Error{ErrorCode::busy});
   return got;
 }
 

@@ -23,6 +23,7 @@ namespace coir::http {
 class Engine;
 class HandlerWatch;
 class Keeper;
+struct Forwarding;
 struct Connection;
 enum class Owes : std::uint8_t;
 
@@ -63,6 +64,8 @@ struct alignas(kSessionAlignment) Session {
   friend class Exchange;
   friend class Keeper;
   friend class Detached;
+  friend class ForwardKeeper;
+  friend struct Forwarding;
 
   // What becomes of the connection.
   enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };
@@ -98,9 +101,12 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> take_fixed(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
+  std::expected<std::size_t, Error> read_beside(std::span<char> into) noexcept;
+  void begin_taking() noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
+  bool holds_trailers() const noexcept { return chunks_done_ && decoder_.trailer_bytes() != 0; }
 
   // trailers.cpp: what follows its content
   std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
@@ -134,7 +140,8 @@ struct alignas(kSessionAlignment) Session {
     return content_kind_ == Content::until_close || content_kind_ == Content::upgrade;
   }
   // may_be_kept tells whether the connection may stay open behind what the handler has answered.
-  bool may_be_kept() const noexcept { return phase_ == Phase::content && ends_by_close() && !head_only_ && body_done_; }
+  bool may_be_kept() const noexcept { return has_begun_content() && ends_by_close(); }
+  bool has_begun_content() const noexcept { return phase_ == Phase::content && !head_only_ && body_done_; }
 
   Engine& engine_;
   Connection* connection_ = nullptr;
@@ -157,6 +164,7 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t content_at_ = 0;
   std::uint32_t content_end_ = 0;
   std::uint64_t body_left_ = 0;
+  int beside_ = -1;  // a descriptor whose readiness ends a wait for content by `busy`; -1: none
   ChunkedDecoder decoder_;
   Deadline body_deadline_;
   bool body_begun_ = false;  // the handler has asked for it

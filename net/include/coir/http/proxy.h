@@ -1,0 +1,115 @@
+#pragma once
+
+#include <coir/port/needs_fibers.h>
+
+#if !COIR_PROXY
+#error "this build of coir has no reverse proxy: configure it with -DCOIR_PROXY=ON"
+#endif
+
+#include <coir/atomic.h>
+#include <coir/error.h>
+#include <coir/http/exchange.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace coir::http {
+
+class UpstreamGroup;
+class ForwardKeeper;
+
+// ForwardRules say how exchanges of one route are forwarded. What they refer to outlives the exchanges, but for those
+// that have become streams and tunnels: they need the rules no more. Lines are the program's own, "Name: value\r\n"
+// each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
+struct ForwardRules {
+  std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
+  std::string_view pseudonym = {};  // this proxy's name in Via, by which loops are found; empty: "coir"
+  // Whether the peer is a proxy of one's own, whose Forwarded and X-Forwarded-* are added to. Those of any other peer
+  // are replaced.
+  bool trusts_peer = false;
+  bool sends_forwarded = false;  // RFC 7239's Forwarded, beside X-Forwarded-For, -Proto and -Host
+  std::string_view request_lines = {};
+  std::span<const std::string_view> request_drops = {};
+  std::string_view response_lines = {};
+  std::span<const std::string_view> response_drops = {};
+  std::uint64_t hash_key = 0;  // for a group that chooses by hash
+  // How long a connection, the first byte of a response and each further one may take. A stream or tunnel that rests
+  // has no such limit: its ends are looked after by the kernel's keep-alive.
+  std::chrono::milliseconds connect{5'000};
+  std::chrono::milliseconds first_byte{60'000};
+  std::chrono::milliseconds idle{60'000};
+  // A response whose content pauses for so long goes on without a fiber. An event stream does at once.
+  std::chrono::milliseconds rest_after{1'000};
+  std::chrono::seconds retry_after{1};  // what 503 says
+};
+
+// ForwardCounters may be read by any thread.
+struct ForwardCounters {
+  Atomic<std::uint64_t> forwarded{0};    // responses whose head came from an upstream
+  Atomic<std::uint64_t> bad_gateway{0};  // 502: no connection, hung up, or no response
+  Atomic<std::uint64_t> unavailable{0};  // 503: no upstream may be asked
+  Atomic<std::uint64_t> timed_out{0};    // 504
+  Atomic<std::uint64_t> loops{0};        // 508
+  Atomic<std::uint64_t> retried{0};      // on another connection
+  Atomic<std::uint64_t> cut{0};          // responses that an upstream did not end
+  Atomic<std::uint64_t> cancelled{0};    // upstreams left because their client had gone
+};
+
+// Upstream is one server that exchanges are forwarded to, at one address, with a pool of connections. It outlives the
+// exchanges, streams and tunnels that are forwarded to it. Move-only.
+class Upstream {
+ public:
+  // Errors: no_memory.
+  [[nodiscard]] static std::expected<Upstream, Error> create(const Address& at) noexcept;
+  Upstream(Upstream&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
+  Upstream& operator=(Upstream&&) = delete;
+  ~Upstream();
+
+  UpstreamGroup& group() const noexcept { return *group_; }
+
+ private:
+  explicit Upstream(UpstreamGroup& group) noexcept : group_(&group) {}
+
+  UpstreamGroup* group_;
+};
+
+// Forwarder forwards exchanges to upstreams and keeps the streams and tunnels that come of them.
+//
+//   handler:  forwarder.forward(exchange, group, rules);
+//
+// Both ways bytes pass as they come, through one buffer of the exchange: whoever is slow slows the other side down.
+// Framing is never copied: each head is parsed by the server's and the client's parser and written anew, and what they
+// refuse is answered 400 or 502. Hop-by-hop fields stay behind. A stream or tunnel that rests is two records: no fiber,
+// no buffer.
+//
+// One server's; it outlives the server's stop.
+class Forwarder {
+ public:
+  // Errors: no_memory.
+  [[nodiscard]] static std::expected<Forwarder, Error> create() noexcept;
+  Forwarder(Forwarder&& other) noexcept : keeper_(std::exchange(other.keeper_, nullptr)) {}
+  Forwarder& operator=(Forwarder&&) = delete;
+  ~Forwarder();
+
+  // forward answers `exchange` by what an upstream of `group` answers, and returns when the response has been passed on,
+  // or goes on as a stream or tunnel. `target` is sent instead of the request's own, where it is not empty: a path,
+  // maybe with a query, that the caller has checked. In a handler, on a fiber.
+  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
+               std::string_view target = {}) noexcept;
+
+  ForwardCounters& counters() const noexcept;
+  // streams is how many responses and tunnels rest.
+  std::size_t streams() const noexcept;
+
+ private:
+  explicit Forwarder(ForwardKeeper& keeper) noexcept : keeper_(&keeper) {}
+
+  ForwardKeeper* keeper_;
+};
+
+}  // namespace coir::http

@@ -1,0 +1,244 @@
+#include "proxy/forward_keeper.h"
+
+#include <coir/fiber.h>
+#include <coir/format.h>
+#include <coir/http/accounts.h>
+#include <coir/pressure.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <new>
+
+#include "http/session/coarse_clock.h"
+#include "http/session/engine.h"
+#include "proxy/forwarding.h"
+#include "socket/kernel.h"
+
+namespace coir::http {
+
+std::expected<ForwardKeeper*, Error> ForwardKeeper::create() noexcept {
+  if (!account::http.charge(sizeof(ForwardKeeper))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(ForwardKeeper));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(ForwardKeeper));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return ::new (memory) ForwardKeeper;
+}
+
+void ForwardKeeper::destroy(ForwardKeeper* keeper) noexcept {
+  keeper->~ForwardKeeper();
+  free(keeper);
+  account::http.refund(sizeof(ForwardKeeper));
+}
+
+// Two proxies on one way must not take each other for themselves.
+ForwardKeeper::ForwardKeeper() noexcept {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
+    number = static_cast<std::uint64_t>(monotonic_ns()) * 0x9e3779b97f4a7c15;
+  }
+  memcpy(pseudonym_, "coir-", 5);
+  for (std::size_t at = 5; at < sizeof pseudonym_; ++at, number >>= 5) {
+    pseudonym_[at] = "abcdefghijklmnopqrstuvwxyz234567"[number & 31];
+  }
+}
+
+// go_on does for a pair what there is to do, until it rests or ends.
+void ForwardKeeper::go_on(ForwardPair& pair, KeptMemory memory) noexcept {
+  for (int bursts = 0;; ++bursts) {
+    gather(pair);
+    const Next down = pass_down(pair, memory);
+    const Next up = down == Next::rest || down == Next::again ? pass_up(pair, memory) : down;
+    if (up == Next::end || up == Next::cut) return end(pair, up);
+    if (down == Next::again || up == Next::again) {
+      // Others get their turn.
+      if (bursts % 2 != 0) yield();
+      continue;
+    }
+    if (rest_pair(pair)) return;
+  }
+}
+
+// gather makes the waits that still sleep the owner's again, and tells the streams of those that have ended.
+void ForwardKeeper::gather(ForwardPair& pair) noexcept {
+  for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
+    for (;;) {
+      bool runs = false;
+      {
+        Locked locked(lock_);
+        if (wait->armed && disarm_resting_wait(*wait)) wait->armed = false;
+        runs = wait->armed;
+      }
+      if (!runs) break;
+      // Its wake is about to run.
+      yield();
+    }
+  }
+  const auto took = [](bool& mark) { return std::exchange(mark, false); };
+  bool marks[3];
+  {
+    Locked locked(lock_);
+    pair.news = false;
+    marks[0] = took(pair.from_upstream.woken);
+    marks[1] = took(pair.to_upstream.woken);
+    marks[2] = took(pair.to_client.woken);
+  }
+  if (marks[0]) pair.lease.stream().mark_readable();
+  if (marks[1]) pair.lease.stream().mark_writable();
+  if (marks[2]) pair.client->stream.mark_writable();
+}
+
+// arm puts a wait to sleep. False: what it waits for is there, or it cannot sleep, which reading and writing will tell.
+bool ForwardKeeper::arm(ForwardPair& pair, ForwardPair::Wait& wait, Stream& stream, Direction direction) noexcept {
+  wait.wake = woken;
+  wait.pair = &pair;
+  {
+    Locked locked(lock_);
+    wait.armed = true;
+  }
+  const auto armed = arm_resting_wait(wait, stream.fd(), direction);
+  if (armed) return true;
+  Locked locked(lock_);
+  wait.armed = false;
+  wait.woken = true;
+  return false;
+}
+
+// rest_pair lets a pair of which nothing moves rest. False: something has come meanwhile.
+bool ForwardKeeper::rest_pair(ForwardPair& pair) noexcept {
+  Stream& upstream = pair.lease.stream();
+  upstream.rest();
+  if (!pair.unsent_to_client && !pair.upstream_ended && !arm(pair, pair.from_upstream, upstream, Direction::readable)) {
+    return false;
+  }
+  if (pair.unsent_to_upstream && !arm(pair, pair.to_upstream, upstream, Direction::writable)) return false;
+  if (pair.unsent_to_client && !arm(pair, pair.to_client, pair.client->stream, Direction::writable)) return false;
+  pair.client->since_ns = coarse_ns();
+  return rest(*pair.client, Direction::readable, [&pair] { return pair.news; });
+}
+
+// woken runs on a worker's own stack. Whoever owns the pair hears of it by `news`; one that rests is served.
+void ForwardKeeper::woken(RestingWait& resting) noexcept {
+  auto& wait = static_cast<ForwardPair::Wait&>(resting);
+  ForwardPair& pair = *wait.pair;
+  ForwardKeeper& self = *pair.keeper;
+  Connection* rested = nullptr;
+  bool last = false;
+  {
+    Locked locked(self.lock_);
+    wait.armed = false;
+    if (pair.dying) {
+      last = !pair.from_upstream.armed && !pair.to_upstream.armed && !pair.to_client.armed;
+    } else {
+      wait.woken = true;
+      pair.news = true;
+      if (self.take_locked(*pair.client)) rested = pair.client;
+    }
+  }
+  if (last) self.free_pair(pair);
+  if (rested != nullptr) self.serve_soon(*rested);
+}
+
+// end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it.
+void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
+  Connection& connection = *pair.client;
+  if (how == Next::cut) {
+    counters.cut.fetch_add(1, std::memory_order_relaxed);
+    pair.lease.failed(UpstreamFault::cut);
+    // In chunks, or by the length, the end of the connection tells; else only a reset does.
+    const bool by_close = pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked;
+    if (by_close && !pair.writes_chunks) connection.stream.abandon();
+  } else if (pair.whole) {
+    pair.lease.give_back(pair.reusable);
+  } else {
+    counters.cancelled.fetch_add(1, std::memory_order_relaxed);
+  }
+  release(pair);
+  close(connection);
+}
+
+void ForwardKeeper::farewell(Connection& connection) noexcept {
+  release(pair_of(connection));
+}
+
+void ForwardKeeper::dropped(std::uint64_t mark) noexcept {
+  release(*reinterpret_cast<ForwardPair*>(mark));
+}
+
+// release gives back all that was kept of a pair but its connection. A wake that is about to run frees the record.
+void ForwardKeeper::release(ForwardPair& pair) noexcept {
+  bool free = true;
+  {
+    Locked locked(lock_);
+    for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
+      if (wait->armed && disarm_resting_wait(*wait)) wait->armed = false;
+      if (wait->armed) free = false;
+    }
+    pair.dying = true;
+  }
+  pair.unsent_to_client.give();
+  pair.unsent_to_upstream.give();
+  pair.lease.give_back(false);
+  if (free) free_pair(pair);
+}
+
+void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
+  pair.~ForwardPair();
+  ::free(&pair);
+  account::streams.refund(sizeof(ForwardPair));
+  // release pairs with the acquire in stopped: nothing of the keeper's is touched from here on.
+  pairs_.fetch_sub(1, std::memory_order_release);
+}
+
+bool ForwardKeeper::stopped() noexcept {
+  return pairs_.load(std::memory_order_acquire) == 0;
+}
+
+bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
+  if (!Pressure::charge(account::streams, sizeof(ForwardPair))) return false;
+  void* const memory = malloc(sizeof(ForwardPair));
+  if (memory == nullptr) {
+    account::streams.refund(sizeof(ForwardPair));
+    return false;
+  }
+  pairs_.fetch_add(1, std::memory_order_relaxed);
+  auto& pair = *::new (memory) ForwardPair;
+  pair.keeper = this;
+  using enum ForwardPair::Kind;
+  const ParsedResponse& response = forwarding.response;
+  if (response.status != 101) {
+    pair.kind = response.end == ContentEnd::length ? length : response.end == ContentEnd::chunked ? chunked : close;
+  }
+  pair.left = forwarding.left;
+  pair.decoder = forwarding.decoder;
+  pair.writes_chunks = forwarding.session.content_kind_ == Session::Content::chunked;
+  pair.reusable = response.keep_alive && pair.kind != close && pair.kind != tunnel;
+  if (!keep_content(forwarding.exchange, reinterpret_cast<std::uint64_t>(&pair))) {
+    free_pair(pair);
+    return false;
+  }
+  pair.lease = std::move(forwarding.lease);
+  return true;
+}
+
+void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
+  ForwardPair& pair = pair_of(connection);
+  pair.client = &connection;
+  kernel::probe_peer(connection.stream.fd());
+  kernel::probe_peer(pair.lease.stream().fd());
+  // Nothing is known of what either has sent meanwhile.
+  connection.stream.mark_readable();
+  if (pair.kind == ForwardPair::Kind::tunnel && !sent.empty() &&
+      put(pair.lease.stream(), pair.unsent_to_upstream, sent) == Next::cut) {
+    return end(pair, Next::cut);
+  }
+  go_on(pair, memory);
+}
+
+void ForwardKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
+  go_on(pair_of(connection), memory);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <coir/http/chunked.h>
+#include <coir/http/proxy.h>
+#include <coir/resting_wait.h>
+
+#include "http/message/response_parser.h"
+#include "http/session/keeper.h"
+#include "proxy/upstream.h"
+#include "socket/buffer_pool.h"
+
+namespace coir::http {
+
+struct Forwarding;
+
+// ForwardPair is what is kept of a response or a tunnel that goes on without a fiber, beside its client's Connection:
+// the upstream's side. Charged to account::streams. Its owner is its connection's; what the wakes of its waits touch is
+// guarded by the keeper's lock.
+struct ForwardPair {
+  // A wait of the pair's beside the connection's own, which is for the client to send something or to hang up.
+  struct Wait : RestingWait {
+    ForwardPair* pair = nullptr;
+    bool armed = false;  // guarded by the keeper's lock: from before it sleeps until its wake is over
+    bool woken = false;  // guarded by the keeper's lock
+  };
+  // How the content of a response is framed on its way from the upstream.
+  enum class Kind : std::uint8_t { tunnel, length, chunked, close };
+
+  // Bytes that one side has sent and the other has not taken yet; where they lie stands in front of them.
+  struct Part {
+    std::uint32_t at, end;
+  };
+  static Part& part(const Buffer& buffer) noexcept { return *reinterpret_cast<Part*>(buffer.data()); }
+
+  ForwardKeeper* keeper = nullptr;
+  Connection* client = nullptr;  // null before begin
+  UpstreamLease lease;
+  Wait from_upstream, to_upstream, to_client;
+  Buffer unsent_to_client, unsent_to_upstream;
+  std::uint64_t left = 0;  // of content with a length
+  ChunkedDecoder decoder;
+  Kind kind = Kind::tunnel;
+  bool writes_chunks = false;   // to the client
+  bool reusable = false;        // the upstream's connection, once the response has ended
+  bool upstream_ended = false;  // nothing more is to be read from it
+  bool client_ended = false;    // of a tunnel: nothing more is to be read from it
+  bool whole = false;           // the response has ended as it should
+  bool news = false;            // a wait has ended; guarded by the keeper's lock
+  bool dying = false;           // whoever ends its last wait frees it; guarded by the keeper's lock
+};
+
+// ForwardKeeper is a Forwarder: what goes on without a fiber.
+//
+//   forward_keeper.cpp   how pairs begin, rest and end        pair_relaying.cpp   how bytes pass
+class ForwardKeeper final : public Keeper {
+ public:
+  static std::expected<ForwardKeeper*, Error> create() noexcept;
+  static void destroy(ForwardKeeper* keeper) noexcept;
+
+  // keep takes over what `forwarding` has begun. False: it cannot, and nothing has changed.
+  bool keep(Forwarding& forwarding) noexcept;
+  std::string_view pseudonym() const noexcept { return {pseudonym_, sizeof pseudonym_}; }
+
+  // These are Keeper's.
+  void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;
+  void serve(Connection& connection, KeptMemory memory) noexcept override;
+  void farewell(Connection& connection) noexcept override;
+  void dropped(std::uint64_t mark) noexcept override;
+  bool stopped() noexcept override;
+
+  ForwardCounters counters;
+
+ private:
+  // What becomes of a pair when nothing more can be done at once.
+  enum class Next : std::uint8_t { rest, again, end, cut };
+
+  ForwardKeeper() noexcept;
+
+  static ForwardPair& pair_of(const Connection& connection) noexcept {
+    return *reinterpret_cast<ForwardPair*>(connection.mark);
+  }
+
+  // forward_keeper.cpp
+  void go_on(ForwardPair& pair, KeptMemory memory) noexcept;
+  void gather(ForwardPair& pair) noexcept;
+  bool arm(ForwardPair& pair, ForwardPair::Wait& wait, Stream& stream, Direction direction) noexcept;
+  bool rest_pair(ForwardPair& pair) noexcept;
+  static void woken(RestingWait& resting) noexcept;
+  void end(ForwardPair& pair, Next how) noexcept;
+  void release(ForwardPair& pair) noexcept;
+  void free_pair(ForwardPair& pair) noexcept;
+
+  // pair_relaying.cpp
+  Next pass_down(ForwardPair& pair, KeptMemory memory) noexcept;
+  Next pass_up(ForwardPair& pair, KeptMemory memory) noexcept;
+  Next take_content(ForwardPair& pair, std::span<char> bytes) noexcept;
+  Next end_of_upstream(ForwardPair& pair, Error error) noexcept;
+  static Next flush(Stream& stream, Buffer& unsent) noexcept;
+  static Next put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept;
+
+  Atomic<std::size_t> pairs_ = 0;
+  char pseudonym_[13];
+};
+
+}  // namespace coir::http

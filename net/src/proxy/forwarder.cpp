@@ -1,0 +1,53 @@
+// Upstream and Forwarder, of coir/http/proxy.h.
+#include <coir/http/accounts.h>
+#include <coir/http/proxy.h>
+#include <stdlib.h>
+
+#include <new>
+
+#include "proxy/forward_keeper.h"
+#include "proxy/forwarding.h"
+
+namespace coir::http {
+
+std::expected<Upstream, Error> Upstream::create(const Address& at) noexcept {
+  if (!account::http.charge(sizeof(UpstreamGroup))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(UpstreamGroup));
+  if (memory == nullptr) {
+    account::http.refund(sizeof(UpstreamGroup));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return Upstream(*::new (memory) UpstreamGroup(at));
+}
+
+Upstream::~Upstream() {
+  if (group_ == nullptr) return;
+  group_->~UpstreamGroup();
+  free(group_);
+  account::http.refund(sizeof(UpstreamGroup));
+}
+
+std::expected<Forwarder, Error> Forwarder::create() noexcept {
+  auto keeper = ForwardKeeper::create();
+  if (!keeper) return std::unexpected(keeper.error());
+  return Forwarder(**keeper);
+}
+
+Forwarder::~Forwarder() {
+  if (keeper_ != nullptr) ForwardKeeper::destroy(keeper_);
+}
+
+void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
+                        std::string_view target) noexcept {
+  Forwarding(exchange, *keeper_, group, rules, target).run();
+}
+
+ForwardCounters& Forwarder::counters() const noexcept {
+  return keeper_->counters;
+}
+
+std::size_t Forwarder::streams() const noexcept {
+  return keeper_->size();
+}
+
+}  // namespace coir::http

@@ -1,0 +1,149 @@
+// How bytes pass between the two sides of a pair. Declared in proxy/forward_keeper.h.
+#include <coir/http/chunked.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "proxy/forward_keeper.h"
+
+namespace coir::http {
+namespace {
+
+constexpr int kBurst = 8;            // reads, until others are served
+constexpr std::size_t kBefore = 18;  // a chunk's size with its line end
+constexpr std::size_t kBehind = 2 + kLastChunk.size();
+
+bool would_wait(Error error) noexcept {
+  return error == ErrorCode::timed_out;
+}
+
+}  // namespace
+
+// pass_down passes on what the upstream has sent, as long as the client takes it.
+ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
+  Stream& client = pair.client->stream;
+  for (int reads = 0; reads < kBurst; ++reads) {
+    if (const Next flushed = flush(client, pair.unsent_to_client); flushed != Next::again) return flushed;
+    if (pair.whole) return Next::end;
+    if (pair.upstream_ended) return pair.client_ended ? Next::end : Next::rest;
+    if (pair.lease.stream().drained()) return Next::rest;
+    const std::span<char> place = memory.in.subspan(kBefore, memory.in.size() - kBefore - kBehind);
+    const auto got = pair.lease.stream().read(place, Deadline::now());
+    if (!got && would_wait(got.error())) return Next::rest;
+    const Next next = got ? take_content(pair, place.first(*got)) : end_of_upstream(pair, got.error());
+    if (next != Next::again) return next;
+  }
+  return Next::again;
+}
+
+// take_content takes the framing off and puts the client's on, for which there is room in front and behind.
+ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<char> bytes) noexcept {
+  using enum ForwardPair::Kind;
+  std::size_t content = bytes.size();
+  if (pair.kind == chunked) {
+    const ChunkedResult decoded = pair.decoder.decode(bytes, {.max_body = INT64_MAX});
+    if (decoded.state == ChunkedState::bad) return Next::cut;
+    content = decoded.data_bytes;
+    pair.whole = decoded.state == ChunkedState::done;
+    if (decoded.consumed < bytes.size()) pair.reusable = false;
+  } else if (pair.kind == length) {
+    content = static_cast<std::size_t>(std::min<std::uint64_t>(content, pair.left));
+    if (content < bytes.size()) pair.reusable = false;
+    pair.left -= content;
+    pair.whole = pair.left == 0;
+  }
+  char* begin = bytes.data();
+  char* end = begin + content;
+  if (pair.writes_chunks) {
+    if (content != 0) {
+      char line[kBefore];
+      const std::string_view size = write_chunk_size(content, line);
+      begin -= size.size();
+      memcpy(begin, size.data(), size.size());
+      memcpy(end, "\r\n", 2);
+      end += 2;
+    }
+    if (pair.whole) {
+      memcpy(end, kLastChunk.data(), kLastChunk.size());
+      end += kLastChunk.size();
+    }
+  }
+  return begin == end ? Next::again : put(pair.client->stream, pair.unsent_to_client, {begin, end});
+}
+
+ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error error) noexcept {
+  using enum ForwardPair::Kind;
+  if (!(error == ErrorCode::end_of_stream) || pair.kind == length || pair.kind == chunked) return Next::cut;
+  pair.upstream_ended = true;
+  if (pair.kind == tunnel) {
+    pair.client->stream.shutdown_write();
+    return Next::again;
+  }
+  pair.whole = true;
+  return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
+}
+
+// pass_up passes on what the client has sent through a tunnel. What one says behind its request while it is answered is
+// dropped, and its end ends the response.
+ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory) noexcept {
+  const bool tunnel = pair.kind == ForwardPair::Kind::tunnel;
+  Stream& client = pair.client->stream;
+  Stream& upstream = pair.lease.stream();
+  for (int reads = 0; reads < kBurst; ++reads) {
+    if (const Next flushed = flush(upstream, pair.unsent_to_upstream); flushed != Next::again) return flushed;
+    if (pair.client_ended && pair.upstream_ended) return Next::end;
+    if (client.drained()) return Next::rest;
+    const auto got = client.read(memory.out, Deadline::now());
+    if (got) {
+      if (!tunnel) continue;
+      const Next next = put(upstream, pair.unsent_to_upstream, {memory.out.data(), *got});
+      if (next != Next::again) return next;
+    } else if (would_wait(got.error())) {
+      return Next::rest;
+    } else if (tunnel && got.error() == ErrorCode::end_of_stream) {
+      // Again: it may be reset yet.
+      if (std::exchange(pair.client_ended, true)) return Next::rest;
+      upstream.shutdown_write();
+    } else {
+      return Next::end;
+    }
+  }
+  // Who goes on talking instead of listening is no client.
+  return tunnel ? Next::again : Next::end;
+}
+
+// flush sends what the other side has not taken. Again: all of it is sent.
+ForwardKeeper::Next ForwardKeeper::flush(Stream& stream, Buffer& unsent) noexcept {
+  while (unsent) {
+    ForwardPair::Part& part = ForwardPair::part(unsent);
+    const iovec left = {unsent.data() + part.at, part.end - part.at};
+    const auto sent = stream.write_some({&left, 1}, Deadline::now());
+    if (!sent) return would_wait(sent.error()) ? Next::rest : Next::end;
+    part.at += static_cast<std::uint32_t>(*sent);
+    if (part.at == part.end) unsent.give();
+  }
+  return Next::again;
+}
+
+// put sends bytes, and keeps what the kernel does not take.
+ForwardKeeper::Next ForwardKeeper::put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+    const auto sent = stream.write_some({&part, 1}, Deadline::now());
+    if (!sent && !would_wait(sent.error())) return Next::end;
+    if (!sent) break;
+    bytes.remove_prefix(*sent);
+  }
+  if (bytes.empty()) return Next::again;
+  auto taken = Buffer::take(sizeof(ForwardPair::Part) + bytes.size());
+  // Without memory for it, it is lost, and what lacks it must not be taken for whole.
+  if (!taken) return Next::cut;
+  unsent = std::move(*taken);
+  ForwardPair::part(unsent) = {sizeof(ForwardPair::Part),
+                               static_cast<std::uint32_t>(sizeof(ForwardPair::Part) + bytes.size())};
+  memcpy(unsent.data() + sizeof(ForwardPair::Part), bytes.data(), bytes.size());
+  return Next::rest;
+}
+
+}  // namespace coir::http

@@ -1,0 +1,593 @@
+// How an exchange passes through a proxy: content both ways, interim responses, retries, failures.
+
+#include <CppUTest/TestHarness.h>
+
+#include <atomic>
+
+#include "tests/unit/proxy/gateway.h"
+
+using namespace coir::test;
+
+namespace {
+
+std::size_t find(const coir::test::Client& client, std::string_view text) {
+  return heard_by(client).find(text);
+}
+
+bool lacks(const coir::test::Client& client, std::string_view text) {
+  return find(client, text) == std::string_view::npos;
+}
+
+int heard_count(const coir::test::Client& client, std::string_view text) {
+  int found = 0;
+  for (std::size_t at = 0; (at = heard_by(client).find(text, at)) != std::string_view::npos; at += text.size()) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(ProxyExchange, Gateway){
+    // failing has the upstream say something to a GET, and checks what the client hears, and that it is the end of it.
+    void failing(std::string_view answer, std::string_view status, bool closes = true){through(
+        [answer, closes](Peer& peer) {
+          if (peer.hear().empty() || !peer.say(answer)) return;
+          if (!closes) peer.until_gone();
+        },
+        {.first_byte = 60s},
+        [&](const coir::Address& address, Stage& stage) {
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear(status));
+          expect(stage.forwarder->counters().bad_gateway.load() == 1);
+        });
+}
+// cut_off has the upstream end in the middle of a response: the client must not take it for whole.
+void cut_off(std::string_view answer, std::string_view request, std::string_view never) {
+  through([answer](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say(answer)); },
+          [&](const coir::Address& address, Stage& stage) {
+            coir::test::Client client(address);
+            expect(client.say(request));
+            while (auto got = client.stream.read(std::span(client.memory).subspan(client.have), soon())) {
+              client.have += *got;
+            }
+            expect(lacks(client, never));
+            expect(stage.forwarder->counters().cut.load() == 1);
+          });
+}
+}
+;
+
+TEST(ProxyExchange, a_keep_alive_client_uses_one_upstream_connection) {
+  Heard heard;
+  std::atomic<unsigned> connections{0};
+  through(
+      [&](Peer& peer) {
+        ++connections;
+        keep_head(heard)(peer);
+      },
+      [&](const coir::Address& address, Stage&) {
+        heard.size = 0;
+        connections = 0;
+        coir::test::Client client(address);
+        for (int i = 0; i < 5; ++i) {
+          client.have = 0;
+          expect(client.say(kGet) && client.hear("hello"));
+        }
+        expect(connections == 1 && heard.count("GET / HTTP/1.1") == 5);
+      });
+}
+
+TEST(ProxyExchange, content_with_a_length_passes) {
+  Heard heard;
+  through(
+      [&](Peer& peer) {
+        for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+          heard.keep(head);
+          heard.keep(peer.hear_content(10));
+          peer.say(kHello);
+        }
+      },
+      [&](const coir::Address& address, Stage&) {
+        for (const bool split : {false, true}) {
+          heard.size = 0;
+          coir::test::Client client(address);
+          expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n01234"));
+          // The upstream has the first half before the second is sent.
+          if (split) expect(until([&] { return heard.size != 0; }, soon()));
+          expect(client.say("56789") && client.hear("hello"));
+          expect(heard.has("\r\nContent-Length: 10\r\n\r\n0123456789"));
+          expect(heard.count("Content-Length") == 1);
+        }
+      });
+}
+
+TEST(ProxyExchange, chunks_are_framed_anew) {
+  Heard heard;
+  through(
+      [&](Peer& peer) {
+        heard.keep(peer.hear());
+        while (!heard.view().ends_with("\r\n\r\n") || heard.count("\r\n\r\n") < 2) heard.keep(peer.hear_content(1));
+        peer.say(kHello);
+      },
+      [&](const coir::Address& address, Stage&) {
+        heard.size = 0;
+        coir::test::Client client(address);
+        expect(
+            client.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+                       "0005;ext=\"0\"\r\nhello\r\n3\r\nyou\r\n0\r\nX-Sum: 7\r\nContent-Length: 1\r\n\r\n"));
+        expect(client.hear("hello"));
+        expect(heard.has("\r\nTransfer-Encoding: chunked\r\n") && !heard.has("ext") && !heard.has("Content-Length"));
+        expect(heard.view().ends_with("\r\n\r\n8\r\nhelloyou\r\n0\r\nX-Sum: 7\r\n\r\n"));
+      });
+}
+
+TEST(ProxyExchange, an_upload_passes_as_it_comes) {
+  std::atomic<int> got{0};
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        for (const std::string_view piece : {"3\r\nabc\r\n", "2\r\nde\r\n", "0\r\n\r\n"}) {
+          if (peer.hear_content(piece.size()) != piece) return;
+          ++got;
+        }
+        peer.say(kHello);
+      },
+      [&](const coir::Address& address, Stage&) {
+        got = 0;
+        coir::test::Client client(address);
+        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"));
+        expect(until([&] { return got == 1; }, soon()));
+        expect(client.say("2\r\nde\r\n") && until([&] { return got == 2; }, soon()));
+        expect(client.say("0\r\n\r\n") && client.hear("hello"));
+      });
+}
+
+TEST(ProxyExchange, leave_to_continue_is_the_upstreams) {
+  Heard heard;
+  through(
+      [&](Peer& peer) {
+        heard.keep(peer.hear());
+        peer.say("HTTP/1.1 100 Continue\r\n\r\n");
+        heard.keep(peer.hear_content(5));
+        peer.say(kHello);
+      },
+      [&](const coir::Address& address, Stage&) {
+        heard.size = 0;
+        coir::test::Client client(address);
+        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
+        expect(client.hear("HTTP/1.1 100 Continue\r\n\r\n") && heard.has("\r\nExpect: 100-continue\r\n"));
+        expect(client.say("12345") && client.hear("hello") && heard.view().ends_with("\r\n\r\n12345"));
+        expect(find(client, "100 Continue") == heard_by(client).rfind("100 Continue"));
+      });
+}
+
+TEST(ProxyExchange, a_refusal_instead_of_leave_is_the_answer) {
+  through(
+      [](Peer& peer) {
+        peer.hear();
+        peer.say("HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno");
+        peer.until_gone();
+      },
+      [&](const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
+        expect(client.hear("HTTP/1.1 413 ") && client.hear("\r\n\r\nno") && lacks(client, "100 Continue"));
+        expect(client.hear_the_end());
+      });
+}
+
+TEST(ProxyExchange, an_early_response_stops_the_upload) {
+  std::atomic<bool> gone{false};
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        peer.hear_content(3);
+        peer.say("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+        peer.until_gone();
+        gone = true;
+      },
+      [&](const coir::Address& address, Stage&) {
+        gone = false;
+        coir::test::Client client(address);
+        // The client never sends the rest.
+        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\nabc"));
+        expect(client.hear("HTTP/1.1 403 ") && client.hear("Connection: close\r\n") && client.hear("\r\n\r\nno"));
+        // Nor is the connection used again, of whose request the rest is missing.
+        expect(until([&] { return gone.load(); }, soon()));
+      });
+}
+
+TEST(ProxyExchange, an_early_response_is_heard_by_a_client_that_sends_on) {
+  through(
+      [](Peer& peer) {
+        peer.hear();
+        peer.say("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+        peer.until_gone();
+      },
+      {}, {.limits = {.max_body = 64 << 20}},
+      [&](Server&, const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 33554432\r\n\r\n"));
+        static const char piece[65536] = {};
+        while (client.stream.write({piece, sizeof piece}, coir::Deadline::after(20ms))) {
+        }
+        expect(client.hear("HTTP/1.1 403 ") && client.hear("\r\n\r\nno"));
+      });
+}
+
+TEST(ProxyExchange, a_long_response_and_upload_pass_whole) {
+  static char text[1'000'000];
+  for (std::size_t i = 0; i < sizeof text; ++i) text[i] = static_cast<char>('a' + i % 23);
+  std::atomic<bool> same{false};
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        bool equal = true;
+        for (std::size_t at = 0; at < sizeof text;) {
+          const auto got = peer.hear_content(std::min<std::size_t>(4096, sizeof text - at));
+          if (got.empty()) return;
+          equal = equal && memcmp(got.data(), text + at, got.size()) == 0;
+          at += got.size();
+        }
+        same = equal;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+        peer.say({text, sizeof text});
+      },
+      [&](const coir::Address& address, Stage&) {
+        same = false;
+        coir::test::Client client(address);
+        expect(client.say("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\n") &&
+               client.say({text, sizeof text}));
+        expect(client.hear("\r\n\r\n") && same);
+        std::size_t at = client.have - heard_by(client).find("\r\n\r\n") - 4;
+        bool equal = memcmp(client.memory.data() + client.have - at, text, at) == 0;
+        char piece[2048];
+        while (at < sizeof text) {
+          const auto got = client.stream.read(piece, soon());
+          if (!got) break;
+          equal = equal && memcmp(piece, text + at, *got) == 0;
+          at += *got;
+        }
+        expect(equal && at == sizeof text);
+      });
+}
+
+TEST(ProxyExchange, head_204_and_304_have_no_content) {
+  Heard heard;
+  through(keep_head(heard, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), [&](const coir::Address& address, Stage&) {
+    coir::test::Client client(address);
+    for (int i = 0; i < 2; ++i) {
+      client.have = 0;
+      expect(client.say("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("Content-Length: 5\r\n\r\n"));
+    }
+  });
+  for (const std::string_view status : {"204 No Content", "304 Not Modified"}) {
+    char answer[128];
+    snprintf(answer, sizeof answer, "HTTP/1.1 %s\r\nETag: \"a\"\r\n\r\n", status.data());
+    through(keep_head(heard, answer), [&](const coir::Address& address, Stage&) {
+      coir::test::Client client(address);
+      for (int i = 0; i < 2; ++i) {
+        client.have = 0;
+        expect(client.say(kGet) && client.hear(status) && client.hear("ETag: \"a\"\r\n\r\n"));
+        expect(lacks(client, "Content-Length") && lacks(client, "Transfer-Encoding"));
+      }
+    });
+  }
+}
+
+TEST(ProxyExchange, content_that_ends_with_the_connection_is_framed) {
+  through([](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say("HTTP/1.0 200 OK\r\n\r\nhello")); },
+          [&](const coir::Address& address, Stage&) {
+            coir::test::Client client(address);
+            expect(client.say(kGet) && client.hear("\r\n\r\n5\r\nhello\r\n0\r\n\r\n"));
+            coir::test::Client old(address);
+            expect(old.say("GET / HTTP/1.0\r\n\r\n") && old.hear("\r\n\r\nhello") && old.hear_the_end());
+          });
+}
+
+TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
+  for (const bool posts : {false, true}) {
+    std::atomic<unsigned> connections{0};
+    through(
+        [&](Peer& peer) {
+          const unsigned number = connections++;
+          if (peer.hear().empty()) return;
+          peer.say(kHello);
+          // The next request is heard and not answered.
+          if (number % 2 == 0) {
+            peer.hear();
+            return;
+          }
+          keep_nothing(peer);
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          connections = 0;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("hello"));
+          client.have = 0;
+          expect(client.say(posts ? "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\nab" : kGet));
+          // What may have been done is not done again.
+          expect(client.hear(posts ? "HTTP/1.1 502 " : "hello"));
+          expect(connections == (posts ? 1u : 2u) && stage.forwarder->counters().retried.load() == (posts ? 0u : 1u));
+        });
+  }
+}
+
+TEST(ProxyExchange, a_new_connection_is_not_retried) {
+  std::atomic<unsigned> connections{0};
+  through(
+      [&](Peer& peer) {
+        ++connections;
+        peer.hear();
+      },
+      [&](const coir::Address& address, Stage&) {
+        connections = 0;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("HTTP/1.1 502 ") && connections == 1);
+      });
+}
+
+TEST(ProxyExchange, a_put_is_repeated_with_its_content) {
+  std::atomic<unsigned> connections{0};
+  Heard heard;
+  through(
+      [&](Peer& peer) {
+        const unsigned number = connections++;
+        if (number == 0) {
+          peer.hear();
+          peer.say(kHello);
+          peer.hear();
+          return;
+        }
+        heard.keep(peer.hear());
+        heard.keep(peer.hear_content(4));
+        peer.say(kHello);
+      },
+      [&](const coir::Address& address, Stage&) {
+        connections = 0;
+        heard.size = 0;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("hello"));
+        client.have = 0;
+        expect(client.say("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nabcd") && client.hear("hello"));
+        expect(heard.view().ends_with("\r\n\r\nabcd"));
+      });
+}
+
+TEST(ProxyExchange, bytes_behind_a_response_drop_the_connection) {
+  std::atomic<unsigned> connections{0};
+  for (const std::string_view answer :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\nevil",
+        "HTTP/1.1 204 hello\r\n\r\nevil"}) {
+    through(
+        [&](Peer& peer) {
+          ++connections;
+          if (peer.hear().empty()) return;
+          peer.say(answer);
+          peer.until_gone();
+        },
+        [&](const coir::Address& address, Stage&) {
+          connections = 0;
+          coir::test::Client client(address);
+          for (unsigned i = 1; i <= 3; ++i) {
+            client.have = 0;
+            expect(client.say(kGet) && client.hear(answer.find("204") != answer.npos ? "\r\n\r\n" : "hello"));
+            if (answer.find("chunked") != answer.npos) expect(client.hear("\r\n0\r\n\r\n"));
+            expect(lacks(client, "evil"));
+            expect(connections == i);
+          }
+        });
+  }
+}
+
+TEST(ProxyExchange, a_pooled_connection_that_says_something_or_hangs_up_is_closed) {
+  for (const bool says : {true, false}) {
+    std::atomic<bool> go{false}, gone{false};
+    std::atomic<unsigned> connections{0};
+    through(
+        [&](Peer& peer) {
+          if (connections++ != 0) return keep_nothing(peer);
+          peer.hear();
+          peer.say(kHello);
+          until([&] { return go.load(); });
+          says ? static_cast<void>(peer.say("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")) : peer.stop_sending();
+          peer.until_gone();
+          gone = true;
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          go = gone = false;
+          connections = 0;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("hello"));
+          go = true;
+          expect(until([&] { return gone.load(); }, soon()));
+          client.have = 0;
+          expect(client.say(kGet) && client.hear("hello") && lacks(client, "evil"));
+          expect(connections == 2 && stage.forwarder->counters().retried.load() == 0);
+        });
+  }
+}
+
+TEST(ProxyExchange, what_is_no_response_is_502) {
+  failing("", "HTTP/1.1 502 ");
+  failing("HTTP/1.1 20", "HTTP/1.1 502 ");
+  failing("garbage\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\nContent-Length: 0\n\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 502 ", false);
+}
+
+TEST(ProxyExchange, a_flood_of_interim_responses_is_502) {
+  through(
+      [](Peer& peer) {
+        if (peer.hear().empty()) return;
+        while (peer.say("HTTP/1.1 102 Processing\r\n\r\n")) {
+        }
+      },
+      [&](const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("HTTP/1.1 502 "));
+      });
+}
+
+TEST(ProxyExchange, a_huge_head_is_502_and_a_large_one_passes) {
+  for (const std::size_t bytes : {std::size_t{6'000}, std::size_t{100'000}}) {
+    through(
+        [bytes](Peer& peer) {
+          if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ")) return;
+          const std::string_view piece = "0123456789";
+          for (std::size_t at = 0; at < bytes; at += piece.size()) {
+            if (!peer.say(piece)) return;
+          }
+          if (peer.say("\r\n\r\nhello")) peer.until_gone();
+        },
+        [&](const coir::Address& address, Stage&) {
+          coir::test::Client client(address);
+          expect(client.say(kGet));
+          char all[8192];
+          std::size_t have = 0;
+          const std::string_view wanted = bytes > 8192 ? "HTTP/1.1 502 " : "\r\n\r\nhello";
+          while (std::string_view(all, have).find(wanted) == std::string_view::npos) {
+            const auto got = client.stream.read(std::span(all).subspan(have), soon());
+            expect(got.has_value());
+            if (!got) break;
+            have += *got;
+          }
+        });
+  }
+}
+
+TEST(ProxyExchange, many_fields_pass) {
+  through(
+      [](Peer& peer) {
+        if (peer.hear().empty()) return;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n");
+        for (int i = 0; i < 60; ++i) peer.say("A: b\r\n");
+        peer.say("\r\nhello");
+        peer.until_gone();
+      },
+      [&](const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("\r\n\r\nhello") && heard_count(client, "A: b\r\n") == 60);
+      });
+}
+
+TEST(ProxyExchange, nobody_listens_is_502) {
+  Heard heard;
+  through(keep_head(heard), [&](const coir::Address& address, Stage& stage) {
+    auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
+    const coir::Address nobody = listener->local_address();
+    listener->close();
+    UpstreamGroup none(nobody);
+    UpstreamGroup* const group = std::exchange(stage.group, &none);
+    coir::test::Client client(address);
+    expect(client.say(kGet) && client.hear("HTTP/1.1 502 Bad Gateway\r\n"));
+    stage.group = group;
+  });
+}
+
+TEST(ProxyExchange, an_upstream_that_is_silent_is_504) {
+  through([](Peer& peer) { peer.until_gone(); }, {.first_byte = 30ms},
+          [&](const coir::Address& address, Stage& stage) {
+            coir::test::Client client(address);
+            expect(client.say(kGet) && client.hear("HTTP/1.1 504 Gateway Timeout\r\n"));
+            expect(stage.forwarder->counters().timed_out.load() == 1);
+          });
+}
+
+TEST(ProxyExchange, no_memory_for_an_upstream_is_503_with_retry_after) {
+  Heard heard;
+  through(keep_head(heard), {.retry_after = 7s}, [&](const coir::Address& address, Stage& stage) {
+    coir::test::Client client(address);
+    client.say("");
+    const std::size_t ceiling = coir::account::connections.ceiling();
+    // The client's connection is there already.
+    expect(client.say("GET ") && until([] { return coir::account::connections.used() != 0; }, soon()));
+    coir::account::connections.set_ceiling(coir::account::connections.used());
+    expect(client.say("/ HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(client.hear("HTTP/1.1 503 ") && client.hear("Retry-After: 7\r\n"));
+    coir::account::connections.set_ceiling(ceiling);
+    expect(stage.forwarder->counters().unavailable.load() == 1);
+  });
+}
+
+TEST(ProxyExchange, an_upstream_cut_off_in_the_middle_is_visible) {
+  cut_off("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", kGet, "never");
+  cut_off("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", kGet, "\r\n0\r\n\r\n");
+  cut_off("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", kGet, "\r\n0\r\n\r\n");
+  cut_off("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\n0\r\n\r\n", kGet, "\r\n0\r\n\r\n");
+}
+
+TEST(ProxyExchange, a_client_that_leaves_has_its_upstream_left_at_once) {
+  for (const bool resets : {false, true}) {
+    std::atomic<bool> asked{false}, gone{false};
+    through(
+        [&](Peer& peer) {
+          peer.hear();
+          asked = true;
+          peer.until_gone();
+          gone = true;
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          asked = gone = false;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && until([&] { return asked.load(); }, soon()));
+          resets ? client.reset() : client.end_its_side();
+          expect(until([&] { return gone.load(); }, soon()));
+          expect(until([&] { return stage.forwarder->counters().cancelled.load() == 1; }, soon()));
+        });
+  }
+}
+
+TEST(ProxyExchange, a_server_that_stops_lets_an_answer_come) {
+  std::atomic<bool> asked{false}, go{false};
+  through(
+      [&](Peer& peer) {
+        if (peer.hear().empty()) return;
+        asked = true;
+        until([&] { return go.load(); });
+        peer.say(kHello);
+      },
+      {}, {},
+      [&](Server& server, const coir::Address& address, Stage&) {
+        asked = go = false;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && until([&] { return asked.load(); }, soon()));
+        server.begin_stop();
+        go = true;
+        expect(client.hear("Connection: close\r\n") && client.hear("hello"));
+      });
+}
+
+TEST(ProxyExchange, a_slow_client_holds_the_upstream_back) {
+  std::atomic<bool> held_back{false};
+  std::atomic<std::size_t> said{0};
+  through(
+      [&](Peer& peer) {
+        if (peer.hear().empty()) return;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+        static const char piece[65536] = {};
+        for (pollfd entry{.fd = peer.fd(), .events = POLLOUT, .revents = 0}; poll(&entry, 1, 300) == 1;) {
+          const ssize_t sent = send(peer.fd(), piece, sizeof piece, MSG_NOSIGNAL | MSG_DONTWAIT);
+          if (sent < 0) break;
+          said += static_cast<std::size_t>(sent);
+        }
+        held_back = true;
+        peer.until_gone();
+      },
+      [&](const coir::Address& address, Stage&) {
+        held_back = false;
+        said = 0;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("\r\n\r\n"));
+        // What is on its way is what the kernel's buffers and one of ours hold.
+        expect(until([&] { return held_back.load(); }, soon()) && said < 100'000'000);
+        expect(coir::account::buffers.used() - coir::Buffer::spare_bytes() <= 128 * 1024);
+        client.reset();
+      });
+}

@@ -1,0 +1,351 @@
+// What stays open through a proxy: event streams, responses that pause, tunnels. They rest without a fiber.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/pressure.h>
+
+#include <atomic>
+
+#include "tests/unit/proxy/gateway.h"
+
+using namespace coir::test;
+
+namespace {
+
+constexpr std::string_view kEvents =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+constexpr std::string_view kUpgrade =
+    "GET /chat HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n";
+constexpr std::string_view kSwitch =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\n";
+
+// Steps has a script go on when the test says so.
+struct Steps {
+  std::atomic<int> allowed{0};
+  void allow(int step) { allowed = step; }
+  void await(int step) {
+    until([&] { return allowed >= step; }, soon());
+  }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(ProxyStreams, Gateway){// rests returns once so many exchanges rest with the forwarder.
+                                       bool rests(Stage & stage, std::size_t streams = 1){
+                                           return until([&] { return stage.forwarder->streams() == streams; }, soon());
+}
+}
+;
+
+TEST(ProxyStreams, events_pass_one_by_one) {
+  Steps steps;
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        peer.say(kEvents);
+        for (int i = 1; i <= 3; ++i) {
+          steps.await(i);
+          const char piece[] = {'9',  '\r', '\n', 'd', 'a', 't', 'a', ':', ' ', static_cast<char>('0' + i),
+                                '\n', '\n', '\r', '\n'};
+          peer.say({piece, sizeof piece});
+        }
+        steps.await(4);
+        peer.say("0\r\n\r\n");
+        peer.until_gone();
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        steps.allow(0);
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("\r\n\r\n") && rests(stage));
+        for (int i = 1; i <= 3; ++i) {
+          steps.allow(i);
+          const char event[] = {'d', 'a', 't', 'a', ':', ' ', static_cast<char>('0' + i), '\n', '\n'};
+          expect(client.hear({event, sizeof event}));
+        }
+        steps.allow(4);
+        expect(client.hear("\r\n0\r\n\r\n") && client.hear_the_end() && rests(stage, 0));
+        expect(stage.forwarder->counters().cut.load() == 0);
+      });
+}
+
+TEST(ProxyStreams, a_stream_of_http_1_0_ends_with_its_connection) {
+  Steps steps;
+  through(
+      [&](Peer& peer) {
+        peer.hear();
+        peer.say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+        steps.await(1);
+        peer.say("data: 1\n\n");
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        steps.allow(0);
+        coir::test::Client client(address);
+        expect(client.say("GET / HTTP/1.0\r\n\r\n") && client.hear("\r\n\r\n") && rests(stage));
+        steps.allow(1);
+        expect(client.hear("\r\n\r\ndata: 1\n\n") && client.hear_the_end());
+      });
+}
+
+TEST(ProxyStreams, a_stream_that_rests_has_no_fiber_and_no_buffer) {
+  through(
+      [](Peer& peer) {
+        peer.hear();
+        peer.say(kEvents);
+        peer.until_gone();
+      },
+      {}, {},
+      [&](Server& server, const coir::Address& address, Stage& stage) {
+        const std::size_t buffers = coir::account::buffers.used() - coir::Buffer::spare_bytes();
+        const std::size_t before = coir::account::streams.used();
+        coir::test::Client first(address);
+        expect(first.say(kGet) && first.hear("\r\n\r\n") && rests(stage));
+        const std::size_t one = coir::account::streams.used() - before;
+        expect(one != 0 && one <= 400);
+        coir::test::Client more[3] = {coir::test::Client(address), coir::test::Client(address),
+                                      coir::test::Client(address)};
+        for (coir::test::Client& each : more) expect(each.say(kGet) && each.hear("\r\n\r\n"));
+        expect(rests(stage, 4));
+        expect(coir::account::streams.used() - before == 4 * one);
+        expect(coir::account::buffers.used() - coir::Buffer::spare_bytes() == buffers);
+        expect(until([&] { return server.gauges().active == 0; }, soon()));
+      });
+}
+
+TEST(ProxyStreams, a_response_that_pauses_goes_on_without_a_fiber) {
+  for (const bool chunked : {false, true}) {
+    Steps steps;
+    through(
+        [&](Peer& peer) {
+          while (!peer.hear().empty()) {
+            peer.say(chunked ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+                             : "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+            steps.await(1);
+            peer.say(chunked ? "3\r\ndef\r\n0\r\n\r\n" : "def");
+          }
+        },
+        {.rest_after = 10ms},
+        [&](const coir::Address& address, Stage& stage) {
+          steps.allow(0);
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("abc") && rests(stage));
+          steps.allow(1);
+          expect(client.hear(chunked ? "\r\n3\r\ndef\r\n0\r\n\r\n" : "abcdef") && rests(stage, 0));
+          expect(stage.forwarder->counters().cut.load() == 0 && stage.forwarder->counters().cancelled.load() == 0);
+        });
+  }
+}
+
+TEST(ProxyStreams, a_stream_that_is_cut_off_is_visible) {
+  for (const bool old : {false, true}) {
+    Steps steps;
+    through(
+        [&](Peer& peer) {
+          peer.hear();
+          peer.say(kEvents);
+          peer.say("5\r\nhello\r\n");
+          steps.await(1);
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          steps.allow(0);
+          coir::test::Client client(address);
+          expect(client.say(old ? "GET / HTTP/1.0\r\n\r\n" : kGet) && client.hear("hello") && rests(stage));
+          steps.allow(1);
+          char rest[64];
+          const auto got = client.stream.read(rest, soon());
+          if (old) {
+            // Nothing but a reset says so.
+            expect(!got && !(got.error() == coir::ErrorCode::end_of_stream));
+          } else {
+            expect((!got || std::string_view(rest, *got) == "\r\n") &&
+                   heard_by(client).find("0\r\n\r\n") == std::string_view::npos);
+          }
+          expect(rests(stage, 0) && stage.forwarder->counters().cut.load() == 1);
+        });
+  }
+}
+
+TEST(ProxyStreams, a_client_that_leaves_a_stream_has_its_upstream_left) {
+  for (const bool resets : {false, true}) {
+    std::atomic<bool> gone{false};
+    through(
+        [&](Peer& peer) {
+          peer.hear();
+          peer.say(kEvents);
+          peer.until_gone();
+          gone = true;
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          gone = false;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("\r\n\r\n") && rests(stage));
+          resets ? client.reset() : client.end_its_side();
+          expect(until([&] { return gone.load(); }, soon()) && rests(stage, 0));
+        });
+  }
+}
+
+TEST(ProxyStreams, a_tunnel_passes_bytes_both_ways) {
+  Heard heard;
+  through(
+      [&](Peer& peer) {
+        heard.keep(peer.hear());
+        peer.say(kSwitch);
+        peer.say("first");
+        for (std::string_view got = peer.hear_content(4); !got.empty(); got = peer.hear_content(4)) peer.say(got);
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        heard.size = 0;
+        coir::test::Client client(address);
+        expect(client.say(kUpgrade) && client.hear("HTTP/1.1 101 Switching Protocols\r\n"));
+        expect(client.hear("Sec-WebSocket-Accept: y\r\n") && client.hear("Upgrade: websocket\r\n"));
+        expect(client.hear("Connection: Upgrade\r\n") && client.hear("\r\n\r\nfirst"));
+        expect(heard.has("\r\nUpgrade: websocket\r\n") && heard.has("\r\nConnection: Upgrade\r\n"));
+        for (const std::string_view word : {"ping", "pong", "data"}) {
+          expect(rests(stage) && client.say(word) && client.hear(word));
+        }
+        client.end_its_side();
+        expect(client.hear_the_end() && rests(stage, 0));
+      });
+}
+
+TEST(ProxyStreams, nothing_behind_the_head_is_sent_before_the_upstream_has_switched) {
+  Heard heard;
+  Steps steps;
+  for (const bool switches : {true, false}) {
+    through(
+        [&](Peer& peer) {
+          if (peer.hear().empty()) return;
+          steps.await(1);
+          char early[16];
+          if (recv(peer.fd(), early, sizeof early, MSG_DONTWAIT) > 0) heard.keep("early");
+          peer.say(switches ? kSwitch : "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+          if (switches) heard.keep(peer.hear_content(5));
+          if (switches) peer.say("thanks");
+          if (!switches) heard.keep(peer.hear());
+        },
+        [&](const coir::Address& address, Stage&) {
+          heard.size = 0;
+          steps.allow(0);
+          coir::test::Client client(address);
+          expect(client.say(kUpgrade) && client.say("bytes"));
+          steps.allow(1);
+          expect(client.hear(switches ? "thanks" : "\r\n\r\nno"));
+          expect(heard.view() == (switches ? "bytes" : ""));
+          client.reset();
+        });
+  }
+}
+
+TEST(ProxyStreams, an_upgrade_to_http_2_is_not_asked_for) {
+  for (const std::string_view token : {"h2c", "HTTP/2.0", "websocket, h2c", "TLS/1.2"}) {
+    Heard heard;
+    char request[160];
+    snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+             token.data());
+    through(keep_head(heard), [&](const coir::Address& address, Stage&) {
+      heard.size = 0;
+      coir::test::Client client(address);
+      expect(client.say(request) && client.hear("hello") && !heard.has("Upgrade"));
+    });
+  }
+}
+
+TEST(ProxyStreams, much_passes_through_a_tunnel_both_ways_at_once) {
+  constexpr std::size_t kBytes = 3'000'000;
+  through(
+      [](Peer& peer) {
+        peer.hear();
+        peer.say(kSwitch);
+        // An echo that never holds more than a piece.
+        for (std::string_view got = peer.hear_content(4096); !got.empty(); got = peer.hear_content(4096)) {
+          if (!peer.say(got)) return;
+        }
+      },
+      [&](const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say(kUpgrade) && client.hear("\r\n\r\n"));
+        std::atomic<std::size_t> right{0};
+        const auto sender = coir::spawn([&] {
+          char piece[1000];
+          for (std::size_t at = 0; at < kBytes; at += sizeof piece) {
+            for (std::size_t i = 0; i < sizeof piece; ++i) piece[i] = static_cast<char>((at + i) % 251);
+            if (!client.stream.write({piece, sizeof piece}, soon())) return;
+          }
+          client.end_its_side();
+        });
+        expect(sender.started());
+        char got[2048];
+        for (std::size_t at = 0; at < kBytes;) {
+          const auto more = client.stream.read(got, soon());
+          if (!more) break;
+          for (std::size_t i = 0; i < *more; ++i) right += got[i] == static_cast<char>((at + i) % 251);
+          at += *more;
+        }
+        expect(right == kBytes && client.hear_the_end());
+      });
+}
+
+TEST(ProxyStreams, a_slow_client_of_a_stream_costs_one_buffer) {
+  std::atomic<bool> held_back{false};
+  through(
+      [&](Peer& peer) {
+        if (peer.hear().empty()) return;
+        peer.say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+        static const char piece[65536] = {};
+        for (pollfd entry{.fd = peer.fd(), .events = POLLOUT, .revents = 0}; poll(&entry, 1, 300) == 1;) {
+          if (send(peer.fd(), piece, sizeof piece, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) break;
+        }
+        held_back = true;
+        peer.until_gone();
+      },
+      {}, {.write_timeout = 60s},
+      [&](Server&, const coir::Address& address, Stage& stage) {
+        held_back = false;
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("\r\n\r\n"));
+        expect(until([&] { return held_back.load(); }, soon()));
+        expect(coir::account::buffers.used() - coir::Buffer::spare_bytes() <= 128 * 1024);
+        client.reset();
+        expect(rests(stage, 0));
+      });
+}
+
+TEST(ProxyStreams, a_server_that_stops_ends_streams_and_tunnels) {
+  std::atomic<int> gone{0};
+  through(
+      [&](Peer& peer) {
+        peer.say(peer.hear().find("Upgrade") != std::string_view::npos ? kSwitch : kEvents);
+        peer.until_gone();
+        ++gone;
+      },
+      {}, {},
+      [&](Server& server, const coir::Address& address, Stage& stage) {
+        gone = 0;
+        coir::test::Client stream(address), tunnel(address);
+        expect(stream.say(kGet) && stream.hear("\r\n\r\n") && tunnel.say(kUpgrade) && tunnel.hear("\r\n\r\n"));
+        expect(rests(stage, 2));
+        server.begin_stop();
+        expect(until([&] { return gone == 2; }, soon()) && stream.hear_the_end() && tunnel.hear_the_end());
+      });
+}
+
+TEST(ProxyStreams, streams_are_evicted_behind_idle_connections) {
+  through(
+      [](Peer& peer) {
+        peer.hear();
+        peer.say(kEvents);
+        peer.until_gone();
+      },
+      {}, {.evict_after = 0ms},
+      [&](Server& server, const coir::Address& address, Stage& stage) {
+        coir::test::Client stream(address);
+        expect(stream.say(kGet) && stream.hear("\r\n\r\n") && rests(stage));
+        expect(until([&] { return server.gauges().active == 0; }, soon()));
+        // It counts as silent from the clock's next tick on.
+        expect(until(
+            [&] {
+              coir::Pressure::make_room(coir::account::connections, SIZE_MAX);
+              return stage.forwarder->streams() == 0;
+            },
+            soon()));
+      });
+}
