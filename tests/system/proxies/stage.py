@@ -73,9 +73,10 @@ class Stage:
 
     def fresh(self):
         """Has the pool's connections end, so that the next request gets a new one."""
-        for connection in self.upstream.connections:
-            connection.plain.close()
-        self.upstream.connections = []
+        connections, self.upstream.connections = self.upstream.connections, []
+        for connection in connections:
+            connection.end()
+        self.upstream.wait(lambda: all(each.ended for each in connections), "the end of the connections")
 
     def is_well(self):
         """A plain request is answered by what belongs to it."""

@@ -1,4 +1,4 @@
-"""The reverse proxy under test: coird, or for comparison nginx or haproxy from Debian, as the name of the program says."""
+"""The reverse proxy under test, as the name of the program says: coird, apps/examples/proxy, or for comparison nginx or haproxy."""
 
 import os
 import shutil
@@ -95,7 +95,7 @@ class Server:
         return Client(plain)
 
     def close(self):
-        self.process.terminate()
+        self.process.kill()
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -108,7 +108,7 @@ class Server:
 
 def kind(program):
     name = os.path.basename(program)
-    return name if name in ("nginx", "haproxy") else "coird"
+    return name if name in ("nginx", "haproxy", "proxy") else "coird"
 
 
 def proxy(program, *ports, options=(), connect_ms=5000, silence_ms=60000):
@@ -116,9 +116,11 @@ def proxy(program, *ports, options=(), connect_ms=5000, silence_ms=60000):
     if kind(program) == "coird":
         group = ",".join(f"http://127.0.0.1:{port}" for port in ports)
         return Daemon(program, *options, "--proxy", f"/={group}")
-    text = {"nginx": NGINX, "haproxy": HAPROXY}[kind(program)]
+    text = {"nginx": NGINX, "haproxy": HAPROXY, "proxy": ""}[kind(program)]
 
     def write(port, folder):
+        if kind(program) == "proxy":
+            return [program, f"127.0.0.1:{port}", f"127.0.0.1:{ports[0]}"]
         said = text.replace("@PORT@", str(port)).replace("@UPSTREAM@", f"127.0.0.1:{ports[0]}").replace("@DIR@", folder)
         said = said.replace("@CONNECT@", str(connect_ms)).replace("@SILENCE@", str(silence_ms))
         with open(f"{folder}/configuration", "w") as file:

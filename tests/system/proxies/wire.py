@@ -177,9 +177,12 @@ class Connection:
         except EOFError:
             pass
 
-    def reset(self):
-        self.plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.plain.close()
+    def end(self):
+        """Ends both sides, from any thread: one that reads is woken."""
+        try:
+            self.plain.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
 
 def answer(body=b"hello", status="200 OK", **fields):
@@ -262,7 +265,7 @@ class Upstream:
     def close(self):
         self.listener.close()
         for connection in self.connections:
-            connection.plain.close()
+            connection.end()
 
     def __enter__(self):
         return self
