@@ -17,7 +17,6 @@
 namespace {
 
 constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
-constexpr std::size_t kSmallStack = coir::kFibers ? 8 * 1024 : 0;
 
 // The program's share where the kernel does not tell.
 constexpr std::size_t kGuessedProcess = 256 * 1024;
@@ -42,7 +41,7 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
                                                                : 0;
   budget.ceiling = std::min(options.memory, takeable);
   budget.connection = coir::http::Server::connection_bytes(server);
-  budget.fiber = kSmallStack;
+  budget.fiber = coir::kFibers ? options.handler_stack() : 0;
   budget.request = coir::http::Server::request_bytes() + budget.fiber;
 
 #if COIR_TLS

@@ -74,6 +74,16 @@ bool shows_metrics(const Options& options, std::size_t listener) noexcept {
   return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
 }
 
+#if COIRD_GATEWAY
+bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
+  return daemon.gateway && daemon.gateway->serve(exchange);
+}
+#else
+bool passes_on(Daemon&, Exchange&) noexcept {
+  return false;
+}
+#endif
+
 }  // namespace
 
 void answer(Exchange& exchange) {
@@ -91,6 +101,8 @@ void answer(Exchange& exchange) {
     return;
   } else if (path == "/metrics" && shows_metrics(options, listener)) {
     if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
+  } else if (!options.metrics[listener] && passes_on(daemon, exchange)) {
+    return;
   } else if (daemon.files && !options.metrics[listener]) {
     daemon.files->serve(exchange);
   } else if (daemon.files) {

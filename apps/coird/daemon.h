@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "gateway.h"
 #include "options.h"
 
 #if COIR_TLS
@@ -19,6 +20,9 @@
 struct Daemon {
   std::optional<coir::http::FileTree> files;
   std::optional<coir::http::Server> server;
+#if COIRD_GATEWAY
+  std::optional<Gateway> gateway;
+#endif
   const Options* options = nullptr;
 #if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;

@@ -26,6 +26,14 @@ constexpr char kHelp[] =
     "      --error-page STATUS=PATH\n"
     "                              the file below --root that answers a status from 400 to 599\n"
 #endif
+#if COIR_PROXY && !COIR_NO_ASYNC
+    "      --proxy PREFIX=URL[,URL...]\n"
+    "                              pass what is asked for below PREFIX on to these servers in turn, up to\n"
+    "                              16 times: http://host:port, https://host or unix:/path. A path behind\n"
+    "                              the host takes PREFIX's place; without one the path stays whole\n"
+    "      --proxy-ca FILE         who signs the certificates of servers behind https (default: whom\n"
+    "                              this machine trusts)\n"
+#endif
     "\n"
 #if COIR_SITE
     "Who may ask:\n"

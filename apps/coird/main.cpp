@@ -30,7 +30,6 @@
 namespace {
 
 using namespace std::chrono_literals;
-using coir::operator""_KiB;
 using coir::http::FileTree;
 using coir::http::Server;
 
@@ -58,7 +57,10 @@ void fit_descriptors(Options& options) noexcept {
   }
   // Standard streams, poller, wakeups, root, and what is open for a moment.
   const std::size_t others = 15 + options.listen_count + files;
-  const std::size_t most = limit.rlim_cur > others + 1 ? static_cast<std::size_t>(limit.rlim_cur) - others : 1;
+  // What is passed on takes a second one.
+  const std::size_t each = options.proxied_count != 0 ? 2 : 1;
+  const std::size_t most =
+      limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
     say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
@@ -175,9 +177,12 @@ int serve(Options& options) noexcept {
     daemon.credentials.emplace(std::move(*store));
   }
 #endif
+#if COIRD_GATEWAY
+  if (options.proxied_count != 0 && !daemon.gateway.emplace().open(options)) return 2;
+#endif
   options.server.on_hangup = reload;
   options.server.handler = answer;
-  options.server.handler_stack = 8_KiB;
+  options.server.handler_stack = options.handler_stack();
   options.server.context = &daemon;
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());

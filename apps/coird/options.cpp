@@ -14,6 +14,7 @@
 
 #include "complaint.h"
 #include "file_options.h"
+#include "gateway.h"
 #include "option_table.h"
 #include "quantity.h"
 
@@ -116,7 +117,7 @@ bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept
 // must not be taken for one that was left out.
 bool names_file(int chosen) noexcept {
   return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
-         chosen == kTrace || chosen == kAllowPut || chosen == kAuth;
+         chosen == kTrace || chosen == kAllowPut || chosen == kAuth || chosen == kProxyCa;
 }
 
 bool apply(int chosen, const char* text, Options& options) noexcept {
@@ -206,6 +207,11 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_time(chosen, text, options.drain_timeout);
     case kAccessLog:
       server.access_log = true;
+      return true;
+    case kProxy:
+      return add_proxied(text, options);
+    case kProxyCa:
+      options.proxy_authorities = text;
       return true;
     case kMetricsListen:
       if (!add_listener("metrics-listen", text, options)) return false;

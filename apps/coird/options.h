@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 // Options is what the command line of coird says.
 struct Options {
@@ -39,8 +40,18 @@ struct Options {
   static constexpr std::size_t kMaxErrorPages = 16;
   coir::http::ErrorPage error_pages[kMaxErrorPages] = {};
   std::size_t error_page_count = 0;
-  const char* hash_for = nullptr;  // whose password or token is to be hashed
-  const char* trace = nullptr;     // the file for the state changes of fibers
+  // What is passed on to other servers: paths below a prefix, to those that a list of addresses names.
+  struct Proxied {
+    std::string_view prefix;
+    std::string_view urls;
+  };
+  static constexpr std::size_t kMaxProxied = 16;
+  Proxied proxied[kMaxProxied] = {};
+  std::size_t proxied_count = 0;
+  bool proxies_tls = false;                 // to one of them by https
+  const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
+  const char* hash_for = nullptr;           // whose password or token is to be hashed
+  const char* trace = nullptr;              // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   bool any_tls() const noexcept {
@@ -55,6 +66,8 @@ struct Options {
     }
     return true;
   }
+  // handler_stack is for the handler: what is passed on may look up a name on the way.
+  std::size_t handler_stack() const noexcept { return (proxied_count != 0 ? 16 : 8) * std::size_t{1024}; }
   // Ceilings of the ledger, in all and for single accounts; and the memory that the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {

@@ -20,7 +20,7 @@ namespace {
 
 struct Gateway {
   Forwarder forwarder;
-  Upstream upstream;
+  Upstreams upstream;
   ForwardRules rules;
 };
 
@@ -58,7 +58,7 @@ int ask_itself() {
   const coir::Address inner = *coir::Address::parse("unix:@coir-example-proxy");
   auto app = serve(inner, program, nullptr);
   static auto forwarder = Forwarder::create();
-  static auto upstream = Upstream::create(inner);
+  static auto upstream = Upstreams::create("unix:@coir-example-proxy");
   if (!app || !forwarder || !upstream) return 1;
   static Gateway gateway{std::move(*forwarder), std::move(*upstream), {.host = "inner.example"}};
   {
@@ -74,9 +74,10 @@ int ask_itself() {
   return app->stop(coir::Deadline::after(1s)) ? 0 : 1;
 }
 
-int serve_upstream(const coir::Address& address, const coir::Address& to) {
+int serve_upstream(const coir::Address& address, std::string_view to) {
   static auto forwarder = Forwarder::create();
-  static auto upstream = Upstream::create(to);
+  static auto upstream = Upstreams::create(to);
+  if (!forwarder || !upstream) return 1;
   static Gateway gateway{std::move(*forwarder), std::move(*upstream), {}};
   static auto server = serve(address, forward, &gateway);
   if (!server) return 1;
@@ -87,7 +88,7 @@ int serve_upstream(const coir::Address& address, const coir::Address& to) {
 
 int main(int count, char** words) {
   if (count == 1) return coir::run(ask_itself);
-  const auto address = coir::Address::parse(words[1]), to = coir::Address::parse(count == 3 ? words[2] : "");
-  if (!address || !to) return fputs("usage: proxy [ADDRESS TO]\n", stderr), 2;
-  return coir::run([&] { return serve_upstream(*address, *to); });
+  const auto address = coir::Address::parse(words[1]);
+  if (!address || count != 3) return fputs("usage: proxy [ADDRESS URL]\n", stderr), 2;
+  return coir::run([&] { return serve_upstream(*address, words[2]); });
 }

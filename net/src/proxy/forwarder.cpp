@@ -1,31 +1,10 @@
-// Upstream and Forwarder, of coir/http/proxy.h.
-#include <coir/http/accounts.h>
+// Forwarder, of coir/http/proxy.h.
 #include <coir/http/proxy.h>
-#include <stdlib.h>
-
-#include <new>
 
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 
 namespace coir::http {
-
-std::expected<Upstream, Error> Upstream::create(const Address& at) noexcept {
-  if (!account::http.charge(sizeof(UpstreamGroup))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(UpstreamGroup));
-  if (memory == nullptr) {
-    account::http.refund(sizeof(UpstreamGroup));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  return Upstream(*::new (memory) UpstreamGroup(at));
-}
-
-Upstream::~Upstream() {
-  if (group_ == nullptr) return;
-  group_->~UpstreamGroup();
-  free(group_);
-  account::http.refund(sizeof(UpstreamGroup));
-}
 
 std::expected<Forwarder, Error> Forwarder::create() noexcept {
   auto keeper = ForwardKeeper::create();

@@ -3,55 +3,136 @@
 #include <coir/fiber.h>
 #include <coir/http/accounts.h>
 #include <coir/http/server.h>
+#include <coir/net/connect.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
 namespace coir::http {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t kBytes = sizeof(UpstreamConnection) + kKernelBytesPerConnection;
+// A name is looked up once a second at most, and again after this time where that failed.
+constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
+
+bool same(const Addresses& one, const Addresses& other) noexcept {
+  if (one.size() != other.size()) return false;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const Address left = one[i];
+    bool found = false;
+    for (std::size_t k = 0; k < other.size() && !found; ++k) {
+      const Address right = other[k];
+      found = left.length() == right.length() && memcmp(left.get(), right.get(), left.length()) == 0;
+    }
+    if (!found) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
 UpstreamGroup::~UpstreamGroup() {
-  // Behind the end of the run no wake runs any more.
+  for (UpstreamMember& member : members_) close_resting(member);
+  // Behind the end of the run no wake runs any more. acquire pairs with the release in woken, behind which nothing of the
+  // group is touched.
   const bool runs = current().id() != 0;
-  for (;;) {
-    UpstreamConnection* each;
-    {
-      const Locked locked(lock_);
-      each = resting_.front();
-      if (each == nullptr) break;
-      resting_.remove(*each);
-      each->rests = false;
-      if (!disarm_resting_wait(*each) && runs) {
-        waking_.fetch_add(1, std::memory_order_relaxed);
-        each = nullptr;
-      }
-    }
-    if (each != nullptr) destroy(*each, true);
-  }
-  // acquire pairs with the release in woken, behind which nothing of the group is touched.
   while (runs && waking_.load(std::memory_order_acquire) != 0) yield();
 }
 
+// take_out takes a connection out of its pool, under lock_. Null: its wake is about to run, and closes it.
+UpstreamConnection* UpstreamGroup::take_out(UpstreamConnection& connection) noexcept {
+  connection.member->resting.remove(connection);
+  --connection.member->resting_count;
+  connection.rests = false;
+  if (disarm_resting_wait(connection) || current().id() == 0) return &connection;
+  waking_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+UpstreamConnection* UpstreamGroup::take_resting(UpstreamMember& member) noexcept {
+  while (UpstreamConnection* const first = member.resting.front()) {
+    if (UpstreamConnection* const found = take_out(*first)) return found;
+  }
+  return nullptr;
+}
+
+void UpstreamGroup::close_resting(UpstreamMember& member) noexcept {
+  for (;;) {
+    UpstreamConnection* found;
+    {
+      const Locked locked(lock_);
+      found = take_resting(member);
+    }
+    if (found == nullptr) return;
+    destroy(*found, true);
+  }
+}
+
 std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& choice, Deadline deadline) noexcept {
-  while (!choice.must_be_new) {
-    const Locked locked(lock_);
-    UpstreamConnection* const found = resting_.front();
-    if (found == nullptr) break;
-    resting_.remove(*found);
-    found->rests = false;
-    if (disarm_resting_wait(*found)) {
+  Error failure{ErrorCode::limit};
+  for (std::uint32_t tried = 0;;) {
+    UpstreamMember* member;
+    UpstreamConnection* found = nullptr;
+    {
+      const Locked locked(lock_);
+      member = choose(choice, tried);
+      if (member == nullptr) return std::unexpected(failure);
+      ++member->in_use;
+      // A name whose time is over is looked up before its connections are used.
+      if (!choice.must_be_new && (!member->looked_up || !member->look_again.passed())) found = take_resting(*member);
+    }
+    if (found != nullptr) {
       found->reused = true;
       return UpstreamLease(*found);
     }
-    // Its wake is about to run, and closes it.
-    waking_.fetch_add(1, std::memory_order_relaxed);
+    tried |= 1u << (member - members_.data());
+    auto made = connect(*member, deadline);
+    if (made) return made;
+    end(*member, false);
+    failure = made.error();
+    // What is wrong here is no fault of the server's.
+    if (failure == ErrorCode::cancelled || failure == ErrorCode::no_memory || failure == ErrorCode::limit ||
+        (failure == ErrorCode::timed_out && failure.scope != 0)) {
+      return made;
+    }
+    note_failure(*member);
+    if (deadline.passed()) return made;
   }
+}
+
+// look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known.
+std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadline deadline) noexcept {
+  {
+    const Locked locked(lock_);
+    if (!member.look_again.passed() || (member.looking && member.known.size() != 0)) return {};
+    member.looking = true;
+  }
+  const auto found = resolve(member.host, member.port, deadline);
+  bool changed = false;
+  {
+    const Locked locked(lock_);
+    member.looking = false;
+    if (found) {
+      changed = !same(*found, member.known);
+      member.known = *found;
+      member.look_again = std::max(found->valid_until(), Deadline::after(kLeastBetweenLookups));
+    } else if (member.known.size() != 0) {
+      member.look_again = Deadline::after(kAfterFailedLookup);
+    } else {
+      return std::unexpected(found.error());
+    }
+  }
+  if (changed) close_resting(member);
+  return {};
+}
+
+std::expected<UpstreamLease, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline) noexcept {
   if (!Pressure::charge(account::connections, kBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = malloc(sizeof(UpstreamConnection));
   if (memory == nullptr) {
@@ -60,24 +141,54 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
   }
   auto* const connection = ::new (memory) UpstreamConnection;
   connection->group = this;
-  auto tcp = TcpStream::connect(address_, deadline);
-  if (!tcp) {
+  connection->member = &member;
+  auto dialled = dial(member, deadline);
+  if (!dialled) {
     destroy(*connection, true);
-    return std::unexpected(tcp.error());
+    return std::unexpected(dialled.error());
   }
-  connection->stream = Stream(std::move(*tcp));
+  connection->stream = std::move(*dialled);
   return UpstreamLease(*connection);
+}
+
+[[gnu::noinline]] std::expected<Stream, Error> UpstreamGroup::dial(UpstreamMember& member, Deadline deadline) noexcept {
+  if (!member.looked_up) {
+    auto tcp = TcpStream::connect(member.address, deadline);
+    if (!tcp) return std::unexpected(tcp.error());
+    return Stream(std::move(*tcp));
+  }
+  if (auto looked = look_up(member, deadline); !looked) return std::unexpected(looked.error());
+  Addresses at;
+  {
+    const Locked locked(lock_);
+    at = member.known;
+  }
+  auto tcp = coir::connect(at, deadline);
+  if (!tcp) return std::unexpected(tcp.error());
+  Stream stream(std::move(*tcp));
+  if constexpr (kTls) {
+    if (member.secure) {
+      if (auto begun = stream.begin_tls(*options_.tls, member.host, deadline); !begun) {
+        return std::unexpected(begun.error());
+      }
+      if (auto shaken = stream.handshake(); !shaken) return std::unexpected(shaken.error());
+    }
+  }
+  return stream;
 }
 
 // rest makes a system call only where nobody has waited on the connection yet.
 void UpstreamGroup::rest(UpstreamConnection& connection) noexcept {
   connection.stream.rest();
   connection.wake = woken;
+  UpstreamMember& member = *connection.member;
   {
     const Locked locked(lock_);
-    if (connection.stream.drained() && arm_resting_wait(connection, connection.stream.fd())) {
+    if (member.resting_count < options_.most_resting && connection.stream.drained() &&
+        arm_resting_wait(connection, connection.stream.fd())) {
       connection.rests = true;
-      resting_.push_front(connection);
+      member.resting.push_front(connection);
+      ++member.resting_count;
       return;
     }
   }
@@ -92,7 +203,10 @@ void UpstreamGroup::woken(RestingWait& resting) noexcept {
   {
     const Locked locked(self.lock_);
     taken_out = !std::exchange(connection.rests, false);
-    if (!taken_out) self.resting_.remove(connection);
+    if (!taken_out) {
+      connection.member->resting.remove(connection);
+      --connection.member->resting_count;
+    }
   }
   destroy(connection, true);
   // release pairs with the acquire in the destructor.
@@ -109,12 +223,19 @@ void UpstreamGroup::destroy(UpstreamConnection& connection, bool in_good_order) 
 void UpstreamLease::give_back(bool reusable) noexcept {
   if (connection_ == nullptr) return;
   UpstreamConnection& connection = *std::exchange(connection_, nullptr);
-  if (reusable) return connection.group->rest(connection);
+  UpstreamGroup& group = *connection.group;
+  group.end(*connection.member, true);
+  if (reusable) return group.rest(connection);
   UpstreamGroup::destroy(connection, true);
 }
 
-void UpstreamLease::failed(UpstreamFault) noexcept {
-  if (connection_ != nullptr) UpstreamGroup::destroy(*std::exchange(connection_, nullptr), false);
+void UpstreamLease::failed(UpstreamFault fault) noexcept {
+  if (connection_ == nullptr) return;
+  UpstreamConnection& connection = *std::exchange(connection_, nullptr);
+  UpstreamGroup& group = *connection.group;
+  group.end(*connection.member, false);
+  if (fault != UpstreamFault::stale) group.note_failure(*connection.member);
+  UpstreamGroup::destroy(connection, false);
 }
 
 }  // namespace coir::http

@@ -5,6 +5,9 @@
 #include <coir/deadline.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
+#include <coir/http/upstreams.h>
+#include <coir/net/address.h>
+#include <coir/net/resolve.h>
 #include <coir/net/stream.h>
 #include <coir/resting_wait.h>
 #include <coir/spinlock.h>
@@ -12,12 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <string_view>
+#include <span>
 #include <utility>
 
 namespace coir::http {
 
-class UpstreamGroup;
+struct UpstreamMember;
 
 // UpstreamFault says why a lease has failed.
 enum class UpstreamFault : std::uint8_t {
@@ -27,11 +30,12 @@ enum class UpstreamFault : std::uint8_t {
   timed_out,  // it said nothing in time
 };
 
-// UpstreamConnection is a connection to an upstream, in use or resting in its group's pool, where it sleeps until its
+// UpstreamConnection is a connection to an upstream, in use or resting in its member's pool, where it sleeps until its
 // upstream hangs up or says what nobody has asked for: both end it. Charged to account::connections.
 struct UpstreamConnection : RestingWait {
   Stream stream;
   UpstreamGroup* group = nullptr;
+  UpstreamMember* member = nullptr;
   UpstreamConnection* previous = nullptr;
   UpstreamConnection* next = nullptr;
   bool reused = false;  // it has carried a request before
@@ -75,29 +79,67 @@ struct UpstreamChoice {
   bool must_be_new = false;  // no connection of the pool
 };
 
+// UpstreamMember is one server of a group, with its pool. What is not set once is guarded by the group's lock_.
+struct UpstreamMember {
+  Address address;        // where there is no host to look up: an address, a Unix socket
+  char host[256] = {};    // empty: `address` is all; else for the lookup and for TLS
+  std::uint16_t port = 0;
+  bool looked_up = false;  // by its name
+  bool secure = false;
+  unsigned weight = 1;
+
+  int credit = 0;             // of the round robin
+  std::uint32_t in_use = 0;   // leases
+  std::uint32_t resting_count = 0;
+  std::uint32_t failures = 0;  // in a row
+  Deadline out_until = Deadline::now();
+  Addresses known;
+  Deadline look_again = Deadline::now();
+  bool looking = false;
+  coir::detail::IntrusiveList<UpstreamConnection> resting;  // the latest used first
+};
+
 // UpstreamGroup is servers of which each may answer a request.
 class UpstreamGroup {
  public:
-  // `address` is where the one server of the group listens.
-  explicit UpstreamGroup(const Address& address) noexcept : address_(address) {}
+  UpstreamGroup(std::span<UpstreamMember> members, const UpstreamOptions& options) noexcept
+      : members_(members), options_(options) {}
   UpstreamGroup(const UpstreamGroup&) = delete;
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
 
-  // take returns a connection of the pool that is quiet, or a new one. Errors: timed_out, cancelled; limit (no upstream
-  // may be asked now: 503); all others say that none could be connected to (502).
+  // take returns a connection of a member's pool, or a new one; a member that cannot be connected to makes way for the
+  // next. Errors: timed_out, cancelled; limit (no upstream may be asked now: 503); all others say that none could be
+  // connected to (502).
   [[nodiscard]] std::expected<UpstreamLease, Error> take(const UpstreamChoice& choice, Deadline deadline) noexcept;
+
+  std::span<const UpstreamMember> members() const noexcept { return members_; }
+  UpstreamState state() const noexcept;
 
  private:
   friend class UpstreamLease;
+  friend struct UpstreamConnection;
+
+  // Under lock_: the member that is to be asked, of those not yet tried; null: there is none.
+  UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
+  UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
+  UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
+
+  std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<UpstreamLease, Error> connect(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline) noexcept;
+
   void rest(UpstreamConnection& connection) noexcept;
+  void end(UpstreamMember& member, bool well) noexcept;
+  void note_failure(UpstreamMember& member) noexcept;
+  void close_resting(UpstreamMember& member) noexcept;
   static void woken(RestingWait& resting) noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
-  Address address_;
-  Spinlock lock_;
-  coir::detail::IntrusiveList<UpstreamConnection> resting_;  // guarded by lock_; the latest used first
-  Atomic<std::uint32_t> waking_ = 0;                         // taken out while their wakes were about to run
+  std::span<UpstreamMember> members_;
+  const UpstreamOptions options_;
+  mutable Spinlock lock_;
+  Atomic<std::uint32_t> waking_ = 0;  // taken out while their wakes were about to run
 };
 
 }  // namespace coir::http

@@ -3,8 +3,7 @@
 using namespace coir::http;
 
 extern "C" void use_proxy(Exchange& exchange) {
-  const auto address = coir::Address::parse("127.0.0.1:8080");
-  auto upstream = Upstream::create(*address);
+  auto upstream = Upstreams::create("http://127.0.0.1:8080");
   auto forwarder = Forwarder::create();
   if (upstream && forwarder) forwarder->forward(exchange, upstream->group(), {.host = "inner"});
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/format.h>
 #include <coir/http/accounts.h>
 #include <coir/http/proxy.h>
 #include <string.h>
@@ -74,16 +75,17 @@ class Gateway : public HandlerServer {
       stage.forwarder->forward(exchange, *stage.group, stage.rules, stage.target);
     };
     std::optional<ScriptedServer> upstream;
-    std::optional<UpstreamGroup> group;
+    std::optional<http::Upstreams> group;
     std::optional<Forwarder> forwarder;
     Stage stage;
     serving(options, [&](Server& server, const Address& address, Seen&) {
       const std::size_t streams = account::streams.used();
       const std::size_t buffers = account::buffers.used() - Buffer::spare_bytes();
       upstream.emplace(script);
-      group.emplace(Address::parse("127.0.0.1:0")->with_port(upstream->port()));
+      char url[32];
+      group.emplace(std::move(*http::Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream->port()))));
       forwarder.emplace(std::move(*Forwarder::create()));
-      stage = {.forwarder = &*forwarder, .group = &*group, .rules = rules};
+      stage = {.forwarder = &*forwarder, .group = &group->group(), .rules = rules};
       stage_ = &stage;
       visit(server, address, stage);
       expect(server.stop(soon()).has_value());

@@ -481,10 +481,11 @@ TEST(ProxyExchange, nobody_listens_is_502) {
   Heard heard;
   through(keep_head(heard), [&](const coir::Address& address, Stage& stage) {
     auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
-    const coir::Address nobody = listener->local_address();
+    char url[32];
+    const std::string_view nobody = coir::format(url, "http://127.0.0.1:", listener->local_address().port());
     listener->close();
-    UpstreamGroup none(nobody);
-    UpstreamGroup* const group = std::exchange(stage.group, &none);
+    auto none = coir::http::Upstreams::create(nobody);
+    UpstreamGroup* const group = std::exchange(stage.group, &none->group());
     coir::test::Client client(address);
     expect(client.say(kGet) && client.hear("HTTP/1.1 502 Bad Gateway\r\n"));
     stage.group = group;

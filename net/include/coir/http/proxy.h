@@ -9,6 +9,7 @@
 #include <coir/atomic.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
+#include <coir/http/upstreams.h>
 
 #include <chrono>
 #include <cstddef>
@@ -20,7 +21,6 @@
 
 namespace coir::http {
 
-class UpstreamGroup;
 class ForwardKeeper;
 
 // ForwardRules say how exchanges of one route are forwarded. What they refer to outlives the exchanges, but for those
@@ -58,24 +58,6 @@ struct ForwardCounters {
   Atomic<std::uint64_t> retried{0};      // on another connection
   Atomic<std::uint64_t> cut{0};          // responses that an upstream did not end
   Atomic<std::uint64_t> cancelled{0};    // upstreams left because their client had gone
-};
-
-// Upstream is one server that exchanges are forwarded to, at one address, with a pool of connections. It outlives the
-// exchanges, streams and tunnels that are forwarded to it. Move-only.
-class Upstream {
- public:
-  // Errors: no_memory.
-  [[nodiscard]] static std::expected<Upstream, Error> create(const Address& at) noexcept;
-  Upstream(Upstream&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}
-  Upstream& operator=(Upstream&&) = delete;
-  ~Upstream();
-
-  UpstreamGroup& group() const noexcept { return *group_; }
-
- private:
-  explicit Upstream(UpstreamGroup& group) noexcept : group_(&group) {}
-
-  UpstreamGroup* group_;
 };
 
 // Forwarder forwards exchanges to upstreams and keeps the streams and tunnels that come of them.

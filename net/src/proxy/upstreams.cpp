@@ -1,0 +1,78 @@
+// Upstreams, of coir/http/upstreams.h: a group is made of the addresses of its servers.
+#include <coir/http/accounts.h>
+#include <coir/http/upstreams.h>
+#include <coir/http/url.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <new>
+
+#include "proxy/upstream.h"
+
+namespace coir::http {
+namespace {
+
+constexpr unsigned kMostWeight = 100;
+
+std::expected<void, Error> set(UpstreamMember& member, const UpstreamServer& server,
+                               const UpstreamOptions& options) noexcept {
+  if (server.weight == 0 || server.weight > kMostWeight) return std::unexpected(Error{ErrorCode::invalid});
+  member.weight = server.weight;
+  if (server.url.starts_with("unix:")) {
+    const auto at = Address::parse(server.url);
+    if (!at) return std::unexpected(Error{ErrorCode::invalid});
+    member.address = *at;
+    return {};
+  }
+  const auto url = parse_url(server.url);
+  if (!url || url->host.size() >= sizeof member.host || url->user_info.data() != nullptr) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  if (url->secure && options.tls == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  memcpy(member.host, url->host.data(), url->host.size());
+  member.port = url->port;
+  member.secure = url->secure;
+  member.looked_up = true;
+  return {};
+}
+
+std::size_t bytes_of(std::size_t members) noexcept {
+  return sizeof(UpstreamGroup) + members * sizeof(UpstreamMember);
+}
+static_assert(alignof(UpstreamMember) <= alignof(UpstreamGroup));
+
+}  // namespace
+
+std::expected<Upstreams, Error> Upstreams::create(std::span<const UpstreamServer> servers,
+                                                  const UpstreamOptions& options) noexcept {
+  if (servers.empty() || servers.size() > kMost) return std::unexpected(Error{ErrorCode::invalid});
+  const std::size_t bytes = bytes_of(servers.size());
+  if (!account::http.charge(bytes)) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(bytes);
+  if (memory == nullptr) {
+    account::http.refund(bytes);
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  auto* const members = reinterpret_cast<UpstreamMember*>(static_cast<char*>(memory) + sizeof(UpstreamGroup));
+  for (std::size_t i = 0; i < servers.size(); ++i) ::new (members + i) UpstreamMember;
+  Upstreams made(*::new (memory) UpstreamGroup({members, servers.size()}, options));
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    if (auto set_up = set(members[i], servers[i], options); !set_up) return std::unexpected(set_up.error());
+  }
+  return made;
+}
+
+Upstreams::~Upstreams() {
+  if (group_ == nullptr) return;
+  const std::size_t bytes = bytes_of(group_->members().size());
+  group_->~UpstreamGroup();
+  free(group_);
+  account::http.refund(bytes);
+}
+
+UpstreamState Upstreams::state() const noexcept {
+  return group_->state();
+}
+
+}  // namespace coir::http
