@@ -1,7 +1,7 @@
 """A proxy between clients and an upstream of the test's own, and what a client makes of a response."""
 
 from under_test import proxy
-from wire import Upstream, echoes
+from wire import Upstream, answer, echoes
 
 from daemon import request
 
@@ -55,6 +55,11 @@ class Received:
         return f"{self.interim} {self.status} {self.fields} {self.body[:60]!r} {'whole' if self.whole else 'cut'}"
 
 
+def closes(connection):
+    connection.request()
+    connection.send(answer(Connection="close"))
+
+
 class Stage:
     def __init__(self, program, script=echoes, **given):
         self.upstream = Upstream(script)
@@ -77,6 +82,10 @@ class Stage:
         for connection in connections:
             connection.end()
         self.upstream.wait(lambda: all(each.ended for each in connections), "the end of the connections")
+
+    def forgiven(self):
+        """One good response, after which failures count from none again; its connection ends."""
+        return self.ask(script=closes).status == 200
 
     def is_well(self):
         """A plain request is answered by what belongs to it."""
