@@ -1,7 +1,9 @@
 #include "gateway.h"
 
 #include "complaint.h"
+#include "option_table.h"
 
+#include <coir/program.h>
 #if COIRD_GATEWAY
 #include <coir/file.h>
 #include <coir/format.h>
@@ -11,15 +13,11 @@
 #include <algorithm>
 #endif
 
-namespace {
-
-constexpr const char* kSeeHelp = "coird --help lists the options";
-
-}  // namespace
-
 #if COIRD_GATEWAY
 
 namespace {
+
+constexpr const char* kSeeHelp = "coird --help lists the options";
 
 using coir::http::Upstreams;
 using coir::http::UpstreamServer;
@@ -94,8 +92,7 @@ coir::TlsContext load_trust(const char* named) noexcept {
 }
 #endif
 
-}  // namespace
-
+// add_proxied takes "PREFIX=URL[,URL...]" of --proxy.
 bool add_proxied(const char* text, Options& options) noexcept {
   constexpr const char* kForm = "such as /api=http://127.0.0.1:8081";
   if (options.proxied_count == Options::kMaxProxied) {
@@ -132,6 +129,14 @@ bool add_proxied(const char* text, Options& options) noexcept {
       return complain(kSeeHelp, {"--proxy '", text, "': more than ", Upstreams::kMost, " servers"});
   } while (!rest.empty());
   options.proxied[options.proxied_count++] = made;
+  return true;
+}
+
+}  // namespace
+
+bool apply_gateway(int chosen, const char* text, Options& options) noexcept {
+  if (chosen == kProxy) return add_proxied(text, options);
+  options.proxy_authorities = text;
   return true;
 }
 
@@ -190,8 +195,12 @@ bool Gateway::serve(coir::http::Exchange& exchange) noexcept {
 
 #else
 
-bool add_proxied(const char* text, Options&) noexcept {
-  return complain(kSeeHelp, {"--proxy '", text, "': this build has no proxy"});
+bool apply_gateway(int chosen, const char*, Options&) noexcept {
+  if constexpr (!coir::kFibers) {
+    return complain("a build with fibers has it", {"--", name_of(chosen), ": this coird was built without fibers"});
+  }
+  return complain("build it with -DCOIR_PROXY=ON",
+                  {"--", name_of(chosen), ": this coird was built without COIR_PROXY"});
 }
 
 #endif

@@ -8,8 +8,8 @@
 // option.
 #define COIRD_GATEWAY (COIR_PROXY && !COIR_NO_ASYNC)
 
-// add_proxied takes "PREFIX=URL[,URL...]" of --proxy. False: one line on standard error has said what is wrong.
-[[nodiscard]] bool add_proxied(const char* text, Options& options) noexcept;
+// apply_gateway takes an option of those. False: one line on standard error has said what is wrong.
+[[nodiscard]] bool apply_gateway(int chosen, const char* text, Options& options) noexcept;
 
 #if COIRD_GATEWAY
 #include <coir/http/proxy.h>

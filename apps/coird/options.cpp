@@ -209,10 +209,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       server.access_log = true;
       return true;
     case kProxy:
-      return add_proxied(text, options);
     case kProxyCa:
-      options.proxy_authorities = text;
-      return true;
+      return apply_gateway(chosen, text, options);
     case kMetricsListen:
       if (!add_listener("metrics-listen", text, options)) return false;
       options.metrics[options.listen_count - 1] = options.metrics_apart = true;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: tests/system/site_off.sh
 #
-# Built with COIR_SITE=OFF the daemon serves files and has nothing of what a site wants besides: each of those options is refused
-# by its name, with the cure.
+# Built with COIR_SITE=OFF and COIR_PROXY=OFF the daemon serves files and has nothing of what a site wants besides, nor of passing
+# on: each of those options is refused by its name, with the cure.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"
@@ -30,18 +30,21 @@ promise() {
 }
 nothing_found() { [ ! -s "$scratch/found" ]; }
 
-"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF
+"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF
 coird=$root/build/x86_64-linux-musl-no-site/apps/coird/coird
 names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
 llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
-promise "no symbol of lists, changes, compressed forms, patterns and credentials is in the daemon" nothing_found
+llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|names.*Asking' >>"$scratch/found" || true
+promise "no symbol of lists, changes, compressed forms, patterns, credentials and the proxy is in the daemon" nothing_found
 
 # refused OPTION [VALUE]: one line that names the option and the cure, and exit status 2.
 refused() {
   answer=0
+  switch=COIR_SITE
+  case $1 in --proxy*) switch=COIR_PROXY ;; esac
   "$coird" --root "$scratch" "$@" </dev/null >"$scratch/out" 2>"$scratch/found" || answer=$?
   [ "$answer" -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/found")" -eq 1 ] &&
-    grep -qx "coird: $1: this coird was built without COIR_SITE (build it with -DCOIR_SITE=ON)" "$scratch/found"
+    grep -qx "coird: $1: this coird was built without $switch (build it with -D$switch=ON)" "$scratch/found"
 }
 promise "--index is one line that names it, and status 2" refused --index
 promise "so is --cache" refused --cache '*.css=no-store'
@@ -50,7 +53,9 @@ promise "so is --allow-put" refused --allow-put /
 promise "so is --auth" refused --auth /dev/null
 promise "so is --hash-password" refused --hash-password anne
 promise "so is --hash-token" refused --hash-token robot
-"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token) ' >"$scratch/found" || true
+promise "so is --proxy" refused --proxy /=http://127.0.0.1:1
+promise "so is --proxy-ca" refused --proxy-ca /dev/null
+"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca) ' >"$scratch/found" || true
 promise "--help lists none of them" nothing_found
 
 mkdir "$scratch/site"

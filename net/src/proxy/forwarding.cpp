@@ -34,14 +34,17 @@ void Forwarding::run() noexcept {
   if (const int status = refusal(); status != 0) return answer(status);
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
+  now_ns = session.began_ns_;
   for (bool again = false;; again = true) {
-    auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, Deadline::after(rules.connect));
+    auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, within(rules.connect));
     if (!taken) return fail(taken.error());
     lease = std::move(*taken);
+    if (!lease.reused()) now_ns = monotonic_ns();
     const auto tried = try_once();
     if (tried) return pass_response();
     if (again || !may_retry(tried.error())) return fail(tried.error());
     lease.failed(UpstreamFault::stale);
+    now_ns = monotonic_ns();
     keeper.counters.retried.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -49,23 +52,24 @@ void Forwarding::run() noexcept {
 Forwarding::Outcome Forwarding::try_once() noexcept {
   have = seen = begin = 0;
   interim = 0;
-  sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = false;
+  sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = hung_up = false;
   decoder = ChunkedDecoder();
   if (auto sent = send(); !sent) {
     // An upstream that refuses content may have hung up behind its answer, which still counts.
-    if (!(sent.error() == ErrorCode::closed) || !sent_any) return sent;
+    const bool cut_writing = sent.error() == ErrorCode::closed && !session.broken_ && session.fault_ == 0 && !hung_up;
+    if (!cut_writing || !sent_any) return sent;
     sent_whole = false;
-    return read_head(Deadline::after(rules.first_byte)) ? Outcome() : sent;
+    return read_head(within(rules.first_byte)) ? Outcome() : sent;
   }
   if (got_head) return {};
-  return read_head(Deadline::after(rules.first_byte));
+  return read_head(within(rules.first_byte));
 }
 
 // may_retry: the upstream had closed a resting connection before it saw the request.
 bool Forwarding::may_retry(Error error) const noexcept {
   if (!lease.reused() || heard_any || unrepeatable || session.broken_) return false;
-  const bool hung_up = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
-  return hung_up && (is_idempotent(request.method) || !sent_any);
+  const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
+  return left_us && (is_idempotent(request.method) || !sent_any);
 }
 
 // fail answers a request for which no upstream has answered.

@@ -76,6 +76,10 @@ struct Forwarding {
   bool keep() noexcept;
   void begin_tunnel() noexcept;
 
+  // within is a deadline by a time that has been read already.
+  Deadline within(std::chrono::milliseconds span) const noexcept {
+    return Deadline::at_ns(now_ns + std::chrono::nanoseconds(span).count());
+  }
   std::span<char> heads() const noexcept { return room.first(room.size() / 4 * 3); }
   Stream& upstream() const noexcept { return lease.stream(); }
   bool is_event_stream() const noexcept;
@@ -93,6 +97,7 @@ struct Forwarding {
   std::span<char> room;
   ParsedResponse response;
   ChunkedDecoder decoder;
+  std::int64_t now_ns = 0;  // when this try began, or its content was sent
   std::uint64_t left = 0;   // of content with a length
   std::uint32_t have = 0;   // bytes of a response in `room`
   std::uint32_t seen = 0;   // of these, parsed before
@@ -105,6 +110,7 @@ struct Forwarding {
   bool sent_any = false;       // of this request on this connection
   bool sent_whole = false;     // all of the request
   bool heard_any = false;      // of a response
+  bool hung_up = false;        // reading from the upstream has failed
   bool got_head = false;       // `response` is a final one
   bool got_leave = false;      // the upstream has said 100
   bool ended = false;          // the content of the response has come whole

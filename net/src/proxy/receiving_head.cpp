@@ -20,7 +20,10 @@ Forwarding::Outcome Forwarding::read_more(Deadline deadline) noexcept {
     if (auto grown = grow(kMostRoom, have); !grown) return grown;
   }
   const auto got = upstream().read(heads().subspan(have), deadline);
-  if (!got) return std::unexpected(got.error());
+  if (!got) {
+    hung_up = !(got.error() == ErrorCode::timed_out);
+    return std::unexpected(got.error());
+  }
   heard_any = true;
   have += static_cast<std::uint32_t>(*got);
   return {};

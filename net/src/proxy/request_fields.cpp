@@ -1,5 +1,5 @@
 // The head of a request as an upstream is sent it. Declared in proxy/forwarding.h.
-#include <coir/format.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include <algorithm>
@@ -86,6 +86,16 @@ bool Forwarding::loops() const noexcept {
 std::string_view Forwarding::client_name(std::span<char> text) noexcept {
   const auto address = exchange.peer_address();
   if (!address || address->family() == Address::Family::unix_path) return "unknown";
+  if (address->family() == Address::Family::ipv4) {
+    unsigned char parts[4];
+    memcpy(parts, &reinterpret_cast<const sockaddr_in*>(address->get())->sin_addr, sizeof parts);
+    char* end = text.data();
+    for (const unsigned char part : parts) {
+      end = write_decimal(end, part);
+      *end++ = '.';
+    }
+    return {text.data(), end - 1};
+  }
   const std::string_view whole = address->format(text);
   return first(whole, std::min(whole.rfind(':'), whole.size()));
 }

@@ -29,6 +29,7 @@ Forwarding::Outcome Forwarding::send() noexcept {
       if (auto left_to = await_leave(); !left_to || got_head) return left_to;
     }
     if (auto sent = upload(); !sent || got_head) return sent;
+    now_ns = monotonic_ns();
   }
   sent_whole = true;
   return {};
@@ -58,14 +59,17 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   while (!head.empty()) {
     iovec parts[] = {{const_cast<char*>(head.data()), head.size()},
                      {const_cast<char*>(content.data()), content.size()}};
-    const auto sent = upstream().write_some(std::span(parts, content.empty() ? 1 : 2), Deadline::after(rules.idle));
+    const auto sent = upstream().write_some(std::span(parts, content.empty() ? 1 : 2), within(rules.idle));
     if (!sent) return std::unexpected(sent.error());
     sent_any = true;
     const std::size_t of_head = std::min(*sent, head.size());
     head.remove_prefix(of_head);
     content.remove_prefix(*sent - of_head);
   }
-  if (auto sent = send_all(content); !sent) return sent;
+  if (!content.empty()) {
+    if (auto sent = send_all(content); !sent) return sent;
+    now_ns = monotonic_ns();
+  }
   sent_whole = whole;
   return {};
 }

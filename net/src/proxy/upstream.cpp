@@ -38,6 +38,7 @@ bool same(const Addresses& one, const Addresses& other) noexcept {
 }  // namespace
 
 UpstreamGroup::~UpstreamGroup() {
+  Pressure::remove(relief_);
   for (UpstreamMember& member : members_) close_resting(member);
   // Behind the end of the run no wake runs any more. acquire pairs with the release in woken, behind which nothing of the
   // group is touched.

@@ -9,6 +9,7 @@
 #include <coir/net/address.h>
 #include <coir/net/resolve.h>
 #include <coir/net/stream.h>
+#include <coir/pressure.h>
 #include <coir/resting_wait.h>
 #include <coir/spinlock.h>
 
@@ -81,15 +82,15 @@ struct UpstreamChoice {
 
 // UpstreamMember is one server of a group, with its pool. What is not set once is guarded by the group's lock_.
 struct UpstreamMember {
-  Address address;        // where there is no host to look up: an address, a Unix socket
-  char host[256] = {};    // empty: `address` is all; else for the lookup and for TLS
+  Address address;      // where there is no host to look up: an address, a Unix socket
+  char host[256] = {};  // empty: `address` is all; else for the lookup and for TLS
   std::uint16_t port = 0;
   bool looked_up = false;  // by its name
   bool secure = false;
   unsigned weight = 1;
 
-  int credit = 0;             // of the round robin
-  std::uint32_t in_use = 0;   // leases
+  int credit = 0;            // of the round robin
+  std::uint32_t in_use = 0;  // leases
   std::uint32_t resting_count = 0;
   std::uint32_t failures = 0;  // in a row
   Deadline out_until = Deadline::now();
@@ -103,7 +104,9 @@ struct UpstreamMember {
 class UpstreamGroup {
  public:
   UpstreamGroup(std::span<UpstreamMember> members, const UpstreamOptions& options) noexcept
-      : members_(members), options_(options) {}
+      : members_(members), options_(options), relief_(Pressure::caches, give, this) {
+    Pressure::add(relief_);
+  }
   UpstreamGroup(const UpstreamGroup&) = delete;
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
@@ -120,7 +123,7 @@ class UpstreamGroup {
   friend class UpstreamLease;
   friend struct UpstreamConnection;
 
-  // Under lock_: the member that is to be asked, of those not yet tried; null: there is none.
+  // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
   UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
   UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
@@ -134,10 +137,13 @@ class UpstreamGroup {
   void note_failure(UpstreamMember& member) noexcept;
   void close_resting(UpstreamMember& member) noexcept;
   static void woken(RestingWait& resting) noexcept;
+  // upstream_relief.cpp
+  static std::size_t give(void* group, std::size_t wanted) noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
   std::span<UpstreamMember> members_;
   const UpstreamOptions options_;
+  Relief relief_;  // what rests is closed before anybody who waits for something
   mutable Spinlock lock_;
   Atomic<std::uint32_t> waking_ = 0;  // taken out while their wakes were about to run
 };

@@ -24,10 +24,10 @@ inline constexpr std::string_view kHello = "HTTP/1.1 200 OK\r\nContent-Length: 5
 // Heard is what an upstream has heard, for the test to look at once its client has the answer.
 struct Heard {
   char text[16384];
-  std::size_t size = 0;
+  std::atomic<std::size_t> size{0};
   void keep(std::string_view more) {
     const std::size_t fits = std::min(more.size(), sizeof text - size);
-    memcpy(text + size, more.data(), fits);
+    if (fits != 0) memcpy(text + size, more.data(), fits);
     size += fits;
   }
   std::string_view view() const { return {text, size}; }

@@ -7,6 +7,7 @@
 #include "tests/unit/proxy/gateway.h"
 
 using namespace coir::test;
+using coir::Deadline;
 
 namespace {
 
@@ -541,6 +542,30 @@ TEST(ProxyExchange, a_client_that_leaves_has_its_upstream_left_at_once) {
           resets ? client.reset() : client.end_its_side();
           expect(until([&] { return gone.load(); }, soon()));
           expect(until([&] { return stage.forwarder->counters().cancelled.load() == 1; }, soon()));
+        });
+  }
+}
+
+TEST(ProxyExchange, a_client_that_leaves_its_upload_has_its_upstream_left_at_once) {
+  for (const bool resets : {false, true}) {
+    std::atomic<bool> asked{false}, gone{false};
+    through(
+        [&](Peer& peer) {
+          peer.hear();
+          peer.hear_content(3);
+          asked = true;
+          peer.until_gone();
+          gone = true;
+        },
+        [&](const coir::Address& address, Stage& stage) {
+          asked = gone = false;
+          coir::test::Client client(address);
+          expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nabc"));
+          expect(until([&] { return asked.load(); }, soon()));
+          resets ? client.reset() : client.end_its_side();
+          expect(until([&] { return gone.load(); }, Deadline::after(20s)));
+          expect(stage.forwarder->counters().cancelled.load() == 1);
+          if (!resets) expect(client.hear("HTTP/1.1 400 "));
         });
   }
 }

@@ -7,11 +7,11 @@
 #endif
 
 #include <coir/atomic.h>
+#include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/http/upstreams.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -69,7 +69,7 @@ struct ForwardCounters {
 // refuse is answered 400 or 502. Hop-by-hop fields stay behind. A stream or tunnel that rests is two records: no fiber,
 // no buffer.
 //
-// One server's; it outlives the server's stop.
+// One server's; it outlives the server's stop (forwarder.cpp).
 class Forwarder {
  public:
   // Errors: no_memory.

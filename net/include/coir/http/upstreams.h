@@ -6,9 +6,9 @@
 #error "this build of coir has no reverse proxy: configure it with -DCOIR_PROXY=ON"
 #endif
 
+#include <coir/deadline.h>
 #include <coir/error.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -35,7 +35,7 @@ struct UpstreamServer {
 enum class Balance : std::uint8_t {
   round_robin,        // in turn, by weight (smoothly, as nginx does)
   least_connections,  // the one with the fewest exchanges under way, for its weight
-  hash,               // by ForwardRules::hash_key: the same key goes to the same server while that is there (rendezvous)
+  hash,  // by ForwardRules::hash_key: the same key goes to the same server while that is there (rendezvous)
 };
 
 struct UpstreamOptions {

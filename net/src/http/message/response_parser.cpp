@@ -33,12 +33,13 @@ struct Framed {
 };
 
 void classify(Framed& framed, const Header& line) noexcept {
-  if (equals_ignoring_case(line.name, "Content-Length")) {
+  const char* const name = line.name.data();
+  if (line.name.size() == 14 && same_name(name, "content-length")) {
     framed.length = line.value;
     ++framed.lengths;
-  } else if (equals_ignoring_case(line.name, "Transfer-Encoding")) {
+  } else if (line.name.size() == 17 && same_name(name, "transfer-encoding")) {
     framed.codings.add_line(line.value);
-  } else if (equals_ignoring_case(line.name, "Connection")) {
+  } else if (line.name.size() == 10 && same_name(name, "connection")) {
     framed.close = framed.close || list_has_token(line.value, "close");
     framed.stay = framed.stay || list_has_token(line.value, "keep-alive");
   }
@@ -104,7 +105,7 @@ ResponseResult parse_response(std::string_view bytes, std::size_t already_seen, 
 
 std::string_view ParsedResponse::header(std::string_view name) const noexcept {
   for (const Header& line : headers) {
-    if (equals_ignoring_case(line.name, name)) return line.value;
+    if (line.name.size() == name.size() && equals_ignoring_case(line.name, name)) return line.value;
   }
   return {};
 }

@@ -1,0 +1,173 @@
+#include "proxy/upstream.h"
+
+#include <CppUTest/TestHarness.h>
+#include <coir/format.h>
+#include <coir/net/tcp.h>
+
+#include <array>
+#include <string_view>
+
+#include "tests/support/everywhere.h"
+
+using namespace coir;
+using namespace coir::http;
+using namespace std::chrono_literals;
+
+namespace {
+
+Deadline soon() {
+  return Deadline::after(60s);
+}
+
+// Servers are listeners whose connections the kernel takes; nobody answers.
+struct Servers {
+  static constexpr std::size_t kMost = 4;
+  TcpListener listeners[kMost];
+  char text[kMost][32];
+  UpstreamServer servers[kMost];
+
+  explicit Servers(std::initializer_list<unsigned> weights) {
+    for (const unsigned weight : weights) {
+      listeners[count] = std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0")));
+      servers[count] = {format(text[count], "http://127.0.0.1:", listeners[count].local_address().port()), weight};
+      ++count;
+    }
+  }
+  Upstreams group(UpstreamOptions options = {}) {
+    return std::move(*Upstreams::create(std::span(servers).first(count), options));
+  }
+  std::size_t count = 0;
+};
+
+// in_use is how many leases each server has: "6 2".
+std::string_view in_use(const UpstreamGroup& group, std::span<char> room) {
+  Formatter out(room);
+  for (const UpstreamMember& each : group.members()) out.add(out.text().empty() ? "" : " ", each.in_use);
+  return out.text();
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(UpstreamGroup, coir::test::Everywhere){};
+
+TEST(UpstreamGroup, addresses_that_are_none_are_refused) {
+  const auto error = [](std::string_view url, unsigned weight = 1) {
+    const UpstreamServer server{.url = url, .weight = weight};
+    const auto made = Upstreams::create({&server, 1});
+    return made ? ErrorCode{} : made.error().code;
+  };
+  CHECK_TRUE(error("ftp://127.0.0.1") == ErrorCode::invalid);
+  CHECK_TRUE(error("") == ErrorCode::invalid);
+  CHECK_TRUE(error("http://anne@host") == ErrorCode::invalid);
+  CHECK_TRUE(error("unix:") == ErrorCode::invalid);
+  CHECK_TRUE(error("http://host", 0) == ErrorCode::invalid);
+  CHECK_TRUE(error("http://host", 101) == ErrorCode::invalid);
+  CHECK_TRUE(error("https://host") == ErrorCode::unsupported);
+  std::array<UpstreamServer, Upstreams::kMost + 1> many;
+  for (UpstreamServer& each : many) each.url = "http://host";
+  CHECK_TRUE(Upstreams::create(many).error() == ErrorCode::invalid);
+  CHECK_TRUE(Upstreams::create(std::span<const UpstreamServer>()).error() == ErrorCode::invalid);
+}
+
+TEST(UpstreamGroup, servers_are_asked_in_turn_by_their_weight) {
+  everywhere([&] {
+    Servers servers({3, 1});
+    auto upstreams = servers.group();
+    UpstreamLease leases[8];
+    char room[32];
+    for (UpstreamLease& each : leases) each = std::move(*upstreams.group().take({}, soon()));
+    expect(in_use(upstreams.group(), room) == "6 2");
+    // Smoothly: never more than the heavier one's share in a row.
+    for (UpstreamLease& each : leases) each.give_back(false);
+    expect(in_use(upstreams.group(), room) == "0 0");
+    for (int i = 0; i < 4; ++i) leases[i] = std::move(*upstreams.group().take({}, soon()));
+    expect(in_use(upstreams.group(), room) == "3 1");
+  });
+}
+
+TEST(UpstreamGroup, the_server_with_the_fewest_is_asked) {
+  everywhere([&] {
+    Servers servers({1, 1, 1});
+    auto upstreams = servers.group({.balance = Balance::least_connections});
+    UpstreamGroup& group = upstreams.group();
+    UpstreamLease leases[6];
+    char room[32];
+    for (UpstreamLease& each : leases) each = std::move(*group.take({}, soon()));
+    expect(in_use(group, room) == "2 2 2");
+    leases[1].give_back(false);
+    leases[4].give_back(false);
+    leases[1] = std::move(*group.take({}, soon()));
+    leases[4] = std::move(*group.take({}, soon()));
+    expect(in_use(group, room) == "2 2 2");
+  });
+}
+
+TEST(UpstreamGroup, a_key_goes_to_its_own_server_and_keys_to_all) {
+  everywhere([&] {
+    Servers servers({1, 1, 2});
+    auto upstreams = servers.group({.balance = Balance::hash});
+    UpstreamGroup& group = upstreams.group();
+    const auto chosen = [&](std::uint64_t key) {
+      auto lease = group.take({.key = key}, soon());
+      expect(lease.has_value());
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (group.members()[i].in_use != 0) return i;
+      }
+      return std::size_t{3};
+    };
+    std::size_t asked[4] = {};
+    for (std::uint64_t key = 0; key < 60; ++key) {
+      const std::size_t server = chosen(key);
+      ++asked[server];
+      expect(chosen(key) == server);
+    }
+    expect(asked[3] == 0 && asked[0] > 3 && asked[1] > 3 && asked[2] > 10);
+  });
+}
+
+TEST(UpstreamGroup, a_server_that_is_down_makes_way_and_is_then_left_alone) {
+  everywhere([&] {
+    Servers servers({1, 1});
+    servers.listeners[0].close();
+    auto upstreams = servers.group({.failures = 3, .longest = 60s});
+    for (int i = 0; i < 8; ++i) {
+      auto lease = upstreams.group().take({}, soon());
+      expect(lease.has_value() && upstreams.group().members()[1].in_use == 1);
+    }
+    expect(upstreams.state().answering == 1 && upstreams.state().servers == 2);
+  });
+}
+
+TEST(UpstreamGroup, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
+  everywhere([&] {
+    Servers servers({1});
+    servers.listeners[0].close();
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    for (int i = 0; i < 2; ++i) {
+      const auto lease = upstreams.group().take({}, soon());
+      expect(!lease && lease.error() == ErrorCode::system);
+    }
+    const auto lease = upstreams.group().take({}, soon());
+    expect(!lease && lease.error() == ErrorCode::limit);
+    expect(upstreams.state().answering == 0);
+  });
+}
+
+TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_not) {
+  everywhere([&] {
+    Servers servers({1});
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    const auto ends_with = [&](UpstreamFault fault) {
+      auto lease = upstreams.group().take({}, soon());
+      expect(lease.has_value());
+      if (lease) lease->failed(fault);
+    };
+    for (int i = 0; i < 4; ++i) ends_with(UpstreamFault::stale);
+    ends_with(UpstreamFault::cut);
+    upstreams.group().take({}, soon())->give_back(false);  // and is forgiven by what went well
+    ends_with(UpstreamFault::malformed);
+    expect(upstreams.state().answering == 1);
+    ends_with(UpstreamFault::timed_out);
+    expect(upstreams.state().answering == 0);
+  });
+}
