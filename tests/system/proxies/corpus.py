@@ -3,11 +3,12 @@
     refused     a status of 400 or above; the upstream has seen nothing, or the beginning of one request that never ends
     passed      the upstream has seen exactly one well-formed request
     either      one of the two
+    own         either, or an answer of the proxy's own
 """
 
 # The request that nobody has sent: it stands where content, an extension or a trailer is.
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\n"
-REFUSED, PASSED, EITHER = "refused", "passed", "either"
+REFUSED, PASSED, EITHER, OWN = "refused", "passed", "either", "own"
 
 
 def post(fields, body=b"", version=b"HTTP/1.1", target=b"/case"):
@@ -146,10 +147,10 @@ def _lines():
         ("the absolute form", b"GET http://t/case HTTP/1.1"), ("the absolute form of another host", b"GET http://other/case HTTP/1.1"),
         ("the absolute form with a user", b"GET http://u:p@t/case HTTP/1.1"), ("the absolute form of https", b"GET https://t/case HTTP/1.1"),
         ("the absolute form without a path", b"GET http://t HTTP/1.1"), ("the absolute form with a query alone", b"GET http://t?x HTTP/1.1"),
-        ("the absolute form of a file", b"GET file:///etc/passwd HTTP/1.1"), ("OPTIONS *", b"OPTIONS * HTTP/1.1"),
-        ("TRACE", b"TRACE /case HTTP/1.1"), ("backslashes", b"GET \\case HTTP/1.1"),
+        ("the absolute form of a file", b"GET file:///etc/passwd HTTP/1.1"), ("TRACE", b"TRACE /case HTTP/1.1"), ("backslashes", b"GET \\case HTTP/1.1"),
     ):
         yield f"a line: {name}", get(line), EITHER
+    yield "OPTIONS *", get(b"OPTIONS * HTTP/1.1"), OWN
     yield "CONNECT", get(b"CONNECT t:80 HTTP/1.1", b"Host: t:80\r\n"), REFUSED
 
 
