@@ -37,9 +37,11 @@ class Received:
             self.whole = True
         elif self["content-length"] is not None:
             size = int(self["content-length"])
-            while len(self.body) < size:
-                self.body += client.take(1)
-            self.whole = True
+            try:
+                self.body = client.take(size)
+                self.whole = True
+            finally:
+                self.body = self.body or client.buffer
         else:
             self.body = client.rest()
             self.whole = True
