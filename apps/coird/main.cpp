@@ -206,6 +206,10 @@ int serve(Options& options) noexcept {
     complain_without_waiting();
     const Announcing announcing(options, ready.ports);
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+#if COIRD_GATEWAY
+    // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
+    daemon.gateway.reset();
+#endif
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

@@ -25,7 +25,7 @@ function show(v) {
 
 # More is better of rates and capacities, less of everything else.
 function better(name, a, b) {
-  return name ~ /^rps_|_per_s$|_max$/ ? a > b : a < b
+  return name ~ /(^|\.)rps_|_per_(cpu_)?s$|_max$/ ? a > b : a < b
 }
 
 END {

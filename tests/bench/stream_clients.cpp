@@ -28,6 +28,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -41,11 +42,15 @@ constexpr std::size_t kNumberDigits = 12;
 // Follower is one stream. The head ends, and a first line comes, before events count.
 struct Follower {
   int fd = -1;
+  bool headed = false;
+  bool chunked = false;
   bool begun = false;
   bool gone = false;
   bool wrong = false;
-  unsigned have = 0;  // bytes of an event that is not whole
-  unsigned got = 0;   // events
+  unsigned have = 0;      // bytes of an event that is not whole
+  unsigned got = 0;       // events
+  std::size_t chunk = 0;  // bytes of a chunk that are missing
+  std::size_t line = 0;   // the size that the line of the next one tells so far
   char event[kEventBytes];
 };
 
@@ -111,19 +116,11 @@ void take_event(Follower& follower) {
   ++follower.got;
 }
 
-void take(Follower& follower, const char* bytes, std::size_t size) {
+// take_content takes what the framing left: a first comment, then events.
+void take_content(Follower& follower, const char* bytes, std::size_t size) {
   if (!follower.begun) {
-    const char* const end = static_cast<const char*>(memmem(bytes, size, "\r\n\r\n", 4));
-    // A head comes in one piece; the first comment with it or behind it.
-    const char* const comment = end != nullptr ? static_cast<const char*>(memmem(end, size - (end - bytes), ":\n\n", 3))
-                                               : (size >= 3 && std::memcmp(bytes, ":\n\n", 3) == 0 ? bytes : nullptr);
-    if (comment == nullptr) {
-      if (end != nullptr && std::memcmp(bytes, "HTTP/1.1 200 ", 13) != 0) {
-        std::fprintf(stderr, "stream_clients: the server answers %.20s\n", bytes);
-        lose(follower);
-      }
-      return;
-    }
+    const char* const comment = static_cast<const char*>(memmem(bytes, size, ":\n\n", 3));
+    if (comment == nullptr) return;
     follower.begun = true;
     ++begun_count;
     size -= static_cast<std::size_t>(comment + 3 - bytes);
@@ -139,6 +136,47 @@ void take(Follower& follower, const char* bytes, std::size_t size) {
       follower.have = 0;
       take_event(follower);
     }
+  }
+}
+
+// take_chunks takes the framing off that a proxy may have put on.
+void take_chunks(Follower& follower, const char* bytes, std::size_t size) {
+  while (size > 0) {
+    if (follower.chunk > 0) {
+      const std::size_t wanted = std::min(size, follower.chunk);
+      take_content(follower, bytes, wanted);
+      follower.chunk -= wanted;
+      bytes += wanted;
+      size -= wanted;
+      continue;
+    }
+    const char byte = *bytes++;
+    --size;
+    if (byte == '\n') {
+      follower.chunk = std::exchange(follower.line, 0);
+    } else if (byte != '\r') {
+      follower.line = follower.line * 16 + static_cast<unsigned>(byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10);
+    }
+  }
+}
+
+void take(Follower& follower, const char* bytes, std::size_t size) {
+  if (!follower.headed) {
+    // A head comes in one piece; the first comment with it or behind it.
+    const char* const end = static_cast<const char*>(memmem(bytes, size, "\r\n\r\n", 4));
+    if (end == nullptr || std::memcmp(bytes, "HTTP/1.1 200 ", 13) != 0) {
+      std::fprintf(stderr, "stream_clients: the server answers %.20s\n", bytes);
+      return lose(follower);
+    }
+    follower.headed = true;
+    follower.chunked = memmem(bytes, static_cast<std::size_t>(end - bytes), "chunked", 7) != nullptr;
+    size -= static_cast<std::size_t>(end + 4 - bytes);
+    bytes = end + 4;
+  }
+  if (follower.chunked) {
+    take_chunks(follower, bytes, size);
+  } else {
+    take_content(follower, bytes, size);
   }
 }
 

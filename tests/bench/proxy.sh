@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# scripts/bench proxy: see tests/bench/README.md for what each figure means.
+set -eu
+. "$(dirname "$0")/bench.sh"
+. "$here/servers.sh"
+need_packages proxies
+
+rounds=7 seconds=2 idle=1000 megabytes=1000 most=5000
+if [ "${1:-}" = --quick ]; then
+  rounds=3 seconds=1 megabytes=300
+fi
+# What is asked, and who asks, share the other processors.
+upstream_cpu=$client_cpu bulk_cpu=$client_cpu
+[ "$(nproc)" -lt 3 ] || bulk_cpu=2
+
+build_host epoll_floor.cpp
+build_host stream_clients.cpp
+build_host resting_clients.cpp
+build_coir x86_64-linux-musl-single coird streams_server
+single=$root/build/x86_64-linux-musl-single
+coird=${COIRD:-}
+if [ -z "$coird" ]; then
+  strip -g -o "$scratch/coird" "$single/apps/coird/coird" || die "not a program: $single/apps/coird/coird"
+  coird=$scratch/coird
+fi
+
+proxies=(coird nginx haproxy)
+declare -A pids ports
+
+# command_of NAME PORT FOLDER is start's of servers.sh: here a proxy before the port `to`, or files, or what is asked at least.
+command_of() {
+  local name=$1 port=$2 folder=$3
+  case $name in
+    coird)
+      command=("$coird" --listen "127.0.0.1:$port" --proxy "/=http://127.0.0.1:$to" --max-connections $connections --idle-timeout 600s)
+      ;;
+    nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
+    haproxy) command=("$(command -v haproxy || echo /usr/sbin/haproxy)" -db -q -f "$folder/haproxy.conf") ;;
+    files) command=("$coird" --listen "127.0.0.1:$port" --root "$scratch/www") ;;
+    floor) command=("$programs/epoll_floor" "$port" 250) ;;
+    streams) command=("$single/tests/bench/streams_server" "$port" 0) ;;
+  esac
+  [ ! -e "$here/peers/proxy_$name.conf" ] ||
+    sed -e "s|@PORT@|$port|; s|@TO@|$to|; s|@DIR@|$folder|; s|@FILES@|$files|; s|@CONNECTIONS@|8192|" \
+      "$here/peers/proxy_$name.conf" >"$folder/$name.conf"
+}
+
+# upstream NAME starts what is behind the proxies; leaves its port in `to` and its process in `upstream_pid`.
+upstream() {
+  local own=$server_cpu
+  server_cpu=$upstream_cpu to=0
+  start "$1"
+  server_cpu=$own to=$port upstream_pid=$pid
+}
+
+# start_all starts a proxy of each kind before the upstream.
+start_all() {
+  local name
+  for name in "${proxies[@]}"; do
+    start "$name"
+    pids[$name]=$pid ports[$name]=$port
+  done
+}
+
+# visitors PROGRAM PORT starts clients as a coprocess; ask and client_end of servers.sh speak to it.
+visitors() {
+  client_port=$2
+  coproc CLIENT { exec timeout 300 taskset -c $client_cpu "$programs/$1" 127.0.0.1 "$2" 2>"$scratch/client.$2.log"; }
+}
+
+# measure_idle FIGURE PROGRAM PATH [SAY ...]: a hundred are open before, and were asked what SAY says, so that what the first
+# ones cost is no cost of the others. All of them are asked in the end.
+measure_idle() {
+  local figure=$1 program=$2 path=$3 name before
+  shift 3
+  for name in "${proxies[@]}"; do
+    start "$name"
+    visitors "$program" "$port"
+    ask open 100 "$path" || die "$name: nobody can open $path"
+    [ $# -eq 0 ] || ask "$@" || die "$name: $path does not answer"
+    before=$(resident_bytes "$pid")
+    ask open "$idle" "$path" && [ "${answer[1]}" -eq $((idle + 100)) ] || die "$name does not hold $idle of $path"
+    sample "$(prefix "$name")$figure" \
+      "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held="$idle" 'BEGIN { printf "%.1f", grown / held }')" bytes
+    if [ "$name" = coird ] && [ "$figure" = sse_idle_bytes ]; then
+      ask open $((most - idle - 100)) "$path" || answer=(open 0)
+      sample sse_held "${answer[1]}" streams
+    fi
+    client_end
+    stop "$pid"
+  done
+}
+
+# measure_bulk NAME fetches one long file: by the clock, and by the processor time of the proxy.
+measure_bulk() {
+  local name=$1 before took
+  before=$(cpu_ns "${pids[$name]}")
+  took=$(taskset -c $bulk_cpu curl -sS -o /dev/null --max-time 120 -w '%{time_total} %{size_download}' \
+    "http://127.0.0.1:${ports[$name]}/bulk") || die "$name does not pass a long file on"
+  # shellcheck disable=SC2086 # two words
+  set -- $took
+  [ "$2" -eq $((megabytes * 1000000)) ] || die "$name: $2 bytes of a long file came"
+  awk -v name="$(prefix "$name")" -v megabytes=$megabytes -v s="$1" -v ns=$(($(cpu_ns "${pids[$name]}") - before)) 'BEGIN {
+    printf "%sbulk_mb_per_s: %.1f MB/s\n", name, megabytes / s
+    printf "%sbulk_mb_per_cpu_s: %.1f MB/s\n", name, megabytes * 1e9 / ns
+  }' >>"$samples"
+}
+
+say 'requests through the proxies'
+upstream floor
+start_all
+target=/small
+for ((round = 1; round <= rounds; ++round)); do
+  for name in "${proxies[@]}"; do measure_rate "$name" 64; done
+done
+stop "${pids[@]}" "$upstream_pid"
+sed -i 's/cpu_us_per_request_64:/cpu_us_per_request:/' "$samples"
+
+say 'idle event streams'
+upstream streams
+measure_idle sse_idle_bytes stream_clients /feed publish 5
+say 'idle tunnels'
+measure_idle tunnel_idle_bytes resting_clients /socket ask
+stop "$upstream_pid"
+
+say 'a long file'
+truncate -s ${megabytes}000000 "$scratch/www/bulk"
+upstream files
+start_all
+for ((round = 1; round <= rounds; ++round)); do
+  for name in "${proxies[@]}"; do measure_bulk "$name"; done
+done
+stop "${pids[@]}" "$upstream_pid"
+
+print_figures nginx haproxy
