@@ -21,7 +21,7 @@ namespace coir::test {
 namespace {
 
 constexpr int kHeader = 12, kPacket = 512;
-constexpr unsigned kTypeA = 1, kTypeAaaa = 28;
+constexpr unsigned kTypeA = 1, kTypeCname = 5, kTypeSoa = 6, kTypeAaaa = 28;
 
 // put_over makes `text` what the child reads at `path`.
 bool put_over(const char* path, const char* text) noexcept {
@@ -54,13 +54,17 @@ class Answer {
     packet_[3] = static_cast<unsigned char>(0x80 | code);
     memset(packet_ + 6, 0, 6);
   }
-  void add(unsigned type, const unsigned char* data, int bytes) noexcept {
-    const unsigned char record[] = {0xc0, kHeader, 0, static_cast<unsigned char>(type), 0, 1, 0, 0,
-                                    0,    60,      0, static_cast<unsigned char>(bytes)};
+  // add is for the name that was asked for, or the one that begins at `name`; `count` is 7 for an answer, 9 for what else
+  // there is to say.
+  void add(unsigned type, const unsigned char* data, int bytes, int seconds = 60, int name = kHeader,
+           int count = 7) noexcept {
+    const unsigned char record[] = {
+        0xc0, static_cast<unsigned char>(name),    0, static_cast<unsigned char>(type), 0, 1, 0, 0,
+        0,    static_cast<unsigned char>(seconds), 0, static_cast<unsigned char>(bytes)};
     memcpy(packet_ + end_, record, sizeof record);
     memcpy(packet_ + end_ + sizeof record, data, static_cast<std::size_t>(bytes));
     end_ += static_cast<int>(sizeof record) + bytes;
-    ++packet_[7];
+    ++packet_[count];
   }
   int bytes() const noexcept { return end_; }
 
@@ -71,43 +75,95 @@ class Answer {
 
 }  // namespace
 
-const char* NameServer::start() noexcept {
+const char* NameServer::start(const char* conf) noexcept {
   if (unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) return "a network and a mount name space of one's own need root";
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "the mounts cannot be made private";
-  if (!put_over("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:10 attempts:2\n") ||
-      !put_over("/etc/hosts", "127.0.0.1 localhost\n192.0.2.1 board\n")) {
+  if (!put_over("/etc/resolv.conf", conf) || !put_over("/etc/hosts", "127.0.0.1 localhost\n192.0.2.1 board\n")) {
     return "/etc/resolv.conf cannot be mounted over";
   }
   if (!raise_loopback()) return "the loopback device cannot be raised";
-  socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_port = htons(53);
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(socket_, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) return "port 53 cannot be had";
-  pthread_t thread;
-  if (pthread_create(&thread, nullptr, &serve, this) != 0) return "there is no thread to be had";
-  pthread_detach(thread);
+  void* (*const serving[])(void*) = {&serve_first, &serve_second, &serve_by_tcp};
+  for (unsigned i = 0; i < 3; ++i) {
+    const int fd = socket(AF_INET, (i < 2 ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC, 0);
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_port = htons(53);
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK + i % 2);
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0) return "port 53 cannot be had";
+    if (i == 2 && listen(fd, 5) != 0) return "port 53 cannot be listened to";
+    (i < 2 ? sockets_[i] : listener_) = fd;
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, serving[i], this) != 0) return "there is no thread to be had";
+    pthread_detach(thread);
+  }
   return nullptr;
 }
 
-void* NameServer::serve(void* server) noexcept {
+void* NameServer::serve_first(void* server) noexcept {
   auto& self = *static_cast<NameServer*>(server);
+  self.serve(self.sockets_[0], true);
+  return nullptr;
+}
+
+void* NameServer::serve_second(void* server) noexcept {
+  auto& self = *static_cast<NameServer*>(server);
+  self.serve(self.sockets_[1], false);
+  return nullptr;
+}
+
+void NameServer::serve(int socket, bool first) noexcept {
   for (;;) {
     unsigned char packet[kPacket];
     sockaddr_in from{};
     socklen_t length = sizeof from;
-    const ssize_t got = recvfrom(self.socket_, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length);
+    const ssize_t got = recvfrom(socket, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length);
     if (got < kHeader + 5) continue;
-    const int bytes = self.answer(packet, static_cast<int>(got));
-    self.asked_.fetch_add(1, std::memory_order_release);
-    if (bytes == 0) continue;
-    sendto(self.socket_, packet, static_cast<std::size_t>(bytes), 0, reinterpret_cast<const sockaddr*>(&from), length);
+    const auto send = [&](const unsigned char* reply, std::size_t bytes) {
+      sendto(socket, reply, bytes, 0, reinterpret_cast<const sockaddr*>(&from), length);
+    };
+    if (memcmp(packet + kHeader + 1, "second", 6) == 0 && first) {
+      asked_.fetch_add(1, std::memory_order_release);
+      continue;
+    }
+    if (memcmp(packet + kHeader + 1, "forged", 6) == 0) {
+      constexpr int kWrong[] = {0, kHeader + 1};  // another number; another name
+      for (const int at : kWrong) {
+        unsigned char wrong[kPacket];
+        memcpy(wrong, packet, static_cast<std::size_t>(got));
+        const int bytes = answer(wrong, static_cast<int>(got), false);
+        wrong[at] ^= 1;
+        wrong[bytes - 1] = 66;
+        send(wrong, static_cast<std::size_t>(bytes));
+      }
+    }
+    const int bytes = answer(packet, static_cast<int>(got), false);
+    asked_.fetch_add(1, std::memory_order_release);
+    if (bytes != 0) send(packet, static_cast<std::size_t>(bytes));
+  }
+}
+
+void* NameServer::serve_by_tcp(void* server) noexcept {
+  auto& self = *static_cast<NameServer*>(server);
+  for (;;) {
+    const int fd = accept4(self.listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) continue;
+    unsigned char packet[2 + kPacket];
+    const ssize_t got = recv(fd, packet, sizeof packet, 0);
+    const int bytes = got < 2 + kHeader + 5 ? 0 : self.answer(packet + 2, static_cast<int>(got) - 2, true);
+    packet[0] = static_cast<unsigned char>(bytes >> 8);
+    packet[1] = static_cast<unsigned char>(bytes);
+    // In two pieces, as it may come.
+    constexpr std::size_t kFirst = 20;
+    if (bytes != 0) {
+      send(fd, packet, kFirst, MSG_NOSIGNAL);
+      send(fd, packet + kFirst, 2 + static_cast<std::size_t>(bytes) - kFirst, MSG_NOSIGNAL);
+    }
+    close(fd);
   }
 }
 
 // answer writes the reply over the question and returns its length; 0: there is none.
-int NameServer::answer(unsigned char* packet, int bytes) noexcept {
+int NameServer::answer(unsigned char* packet, int bytes, bool by_tcp) noexcept {
   int end = kHeader;
   while (end < bytes && packet[end] != 0) end += 1 + packet[end];
   end += 5;
@@ -125,11 +181,34 @@ int NameServer::answer(unsigned char* packet, int bytes) noexcept {
   }
   if (asks("missing")) return Answer(packet, end, 3).bytes();
   if (asks("broken")) return Answer(packet, end, 2).bytes();
+  if (asks("refused")) return Answer(packet, end, 5).bytes();
+  const bool near = asks("near") && memcmp(packet + kHeader + 6, "example", 7) == 0;
+  if (asks("absent") || (asks("near") && !near)) {
+    // The zone's record: two names, five numbers, of which the last is a minute.
+    unsigned char zone[22] = {};
+    zone[21] = 60;
+    Answer nothing(packet, end, 3);
+    nothing.add(kTypeSoa, zone, sizeof zone, 60, kHeader, 9);
+    return nothing.bytes();
+  }
   Answer answer(packet, end, 0);
-  if (asks("both")) {
+  if (asks("long") && !by_tcp) {
+    packet[2] |= 2;
+  } else if (asks("alias")) {
+    const unsigned char other[] = {1, 'b', 0xc0, kHeader + 6};
+    const int at = answer.bytes() + kHeader;  // where that name will stand
+    answer.add(kTypeCname, other, sizeof other);
+    ipv4[3] = 8;
+    if (type == kTypeA) answer.add(kTypeA, ipv4, sizeof ipv4, 30, at);
+  } else if (asks("circle")) {
+    const unsigned char itself[] = {0xc0, kHeader};
+    answer.add(kTypeCname, itself, sizeof itself);
+  } else if (asks("brief") || asks("forged") || asks("second") || near) {
+    if (type == kTypeA) answer.add(kTypeA, ipv4, sizeof ipv4, asks("brief") ? 0 : 60);
+  } else if (asks("both")) {
     if (type == kTypeA) answer.add(kTypeA, ipv4, sizeof ipv4);
     if (type == kTypeAaaa) answer.add(kTypeAaaa, ipv6, sizeof ipv6);
-  } else if (asks("many") && type == kTypeA) {
+  } else if ((asks("many") || asks("long")) && type == kTypeA) {
     for (unsigned char i = 0; i < 20; ++i) {
       ipv4[3] = static_cast<unsigned char>(100 + i);
       answer.add(kTypeA, ipv4, sizeof ipv4);

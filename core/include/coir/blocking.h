@@ -68,9 +68,9 @@ class BlockingPool;
 class BlockingSeat;
 
 // BlockingKind is what a call is for. Each kind has one thread even while calls of other kinds occupy all of the
-// board's number: unanswered names do not keep files from being read.
-enum class BlockingKind : std::uint8_t { other, names, files, processes };
-inline constexpr std::size_t kBlockingKinds = 4;
+// board's number: processes that are slow to start do not keep files from being read.
+enum class BlockingKind : std::uint8_t { other, files, processes };
+inline constexpr std::size_t kBlockingKinds = 3;
 
 // BlockingCall is one call, on the stack of the fiber that waits for it. All of it is guarded by the pool's lock, but
 // for what `run` does between begin and end.
@@ -240,8 +240,8 @@ inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 
 // blocking runs f() on a thread of the pool, so that no worker is held up, and parks the calling fiber until f has
 // returned. Threads are created when there is work, up to the board's number; further calls wait in order, which
-// dump_fibers shows and stats counts. Files, processes and names each have a thread beyond that number while none of
-// theirs runs. A thread ends after a second without work.
+// dump_fibers shows and stats counts. Files and processes each have a thread beyond that number while none of theirs
+// runs. A thread ends after a second without work.
 //
 //   auto size = coir::blocking([fd = dup(log)] { return drain_and_close(fd); }, Deadline::after(2s));
 //

@@ -10,7 +10,7 @@
 #include "socket/buffer_pool.h"
 #include "websocket/accept.h"
 #include "websocket/handshake.h"
-#include "websocket/randomness.h"
+#include "socket/randomness.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {

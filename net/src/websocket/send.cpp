@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "websocket/close_payload.h"
-#include "websocket/randomness.h"
+#include "socket/randomness.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {

@@ -20,10 +20,9 @@ namespace coir {
 // An address has a quarter of a second to answer before the next is tried beside it, and an address that fails makes
 // way at once ("Happy Eyeballs", RFC 8305). Later connections are closed.
 //
-// From a fiber, a thread or a build without fibers; all of it ends within `deadline`, but for a lookup that resolve
-// cannot leave. Errors: those of resolve and of wait_several; system, with ECONNREFUSED if any address refused, else
-// with the first address's errno (EHOSTUNREACH, ENETUNREACH ...). Cost: a descriptor for each address under way, at
-// most eight.
+// From a fiber, a thread or a build without fibers; all of it ends within `deadline`. Errors: those of resolve and of
+// wait_several; system, with ECONNREFUSED if any address refused, else with the first address's errno (EHOSTUNREACH,
+// ENETUNREACH ...). Cost: a descriptor for each address under way, at most eight.
 [[nodiscard]] std::expected<TcpStream, Error> connect(std::string_view host, std::uint16_t port,
                                                       Deadline deadline = Deadline::never()) noexcept;
 

@@ -1,4 +1,4 @@
-#include "websocket/randomness.h"
+#include "socket/randomness.h"
 
 #include <coir/deadline.h>
 #include <sys/random.h>
@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace coir::http {
+namespace coir {
 
 void fill_with_randomness(std::span<char> into) noexcept {
   if (::getrandom(into.data(), into.size(), GRND_NONBLOCK) == static_cast<ssize_t>(into.size())) return;
@@ -21,4 +21,4 @@ void fill_with_randomness(std::span<char> into) noexcept {
   }
 }
 
-}  // namespace coir::http
+}  // namespace coir
