@@ -65,8 +65,6 @@ std::expected<DatagramSocket, Error> DatagramSocket::bind(const Address& at, Opt
     }
   }
   if (const int outcome = kernel::bind(fd, at.get(), at.length()); outcome < 0) {
-    // Its path, if it has one, is another's.
-    socket->socket_.close();
     if (ipv4_too && outcome == -EADDRNOTAVAIL) return bind(at.as_ipv4_any(), options);
     return failed(outcome);
   }

@@ -122,13 +122,14 @@ class TimeServer {
           if (asked_ < 4) continue;
           break;
         case Says::forgeries_first: {
-          Reply other = reply;
+          const Reply wrong(request, received + kAhead, received + kAhead);
+          Reply other = wrong;
           say(other, 47);
           other.bytes[24] ^= 1;  // another's time of sending
           say(other);
           memset(other.bytes + 24, 0, 8);
           say(other);
-          other = reply;
+          other = wrong;
           other.bytes[0] = 4 << 3 | 3;  // a request
           say(other);
           other.bytes[0] = 5 << 3 | 4;
@@ -299,6 +300,12 @@ TEST(SntpMessage, what_is_not_to_be_believed_is_useless) {
   CHECK_TRUE(verdict([](unsigned char* bytes) { put(bytes + 8, 16 << 16, 4); }) == Verdict::useless);
   CHECK_TRUE(verdict([](unsigned char* bytes) { put(bytes + 32, 0, 8); }) == Verdict::useless);
   CHECK_TRUE(verdict([](unsigned char* bytes) { put(bytes + 40, 0, 8); }) == Verdict::useless);
+  const std::int64_t later = 2'100'000'000 * kBillion;  // in the next era
+  CHECK_TRUE(verdict([&](unsigned char* bytes) { put(bytes + 40, ntp(later), 8); }) == Verdict::time);
+  CHECK_TRUE(verdict([&](unsigned char* bytes) {
+               put(bytes + 32, 0, 8);
+               put(bytes + 40, ntp(later), 8);
+             }) == Verdict::useless);
   // Sent before it was received.
   CHECK_TRUE(verdict([&](unsigned char* bytes) { put(bytes + 40, ntp(now - kBillion), 8); }) == Verdict::useless);
 }

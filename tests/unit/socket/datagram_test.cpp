@@ -287,8 +287,11 @@ TEST(Datagram, a_batch_is_received_and_answered_by_one_call) {
     expect(client.send_to(kText, at, soon()).has_value());
 
     g_batch.clear();
-    for (auto& buffer : g_buffers) expect(g_batch.add(std::span<char>(buffer, 8)));
-    expect(!g_batch.add(std::span<char>(g_large)) && !g_batch.add("x", at));
+    for (auto& buffer : g_buffers) {
+      expect(g_batch.add(std::span<char>(buffer, 8)));
+      expect(!g_batch.add("x", at));
+    }
+    expect(!g_batch.add(std::span<char>(g_large)));
     const auto got = server.receive_batch(g_batch, soon());
     expect(got == DatagramBatch::kMost);
     for (std::size_t i = 0; got && i < *got; ++i) {

@@ -41,6 +41,15 @@ bool fails(const auto& outcome, ErrorCode code) {
   return !outcome && outcome.error() == code;
 }
 
+// An emulator of system calls, as QEMU's user mode, knows few of the options.
+bool lacks_groups() {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), off = 0;
+  const bool lacks = setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof off) != 0;
+  close(fd);
+  if (lacks) printf("(skipped: no options for groups here, as in QEMU)");
+  return lacks;
+}
+
 int option(const DatagramSocket& socket, int level, int name) {
   int value = -1;
   socklen_t size = sizeof value;
@@ -83,14 +92,17 @@ int members_alone_receive(const char* here, const char* senders, const char* gro
 TEST_GROUP_BASE(Multicast, coir::test::BothSides){};
 
 TEST(Multicast, members_alone_receive_what_is_sent_to_a_group) {
+  if (lacks_groups()) return;
   both_sides([&] { expect(members_alone_receive("0.0.0.0:0", "127.0.0.1:0", "239.255.77.1") == 0); });
 }
 
 TEST(Multicast, a_socket_of_both_families_joins_groups_of_both) {
+  if (lacks_groups()) return;
   both_sides([&] { expect(members_alone_receive("*:0", "127.0.0.1:0", "239.255.77.2") == 0); });
 }
 
 TEST(Multicast, what_cannot_be_joined_is_told) {
+  if (lacks_groups()) return;
   both_sides([&] {
     auto socket = DatagramSocket::bind(*Address::parse("*:0"));
     expect(socket.has_value());
@@ -108,6 +120,7 @@ TEST(Multicast, what_cannot_be_joined_is_told) {
 }
 
 TEST(Multicast, hops_and_loop_are_set_for_both_families) {
+  if (lacks_groups()) return;
   both_sides([&] {
     auto socket = DatagramSocket::bind(*Address::parse("*:0"));
     expect(socket.has_value());
@@ -127,6 +140,7 @@ TEST(Multicast, hops_and_loop_are_set_for_both_families) {
 TEST_GROUP(MulticastIpv6){};
 
 TEST(MulticastIpv6, members_alone_receive_what_is_sent_to_a_group) {
+  if (lacks_groups()) return;
   constexpr int kNoNetwork = 77;
   const coir::test::ChildEnd end = coir::test::in_child([] {
     if (unshare(CLONE_NEWNET) != 0) return kNoNetwork;
