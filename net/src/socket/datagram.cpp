@@ -78,8 +78,9 @@ std::expected<void, Error> DatagramSocket::send(std::string_view bytes, Deadline
 std::expected<void, Error> DatagramSocket::answer(std::string_view bytes, const Datagram& to,
                                                   Deadline deadline) noexcept {
   LocalEnd from = to.local;
-  // The way back need not be the way in. A link-local peer's address names the interface itself.
-  if (!from.group) from.interface = 0;
+  // The way back need not be the way in. A link-local address means nothing without its interface.
+  const bool link_local = family_ == AF_INET6 && from.address[0] == 0xfe && (from.address[1] & 0xc0) == 0x80;
+  if (!from.group && !link_local) from.interface = 0;
   return send_message(bytes, &to.peer, from, deadline);
 }
 

@@ -87,6 +87,51 @@ int members_alone_receive(const char* here, const char* senders, const char* gro
   return fails(member->receive_from(buffer, Deadline::now()), ErrorCode::timed_out) ? 0 : 12;
 }
 
+// link_local_address is that of an interface; its port is to be set.
+Address link_local_address(const char* interface) {
+  sockaddr_in6 found = {};
+  found.sin6_family = AF_INET6;
+  found.sin6_scope_id = if_nametoindex(interface);
+  FILE* const list = fopen("/proc/net/if_inet6", "re");
+  for (char line[128]; list != nullptr && fgets(line, sizeof line, list) != nullptr;) {
+    if (strncmp(line, "fe80", 4) != 0 || strstr(line, interface) == nullptr) continue;
+    for (int i = 0; i < 16; ++i) {
+      unsigned byte = 0;
+      sscanf(line + 2 * i, "%2x", &byte);
+      found.sin6_addr.s6_addr[i] = static_cast<unsigned char>(byte);
+    }
+  }
+  if (list != nullptr) fclose(list);
+  return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&found), sizeof found);
+}
+
+// link_local_answers returns 0, or the number of the step that went wrong. The peer's address does not tell the
+// interface of this machine's.
+int link_local_answers(const char* interface) {
+  struct {
+    in6_addr address;
+    std::uint32_t prefix;
+    int index;
+  } added = {{}, 64, static_cast<int>(if_nametoindex(interface))};
+  added.address.s6_addr[0] = 0xfd;
+  added.address.s6_addr[15] = 7;
+  const int any = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (ioctl(any, SIOCSIFADDR, &added) != 0) return 21;
+  close(any);
+  auto server = DatagramSocket::bind(*Address::parse("[::]:0"));
+  std::expected<DatagramSocket, coir::Error> client;
+  if (!until([&] { return (client = DatagramSocket::bind(*Address::parse("[fd00::7]:0"))).has_value(); }, soon())) {
+    return 22;
+  }
+  const Address asked = link_local_address(interface).with_port(server->local_address()->port());
+  if (!client->connect_to(asked) || !client->send("ask", soon())) return 23;
+  char buffer[8];
+  const auto question = server->receive_from(buffer, soon());
+  if (!question || question->local.address[0] != 0xfe || !server->answer("one", *question, soon())) return 24;
+  const auto answer = client->receive_from(buffer, soon());
+  return answer && answer->bytes == "one" ? 0 : 25;
+}
+
 }  // namespace
 
 TEST_GROUP_BASE(Multicast, coir::test::BothSides){};
@@ -139,7 +184,7 @@ TEST(Multicast, hops_and_loop_are_set_for_both_families) {
 // Groups of IPv6 do not come in by the loopback interface: the test makes one of its own, in a network of its own.
 TEST_GROUP(MulticastIpv6){};
 
-TEST(MulticastIpv6, members_alone_receive_what_is_sent_to_a_group) {
+TEST(MulticastIpv6, members_alone_receive_and_link_local_addresses_answer) {
   if (lacks_groups()) return;
   constexpr int kNoNetwork = 77;
   const coir::test::ChildEnd end = coir::test::in_child([] {
@@ -158,7 +203,8 @@ TEST(MulticastIpv6, members_alone_receive_what_is_sent_to_a_group) {
     loopback.ifr_flags = IFF_UP;
     if (ioctl(any, SIOCSIFFLAGS, &loopback) != 0) return kNoNetwork;
     if (ioctl(any, SIOCSIFFLAGS, &link) != 0) return kNoNetwork;
-    return members_alone_receive("[::]:0", "[::]:0", "[ff02::7701]", "tap0");
+    const int step = members_alone_receive("[::]:0", "[::]:0", "[ff02::7701]", "tap0");
+    return step != 0 ? step : link_local_answers("tap0");
   });
   if (end.status == kNoNetwork) {
     printf("(skipped: a network of one's own needs root, IPv6 and /dev/net/tun)");

@@ -145,7 +145,7 @@ class DatagramSocket {
   }
 
   // answer sends to whoever sent `to`, from the address that it was sent to. By the routes; but an answer to what came
-  // to a group leaves by the interface where that came in. Errors: as send_to.
+  // to a group, or to a link-local address, leaves by the interface where that came in. Errors: as send_to.
   [[nodiscard]] std::expected<void, Error> answer(std::string_view bytes, const Datagram& to,
                                                   Deadline deadline = Deadline::never()) noexcept;
 
