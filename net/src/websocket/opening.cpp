@@ -8,9 +8,9 @@
 
 #include "http/message/characters.h"
 #include "socket/buffer_pool.h"
+#include "socket/randomness.h"
 #include "websocket/accept.h"
 #include "websocket/handshake.h"
-#include "socket/randomness.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {

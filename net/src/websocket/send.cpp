@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "websocket/close_payload.h"
 #include "socket/randomness.h"
+#include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {
