@@ -124,8 +124,8 @@ class Asking {
     int& fd = awaited_[server].fd;
     if (fd < 0) {
       const Address to = servers_.servers[server].with_port(kPort);
-      fd = ::socket(to.get()->sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-      if (fd < 0) return errno;
+      fd = kernel::datagram_socket(to.get()->sa_family);
+      if (fd < 0) return -fd;
       // The kernel takes a port that nobody can foresee, and only what comes from there.
       if (const int failed = kernel::connect(fd, to.get(), to.length()); failed < 0) return -failed;
     }

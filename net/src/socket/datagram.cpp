@@ -53,7 +53,7 @@ std::expected<void, Error> DatagramSocket::send_message(std::string_view bytes, 
   }
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  const std::size_t told = put_local_end(from, family_, control);
+  const std::size_t told = put_local_end(from, use.fd(), family_, to != nullptr ? to->get() : nullptr, control);
   message.msg_control = told != 0 ? control : nullptr;
   message.msg_controllen = static_cast<decltype(message.msg_controllen)>(told);
   for (;;) {
@@ -78,8 +78,9 @@ std::expected<void, Error> DatagramSocket::send(std::string_view bytes, Deadline
 std::expected<void, Error> DatagramSocket::answer(std::string_view bytes, const Datagram& to,
                                                   Deadline deadline) noexcept {
   LocalEnd from = to.local;
-  // The way back need not be the way in. A link-local peer's address names the interface itself.
-  if (!from.group) from.interface = 0;
+  // The way back need not be the way in. A link-local address means nothing without its interface.
+  const bool link_local = family_ == AF_INET6 && from.address[0] == 0xfe && (from.address[1] & 0xc0) == 0x80;
+  if (!from.group && !link_local) from.interface = 0;
   return send_message(bytes, &to.peer, from, deadline);
 }
 

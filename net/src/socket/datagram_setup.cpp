@@ -65,8 +65,6 @@ std::expected<DatagramSocket, Error> DatagramSocket::bind(const Address& at, Opt
     }
   }
   if (const int outcome = kernel::bind(fd, at.get(), at.length()); outcome < 0) {
-    // Its path, if it has one, is another's.
-    socket->socket_.close();
     if (ipv4_too && outcome == -EADDRNOTAVAIL) return bind(at.as_ipv4_any(), options);
     return failed(outcome);
   }
@@ -131,25 +129,35 @@ std::expected<void, Error> DatagramSocket::leave(const Address& group, unsigned 
 }
 
 std::expected<void, Error> DatagramSocket::set_multicast(const Multicast& how) noexcept {
-  const int loop = how.loop, index = static_cast<int>(how.interface);
   if (how.hops < 0 || how.hops > 255) return std::unexpected(Error{ErrorCode::invalid});
+  const int loop = how.loop, index = static_cast<int>(how.interface);
   ip_mreqn by = {};
   by.imr_ifindex = index;
-  auto done = set(IPPROTO_IP, IP_MULTICAST_TTL, &how.hops, sizeof how.hops);
-  if (done) done = set(IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop);
-  if (done) done = set(IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by);
-  // A socket of IPv6 alone takes IPv4's as well, or does not mind.
-  if (family_ != AF_INET6) return done;
-  done = set(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &how.hops, sizeof how.hops);
-  if (done) done = set(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &loop, sizeof loop);
-  if (done) done = set(IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index);
-  return done;
+  const struct {
+    int level, name;
+    const void* value;
+    socklen_t size;
+  } options[] = {
+      {IPPROTO_IP, IP_MULTICAST_TTL, &how.hops, sizeof how.hops},
+      {IPPROTO_IP, IP_MULTICAST_LOOP, &loop, sizeof loop},
+      {IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by},
+      {IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &how.hops, sizeof how.hops},
+      {IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &loop, sizeof loop},
+      {IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index},
+  };
+  for (const auto& each : options) {
+    // A socket of IPv6 takes IPv4's as well.
+    if (each.level == IPPROTO_IPV6 && family_ != AF_INET6) break;
+    if (auto done = set(each.level, each.name, each.value, each.size); !done) return done;
+  }
+  return {};
 }
 
 std::expected<void, Error> DatagramSocket::set_hops(int hops) noexcept {
   if (hops < 1 || hops > 255) return std::unexpected(Error{ErrorCode::invalid});
   auto done = set(IPPROTO_IP, IP_TTL, &hops, sizeof hops);
-  return family_ == AF_INET6 ? set(IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof hops) : done;
+  if (done && family_ == AF_INET6) done = set(IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof hops);
+  return done;
 }
 
 std::expected<Address, Error> DatagramSocket::local_address() const noexcept {
