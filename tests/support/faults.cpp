@@ -34,10 +34,10 @@ constinit thread_local bool t_spared = false;
 
 const char* name_of(Call call) noexcept {
   constexpr const char* kNames[kCalls] = {
-      "charge",  "accept4", "close",      "connect", "epoll_create1", "epoll_ctl", "epoll_wait",
-      "eventfd", "fstat",   "getsockopt", "madvise", "mmap",          "mprotect",  "open",
-      "openat",  "openat2", "poll",       "ppoll",   "pread",         "preadv2",   "pthread_create",
-      "recv",    "send",    "sendfile",   "sendmsg", "setsockopt",    "shutdown",  "socket"};
+      "charge",   "accept4",    "close",      "connect",  "epoll_create1",  "epoll_ctl", "epoll_wait", "eventfd",
+      "fstat",    "getsockopt", "madvise",    "mmap",     "mprotect",       "open",      "openat",     "openat2",
+      "poll",     "ppoll",      "pread",      "preadv2",  "pthread_create", "recv",      "recvmsg",    "send",
+      "sendfile", "sendmsg",    "setsockopt", "shutdown", "socket"};
   return kNames[static_cast<unsigned>(call)];
 }
 
@@ -192,6 +192,10 @@ int __wrap_pthread_create(pthread_t* thread, const pthread_attr_t* attributes, v
 ssize_t __real_recv(int fd, void* into, std::size_t size, int flags);
 ssize_t __wrap_recv(int fd, void* into, std::size_t size, int flags) {
   return fails(Call::recv) ? -1 : __real_recv(fd, into, size, flags);
+}
+ssize_t __real_recvmsg(int fd, msghdr* message, int flags);
+ssize_t __wrap_recvmsg(int fd, msghdr* message, int flags) {
+  return fails(Call::recvmsg) ? -1 : __real_recvmsg(fd, message, flags);
 }
 ssize_t __real_send(int fd, const void* from, std::size_t size, int flags);
 ssize_t __wrap_send(int fd, const void* from, std::size_t size, int flags) {

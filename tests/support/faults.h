@@ -26,6 +26,7 @@ enum class Call : unsigned {
   preadv2,
   pthread_create,
   recv,
+  recvmsg,
   send,
   sendfile,
   sendmsg,
@@ -33,7 +34,7 @@ enum class Call : unsigned {
   shutdown,
   socket,
 };
-inline constexpr unsigned kCalls = 28;
+inline constexpr unsigned kCalls = 29;
 
 // name_of is a call's name.
 const char* name_of(Call call) noexcept;

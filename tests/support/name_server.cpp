@@ -153,8 +153,11 @@ void* NameServer::serve_by_tcp(void* server) noexcept {
     packet[0] = static_cast<unsigned char>(bytes >> 8);
     packet[1] = static_cast<unsigned char>(bytes);
     // In two pieces, as it may come.
-    if (bytes != 0)
-      send(fd, packet, 40, MSG_NOSIGNAL), send(fd, packet + 40, static_cast<std::size_t>(bytes) - 38, MSG_NOSIGNAL);
+    constexpr std::size_t kFirst = 20;
+    if (bytes != 0) {
+      send(fd, packet, kFirst, MSG_NOSIGNAL);
+      send(fd, packet + kFirst, 2 + static_cast<std::size_t>(bytes) - kFirst, MSG_NOSIGNAL);
+    }
     close(fd);
   }
 }

@@ -5,7 +5,7 @@ function(coir_faults_test concept)
   coir_test(${concept} SOURCES ../support/faults.cpp LIBS coir_net)
   get_filename_component(name ${concept} NAME)
   foreach(function accept4 close connect epoll_create1 epoll_ctl epoll_wait eventfd ${coir_linked_fstat} getsockopt madvise mmap mprotect open
-          openat poll ${coir_linked_ppoll} pread preadv2 pthread_create recv send sendfile sendmsg setsockopt shutdown socket syscall
+          openat poll ${coir_linked_ppoll} pread preadv2 pthread_create recv recvmsg send sendfile sendmsg setsockopt shutdown socket syscall
           ${coir_linked_charge})
     target_link_options(${name}_test PRIVATE "LINKER:--wrap=${function}")
   endforeach()

@@ -53,7 +53,7 @@ std::expected<void, Error> DatagramSocket::send_message(std::string_view bytes, 
   }
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  const std::size_t told = put_local_end(from, family_, control);
+  const std::size_t told = put_local_end(from, use.fd(), family_, to != nullptr ? to->get() : nullptr, control);
   message.msg_control = told != 0 ? control : nullptr;
   message.msg_controllen = static_cast<decltype(message.msg_controllen)>(told);
   for (;;) {

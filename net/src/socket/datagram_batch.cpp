@@ -53,7 +53,7 @@ Datagram DatagramBatch::operator[](std::size_t index) const noexcept {
   return datagram_of(headers_[index].msg_hdr, headers_[index].msg_len);
 }
 
-void DatagramBatch::prepare(std::size_t first, int family) noexcept {
+void DatagramBatch::prepare(std::size_t first, int fd, int family) noexcept {
   for (std::size_t i = first; i < count_; ++i) {
     Slot& slot = slots_[i];
     headers_[i] = {};
@@ -62,9 +62,10 @@ void DatagramBatch::prepare(std::size_t first, int family) noexcept {
     message.msg_namelen = outgoing_ ? slot.name_length : sizeof slot.name;
     message.msg_iov = &slot.part;
     message.msg_iovlen = 1;
-    const std::size_t told = outgoing_           ? put_local_end(slot.from, family, slot.control)
-                             : family == AF_UNIX ? 0
-                                                 : sizeof slot.control;
+    const std::size_t told =
+        outgoing_ ? put_local_end(slot.from, fd, family, reinterpret_cast<const sockaddr*>(slot.name), slot.control)
+        : family == AF_UNIX ? 0
+                            : sizeof slot.control;
     message.msg_control = told != 0 ? slot.control : nullptr;
     message.msg_controllen = static_cast<decltype(message.msg_controllen)>(told);
   }
@@ -75,7 +76,7 @@ std::expected<std::size_t, Error> DatagramSocket::receive_batch(DatagramBatch& b
   const Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {
-    batch.prepare(0, family_);
+    batch.prepare(0, use.fd(), family_);
     int got = kernel::receive_messages(use.fd(), batch.headers_, batch.count_);
     if (got == -ENOSYS) got = receive_one_by_one(use.fd(), batch.headers_, batch.count_);
     if (use.ended()) return std::unexpected(Error{ErrorCode::closed});
@@ -94,7 +95,7 @@ std::expected<std::size_t, Error> DatagramSocket::send_batch(DatagramBatch& batc
   const auto count = static_cast<unsigned>(batch.count_ - first);
   mmsghdr* const messages = batch.headers_ + first;
   for (;;) {
-    batch.prepare(first, family_);
+    batch.prepare(first, use.fd(), family_);
     int sent = kernel::send_messages(use.fd(), messages, count);
     if (sent == -ENOSYS) sent = send_one_by_one(use.fd(), messages, count);
     if (sent > 0) return static_cast<std::size_t>(sent);

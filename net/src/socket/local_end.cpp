@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "socket/kernel.h"
+
 namespace coir {
 namespace {
 
@@ -12,12 +14,32 @@ bool all_zero(const unsigned char* bytes, std::size_t size) noexcept {
   return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });
 }
 
+// What an IPv6 address begins with that stands for one of IPv4.
+constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool is_mapped(const unsigned char* address) noexcept {
+  return memcmp(address, kMapped, sizeof kMapped) == 0;
+}
+
+// leads_to_ipv4 tells it of the address that a socket of IPv6 sends to.
+bool leads_to_ipv4(const sockaddr* to) noexcept {
+  if (to == nullptr || to->sa_family != AF_INET6) return to != nullptr && to->sa_family == AF_INET;
+  return is_mapped(reinterpret_cast<const sockaddr_in6*>(to)->sin6_addr.s6_addr);
+}
+
 // goes_to_many tells of an IPv6 or mapped address whether it is a group's, or all hosts'.
 bool goes_to_many(const unsigned char* address) noexcept {
-  constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (memcmp(address, kMapped, sizeof kMapped) != 0) return address[0] == 0xff;
+  if (!is_mapped(address)) return address[0] == 0xff;
   const unsigned char* const ipv4 = address + sizeof kMapped;
   return (ipv4[0] & 0xf0) == 0xe0 || (ipv4[0] & ipv4[1] & ipv4[2] & ipv4[3]) == 0xff;
+}
+
+// bound_ipv4 is the address that a socket of IPv4 is bound to, zero if it is every one.
+in_addr bound_ipv4(int fd) noexcept {
+  sockaddr_storage name = {};
+  socklen_t length;
+  if (kernel::local_name(fd, name, length) < 0) return {};
+  return reinterpret_cast<const sockaddr_in&>(name).sin_addr;
 }
 
 }  // namespace
@@ -45,7 +67,8 @@ LocalEnd local_end(const msghdr& message) noexcept {
   return end;
 }
 
-std::size_t put_local_end(const LocalEnd& from, int family, unsigned char* control) noexcept {
+std::size_t put_local_end(const LocalEnd& from, int fd, int family, const sockaddr* to,
+                          unsigned char* control) noexcept {
   if (family == AF_UNIX || (from.interface == 0 && all_zero(from.address, sizeof from.address))) return 0;
   memset(control, 0, kLocalEndSpace);
   auto* const part = reinterpret_cast<cmsghdr*>(control);
@@ -53,6 +76,8 @@ std::size_t put_local_end(const LocalEnd& from, int family, unsigned char* contr
     in_pktinfo info = {};
     info.ipi_ifindex = static_cast<int>(from.interface);
     memcpy(&info.ipi_spec_dst, from.address, sizeof info.ipi_spec_dst);
+    // The kernel would choose another address than the one that the socket is bound to.
+    if (info.ipi_spec_dst.s_addr == 0) info.ipi_spec_dst = bound_ipv4(fd);
     part->cmsg_level = IPPROTO_IP;
     part->cmsg_type = IP_PKTINFO;
     part->cmsg_len = CMSG_LEN(sizeof info);
@@ -62,6 +87,8 @@ std::size_t put_local_end(const LocalEnd& from, int family, unsigned char* contr
   in6_pktinfo info = {};
   info.ipi6_ifindex = from.interface;
   memcpy(&info.ipi6_addr, from.address, sizeof info.ipi6_addr);
+  // The kernel takes none but a mapped one then, also where it is to choose.
+  if (leads_to_ipv4(to)) memcpy(&info.ipi6_addr, kMapped, sizeof kMapped);
   part->cmsg_level = IPPROTO_IPV6;
   part->cmsg_type = IPV6_PKTINFO;
   part->cmsg_len = CMSG_LEN(sizeof info);

@@ -9,11 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/support/both_sides.h"
+#include "tests/support/child.h"
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
+#include "tests/support/without_syscall.h"
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -393,6 +396,33 @@ TEST(Datagram, descriptors_of_a_unix_peer_do_not_come_in) {
   }
   CHECK_TRUE(coir::test::fds_are_back_to(before));
   check();
+}
+
+// A process of its own forgets the calls for several datagrams, and no other thread may run when it is forked.
+TEST_GROUP(DatagramKernel){};
+
+TEST(DatagramKernel, batches_pass_one_by_one_where_it_has_no_calls_for_several) {
+  constexpr int kNoFilter = 77;
+  const coir::test::ChildEnd end = coir::test::in_child([] {
+#if defined(SYS_recvmmsg_time64)
+    if (!coir::test::forget_syscall(SYS_recvmmsg_time64)) return kNoFilter;
+#endif
+    if (!coir::test::forget_syscall(SYS_recvmmsg) || !coir::test::forget_syscall(SYS_sendmmsg)) return kNoFilter;
+    auto socket = DatagramSocket::bind(address("127.0.0.1:0"));
+    if (!socket) return 1;
+    const Address here = *socket->local_address();
+    g_batch.clear();
+    if (!g_batch.add("one", here) || !g_batch.add("twenty", here)) return 2;
+    g_batch.add({g_large, sizeof g_large}, here);
+    if (socket->send_batch(g_batch, 0, soon()) != 2u) return 3;
+    if (!fails(socket->send_batch(g_batch, 2, soon()), ErrorCode::limit)) return 4;
+    g_batch.clear();
+    for (auto& buffer : g_buffers) g_batch.add(std::span<char>(buffer, 4));
+    if (socket->receive_batch(g_batch, soon()) != 2u) return 5;
+    if (g_batch[0].bytes != "one" || g_batch[1].bytes != "twen" || g_batch[1].lost_bytes != 2) return 6;
+    return fails(socket->receive_batch(g_batch, Deadline::now()), ErrorCode::timed_out) ? 0 : 7;
+  });
+  if (end.status != kNoFilter) CHECK_EQUAL(0, end.status);
 }
 
 #if !COIR_NO_ASYNC

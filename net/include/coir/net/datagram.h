@@ -63,7 +63,7 @@ class DatagramBatch {
   };
 
   // prepare has the kernel's headers refer to the slots, from `first` on.
-  void prepare(std::size_t first, int family) noexcept;
+  void prepare(std::size_t first, int fd, int family) noexcept;
 
   mmsghdr headers_[kMost];
   Slot slots_[kMost];
@@ -182,7 +182,7 @@ class DatagramSocket {
   // set_hops is the TTL or hop limit of all other datagrams: 1 to 255. Errors: as join.
   [[nodiscard]] std::expected<void, Error> set_hops(int hops) noexcept;
 
-  // local_address is the bound address, with the port that the kernel chose. Errors: closed, system.
+  // local_address is the bound address, with the port that the kernel chose; of "*:53" it is "[::]:53". Errors: closed, system.
   [[nodiscard]] std::expected<Address, Error> local_address() const noexcept;
 
   // close ends it at once, and removes the path of a Unix socket; calls that wait return `closed`. Idempotent.
