@@ -52,8 +52,7 @@ void Announcing::answer() const noexcept {
   if (ports_.http != 0) services[count++] = {.type = "_http._tcp", .port = ports_.http, .text = kText};
   if (ports_.https != 0) services[count++] = {.type = "_https._tcp", .port = ports_.https, .text = kText};
   const auto named = [](void*, std::string_view name) noexcept { say({"found as ", name, ".local"}); };
-  const auto served =
-      coir::mdns::serve({.name = name_, .services = std::span(services).first(count), .named = named});
+  const auto served = coir::mdns::serve({.name = name_, .services = std::span(services).first(count), .named = named});
   if (served.error() == coir::ErrorCode::cancelled) return;
   say({"--mdns ", name_, ": ", served.error(), ": the name is not announced"});
 }

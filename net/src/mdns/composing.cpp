@@ -7,10 +7,10 @@ namespace {
 
 using names::RecordWriter;
 
-constexpr std::uint32_t kLegacyTtl = 10;    // seconds at most (RFC 6762, 6.7)
+constexpr std::uint32_t kLegacyTtl = 10;  // seconds at most (RFC 6762, 6.7)
 constexpr unsigned kMostEchoed = 8;
-constexpr names::MessageHeader kAnswer = {
-    .flags = names::MessageHeader::kResponse | names::MessageHeader::kAuthoritative};
+constexpr names::MessageHeader kAnswer = {.flags =
+                                              names::MessageHeader::kResponse | names::MessageHeader::kAuthoritative};
 
 // put_none writes the data of NSEC: that a name has these types and no other (RFC 6762, 6.1).
 void put_none(RecordWriter& out, const names::Name& name, std::initializer_list<std::uint16_t> types) noexcept {
@@ -61,8 +61,8 @@ Wanted Responder::additional(const Link& link, const Wanted& answers) const noex
 }
 
 // put writes one record of a kind: of addresses that of `part`. Where there is none it does nothing. False: no room.
-bool Responder::put(RecordWriter& out, RecordWriter::Section section, const Link& link, unsigned kind,
-                    std::size_t part, As as) const noexcept {
+bool Responder::put(RecordWriter& out, RecordWriter::Section section, const Link& link, unsigned kind, std::size_t part,
+                    As as) const noexcept {
   if (kind >= kHostKinds) return part != 0 || put_service(out, section, kind, as);
   const std::uint32_t ttl = as == As::goodbye ? 0 : as == As::legacy ? kLegacyTtl : Published::ttl(kind);
   const std::uint16_t klass = names::kClassIn | (as == As::answer ? names::kCacheFlush : 0);
@@ -70,17 +70,22 @@ bool Responder::put(RecordWriter& out, RecordWriter::Section section, const Link
     if (part != 0) return true;
     const names::Name host = published_.host();
     out.begin(section, host, names::kTypeNsec, klass, ttl);
-    if (!link.at.has(16)) put_none(out, host, {names::kTypeA});
-    else if (!link.at.has(4)) put_none(out, host, {names::kTypeAaaa});
-    else put_none(out, host, {names::kTypeA, names::kTypeAaaa});
+    if (!link.at.has(16))
+      put_none(out, host, {names::kTypeA});
+    else if (!link.at.has(4))
+      put_none(out, host, {names::kTypeAaaa});
+    else
+      put_none(out, host, {names::kTypeA, names::kTypeAaaa});
     return out.end();
   }
   const LinkAddress& address = link.at.addresses[part];
   if (kind == kReverse || kind == kReverseNone) {
     const names::Name reverse = Published::reverse(address);
     out.begin(section, reverse, kind == kReverse ? names::kTypePtr : names::kTypeNsec, klass, ttl);
-    if (kind == kReverse) out.name(published_.host());
-    else put_none(out, reverse, {names::kTypePtr});
+    if (kind == kReverse)
+      out.name(published_.host());
+    else
+      put_none(out, reverse, {names::kTypePtr});
     return out.end();
   }
   if (address.size != (kind == kAddress4 ? 4 : 16)) return true;

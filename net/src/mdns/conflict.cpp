@@ -134,7 +134,8 @@ Responder::Match Responder::compare_address(const names::MessageReader& message,
 Responder::Match Responder::compare_pointer(const names::MessageReader& message, const names::Record& record,
                                             const Link& link) const noexcept {
   for (std::size_t i = 0; i < published_.services(); ++i) {
-    if (message.name_is(record.name_at, published_.type(i)) && message.name_is(record.data_at, published_.instance(i))) {
+    if (message.name_is(record.name_at, published_.type(i)) &&
+        message.name_is(record.data_at, published_.instance(i))) {
       return {Claim::same, kind_of(i, kPointer), 0};
     }
     if (message.name_is(record.data_at, published_.type(i)) && message.name_is(record.name_at, Published::listing())) {

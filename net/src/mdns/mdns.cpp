@@ -26,10 +26,10 @@ using namespace std::chrono_literals;
 
 // What is received has 9000 bytes at most (RFC 6762, 17); the rest of a buffer is for what is sent.
 constexpr std::size_t kBufferBytes = 16 * 1024, kMostReceived = 9000;
-constexpr unsigned kMostAtOnce = 32;         // messages between two looks at what is due
-constexpr auto kScanEvery = 5s;              // where the kernel does not tell of changes
-constexpr auto kMemoryWait = 200ms;          // for a buffer
-constexpr auto kSendWait = 100ms;            // for room in a socket: what is late is not worth sending
+constexpr unsigned kMostAtOnce = 32;  // messages between two looks at what is due
+constexpr auto kScanEvery = 5s;       // where the kernel does not tell of changes
+constexpr auto kMemoryWait = 200ms;   // for a buffer
+constexpr auto kSendWait = 100ms;     // for room in a socket: what is late is not worth sending
 
 std::int64_t milliseconds_now() noexcept {
   return monotonic_ns() / 1'000'000;
@@ -124,7 +124,8 @@ void Speaker::scan(std::span<char> room) noexcept {
   }
   for (const Interface& each : interfaces_.all()) {
     for (std::size_t i = 0; i < 2; ++i) {
-      if (sockets_[i].is_open() && each.has(i == 0 ? 4 : 16)) static_cast<void>(sockets_[i].join(groups_[i], each.index));
+      if (sockets_[i].is_open() && each.has(i == 0 ? 4 : 16))
+        static_cast<void>(sockets_[i].join(groups_[i], each.index));
     }
   }
   responder_.set_interfaces(interfaces_, milliseconds_now());

@@ -17,7 +17,8 @@ bool is_host_label(std::string_view label) noexcept {
 
 bool is_type(std::string_view type) noexcept {
   const std::size_t dot = type.find('.');
-  if (dot == type.npos || dot < 2 || dot > 16 || type[0] != '_' || !is_host_label(type.substr(1, dot - 1))) return false;
+  if (dot == type.npos || dot < 2 || dot > 16 || type[0] != '_' || !is_host_label(type.substr(1, dot - 1)))
+    return false;
   return type.substr(dot) == "._tcp" || type.substr(dot) == "._udp";
 }
 
@@ -91,8 +92,9 @@ names::Name Published::type(std::size_t service) const noexcept {
 names::Name Published::instance(std::size_t service) const noexcept {
   const Entry& entry = entries_[service];
   char room[kMostLabel + 1];
-  names::Name name = joined(entry.instance_size == 0 ? label(room) : numbered({entry.instance, entry.instance_size}, room),
-                            {entry.type, entry.type_size});
+  names::Name name =
+      joined(entry.instance_size == 0 ? label(room) : numbered({entry.instance, entry.instance_size}, room),
+             {entry.type, entry.type_size});
   static_cast<void>(name.append("local"));
   return name;
 }

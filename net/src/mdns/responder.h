@@ -69,8 +69,8 @@ class Responder {
   struct Path {
     Wanted pending;
     std::int64_t due = kNever;
-    bool urgent = false;               // somebody probes: 250 ms between two are enough (RFC 6762, 6)
-    std::uint32_t sent[kKinds] = {};   // when each kind went to the group; 0: never
+    bool urgent = false;              // somebody probes: 250 ms between two are enough (RFC 6762, 6)
+    std::uint32_t sent[kKinds] = {};  // when each kind went to the group; 0: never
   };
   enum class Phase : std::uint8_t { off, probing, announcing, running };
   struct Link {
@@ -106,7 +106,9 @@ class Responder {
 
   // responder.cpp
   Link* find(std::uint32_t index) noexcept;
-  static bool is_ours(const Link& link, std::size_t address) noexcept { return (link.reverse_lost >> address & 1) == 0; }
+  static bool is_ours(const Link& link, std::size_t address) noexcept {
+    return (link.reverse_lost >> address & 1) == 0;
+  }
   void probe_from_start(Link& link, std::int64_t now, std::int64_t wait) noexcept;
   void conflict(Link& link, std::int64_t now) noexcept;
   void announce_name() noexcept;
@@ -132,8 +134,10 @@ class Responder {
 
   // conflict.cpp
   Match compare(const names::MessageReader& message, const names::Record& record, const Link& link) const noexcept;
-  Match compare_address(const names::MessageReader& message, const names::Record& record, const Link& link) const noexcept;
-  Match compare_pointer(const names::MessageReader& message, const names::Record& record, const Link& link) const noexcept;
+  Match compare_address(const names::MessageReader& message, const names::Record& record,
+                        const Link& link) const noexcept;
+  Match compare_pointer(const names::MessageReader& message, const names::Record& record,
+                        const Link& link) const noexcept;
   void take_response(const Arrival& arrival, names::MessageReader& message, const names::MessageHeader& header,
                      Link& link, std::int64_t now) noexcept;
   void take_probe(const Arrival& arrival, names::MessageReader& message, const names::MessageHeader& header, Link& link,
@@ -163,11 +167,12 @@ class Responder {
   Interfaces interfaces_;
   Link links_[kMostInterfaces];
   Deferred deferred_[kMostDeferred];
-  std::uint64_t own_[kRemembered] = {};  // of the latest messages to the group, by which they are known when they come back
+  std::uint64_t own_[kRemembered] =
+      {};  // of the latest messages to the group, by which they are known when they come back
   std::uint8_t own_next_ = 0;
   std::uint8_t conflicts_ = 0;  // since conflicts_since_
   std::int64_t conflicts_since_ = 0;
-  std::uint16_t told_ = 0;      // the number of the name that the program was told
+  std::uint16_t told_ = 0;  // the number of the name that the program was told
 };
 
 }  // namespace coir::mdns

@@ -51,7 +51,8 @@ inline std::string data_of(const names::MessageReader& reader, const names::Reco
   char text[64];
   switch (record.type) {
     case names::kTypeA:
-      return std::to_string(data[0]) + "." + std::to_string(data[1]) + "." + std::to_string(data[2]) + "." + std::to_string(data[3]);
+      return std::to_string(data[0]) + "." + std::to_string(data[1]) + "." + std::to_string(data[2]) + "." +
+             std::to_string(data[3]);
     case names::kTypePtr:
       return name_at(reader, record.data_at);
     case names::kTypeSrv:
@@ -71,14 +72,22 @@ inline std::string data_of(const names::MessageReader& reader, const names::Reco
 
 inline std::string type_name(std::uint16_t type) {
   switch (type) {
-    case names::kTypeA: return "A";
-    case names::kTypeAaaa: return "AAAA";
-    case names::kTypePtr: return "PTR";
-    case names::kTypeSrv: return "SRV";
-    case names::kTypeTxt: return "TXT";
-    case names::kTypeNsec: return "NSEC";
-    case names::kTypeAny: return "ANY";
-    default: return std::to_string(type);
+    case names::kTypeA:
+      return "A";
+    case names::kTypeAaaa:
+      return "AAAA";
+    case names::kTypePtr:
+      return "PTR";
+    case names::kTypeSrv:
+      return "SRV";
+    case names::kTypeTxt:
+      return "TXT";
+    case names::kTypeNsec:
+      return "NSEC";
+    case names::kTypeAny:
+      return "ANY";
+    default:
+      return std::to_string(type);
   }
 }
 
@@ -97,8 +106,8 @@ inline Lines read(const std::string& bytes) {
     for (unsigned i = 0; i < count; ++i) {
       names::Record record;
       if (!reader.read(record)) return;
-      into.push_back(type_name(record.type) + " " + name_at(reader, record.name_at) + " " + data_of(reader, record) + " " +
-                     std::to_string(record.ttl) + ((record.klass & names::kCacheFlush) != 0 ? " flush" : ""));
+      into.push_back(type_name(record.type) + " " + name_at(reader, record.name_at) + " " + data_of(reader, record) +
+                     " " + std::to_string(record.ttl) + ((record.klass & names::kCacheFlush) != 0 ? " flush" : ""));
     }
   };
   section(header.answers, lines.answers);
@@ -143,7 +152,9 @@ class Network {
                                     to != nullptr ? *to : Address()});
       host.network.carried_.push_back(host.network.said_.back());
     }
-    static void named(void* self, std::string_view label) noexcept { static_cast<Host*>(self)->names.emplace_back(label); }
+    static void named(void* self, std::string_view label) noexcept {
+      static_cast<Host*>(self)->names.emplace_back(label);
+    }
 
     Network& network;
     int number;
@@ -155,10 +166,12 @@ class Network {
 
   // add has a host that is called `name`, with its interfaces, and a web server on `port` if that is not 0.
   Host& add(const char* name, std::initializer_list<Interface> interfaces, std::uint16_t port = 80) {
-    Host& host = hosts_.emplace_back(*this, static_cast<int>(hosts_.size()), static_cast<std::uint32_t>(hosts_.size() * 77 + 5));
+    Host& host =
+        hosts_.emplace_back(*this, static_cast<int>(hosts_.size()), static_cast<std::uint32_t>(hosts_.size() * 77 + 5));
     static constexpr std::string_view kText[] = {"path=/"};
     const mdns::Service services[] = {{.type = "_http._tcp", .port = port, .text = kText}};
-    if (const char* bad = host.responder.publish({.name = name, .services = std::span(services).first(port != 0 ? 1 : 0)})) {
+    if (const char* bad =
+            host.responder.publish({.name = name, .services = std::span(services).first(port != 0 ? 1 : 0)})) {
       host.names.emplace_back(bad);
     }
     for (const auto& each : interfaces) host.interfaces.list[host.interfaces.count++] = each;

@@ -28,7 +28,7 @@ inline constexpr std::size_t kServeBytes = 10 * 1024;
 
 // Service is something that this machine offers.
 struct Service {
-  std::string_view type;                   // "_http._tcp"
+  std::string_view type;  // "_http._tcp"
   std::uint16_t port = 0;
   std::span<const std::string_view> text;  // "path=/" ...; 256 bytes in all, with one more for each
   std::string_view instance;               // what lists show, 63 bytes of UTF-8 without a dot; empty: the host's name
