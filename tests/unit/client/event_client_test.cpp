@@ -159,11 +159,13 @@ TEST(EventClient, waits_longer_with_each_attempt_that_brings_nothing) {
   const auto script = [](Peer& peer) { peer.hear(); };
   follow(script, {.pause = 10ms, .longest_pause = 40ms}, [&](coir::http::EventClient& events) {
     const auto begin = coir::monotonic_ns();
-    const auto none = events.next(Deadline::after(300ms));
-    expect(!none && none.error() == ErrorCode::timed_out);
+    while (events.attempts() < 8 && wrong() == 0) {
+      const auto none = events.next(Deadline::after(300ms));
+      expect(!none && none.error() == ErrorCode::timed_out);
+    }
     // 10, 20, 40, 40 ... ms.
     const auto elapsed_ms = static_cast<std::uint64_t>((coir::monotonic_ns() - begin) / 1'000'000);
-    expect(events.attempts() >= 2 && events.attempts() <= 4 + elapsed_ms / 40);
+    expect(events.attempts() <= 4 + elapsed_ms / 40);
   });
 }
 
