@@ -100,6 +100,19 @@ TEST(ClientPool, takes_a_host_in_capitals_for_the_same) {
   });
 }
 
+TEST(ClientPool, takes_no_connection_to_another_address) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer servers[] = {ScriptedServer(answer_all(kHello)), ScriptedServer(answer_all(kHello))};
+    for (const auto& server : servers) {
+      char text[32];
+      snprintf(text, sizeof text, "127.0.0.1:%u", server.port());
+      const auto at = coir::Address::parse(text);
+      expect(hello(client.get("http://board.test/", {.deadline = patience(), .to = &*at})));
+      expect(server.connections() == 1);
+    }
+  });
+}
+
 TEST(ClientPool, drops_a_connection_with_bytes_behind_a_response) {
   with_client({}, [&](Client& client) {
     const ScriptedServer server(answer_all("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n"));
@@ -304,6 +317,28 @@ TEST(ClientPool, gives_its_connections_up_when_memory_is_short) {
     expect(coir::Pressure::make_room(account, 100) && client.resting() == 0);
     account.set_ceiling(ceiling);
   });
+}
+
+TEST(ClientPool, ends_in_good_order_where_all_was_read_and_by_a_reset_elsewhere) {
+  for (const bool reads : {true, false}) {
+    with_client({}, [&](Client& client) {
+      std::atomic<int> end{0};  // 1: in good order
+      const ScriptedServer server([&](Peer& peer) {
+        peer.hear();
+        peer.say(kHello);
+        char byte;
+        end = ::recv(peer.fd(), &byte, 1, 0) == 0 ? 1 : 2;
+      });
+      {
+        auto answer = client.get(server.url("/"), {.deadline = patience()});
+        expect(answer.has_value());
+        if (reads) expect(hello(std::move(answer)));
+      }
+      client.close_resting();
+      until([&] { return end != 0; });
+      expect(end == (reads ? 1 : 2));
+    });
+  }
 }
 
 TEST(ClientPool, drops_a_connection_whose_response_was_not_read) {
