@@ -1,0 +1,145 @@
+#include <coir/http/route_line.h>
+
+#include <algorithm>
+
+#include "http/message/characters.h"
+#include "proxy/field_kind.h"
+
+namespace coir::http {
+
+namespace {
+
+using Result = std::expected<bool, RouteFault>;
+
+std::unexpected<RouteFault> fault(std::string_view word, const char* what, const char* cure) noexcept {
+  return std::unexpected(RouteFault{word, what, cure});
+}
+
+// next_word takes the next word off `rest`; empty at its end.
+std::string_view next_word(std::string_view& rest) noexcept {
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+// next_item takes the next of "A,B" off `list`.
+std::string_view next_item(std::string_view& list) noexcept {
+  const std::string_view item = list.substr(0, list.find(','));
+  list.remove_prefix(std::min(item.size() + 1, list.size()));
+  return item;
+}
+
+std::size_t items(std::string_view list) noexcept {
+  return static_cast<std::size_t>(std::ranges::count(list, ',')) + 1;
+}
+
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_same_host(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool has_empty_item(std::string_view list) noexcept {
+  return list.empty() || list.front() == ',' || list.back() == ',' || list.find(",,") != list.npos;
+}
+
+// add_change takes "NAME" of a field that is dropped or "NAME:VALUE" of one that is set.
+Result add_change(std::string_view word, std::string_view text, bool sets, FieldChanges& changes) noexcept {
+  const std::size_t colon = sets ? text.find(':') : text.size();
+  const std::string_view name = text.substr(0, colon);
+  if (colon == text.npos || !is_token(name) || (sets && colon + 1 == text.size()))
+    return fault(word, "not a field", sets ? "such as set-request=X-Board:7" : "such as drop-request=Cookie");
+  if (kind_of(name) != FieldKind::passed)
+    return fault(word, "the proxy makes this field itself", "leave it out; Host is changed by send-host=NAME");
+  if (changes.count == FieldChanges::kMost)
+    return fault(word, "more than 4 fields", "set or drop fewer fields, or let the server behind do it");
+  changes.names[changes.count++] = name;
+  if (!sets) return true;
+  const std::string_view value = text.substr(colon + 1);
+  if (name.size() + value.size() + 4 > FieldChanges::kLineBytes - changes.size)
+    return fault(word, "the fields that are set take more than 128 bytes", "set fewer or shorter ones");
+  for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {
+    std::ranges::copy(part, changes.memory + changes.size);
+    changes.size += part.size();
+  }
+  return true;
+}
+
+Result add_weights(std::string_view word, std::string_view list, RouteLine& route) noexcept {
+  if (items(list) != items(route.urls))
+    return fault(word, "not a weight for each server", "such as weights=3,1 for two");
+  for (std::size_t i = 0; i < items(route.urls); ++i) {
+    const std::string_view digits = next_item(list);
+    unsigned weight = 0;
+    for (const char c : digits.substr(0, 4)) weight = is_digit(c) ? weight * 10 + static_cast<unsigned>(c - '0') : 1000;
+    if (digits.empty() || weight < 1 || weight > 100) return fault(word, "a weight that is none", "1 to 100");
+    route.weights[i] = static_cast<unsigned char>(weight);
+  }
+  return true;
+}
+
+// add_names takes a list of hosts, or one.
+Result add_names(std::string_view word, std::string_view value, bool many, std::string_view& into) noexcept {
+  if (!into.empty()) return fault(word, "said twice", "say it once, hosts separated by commas");
+  if (has_empty_item(value) || (!many && value.find(',') != value.npos))
+    return fault(word, "not a host", "such as host=board.example");
+  into = value;
+  return true;
+}
+
+Result add_word(std::string_view word, RouteLine& route) noexcept {
+  const std::size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = equals == word.npos ? std::string_view() : word.substr(equals + 1);
+  if (key == "host") return add_names(word, value, true, route.hosts);
+  if (key == "send-host") return add_names(word, value, false, route.host);
+  if (key == "weights") return add_weights(word, value, route);
+  if (key == "set-request") return add_change(word, value, true, route.request);
+  if (key == "drop-request") return add_change(word, value, false, route.request);
+  if (key == "set-response") return add_change(word, value, true, route.response);
+  if (key == "drop-response") return add_change(word, value, false, route.response);
+  if (key != "balance")
+    return fault(word, "not known",
+                 "host, send-host, balance, weights, set-request, drop-request, set-response, drop-response");
+  if (value != "turn" && value != "least") return fault(word, "not a balance", "balance=turn or balance=least");
+  route.balance = value == "turn" ? Balance::round_robin : Balance::least_connections;
+  return true;
+}
+
+}  // namespace
+
+bool RouteLine::admits(std::string_view authority) const noexcept {
+  if (hosts.empty()) return true;
+  // The port stands behind the last colon, unless that is one of an address in brackets.
+  const std::size_t colon = authority.rfind(':');
+  if (colon != authority.npos && authority.find(']', colon) == authority.npos) authority = authority.substr(0, colon);
+  for (std::string_view rest = hosts; !rest.empty();) {
+    if (is_same_host(next_item(rest), authority)) return true;
+  }
+  return false;
+}
+
+Result parse_route_line(std::string_view line, RouteLine& route) noexcept {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  for (const char c : line) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f)
+      return fault({}, "a control byte", "save the file as plain text");
+  }
+  route.prefix = next_word(line);
+  if (route.prefix.empty() || route.prefix.front() == '#') return false;
+  if (route.prefix.front() != '/')
+    return fault(route.prefix, "not a path", "a line is PREFIX URL[,URL...] [KEY=VALUE]...");
+  route.urls = next_word(line);
+  if (has_empty_item(route.urls)) return fault(route.prefix, "no server", "such as /api http://127.0.0.1:8081");
+  if (items(route.urls) > Upstreams::kMost) return fault(route.prefix, "more than 16 servers", "name fewer");
+  while (true) {
+    const std::string_view word = next_word(line);
+    if (word.empty()) return true;
+    if (const Result added = add_word(word, route); !added) return added;
+  }
+}
+
+}  // namespace coir::http
