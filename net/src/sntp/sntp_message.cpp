@@ -1,5 +1,7 @@
 #include "sntp/sntp_message.h"
 
+#include <coir/net/sntp.h>
+
 #include <algorithm>
 
 namespace coir::sntp {
@@ -50,8 +52,11 @@ Answer read_answer(std::string_view bytes, std::uint64_t nonce) noexcept {
   answer.verdict = Verdict::useless;
   answer.stratum = static_cast<std::uint8_t>(bytes[kStratum]);
   if (answer.stratum == 0) {
+    // Other codes, or none, come from a server that has no time yet.
+    const int code = static_cast<int>(number(bytes, kReference, 4));
+    if (code != kKissRate && code != kKissDeny && code != kKissRestricted) return answer;
     answer.verdict = Verdict::kiss;
-    answer.kiss = static_cast<int>(number(bytes, kReference, 4));
+    answer.kiss = code;
     return answer;
   }
   if (answer.stratum > kMostStratum || first >> 6 == kNotSynchronised) return answer;

@@ -23,7 +23,7 @@ enum class Verdict : std::uint8_t {
 struct Answer {
   Verdict verdict = Verdict::not_ours;
   std::uint8_t stratum = 0;
-  int kiss = 0;                  // of a kiss: its letters, the first highest
+  int kiss = 0;                  // of a kiss: its code, as coir/net/sntp.h has them
   std::int64_t received_ns = 0;  // when the server got the request, and sent the answer: since 1970
   std::int64_t sent_ns = 0;
 };

@@ -71,6 +71,7 @@ enum class Says {
   kiss,
   forged_kiss,
   not_synchronised,
+  no_time_yet,  // as chrony and ntpd say it
   year_2040,
   year_2020,
 };
@@ -150,6 +151,11 @@ class TimeServer {
           break;
         case Says::not_synchronised:
           reply.bytes[0] |= 3 << 6;
+          break;
+        case Says::no_time_yet:
+          reply.bytes[0] |= 3 << 6;
+          reply.bytes[1] = 0;
+          memcpy(reply.bytes + 12, asked_ % 2 == 0 ? "INIT" : "\0\0\0\0", 4);
           break;
         case Says::year_2040:
           reply = Reply(request, 2'208'988'800 * kBillion, 2'208'988'800 * kBillion);
@@ -231,7 +237,7 @@ TEST(Sntp, a_kiss_of_death_is_told_and_the_server_left_alone) {
 
 TEST(Sntp, a_server_without_the_time_is_passed_over) {
   both_sides([&] {
-    for (const Says what : {Says::not_synchronised, Says::year_2020}) {
+    for (const Says what : {Says::not_synchronised, Says::no_time_yet, Says::year_2020}) {
       const TimeServer server(what);
       expect(fails(ask(server, 60s, 3), ErrorCode::temporary));
       expect(server.asked() == 3);

@@ -40,15 +40,15 @@ struct TimeQuery {
 //
 // From a fiber, a thread or a build without fibers. Nothing is allocated beyond what resolve takes. Errors: those of
 // resolve and of coir::wait; temporary (no address answered with a time), timed_out, cancelled; alert (a server refused
-// by a kiss of death, RFC 5905, 7.4, and no other address answered: sys holds its four letters, kKissRate: ask less
-// often, kKissDeny and others: do not ask again); no_memory, limit (no descriptor is left), system (no address could be
-// asked: ENETUNREACH, EHOSTUNREACH, ECONNREFUSED ...).
+// by a kiss of death, RFC 5905, 7.4, and no other address answered: sys holds its code); no_memory, limit (no descriptor
+// is left), system (no address could be asked: ENETUNREACH, EHOSTUNREACH, ECONNREFUSED ...).
 [[nodiscard]] std::expected<TimeSample, Error> query_time(std::string_view server, const TimeQuery& how = {},
                                                           Deadline deadline = Deadline::never()) noexcept;
 
-// What stands in Error::sys of an alert, first letter highest.
-inline constexpr int kKissRate = 'R' << 24 | 'A' << 16 | 'T' << 8 | 'E';
-inline constexpr int kKissDeny = 'D' << 24 | 'E' << 16 | 'N' << 8 | 'Y';
+// What stands in Error::sys of an alert: the code's letters, the first highest.
+inline constexpr int kKissRate = 'R' << 24 | 'A' << 16 | 'T' << 8 | 'E';        // ask less often
+inline constexpr int kKissDeny = 'D' << 24 | 'E' << 16 | 'N' << 8 | 'Y';        // do not ask again
+inline constexpr int kKissRestricted = 'R' << 24 | 'S' << 16 | 'T' << 8 | 'R';  // do not ask again
 
 // set_clock moves the machine's clock by `by` at once, for every program. Deadlines do not notice. Any thread; never
 // waits.
