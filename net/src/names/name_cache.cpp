@@ -110,7 +110,7 @@ void PackedAddresses::add(Addresses& to, std::span<const unsigned char> bytes) n
   Addresses::Entry& entry = to.entries_[to.count_++];
   entry = {};
   memcpy(entry.bytes, bytes.data(), bytes.size());
-  entry.ipv6 = bytes.size() == sizeof entry.bytes;
+  if (bytes.size() < sizeof entry.bytes) entry.scope = Addresses::Entry::kIpv4;
 }
 
 void PackedAddresses::load(const unsigned char* from, std::uint8_t count, Deadline until, Addresses& into) noexcept {

@@ -87,11 +87,11 @@ bool Addresses::add(const sockaddr* address) noexcept {
   Entry entry{};
   if (address->sa_family == AF_INET) {
     memcpy(entry.bytes, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, sizeof(in_addr));
+    entry.scope = Entry::kIpv4;
   } else if (address->sa_family == AF_INET6) {
     const auto& in6 = *reinterpret_cast<const sockaddr_in6*>(address);
     memcpy(entry.bytes, &in6.sin6_addr, sizeof(in6_addr));
     entry.scope = in6.sin6_scope_id;
-    entry.ipv6 = true;
   } else {
     return false;
   }
@@ -105,7 +105,7 @@ void Addresses::swap(std::size_t one, std::size_t other) noexcept {
 
 Address Addresses::operator[](std::size_t index) const noexcept {
   const Entry& entry = entries_[index];
-  if (!entry.ipv6) {
+  if (entry.scope == Entry::kIpv4) {
     sockaddr_in in{};
     in.sin_family = AF_INET;
     in.sin_port = htons(port_);

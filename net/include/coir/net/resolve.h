@@ -39,9 +39,10 @@ class Addresses {
 
   // An Address has room for a Unix path; these pass through small stacks.
   struct Entry {
+    static constexpr std::uint32_t kIpv4 = UINT32_MAX;  // instead of a scope
+
     unsigned char bytes[16];
     std::uint32_t scope;
-    bool ipv6;
   };
   Entry entries_[kMost];
   Deadline valid_until_ = Deadline::never();
