@@ -35,6 +35,10 @@ constexpr char kHelp[] =
     "                              the host takes PREFIX's place; without one the path stays whole\n"
     "      --proxy-ca FILE         who signs the certificates of servers behind https (default: whom\n"
     "                              this machine trusts)\n"
+    "      --routes FILE           pass on what the lines of FILE say, read at the start:\n"
+    "                              PREFIX URL[,URL...] [host=A[,B...]] [send-host=NAME]\n"
+    "                              [balance=turn|least] [weights=N[,N...]] [set-request=NAME:VALUE]\n"
+    "                              [drop-request=NAME] [set-response=NAME:VALUE] [drop-response=NAME]\n"
 #endif
     "\n"
 #if COIR_SITE

@@ -59,7 +59,7 @@ void fit_descriptors(Options& options) noexcept {
   // Standard streams, poller, wakeups, root, and what is open for a moment.
   const std::size_t others = 15 + options.listen_count + files;
   // What is passed on takes a second one.
-  const std::size_t each = options.proxied_count != 0 ? 2 : 1;
+  const std::size_t each = options.passes_on() ? 2 : 1;
   const std::size_t most =
       limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;
   if (options.server.max_connections <= most) return;
@@ -181,7 +181,7 @@ int serve(Options& options) noexcept {
   }
 #endif
 #if COIRD_GATEWAY
-  if (options.proxied_count != 0 && !daemon.gateway.emplace().open(options)) return 2;
+  if (options.passes_on() && !daemon.gateway.emplace().open(options)) return 2;
 #endif
   options.server.on_hangup = reload;
   options.server.handler = answer;

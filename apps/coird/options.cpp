@@ -211,6 +211,7 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return true;
     case kProxy:
     case kProxyCa:
+    case kRoutes:
       return apply_gateway(chosen, text, options);
     case kMetricsListen:
       if (!add_listener("metrics-listen", text, options)) return false;

@@ -50,6 +50,7 @@ struct Options {
   std::size_t proxied_count = 0;
   bool proxies_tls = false;                 // to one of them by https
   const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
+  const char* routes = nullptr;             // the file of routes
   const char* hash_for = nullptr;           // whose password or token is to be hashed
   const char* mdns = nullptr;               // the name that multicast DNS announces
   const char* trace = nullptr;              // the file for the state changes of fibers
@@ -67,8 +68,9 @@ struct Options {
     }
     return true;
   }
+  bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
   // handler_stack is for the handler: what is passed on may look up a name on the way.
-  std::size_t handler_stack() const noexcept { return (proxied_count != 0 ? 16 : 8) * std::size_t{1024}; }
+  std::size_t handler_stack() const noexcept { return (passes_on() ? 16 : 8) * std::size_t{1024}; }
   // Ceilings of the ledger, in all and for single accounts; and the memory that the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {
