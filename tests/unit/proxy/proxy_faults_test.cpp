@@ -86,7 +86,9 @@ class PlainUpstream {
       }
     }
     if (head.find("/events") != head.npos) {
-      if (!say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"))
+      if (!say(fd,
+               "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\nTransfer-Encoding: "
+               "chunked\r\n\r\n"))
         return false;
       for (const std::string_view event : {"b\r\ndata: one\n\n\r\n", "b\r\ndata: two\n\n\r\n", "0\r\n\r\n"}) {
         pause(fd);
