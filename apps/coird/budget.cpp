@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "complaint.h"
+#include "reporting.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
@@ -113,6 +114,8 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
   line("max_connections", options.server.max_connections, "connections");
   line("max_active", options.server.max_active, "requests");
   if (tls) line("max_handshakes", options.server.max_handshakes, "handshakes");
+  // Up to four fibers: what reports, the client, its sender, and what takes commands.
+  if (const std::size_t bytes = reporting_bytes(options)) line("mqtt", bytes + 7 * budget.fiber, "bytes");
   for (std::size_t i = 0; i < options.account_count; ++i) {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }

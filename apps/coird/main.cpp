@@ -25,6 +25,7 @@
 #include "credentials.h"
 #include "daemon.h"
 #include "options.h"
+#include "reporting.h"
 #include "state.h"
 
 namespace {
@@ -175,6 +176,8 @@ int serve(Options& options) noexcept {
     daemon.credentials.emplace(std::move(*store));
   }
 #endif
+  Reporting reporting;
+  if (!reporting.prepare(options)) return 2;
   options.server.on_hangup = reload;
   options.server.handler = answer;
   options.server.handler_stack = 8_KiB;
@@ -196,7 +199,9 @@ int serve(Options& options) noexcept {
     }
     say_line(ready.text.text());
     complain_without_waiting();
+    reporting.start(daemon);
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+    reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

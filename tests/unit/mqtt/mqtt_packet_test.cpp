@@ -3,6 +3,7 @@
 #include "mqtt/packet.h"
 
 #include <CppUTest/TestHarness.h>
+#include <coir/mqtt/broker_url.h>
 #include <coir/mqtt/topic.h>
 
 #include <array>
@@ -114,4 +115,26 @@ TEST(MqttTopic, matches_as_the_specification_has_it) {
   CHECK_TRUE(matches("$SYS/#", "$SYS/a") && matches("$SYS/+/b", "$SYS/a/b") && matches("a/b", "a/b"));
   CHECK_FALSE(matches("+", "/finance") || matches("sport/+", "sport") || matches("sport/+", "sport/a/b"));
   CHECK_FALSE(matches("#", "$SYS/a") || matches("+/a", "$SYS/a") || matches("a/b", "a") || matches("a", "a/b"));
+}
+
+TEST_GROUP(MqttUrl){};
+
+TEST(MqttUrl, is_taken_apart) {
+  auto url = parse_broker_url("mqtt://broker");
+  CHECK_TRUE(url && !url->secure && url->host == "broker" && url->port == 1883 && url->user.empty());
+  url = parse_broker_url("mqtts://me@[::1]/a/b");
+  CHECK_TRUE(url && url->secure && url->host == "::1" && url->port == 8883 && url->user == "me" && url->path == "a/b");
+  url = parse_broker_url("mqtt://10.0.0.1:2000/");
+  CHECK_TRUE(url && url->host == "10.0.0.1" && url->port == 2000 && url->path.empty());
+}
+
+TEST(MqttUrl, is_refused_when_it_is_malformed_or_holds_a_password) {
+  const auto why = [](std::string_view text) { return parse_broker_url(text).error().code; };
+  CHECK_TRUE(why("mqtt://me:secret@broker") == coir::ErrorCode::untrusted);
+  CHECK_TRUE(why("http://broker") == coir::ErrorCode::unsupported);
+  for (const std::string_view bad :
+       {"", "broker", "mqtt://", "mqtt://:1", "mqtt://a:", "mqtt://a:0", "mqtt://a:65536", "mqtt://a:1x", "mqtt://@a",
+        "mqtt://[::1", "mqtt://[::1]1", "mqtt://a b", "mqtt://a?b", "mqtt://m%65@a"}) {
+    CHECK_TRUE(why(bad) == coir::ErrorCode::invalid);
+  }
 }
