@@ -46,7 +46,7 @@ struct Options {
   const char* mqtt_discovery = nullptr;  // Home Assistant's prefix
   bool mqtt_commands = false;
   std::chrono::milliseconds mqtt_interval{60'000};
-  const char* trace = nullptr;     // the file for the state changes of fibers
+  const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   bool any_tls() const noexcept {

@@ -211,7 +211,7 @@ void Reporting::greet() noexcept {
 
 // discover tells Home Assistant of a number (its "MQTT discovery").
 void Reporting::discover(std::string_view id, std::string_view name, std::string_view unit) noexcept {
-  char to[256], text[640];
+  char to[192], text[512];
   coir::Formatter topic(to);
   topic.add(options_->mqtt_discovery, "/sensor/", id_, "/", id, "/config");
   coir::Formatter config(text);

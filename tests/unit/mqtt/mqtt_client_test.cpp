@@ -204,7 +204,7 @@ TEST(MqttClient, a_full_queue_refuses_or_drops_its_oldest_and_counts) {
     expect(client.publish("a", "1").has_value() && client.publish("a", "2").has_value());
     expect(client.publish("a", "3").error() == ErrorCode::queue_full && client.queued() == 2);
     expect(client.counters().refused.load() == 1 && client.counters().dropped.load() == 0);
-    char large[4096] = {};
+    static const char large[4096] = {};
     expect(client.publish("a", {large, sizeof large}).error() == ErrorCode::limit);
     for (const std::string_view bad : {""sv, "a/+"sv, "#"sv, "$SYS/a"sv, "a\0b"sv, "\xff"sv}) {
       expect(client.publish(bad, "").error() == ErrorCode::invalid);
