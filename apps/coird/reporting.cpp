@@ -84,7 +84,7 @@ bool check_mqtt(const Options& options) noexcept {
 }
 
 std::size_t reporting_bytes(const Options& options) noexcept {
-  return options.mqtt == nullptr ? 0 : coir::mqtt::Client::memory_bytes({});
+  return options.mqtt == nullptr ? 0 : coir::mqtt::MqttClient::memory_bytes({});
 }
 
 bool Reporting::prepare(const Options& options) noexcept {
@@ -170,7 +170,7 @@ void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noe
 }
 
 void Reporting::report() noexcept {
-  auto client = coir::mqtt::Client::create(client_options_);
+  auto client = coir::mqtt::MqttClient::create(client_options_);
   if (!client) return say({"--mqtt ", options_->mqtt, ": ", client.error()});
   client_ = &*client;
   coir::Nursery nursery;

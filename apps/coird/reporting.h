@@ -55,7 +55,7 @@ class Reporting {
   Daemon* daemon_ = nullptr;
   coir::mqtt::ClientOptions client_options_;
   coir::mqtt::Subscription command_;
-  coir::mqtt::Client* client_ = nullptr;
+  coir::mqtt::MqttClient* client_ = nullptr;
 #if COIR_TLS
   coir::TlsContext trust_;
 #endif

@@ -20,12 +20,12 @@ int main(int count, char** arguments) {
   }
   return coir::run_program([&] {
     static constexpr Subscription kCommands[] = {{"demo/command/#"}};
-    auto client = Client::create({.host = arguments[1],
-                                  .client_id = "coir-demo",
-                                  .will = {"demo/state", "offline", {.retained = true}},
-                                  .subscriptions = kCommands,
-                                  .when_full = WhenFull::drop_oldest,
-                                  .queue_file = count > 2 ? arguments[2] : nullptr});
+    auto client = MqttClient::create({.host = arguments[1],
+                                      .client_id = "coir-demo",
+                                      .will = {"demo/state", "offline", {.retained = true}},
+                                      .subscriptions = kCommands,
+                                      .when_full = WhenFull::drop_oldest,
+                                      .queue_file = count > 2 ? arguments[2] : nullptr});
     if (!client) return 1;
     coir::Nursery nursery;
     nursery.start({.name = "client"}, [&] { return client->run(); });

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMost = 1'000'000;
 std::bitset<kMost + 1> seen;
 
-int publish(Client& client, unsigned count, PublishOptions options) {
+int publish(MqttClient& client, unsigned count, PublishOptions options) {
   const std::int64_t began = coir::monotonic_ns();
   for (unsigned i = 1; i <= count; ++i) {
     char text[16];
@@ -39,7 +39,7 @@ int publish(Client& client, unsigned count, PublishOptions options) {
   return 0;
 }
 
-int receive(Client& client, unsigned count) {
+int receive(MqttClient& client, unsigned count) {
   for (unsigned have = 0; have < count;) {
     const auto message = client.receive();
     if (!message) return 1;
@@ -75,7 +75,7 @@ int main(int count, char** arguments) {
                             puts(connection.connected ? "connected" : "not connected");
                           }};
     if (!publishes) options.subscriptions = kFilters;
-    auto client = Client::create(options);
+    auto client = MqttClient::create(options);
     if (!client) return 1;
     coir::Nursery nursery;
     nursery.start({.name = "client", .stack = 16 * 1024}, [&] { static_cast<void>(client->run()); });

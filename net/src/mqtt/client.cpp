@@ -47,7 +47,7 @@ std::expected<void, Error> check(const ClientOptions& options) noexcept {
 
 }  // namespace
 
-std::expected<Client, Error> Client::create(const ClientOptions& options) noexcept {
+std::expected<MqttClient, Error> MqttClient::create(const ClientOptions& options) noexcept {
   if (auto sound = check(options); !sound) return std::unexpected(sound.error());
   if (!Pressure::charge(account::mqtt, sizeof(ClientState))) return std::unexpected(Error{ErrorCode::no_memory});
   void* const memory = malloc(sizeof(ClientState));
@@ -55,7 +55,7 @@ std::expected<Client, Error> Client::create(const ClientOptions& options) noexce
     account::mqtt.refund(sizeof(ClientState));
     return std::unexpected(Error{ErrorCode::no_memory});
   }
-  Client made(::new (memory) ClientState(options));
+  MqttClient made(::new (memory) ClientState(options));
   ClientState& state = *made.state_;
   auto queue = MessageQueue::create(options.queue_bytes, options.queue_messages);
   if (!queue) return std::unexpected(queue.error());
@@ -72,19 +72,19 @@ std::expected<Client, Error> Client::create(const ClientOptions& options) noexce
   return made;
 }
 
-Client::~Client() {
+MqttClient::~MqttClient() {
   if (state_ == nullptr) return;
   state_->~ClientState();
   free(state_);
   account::mqtt.refund(sizeof(ClientState));
 }
 
-std::expected<void, Error> Client::run() noexcept {
+std::expected<void, Error> MqttClient::run() noexcept {
   return state_->run();
 }
 
-std::expected<void, Error> Client::publish(std::string_view topic, std::string_view payload,
-                                           PublishOptions options) noexcept {
+std::expected<void, Error> MqttClient::publish(std::string_view topic, std::string_view payload,
+                                               PublishOptions options) noexcept {
   ClientState& state = *state_;
   if (!may_publish(topic)) return std::unexpected(Error{ErrorCode::invalid});
   PublishFields message{
@@ -120,7 +120,7 @@ std::expected<void, Error> Client::publish(std::string_view topic, std::string_v
   return {};
 }
 
-std::expected<Message, Error> Client::receive(Deadline deadline) noexcept {
+std::expected<Message, Error> MqttClient::receive(Deadline deadline) noexcept {
   using Handing = ClientState::Handing;
   ClientState& state = *state_;
   auto held = state.lock.lock(deadline);
@@ -144,7 +144,7 @@ std::expected<Message, Error> Client::receive(Deadline deadline) noexcept {
                  .duplicate = packet.duplicate};
 }
 
-std::expected<void, Error> Client::flush(Deadline deadline) noexcept {
+std::expected<void, Error> MqttClient::flush(Deadline deadline) noexcept {
   ClientState& state = *state_;
   auto held = state.lock.lock(deadline);
   if (!held) return std::unexpected(held.error());
@@ -154,7 +154,7 @@ std::expected<void, Error> Client::flush(Deadline deadline) noexcept {
   return std::unexpected(waited ? Error{ErrorCode::end_of_stream} : waited.error());
 }
 
-void Client::close() noexcept {
+void MqttClient::close() noexcept {
   ClientState& state = *state_;
   // A cancelled fiber closes, too.
   const Shield shield(Deadline::never());
@@ -166,20 +166,20 @@ void Client::close() noexcept {
   state.all_sent.notify_all();
 }
 
-bool Client::connected() const noexcept {
+bool MqttClient::connected() const noexcept {
   return state_->is_connected.load(std::memory_order_relaxed);
 }
 
-std::size_t Client::queued() const noexcept {
+std::size_t MqttClient::queued() const noexcept {
   auto held = state_->lock.lock();
   return held ? state_->queue.messages() : 0;
 }
 
-const ClientCounters& Client::counters() const noexcept {
+const ClientCounters& MqttClient::counters() const noexcept {
   return state_->counters;
 }
 
-std::size_t Client::memory_bytes(const ClientOptions& options) noexcept {
+std::size_t MqttClient::memory_bytes(const ClientOptions& options) noexcept {
   const auto buffer = [](std::size_t bytes) {
     std::size_t size = Buffer::kLeast;
     while (size < bytes) size *= 4;

@@ -12,7 +12,7 @@
 
 namespace coir::mqtt {
 
-// ClientState is what a Client is a handle of. client.cpp has the calls of the program, connecting.cpp how a connection
+// ClientState is what a MqttClient is a handle of. client.cpp has the calls of the program, connecting.cpp how a connection
 // is made, reading.cpp and sending.cpp the two fibers that a connection has: run's own, which reads, and the sender.
 //
 // `lock` guards what both and the program touch. It is never held while the network is waited for.

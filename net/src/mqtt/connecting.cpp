@@ -1,4 +1,4 @@
-// How a Client's connections begin and end. Declared in mqtt/client_state.h.
+// How a MqttClient's connections begin and end. Declared in mqtt/client_state.h.
 #include <coir/cancel_scope.h>
 #include <coir/net/connect.h>
 #include <coir/nursery.h>

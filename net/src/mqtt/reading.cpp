@@ -1,4 +1,4 @@
-// What a Client does with what the broker sends. Declared in mqtt/client_state.h.
+// What a MqttClient does with what the broker sends. Declared in mqtt/client_state.h.
 #include <string.h>
 
 #include <algorithm>

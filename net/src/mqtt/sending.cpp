@@ -1,4 +1,4 @@
-// A Client's second fiber, which sends: what is queued, answers, and pings. Declared in mqtt/client_state.h.
+// A MqttClient's second fiber, which sends: what is queued, answers, and pings. Declared in mqtt/client_state.h.
 #include <algorithm>
 
 #include "mqtt/client_state.h"

@@ -45,7 +45,7 @@ TEST_GROUP_BASE(MqttClient, coir::test::Expecting) {
       const auto ended = coir::run_until_idle({.workers = workers}, [&] {
         const ScriptedServer server(script);
         options.port = server.port();
-        auto client = coir::mqtt::Client::create(options);
+        auto client = coir::mqtt::MqttClient::create(options);
         expect(client.has_value());
         if (!client) return;
         coir::Nursery nursery;
@@ -78,7 +78,7 @@ TEST(MqttClient, introduces_itself_publishes_and_takes_its_leave) {
                               .will = {"will", "gone", {.retained = true}},
                               .clean_session = true,
                               .keep_alive = 10s};
-  with(script, options, [&](coir::mqtt::Client& client) {
+  with(script, options, [&](coir::mqtt::MqttClient& client) {
     expect(client.publish("a", "once", {.qos = Qos::at_most_once}).has_value());
     expect(client.publish("b", "sure", {.retained = true}).has_value());
     expect(client.flush(patience()).has_value() && client.queued() == 0);
@@ -104,7 +104,7 @@ TEST(MqttClient, what_was_not_acknowledged_is_sent_again_under_its_id_as_a_dupli
     side.acknowledge(side.id());
     peer.until_gone();
   };
-  with(script, {.max_in_flight = 1}, [&](coir::mqtt::Client& client) {
+  with(script, {.max_in_flight = 1}, [&](coir::mqtt::MqttClient& client) {
     expect(client.publish("a", "1").has_value() && client.publish("a", "2").has_value());
     expect(client.flush(patience()).has_value());
   });
@@ -121,7 +121,7 @@ TEST(MqttClient, in_a_session_that_the_broker_has_lost_nothing_is_a_duplicate_an
     side.acknowledge(side.id());
     peer.until_gone();
   };
-  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::Client& client) {
+  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::MqttClient& client) {
     expect(client.publish("a", "1").has_value() && client.flush(patience()).has_value());
   });
 }
@@ -142,7 +142,7 @@ TEST(MqttClient, in_a_session_that_the_broker_has_kept_nothing_is_subscribed_aga
     expect(side.hear() == 0xe0);
     peer.until_gone();
   };
-  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::Client& client) {
+  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::MqttClient& client) {
     auto message = client.receive(patience());
     expect(message && message->topic == "in/a" && message->at_least_once);
     message = client.receive(patience());
@@ -168,7 +168,7 @@ TEST(MqttClient, a_message_is_acknowledged_once_the_program_asks_for_the_next) {
     peer.say("\x30\6\0\4in/z"sv);
     peer.until_gone();
   };
-  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::Client& client) {
+  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::MqttClient& client) {
     auto message = client.receive(patience());
     expect(message && message->topic == "in/x" && message->payload == "hi" && message->retained);
     handled = true;
@@ -192,7 +192,7 @@ TEST(MqttClient, a_message_that_is_too_large_is_left_out_and_acknowledged) {
     expect(side.hear() == 0x40 && side.number(0) == 7);
     peer.until_gone();
   };
-  with(script, {.subscriptions = kFilters, .max_packet = 128}, [&](coir::mqtt::Client& client) {
+  with(script, {.subscriptions = kFilters, .max_packet = 128}, [&](coir::mqtt::MqttClient& client) {
     const auto message = client.receive(patience());
     expect(message && message->topic == "in/z" && client.counters().too_large.load() == 1);
   });
@@ -200,7 +200,7 @@ TEST(MqttClient, a_message_that_is_too_large_is_left_out_and_acknowledged) {
 
 TEST(MqttClient, a_full_queue_refuses_or_drops_its_oldest_and_counts) {
   const auto script = [](Peer& peer) { peer.until_gone(); };
-  with(script, {.queue_messages = 2}, [&](coir::mqtt::Client& client) {
+  with(script, {.queue_messages = 2}, [&](coir::mqtt::MqttClient& client) {
     expect(client.publish("a", "1").has_value() && client.publish("a", "2").has_value());
     expect(client.publish("a", "3").error() == ErrorCode::queue_full && client.queued() == 2);
     expect(client.counters().refused.load() == 1 && client.counters().dropped.load() == 0);
@@ -210,7 +210,7 @@ TEST(MqttClient, a_full_queue_refuses_or_drops_its_oldest_and_counts) {
       expect(client.publish(bad, "").error() == ErrorCode::invalid);
     }
   });
-  with(script, {.queue_bytes = 64, .when_full = WhenFull::drop_oldest}, [&](coir::mqtt::Client& client) {
+  with(script, {.queue_bytes = 64, .when_full = WhenFull::drop_oldest}, [&](coir::mqtt::MqttClient& client) {
     for (const char* text : {"1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
       expect(client.publish("a", text).has_value());
     }
@@ -230,7 +230,7 @@ TEST(MqttClient, a_link_on_which_pings_are_not_answered_is_given_up) {
     side.acknowledge(side.id());
     peer.until_gone();
   };
-  with(script, {.keep_alive = 1s, .answer_timeout = 200ms}, [&](coir::mqtt::Client& client) {
+  with(script, {.keep_alive = 1s, .answer_timeout = 200ms}, [&](coir::mqtt::MqttClient& client) {
     expect(client.publish("a", "1").has_value() && client.flush(patience()).has_value());
   });
 }
@@ -252,9 +252,10 @@ TEST(MqttClient, a_broker_that_refuses_or_talks_nonsense_is_tried_again) {
   const auto told = [](void* context, const Connection& connection) noexcept {
     if (connection.refusal == 5) ++*static_cast<std::atomic<unsigned>*>(context);
   };
-  with(script, {.longest_pause = 2ms, .on_connection = told, .context = &refusals}, [&](coir::mqtt::Client& client) {
-    expect(client.publish("a", "1").has_value() && client.flush(patience()).has_value());
-  });
+  with(script, {.longest_pause = 2ms, .on_connection = told, .context = &refusals},
+       [&](coir::mqtt::MqttClient& client) {
+         expect(client.publish("a", "1").has_value() && client.flush(patience()).has_value());
+       });
   CHECK_EQUAL(2u, refusals.load());
 }
 
@@ -267,13 +268,13 @@ TEST(MqttClient, close_ends_a_client_that_waits_for_a_message_or_holds_one) {
     peer.until_gone();
   };
   with(script, {.subscriptions = kFilters},
-       [&](coir::mqtt::Client& client) { expect(client.receive(patience()).has_value()); });
+       [&](coir::mqtt::MqttClient& client) { expect(client.receive(patience()).has_value()); });
 }
 
 TEST(MqttClient, bad_options_are_refused) {
   const auto refused = [](ClientOptions options, ErrorCode why) {
     if (options.host.empty()) options.host = "localhost";
-    const auto made = coir::mqtt::Client::create(options);
+    const auto made = coir::mqtt::MqttClient::create(options);
     return !made && made.error() == why;
   };
   CHECK_TRUE(refused({}, ErrorCode::invalid));

@@ -112,9 +112,9 @@ struct ClientCounters {
   Atomic<std::uint64_t> queue_file_errors = 0;  // acknowledgements that could not be written: they are sent again
 };
 
-// Client is a client of MQTT 3.1.1 that stays connected: one fiber runs it, any others publish and one receives.
+// MqttClient is a client of MQTT 3.1.1 that stays connected: one fiber runs it, any others publish and one receives.
 //
-//   auto client = mqtt::Client::create({.host = "broker", .client_id = "board-7", .subscriptions = filters});
+//   auto client = mqtt::MqttClient::create({.host = "broker", .client_id = "board-7", .subscriptions = filters});
 //   nursery.start([&] { return client->run(); });
 //   client->publish("boards/7/temperature", "21.5");
 //   while (auto message = client->receive()) handle(*message);
@@ -125,20 +125,20 @@ struct ClientCounters {
 // program does not ask, nothing more is read from the broker.
 //
 // Memory: three buffers, for the queue and for a packet each way, from the start. Needs fibers.
-class Client {
+class MqttClient {
  public:
   // create makes ready and reads the queue file, but does not connect.
   // Errors: invalid (a topic, a filter, the client's id, a number; the queue file is of another kind), limit (a size is
   // too large, or the subscriptions do not fit into max_packet), no_memory, and File's.
-  [[nodiscard]] static std::expected<Client, Error> create(const ClientOptions& options) noexcept;
+  [[nodiscard]] static std::expected<MqttClient, Error> create(const ClientOptions& options) noexcept;
 
-  Client(Client&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-  Client& operator=(Client&& other) noexcept {
+  MqttClient(MqttClient&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  MqttClient& operator=(MqttClient&& other) noexcept {
     std::swap(state_, other.state_);
     return *this;
   }
   // Nobody is inside.
-  ~Client();
+  ~MqttClient();
 
   // run connects, and again whenever the connection is lost, until close or cancellation. One fiber, once.
   // Errors: cancelled, timed_out (a scope around it); no_memory (its second fiber cannot start).
@@ -152,11 +152,11 @@ class Client {
 
   // receive waits for the next message. One fiber or thread at a time. Without subscriptions nothing comes: what an
   // earlier session has left is acknowledged and dropped.
-  // Errors: timed_out, cancelled, end_of_stream (the client is closed, or run has ended).
+  // Errors: timed_out, cancelled, end_of_stream (the client is closed, or run has ended), unsupported.
   [[nodiscard]] std::expected<Message, Error> receive(Deadline deadline = Deadline::never()) noexcept;
 
   // flush waits until nothing is queued any more. Not between two calls of receive by the same fiber: answers come
-  // behind messages. Errors: timed_out, cancelled, end_of_stream.
+  // behind messages. Errors: timed_out, cancelled, end_of_stream, unsupported.
   [[nodiscard]] std::expected<void, Error> flush(Deadline deadline = Deadline::never()) noexcept;
 
   // close takes leave of the broker, which then does not publish the will, and ends run. What is queued stays in the
@@ -172,7 +172,7 @@ class Client {
 
  private:
   friend struct ClientState;
-  explicit Client(struct ClientState* state) noexcept : state_(state) {}
+  explicit MqttClient(struct ClientState* state) noexcept : state_(state) {}
 
   struct ClientState* state_;
 };
