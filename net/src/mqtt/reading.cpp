@@ -96,8 +96,7 @@ void ClientState::answered(std::uint16_t id) noexcept {
   if (!queue.acknowledge(id)) return;
   counters.acknowledged.fetch_add(1, std::memory_order_relaxed);
   if (file.is_open() && !file.remove(id, queue)) counters.queue_file_errors.fetch_add(1, std::memory_order_relaxed);
-  // Not for each: so that several go out in one write.
-  if (queue.in_flight() <= options.max_in_flight / 2) to_send.notify_one();
+  to_send.notify_one();
   if (queue.empty()) all_sent.notify_all();
 }
 
