@@ -6,24 +6,15 @@
 #include <coir/http/accounts.h>
 #include <coir/http/authorization.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "complaint.h"
+#include "private_file.h"
 
 namespace {
 
 using coir::http::CredentialStore;
-
-// exposed tells why the file is not this process's user's or root's alone, null if it is.
-const char* exposed(int fd) noexcept {
-  struct stat info;
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "it is not a file";
-  if ((info.st_mode & 077) != 0) return "others can read or change it";
-  if (info.st_uid != ::geteuid() && info.st_uid != 0) return "it belongs to somebody else";
-  return nullptr;
-}
 
 // NoEcho keeps what is typed off the terminal.
 class NoEcho {

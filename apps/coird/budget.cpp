@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "complaint.h"
+#include "reporting.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
@@ -118,6 +119,8 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
 #if COIR_MDNS
   if (options.mdns != nullptr) line("mdns", coir::mdns::kServeBytes + budget.fiber, "bytes");
 #endif
+  // Up to four fibers: what reports, the client, its sender, and what takes commands.
+  if (const std::size_t bytes = reporting_bytes(options)) line("mqtt", bytes + 7 * budget.fiber, "bytes");
   for (std::size_t i = 0; i < options.account_count; ++i) {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }

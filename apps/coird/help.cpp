@@ -41,6 +41,19 @@ constexpr char kHelp[] =
     "                              [drop-request=NAME] [set-response=NAME:VALUE] [drop-response=NAME]\n"
 #endif
     "\n"
+#if COIR_MQTT && !COIR_NO_ASYNC
+    "MQTT:\n"
+    "      --mqtt URL              report to a broker, mqtt://USER@HOST:PORT/PREFIX or mqtts://...: PREFIX/\n"
+    "                              state, online or offline, and PREFIX/metrics (default: coird/HOSTNAME)\n"
+    "      --mqtt-password-file FILE\n"
+    "                              its first line is USER's password; nobody but its owner may read it\n"
+    "      --mqtt-ca FILE          who must have signed the broker's certificate; mqtts needs it\n"
+    "      --mqtt-interval TIME    between two reports of metrics (default: 60s)\n"
+    "      --mqtt-commands         do as PREFIX/command says: reload or drain. Whoever may publish there can\n"
+    "                              stop coird\n"
+    "      --mqtt-discovery PREFIX tell Home Assistant of the metrics, under PREFIX, usually homeassistant\n"
+    "\n"
+#endif
 #if COIR_SITE
     "Who may ask:\n"
     "      --auth FILE             only who brings a password (Basic) or a token (Bearer) of which FILE\n"

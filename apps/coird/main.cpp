@@ -26,6 +26,7 @@
 #include "credentials.h"
 #include "daemon.h"
 #include "options.h"
+#include "reporting.h"
 #include "state.h"
 
 namespace {
@@ -183,6 +184,8 @@ int serve(Options& options) noexcept {
 #if COIRD_GATEWAY
   if (options.passes_on() && !daemon.gateway.emplace().open(options)) return 2;
 #endif
+  Reporting reporting;
+  if (!reporting.prepare(options)) return 2;
   options.server.on_hangup = reload;
   options.server.handler = answer;
   options.server.handler_stack = options.handler_stack();
@@ -205,11 +208,13 @@ int serve(Options& options) noexcept {
     say_line(ready.text.text());
     complain_without_waiting();
     const Announcing announcing(options, ready.ports);
+    reporting.start(daemon);
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
     daemon.gateway.reset();
 #endif
+    reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

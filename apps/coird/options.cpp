@@ -18,6 +18,7 @@
 #include "gateway.h"
 #include "option_table.h"
 #include "quantity.h"
+#include "reporting.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
@@ -118,7 +119,8 @@ bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept
 // must not be taken for one that was left out.
 bool names_file(int chosen) noexcept {
   return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
-         chosen == kTrace || chosen == kAllowPut || chosen == kAuth || chosen == kProxyCa;
+         chosen == kTrace || chosen == kAllowPut || chosen == kAuth || chosen == kProxyCa ||
+         chosen == kMqttPasswordFile || chosen == kMqttCa;
 }
 
 bool apply(int chosen, const char* text, Options& options) noexcept {
@@ -233,6 +235,13 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return apply_site(chosen, text, options);
     case kMdns:
       return apply_mdns(text, options);
+    case kMqtt:
+    case kMqttPasswordFile:
+    case kMqttCa:
+    case kMqttCommands:
+    case kMqttDiscovery:
+    case kMqttInterval:
+      return apply_mqtt(chosen, text, options);
     case kTrace:
       if (!coir::tracing()) return complain(kSeeHelp, {"--trace '", text, "': this build has no tracing"});
       options.trace = text;
@@ -276,5 +285,5 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
-  return check_tls(options) && check_files(options);
+  return check_tls(options) && check_files(options) && check_mqtt(options);
 }

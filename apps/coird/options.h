@@ -53,7 +53,13 @@ struct Options {
   const char* routes = nullptr;             // the file of routes
   const char* hash_for = nullptr;           // whose password or token is to be hashed
   const char* mdns = nullptr;               // the name that multicast DNS announces
-  const char* trace = nullptr;              // the file for the state changes of fibers
+  const char* mqtt = nullptr;               // the broker's address
+  const char* mqtt_password_file = nullptr;
+  const char* mqtt_authorities = nullptr;
+  const char* mqtt_discovery = nullptr;  // Home Assistant's prefix
+  bool mqtt_commands = false;
+  std::chrono::milliseconds mqtt_interval{60'000};
+  const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
   bool any_tls() const noexcept {

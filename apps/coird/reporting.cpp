@@ -1,0 +1,282 @@
+#include "reporting.h"
+
+#include <coir/program.h>
+
+#include <string.h>
+
+#include "complaint.h"
+#include "option_table.h"
+#include "private_file.h"
+#include "quantity.h"
+
+#if COIR_MQTT && !COIR_NO_ASYNC
+
+#include <coir/cancel_scope.h>
+#include <coir/file.h>
+#include <coir/format.h>
+#include <coir/http/accounts.h>
+#include <coir/mqtt/broker_url.h>
+#include <coir/nursery.h>
+#include <coir/stack_size.h>
+#include <signal.h>
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using coir::operator""_KiB;
+using coir::mqtt::Qos;
+
+namespace {
+
+constexpr const char* kSeeHelp = "coird --help tells of --mqtt";
+
+}  // namespace
+
+bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
+  switch (chosen) {
+    case kMqttPasswordFile:
+      options.mqtt_password_file = text;
+      return true;
+    case kMqttCa:
+      options.mqtt_authorities = text;
+      return true;
+    case kMqttCommands:
+      options.mqtt_commands = true;
+      return true;
+    case kMqttDiscovery:
+      if (!coir::mqtt::may_publish(text)) return complain(kSeeHelp, {"--mqtt-discovery '", text, "': not a topic"});
+      options.mqtt_discovery = text;
+      return true;
+    case kMqttInterval:
+      if (const auto time = parse_time(text)) {
+        options.mqtt_interval = *time;
+        return true;
+      }
+      return complain(kSeeHelp, {"--mqtt-interval '", text, "': not a time such as 30s or 2m"});
+    default:
+      break;
+  }
+  const auto url = coir::mqtt::parse_broker_url(text);
+  if (url.error_or({}) == coir::ErrorCode::untrusted) {
+    // The line does not repeat it.
+    return complain("name a file of it by --mqtt-password-file: everybody can read a command line",
+                    {"--mqtt: the address holds a password"});
+  }
+  if (!url) return complain(kSeeHelp, {"--mqtt '", text, "': not an address such as mqtt://user@broker:1883/prefix"});
+  if (!url->path.empty() && (url->path.size() > 100 || !coir::mqtt::may_publish(url->path) || url->path.ends_with('/')))
+    return complain(kSeeHelp, {"--mqtt '", text, "': '", url->path, "' begins no topics"});
+  if (url->secure && !coir::kTls) return complain(kSeeHelp, {"--mqtt '", text, "': this build has no TLS"});
+  options.mqtt = text;
+  return true;
+}
+
+bool check_mqtt(const Options& options) noexcept {
+  if (options.mqtt == nullptr) {
+    const bool given = options.mqtt_password_file != nullptr || options.mqtt_authorities != nullptr ||
+                       options.mqtt_discovery != nullptr || options.mqtt_commands;
+    return !given || complain(kSeeHelp, {"an option of --mqtt without --mqtt itself"});
+  }
+  const auto url = coir::mqtt::parse_broker_url(options.mqtt);
+  if (url->secure && options.mqtt_authorities == nullptr)
+    return complain("name the file of certificates to trust", {"--mqtt ", options.mqtt, " without --mqtt-ca"});
+  if (options.mqtt_password_file != nullptr && url->user.empty())
+    return complain("mqtt://USER@HOST", {"--mqtt-password-file without a user in ", options.mqtt});
+  return true;
+}
+
+std::size_t reporting_bytes(const Options& options) noexcept {
+  return options.mqtt == nullptr ? 0 : coir::mqtt::MqttClient::memory_bytes({});
+}
+
+bool Reporting::prepare(const Options& options) noexcept {
+  if (options.mqtt == nullptr) return true;
+  options_ = &options;
+  const auto url = *coir::mqtt::parse_broker_url(options.mqtt);
+  if (::gethostname(host_, sizeof host_ - 1) != 0 || !coir::mqtt::may_publish(host_)) strcpy(host_, "board");
+  static_cast<void>(coir::format(id_, "coird-", host_, '\0'));
+  const auto write = [this](std::span<char> room, std::string_view last) {
+    return coir::format(room.first(room.size() - 1), prefix_, last);
+  };
+  if (url.path.empty()) {
+    static_cast<void>(coir::format(std::span(prefix_, sizeof prefix_ - 1), "coird/", host_));
+  } else {
+    static_cast<void>(coir::format(std::span(prefix_, sizeof prefix_ - 1), url.path));
+  }
+  client_options_ = {.host = url.host, .port = url.port, .client_id = id_, .user = url.user};
+  client_options_.will = {write(will_topic_, "/state"), "offline", {.retained = true}};
+  command_ = {.filter = write(command_topic_, "/command")};
+  if (options.mqtt_commands) client_options_.subscriptions = {&command_, 1};
+  // A number that nobody waits for any more makes way for the next.
+  client_options_.when_full = coir::mqtt::WhenFull::drop_oldest;
+  client_options_.on_connection = tell;
+  client_options_.context = this;
+  if (const char* path = options.mqtt_password_file) {
+    const auto file = coir::File::open(path);
+    if (!file) return complain(kSeeHelp, {path, ": ", file.error()});
+    if (const char* const why = exposed(file->fd()))
+      return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
+    const auto size = file->read_all(password_);
+    if (!size) return complain(kSeeHelp, {path, ": ", size.error()});
+    const std::string_view text(password_, *size);
+    client_options_.password = text.substr(0, text.find_first_of("\r\n"));
+    if (client_options_.password.empty()) return complain("its first line is the password", {path, ": it is empty"});
+  }
+#if COIR_TLS
+  if (url.secure) {
+    const auto authorities = coir::slurp(options.mqtt_authorities, coir::account::buffers, 512_KiB);
+    if (!authorities) return complain(kSeeHelp, {options.mqtt_authorities, ": ", authorities.error()});
+    auto context = coir::TlsContext::client({.authorities = authorities->text()});
+    if (!context) return complain(kSeeHelp, {options.mqtt_authorities, ": ", describe_tls(context.error())});
+    trust_ = std::move(*context);
+    client_options_.tls = &trust_;
+  }
+#endif
+  return true;
+}
+
+void Reporting::start(Daemon& daemon) noexcept {
+  if (options_ == nullptr) return;
+  daemon_ = &daemon;
+  began_ns_ = coir::monotonic_ns();
+  fiber_ = coir::spawn({.name = "mqtt", .stack = 16_KiB}, [this] { report(); });
+  if (!fiber_.started()) say({"--mqtt ", options_->mqtt, ": ", fiber_.error()});
+}
+
+Reporting::~Reporting() {
+  explicit_bzero(password_, sizeof password_);
+}
+
+void Reporting::stop() noexcept {
+  if (options_ == nullptr || !fiber_.started()) return;
+  stops_.store(true);
+  due_.set();
+  static_cast<void>(fiber_.join());
+}
+
+// tell says when the connection begins or ends; of attempts that fail only the first is worth a line.
+void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noexcept {
+  auto& self = *static_cast<Reporting*>(opaque);
+  const char* const broker = self.options_->mqtt;
+  if (connection.connected) {
+    say({"--mqtt ", broker, ": connected"});
+    self.told_failure_ = false;
+    self.connected_.store(true);
+    self.due_.set();
+  } else if (!self.told_failure_ && !self.stops_.load()) {
+    self.told_failure_ = true;
+    const char* const why =
+        connection.refusal != 0 ? coir::mqtt::describe_refusal(connection.refusal) : describe(connection.error);
+    say({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
+  }
+}
+
+void Reporting::report() noexcept {
+  auto client = coir::mqtt::MqttClient::create(client_options_);
+  if (!client) return say({"--mqtt ", options_->mqtt, ": ", client.error()});
+  client_ = &*client;
+  coir::Nursery nursery;
+  nursery.start({.name = "mqtt client", .stack = 16_KiB}, [this] { static_cast<void>(client_->run()); });
+  if (options_->mqtt_commands) nursery.start({.name = "mqtt commands", .stack = 16_KiB}, [this] { obey(); });
+  for (;;) {
+    const auto waited = due_.wait(coir::Deadline::after(options_->mqtt_interval));
+    if (stops_.load() || (!waited && waited.error() != coir::ErrorCode::timed_out)) break;
+    due_.reset();
+    if (connected_.exchange(false)) greet();
+    if (client_->connected()) publish_metrics();
+  }
+  if (client_->connected()) {
+    publish(topic("/state"), "offline", {.retained = true});
+    static_cast<void>(client_->flush(coir::Deadline::after(2s)));
+  }
+  client_->close();
+  static_cast<void>(nursery.join());
+}
+
+std::string_view Reporting::topic(std::string_view last) noexcept {
+  return coir::format(topic_, prefix_, last);
+}
+
+void Reporting::publish(std::string_view to, std::string_view payload, coir::mqtt::PublishOptions options) noexcept {
+  if (const auto published = client_->publish(to, payload, options); !published) {
+    say({"--mqtt ", options_->mqtt, ": ", to, ": ", published.error()});
+  }
+}
+
+void Reporting::greet() noexcept {
+  publish(topic("/state"), "online", {.retained = true});
+  if (options_->mqtt_discovery == nullptr) return;
+  discover("connections", "Connections", "");
+  discover("requests", "Requests", "");
+  discover("memory", "Memory", "B");
+}
+
+// discover tells Home Assistant of a number (its "MQTT discovery").
+void Reporting::discover(std::string_view id, std::string_view name, std::string_view unit) noexcept {
+  char to[192], text[512];
+  coir::Formatter topic(to);
+  topic.add(options_->mqtt_discovery, "/sensor/", id_, "/", id, "/config");
+  coir::Formatter config(text);
+  config.add("{\"name\":", coir::json_quoted(name), ",\"unique_id\":\"", id_, "-", id, "\",\"state_topic\":\"", prefix_,
+             "/metrics\",\"value_template\":\"{{ value_json.", id, " }}\",\"availability_topic\":\"", prefix_,
+             "/state\",\"payload_available\":\"online\",\"payload_not_available\":\"offline\"");
+  if (!unit.empty()) config.add(",\"unit_of_measurement\":\"", unit, "\"");
+  config.add(",\"device\":{\"identifiers\":[\"", id_, "\"],\"name\":", coir::json_quoted(host_), "}}");
+  if (topic.fits() && config.fits()) publish(topic.text(), config.text(), {.retained = true});
+}
+
+void Reporting::publish_metrics() noexcept {
+  const auto gauges = daemon_->server->gauges();
+  const auto& counters = daemon_->server->counters();
+  std::uint64_t requests = 0;
+  for (const auto& each : counters.responses) requests += each.load(std::memory_order_relaxed);
+  char text[384];
+  publish(topic("/metrics"),
+          coir::format(text, "{\"uptime_s\":", (coir::monotonic_ns() - began_ns_) / 1'000'000'000,
+                       ",\"connections\":", gauges.open, ",\"active\":", gauges.active, ",\"requests\":", requests,
+                       ",\"refused\":", counters.refused.load(std::memory_order_relaxed),
+                       ",\"bytes_received\":", counters.bytes_received.load(std::memory_order_relaxed),
+                       ",\"bytes_sent\":", counters.bytes_sent.load(std::memory_order_relaxed),
+                       ",\"memory\":", coir::Ledger::total().used(), "}"),
+          {.qos = Qos::at_most_once});
+}
+
+// A command that the broker has kept is of another day: a drain would come at every start.
+void Reporting::obey() noexcept {
+  while (const auto message = client_->receive()) {
+    if (message->retained) {
+      say({"--mqtt-commands: a retained command is left out"});
+    } else if (message->payload == "reload") {
+      reload(daemon_);
+    } else if (message->payload == "drain") {
+      say({"--mqtt-commands: drain"});
+      ::kill(::getpid(), SIGTERM);
+    } else {
+      say({"--mqtt-commands: only reload and drain are known"});
+    }
+  }
+}
+
+#else
+
+bool apply_mqtt(int chosen, const char*, Options&) noexcept {
+  const char* const why = coir::kFibers ? ": this build has no MQTT" : ": this build has no fibers to report by";
+  return complain("coird --help tells of --mqtt", {"--", name_of(chosen), why});
+}
+
+bool check_mqtt(const Options&) noexcept {
+  return true;
+}
+
+std::size_t reporting_bytes(const Options&) noexcept {
+  return 0;
+}
+
+Reporting::~Reporting() = default;
+
+bool Reporting::prepare(const Options&) noexcept {
+  return true;
+}
+
+void Reporting::start(Daemon&) noexcept {}
+void Reporting::stop() noexcept {}
+
+#endif

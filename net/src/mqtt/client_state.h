@@ -1,0 +1,90 @@
+#pragma once
+
+#include <coir/condition.h>
+#include <coir/mqtt/client.h>
+#include <coir/mutex.h>
+#include <coir/net/stream.h>
+
+#include "mqtt/message_queue.h"
+#include "mqtt/packet.h"
+#include "mqtt/queue_file.h"
+#include "socket/buffer_pool.h"
+
+namespace coir::mqtt {
+
+// ClientState is what a MqttClient is a handle of. client.cpp has the calls of the program, connecting.cpp how a connection
+// is made, reading.cpp and sending.cpp the two fibers that a connection has: run's own, which reads, and the sender.
+//
+// `lock` guards what both and the program touch. It is never held while the network is waited for.
+struct ClientState {
+  explicit ClientState(const ClientOptions& given) noexcept : options(given) {}
+
+  // connecting.cpp
+  std::expected<void, Error> run() noexcept;
+  std::expected<void, Error> connect() noexcept;
+  std::expected<void, Error> greet(Deadline deadline) noexcept;
+  std::expected<void, Error> dial(Deadline deadline) noexcept;
+  std::expected<void, Error> pause() noexcept;
+  void serve() noexcept;
+  void tell(bool connected, Error error) noexcept;
+  void end() noexcept;
+
+  // reading.cpp
+  Error read_all() noexcept;
+  std::expected<Packet, Error> next_packet(Deadline deadline) noexcept;
+  std::expected<void, Error> handle(const Packet& packet) noexcept;
+  std::expected<void, Error> hand_over(const Packet& packet) noexcept;
+  std::expected<void, Error> reply(PacketType type, std::uint16_t id) noexcept;
+  void drain() noexcept;
+  void answered(std::uint16_t id) noexcept;
+
+  // sending.cpp
+  void send_all() noexcept;
+  std::size_t gather() noexcept;
+  bool ping_is_due(std::int64_t now) noexcept;
+  Deadline next_look() const noexcept;
+  std::size_t write_subscribe(std::span<char> out) const noexcept;
+  void fail(Error why) noexcept;
+
+  const ClientOptions options;
+  ClientCounters counters;
+  Stream stream;
+  Buffer in, out;
+
+  // The reader's.
+  std::size_t begin = 0, have = 0;  // of `in`
+  std::size_t skipped = 0;          // bytes that still belong to a message which is too large
+  std::uint32_t failures = 0;       // to connect, since the last connection
+  std::uint8_t refusal = 0;
+  bool session_present = false;
+
+  Mutex lock;
+  Condition to_send;   // the sender waits: something is to be sent
+  Condition to_read;   // the program waits for a message
+  Condition taken;     // the reader waits: the program is done with a message, or replies have left
+  Condition all_sent;  // flush waits
+  MessageQueue queue;
+  QueueFile file;
+  struct Reply {
+    PacketType type;
+    std::uint16_t id;
+  };
+  static constexpr std::size_t kMostReplies = 32;
+  Reply replies[kMostReplies];
+  std::size_t reply_count = 0;
+  enum class Handing : std::uint8_t { nothing, offered, held } handing = Handing::nothing;
+  Packet offered;
+  bool subscribed = false;
+  bool asked_to_subscribe = false;  // on this connection
+  bool said_goodbye = false;
+  bool closing = false;
+  bool ended = false;
+  bool lost = false;  // this connection is
+  Error lost_why;
+  bool pinged = false;
+  std::int64_t pinged_ns = 0, sent_ns = 0;
+  Atomic<std::int64_t> heard_ns{0};
+  Atomic<bool> is_connected{false};
+};
+
+}  // namespace coir::mqtt

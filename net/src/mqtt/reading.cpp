@@ -1,0 +1,136 @@
+// What a MqttClient does with what the broker sends. Declared in mqtt/client_state.h.
+#include <string.h>
+
+#include <algorithm>
+
+#include "mqtt/client_state.h"
+
+namespace coir::mqtt {
+
+Error ClientState::read_all() noexcept {
+  for (;;) {
+    const auto packet = next_packet(Deadline::never());
+    if (!packet) return packet.error();
+    const auto handled = handle(*packet);
+    if (handled) continue;
+    // The sender takes our leave. The program may still look at what lies in the buffer.
+    if (handled.error() == ErrorCode::closed) drain();
+    return handled.error();
+  }
+}
+
+// drain reads until the broker hangs up.
+void ClientState::drain() noexcept {
+  char nothing[64];
+  const Deadline deadline = Deadline::after(std::chrono::seconds(1));
+  while (stream.read(nothing, deadline)) {
+  }
+}
+
+// next_packet returns the next packet, whose views are valid until it is called again. Errors: those of Stream;
+// protocol.
+std::expected<Packet, Error> ClientState::next_packet(Deadline deadline) noexcept {
+  for (;;) {
+    const std::size_t left_out = std::min(skipped, have - begin);
+    begin += left_out;
+    skipped -= left_out;
+    if (skipped == 0) {
+      const ParsedPacket parsed = parse_packet({in.data() + begin, have - begin}, options.max_packet);
+      if (parsed.state == PacketState::malformed) return std::unexpected(Error{ErrorCode::protocol});
+      if (parsed.state == PacketState::packet) {
+        begin += parsed.size;
+        return parsed.packet;
+      }
+      if (parsed.state == PacketState::too_large) {
+        skipped = parsed.size;
+        counters.too_large.fetch_add(1, std::memory_order_relaxed);
+        if (parsed.packet.qos == 0) continue;
+        const PacketType type = parsed.packet.qos == 1 ? PacketType::puback : PacketType::pubrec;
+        if (auto replied = reply(type, parsed.packet.id); !replied) return std::unexpected(replied.error());
+        continue;
+      }
+    }
+    if (begin != 0) memmove(in.data(), in.data() + begin, have - begin);
+    have -= std::exchange(begin, 0);
+    const auto got = stream.read(in.bytes().subspan(have), deadline);
+    if (!got) return std::unexpected(got.error());
+    have += *got;
+    heard_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  }
+}
+
+std::expected<void, Error> ClientState::handle(const Packet& packet) noexcept {
+  switch (packet.type) {
+    case PacketType::publish:
+      return hand_over(packet);
+    case PacketType::puback: {
+      auto held = lock.lock();
+      if (!held) return std::unexpected(held.error());
+      answered(packet.id);
+      return {};
+    }
+    case PacketType::pubrel:
+      return reply(PacketType::pubcomp, packet.id);
+    case PacketType::suback: {
+      auto held = lock.lock();
+      if (!held) return std::unexpected(held.error());
+      subscribed = true;
+      for (const char code : packet.payload) {
+        if (static_cast<unsigned char>(code) == 0x80) counters.refused_filters.fetch_add(1, std::memory_order_relaxed);
+      }
+      return {};
+    }
+    case PacketType::pingresp: {
+      auto held = lock.lock();
+      if (!held) return std::unexpected(held.error());
+      pinged = false;
+      return {};
+    }
+    default:
+      return std::unexpected(Error{ErrorCode::protocol});
+  }
+}
+
+// answered is called with the mutex held. An answer to nothing is of a message that was dropped.
+void ClientState::answered(std::uint16_t id) noexcept {
+  if (!queue.acknowledge(id)) return;
+  counters.acknowledged.fetch_add(1, std::memory_order_relaxed);
+  if (file.is_open() && !file.remove(id, queue)) counters.queue_file_errors.fetch_add(1, std::memory_order_relaxed);
+  to_send.notify_one();
+  if (queue.empty()) all_sent.notify_all();
+}
+
+// hand_over waits until the program is done with a message, and then acknowledges it. Errors: closed (the connection is
+// lost, or close was called), cancelled, timed_out (a scope around it).
+std::expected<void, Error> ClientState::hand_over(const Packet& packet) noexcept {
+  if (!options.subscriptions.empty()) {
+    auto held = lock.lock();
+    if (!held) return std::unexpected(held.error());
+    offered = packet;
+    handing = Handing::offered;
+    to_read.notify_one();
+    const auto waited = taken.wait_until(
+        *held, [this] { return handing == Handing::nothing || closing || (handing == Handing::offered && lost); });
+    const bool done = handing == Handing::nothing;
+    if (handing == Handing::offered) handing = Handing::nothing;
+    if (!done) return std::unexpected(waited ? Error{ErrorCode::closed} : waited.error());
+    // Until now no answer was read.
+    pinged_ns = monotonic_ns();
+    to_send.notify_one();
+  }
+  if (packet.qos == 0) return {};
+  return reply(packet.qos == 1 ? PacketType::puback : PacketType::pubrec, packet.id);
+}
+
+std::expected<void, Error> ClientState::reply(PacketType type, std::uint16_t id) noexcept {
+  auto held = lock.lock();
+  if (!held) return std::unexpected(held.error());
+  auto room = taken.wait_until(*held, [this] { return reply_count < kMostReplies || lost || closing; });
+  if (!room) return room;
+  if (reply_count == kMostReplies) return std::unexpected(Error{ErrorCode::closed});
+  replies[reply_count++] = {type, id};
+  to_send.notify_one();
+  return {};
+}
+
+}  // namespace coir::mqtt

@@ -1,0 +1,126 @@
+// A MqttClient's second fiber, which sends: what is queued, answers, and pings. Declared in mqtt/client_state.h.
+#include <algorithm>
+
+#include "mqtt/client_state.h"
+
+namespace coir::mqtt {
+
+// fail ends the connection, for its first reason. The mutex is held.
+void ClientState::fail(Error why) noexcept {
+  if (!lost) lost_why = why;
+  lost = true;
+  stream.tcp().close();
+  to_send.notify_all();
+  taken.notify_all();
+}
+
+void ClientState::send_all() noexcept {
+  for (;;) {
+    auto held = lock.lock();
+    if (!held) return;
+    std::size_t size = 0;
+    while (!lost && (size = gather()) == 0) {
+      const auto waited = to_send.wait(*held, next_look());
+      if (!waited && waited.error() != ErrorCode::timed_out) return;
+    }
+    if (lost) return;
+    const bool leaves = said_goodbye;
+    held->unlock();
+    const auto sent = stream.write({out.data(), size}, Deadline::after(options.answer_timeout));
+    held = lock.lock();
+    if (!held) return;
+    sent_ns = monotonic_ns();
+    if (!sent) return fail(sent.error());
+    if (leaves) {
+      // The broker hangs up. A close while it still sends could take our last word from it.
+      stream.tcp().shutdown_write();
+      static_cast<void>(to_send.wait_until(*held, [this] { return lost; }, Deadline::after(std::chrono::seconds(1))));
+      return fail(ErrorCode::closed);
+    }
+  }
+}
+
+// gather fills `out` with what is to be sent now. The mutex is held.
+std::size_t ClientState::gather() noexcept {
+  const std::span<char> room = out.bytes().first(options.max_packet);
+  std::size_t size = 0;
+  std::size_t taken_replies = 0;
+  for (; taken_replies < reply_count; ++taken_replies) {
+    const Reply& each = replies[taken_replies];
+    const std::size_t written = write_reply(room.subspan(size), each.type, each.id);
+    if (written == 0) break;
+    size += written;
+  }
+  if (taken_replies != 0) {
+    std::copy(replies + taken_replies, replies + reply_count, replies);
+    reply_count -= taken_replies;
+    taken.notify_all();
+  }
+  if (!subscribed && !asked_to_subscribe && !options.subscriptions.empty()) {
+    const std::size_t written = write_subscribe(room.subspan(size));
+    asked_to_subscribe = written != 0;
+    // Alone it fits.
+    if (written == 0) return size;
+    size += written;
+  }
+  PublishFields message;
+  while (!closing && queue.next(message, options.max_in_flight)) {
+    // On a session that has nothing of us it is no duplicate.
+    message.duplicate = message.duplicate && session_present;
+    const std::size_t written = write_publish(room.subspan(size), message);
+    if (written == 0 && size != 0) return size;
+    queue.took();
+    // An earlier run may have left one that is too large for this one.
+    if (written == 0) answered(message.id);
+    size += written;
+  }
+  if (queue.empty()) all_sent.notify_all();
+  const std::int64_t now = monotonic_ns();
+  if (ping_is_due(now)) size += write_bare(room.subspan(size), PacketType::pingreq);
+  if (closing) {
+    const std::size_t written = write_bare(room.subspan(size), PacketType::disconnect);
+    said_goodbye = written != 0;
+    size += written;
+  }
+  return size;
+}
+
+std::size_t ClientState::write_subscribe(std::span<char> room) const noexcept {
+  std::size_t filters = 0;
+  for (const Subscription& each : options.subscriptions) filters += filter_bytes(each.filter);
+  std::size_t size = begin_subscribe(room, kLastMessageId + 1, filters);
+  if (size == 0) return 0;
+  for (const Subscription& each : options.subscriptions) {
+    size += write_filter(room.subspan(size), each.filter, static_cast<std::uint8_t>(each.qos));
+  }
+  return size;
+}
+
+// ping_is_due tells whether a ping goes out now: either side was silent for three quarters of the keep-alive time. An
+// answer that is overdue ends the connection, unless the program keeps us from reading it.
+bool ClientState::ping_is_due(std::int64_t now) noexcept {
+  const std::int64_t interval = std::chrono::nanoseconds(options.keep_alive).count() / 4 * 3;
+  if (pinged && handing == Handing::nothing &&
+      now >= pinged_ns + std::chrono::nanoseconds(options.answer_timeout).count()) {
+    fail(ErrorCode::timed_out);
+    return false;
+  }
+  const bool unheard = now - heard_ns.load(std::memory_order_relaxed) >= interval;
+  if (now - sent_ns < interval && (pinged || !unheard)) return false;
+  if (!pinged) pinged_ns = now;
+  pinged = true;
+  sent_ns = now;
+  return true;
+}
+
+Deadline ClientState::next_look() const noexcept {
+  const std::int64_t interval = std::chrono::nanoseconds(options.keep_alive).count() / 4 * 3;
+  std::int64_t next = sent_ns + interval;
+  if (!pinged) next = std::min(next, heard_ns.load(std::memory_order_relaxed) + interval);
+  if (pinged && handing == Handing::nothing) {
+    next = std::min<std::int64_t>(next, pinged_ns + std::chrono::nanoseconds(options.answer_timeout).count());
+  }
+  return Deadline::at_ns(next);
+}
+
+}  // namespace coir::mqtt
