@@ -13,12 +13,6 @@
 
 using coir::operator""_KiB;
 
-namespace {
-
-constexpr const char* kSeeHelp = "coird --help tells of --mdns";
-
-}  // namespace
-
 void Announced::take(std::string_view address, std::uint16_t port, bool tls) noexcept {
   if (address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("unix:")) return;
   std::uint16_t& into = tls ? https : http;
@@ -26,6 +20,12 @@ void Announced::take(std::string_view address, std::uint16_t port, bool tls) noe
 }
 
 #if COIR_MDNS && !COIR_NO_ASYNC
+
+namespace {
+
+constexpr const char* kSeeHelp = "coird --help tells of --mdns";
+
+}  // namespace
 
 bool apply_mdns(const char* text, Options& options) noexcept {
   if (const char* bad = coir::mdns::bad_name(text)) return complain(kSeeHelp, {"--mdns '", text, "': ", bad});
@@ -59,9 +59,8 @@ void Announcing::answer() const noexcept {
 
 #else
 
-bool apply_mdns(const char* text, Options&) noexcept {
-  if (!coir::kFibers) return complain(kSeeHelp, {"--mdns '", text, "': this build has no fibers to answer by"});
-  return complain(kSeeHelp, {"--mdns '", text, "': this build has no multicast DNS"});
+bool apply_mdns(const char*, Options&) noexcept {
+  return lacks("mdns", "COIR_MDNS", "build it with -DCOIR_MDNS=ON");
 }
 
 Announcing::Announcing(const Options&, const Announced&) noexcept {}

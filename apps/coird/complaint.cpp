@@ -1,5 +1,7 @@
 #include "complaint.h"
 
+#include <coir/program.h>
+
 #include <coir/net/log_line.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +66,11 @@ bool complain(const char* cure, std::initializer_list<Word> what) noexcept {
   for (const Word& word : what) word.add_to(out);
   say({out.text(), " (", cure, ")"});
   return false;
+}
+
+bool lacks(const char* option, const char* part, const char* cure) noexcept {
+  if (coir::kFibers) return complain(cure, {"--", option, ": this coird was built without ", part});
+  return complain("a build with fibers has it", {"--", option, ": this coird was built without fibers"});
 }
 
 void print_text(std::string_view text) noexcept {

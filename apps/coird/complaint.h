@@ -48,6 +48,10 @@ void fill_standard_streams() noexcept;
 // its cure is not.
 bool complain(const char* cure, std::initializer_list<Word> what) noexcept;
 
+// lacks complains of an option of a part that is left out of this build, as all such parts are of one without fibers, and
+// returns false.
+bool lacks(const char* option, const char* part, const char* cure) noexcept;
+
 // complain_without_waiting is called once, before anything is served: from then on a line that nobody reads is dropped
 // (coir/net/log_line.h).
 void complain_without_waiting() noexcept;

@@ -252,11 +252,7 @@ bool Gateway::serve(coir::http::Exchange& exchange) noexcept {
 #else
 
 bool apply_gateway(int chosen, const char*, Options&) noexcept {
-  if constexpr (!coir::kFibers) {
-    return complain("a build with fibers has it", {"--", name_of(chosen), ": this coird was built without fibers"});
-  }
-  return complain("build it with -DCOIR_PROXY=ON",
-                  {"--", name_of(chosen), ": this coird was built without COIR_PROXY"});
+  return lacks(name_of(chosen), "COIR_PROXY", "build it with -DCOIR_PROXY=ON");
 }
 
 #endif

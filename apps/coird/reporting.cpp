@@ -258,8 +258,7 @@ void Reporting::obey() noexcept {
 #else
 
 bool apply_mqtt(int chosen, const char*, Options&) noexcept {
-  const char* const why = coir::kFibers ? ": this build has no MQTT" : ": this build has no fibers to report by";
-  return complain("coird --help tells of --mqtt", {"--", name_of(chosen), why});
+  return lacks(name_of(chosen), "COIR_MQTT", "build it with -DCOIR_MQTT=ON");
 }
 
 bool check_mqtt(const Options&) noexcept {

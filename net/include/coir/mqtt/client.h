@@ -9,7 +9,6 @@
 #include <coir/ledger.h>
 #include <coir/mqtt/topic.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
