@@ -418,3 +418,24 @@ TEST(Mdns, a_long_name_makes_room_for_its_number) {
   char room[64];
   STRCMP_EQUAL((std::string(61, 'a') + "-2").c_str(), std::string(published.label(room)).c_str());
 }
+
+TEST_GROUP(MdnsServe){void teardown() override{account::mdns.set_ceiling(SIZE_MAX);
+}
+}
+;
+
+TEST(MdnsServe, a_bad_name_is_refused_before_anything_is_sent) {
+  CHECK_TRUE(mdns::serve({.name = "board.local"}).error() == ErrorCode::invalid);
+  CHECK_EQUAL(0u, account::mdns.used());
+}
+
+TEST(MdnsServe, what_it_keeps_is_charged_and_given_back) {
+  account::mdns.set_ceiling(mdns::kServeBytes / 2);
+  CHECK_TRUE(mdns::serve({.name = "board"}, Deadline::now()).error() == ErrorCode::no_memory);
+  account::mdns.set_ceiling(SIZE_MAX);
+  // Before it has looked at any interface: nothing is sent on this machine's networks.
+  const auto served = mdns::serve({.name = "board"}, Deadline::now());
+  CHECK_TRUE(served.error() == ErrorCode::timed_out || served.error() == ErrorCode::system);
+  CHECK_EQUAL(0u, account::mdns.used());
+  CHECK_TRUE(account::mdns.high_water() > mdns::kServeBytes / 2);
+}
