@@ -75,11 +75,11 @@ int ask_itself() {
 }
 
 int serve_upstream(const coir::Address& address, std::string_view to) {
-  static auto forwarder = Forwarder::create();
-  static auto upstream = Upstreams::create(to);
+  auto forwarder = Forwarder::create();
+  auto upstream = Upstreams::create(to);
   if (!forwarder || !upstream) return 1;
-  static Gateway gateway{std::move(*forwarder), std::move(*upstream), {}};
-  static auto server = serve(address, forward, &gateway);
+  Gateway gateway{std::move(*forwarder), std::move(*upstream), {}};
+  auto server = serve(address, forward, &gateway);
   if (!server) return 1;
   return static_cast<int>(server->serve_until({SIGTERM, SIGINT}, 2s));
 }

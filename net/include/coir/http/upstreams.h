@@ -58,7 +58,7 @@ struct UpstreamState {
 // Upstreams is a group of servers that exchanges are forwarded to, with a pool of connections for each. A host's name is
 // looked up again when its answer's time is over, and the connections to addresses that are gone are then closed. A server
 // that cannot be connected to makes way for the next at once. It outlives the exchanges, streams and tunnels that are
-// forwarded to it. Move-only.
+// forwarded to it, and is destroyed inside the run, whose end waits for what rests in its pools. Move-only.
 class Upstreams {
  public:
   static constexpr std::size_t kMost = 16;
