@@ -564,7 +564,7 @@ TEST(ProxyExchange, a_client_that_leaves_its_upload_has_its_upstream_left_at_onc
           expect(until([&] { return asked.load(); }, soon()));
           resets ? client.reset() : client.end_its_side();
           expect(until([&] { return gone.load(); }, Deadline::after(20s)));
-          expect(stage.forwarder->counters().cancelled.load() == 1);
+          expect(until([&] { return stage.forwarder->counters().cancelled.load() == 1; }, soon()));
           if (!resets) expect(client.hear("HTTP/1.1 400 "));
         });
   }
