@@ -213,7 +213,7 @@ class FaultyServer : public Utest {
     options.context = &test.site;
     options.max_connections = 16;
     options.max_active = kFibers ? 4 : 1;
-    options.header_timeout = 1s;
+    options.header_timeout = 20s;
     options.idle_timeout = 2s;  // a fourth of which is how soon it tries again what could not be had
     if (!test.prepare()) return nullptr;
     auto server = http::Server::create(options);

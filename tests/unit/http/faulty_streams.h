@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -86,6 +87,13 @@ class StreamPeer {
     return in_order_;
   }
 
+  // tell prints how the connection has ended, and what came last.
+  void tell(const char* when) const {
+    fprintf(stderr, "the client's connection ended %s, errno %d, behind", when, error_);
+    for (const char each : heard()) fprintf(stderr, " %02x", static_cast<unsigned char>(each));
+    fprintf(stderr, "\n");
+  }
+
   // late: the other side has left this one waiting.
   bool late() const { return late_; }
   std::uint16_t port() const { return port_; }
@@ -101,12 +109,14 @@ class StreamPeer {
     }
     alive_ = false;
     in_order_ = got == 0;
-    late_ = got < 0 && errno == EAGAIN;
+    error_ = got < 0 ? errno : 0;
+    late_ = error_ == EAGAIN;
   }
 
   const std::uint16_t port_;
   const int fd_;
   bool alive_ = false, late_ = false, in_order_ = false;
+  int error_ = 0;
   std::size_t have_ = 0;
   char heard_[8192];
 };
@@ -148,8 +158,10 @@ class FaultyStreams : public FaultyServer {
 
   bool lives(const StreamLife& life) {
     StreamPeer peer(port, life.receive_buffer);
-    const bool whole = life.opens(peer) && life.goes_on(peer);
+    const bool opened = life.opens(peer);
+    const bool whole = opened && life.goes_on(peer);
     require(!peer.late(), "is left waiting");
+    if (!whole && failures() == 0) peer.tell(opened ? "after it has opened" : "while it opens");
     return whole;
   }
 
