@@ -56,7 +56,7 @@ bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
       break;
   }
   const auto url = coir::mqtt::parse_broker_url(text);
-  if (url.error_or({}) == coir::ErrorCode::untrusted) {
+  if (!url && url.error() == coir::ErrorCode::untrusted) {
     // The line does not repeat it.
     return complain("name a file of it by --mqtt-password-file: everybody can read a command line",
                     {"--mqtt: the address holds a password"});
