@@ -2,7 +2,8 @@
 # usage: load.py PROGRAM [ROUNDS [WRAPPER ...]]
 #
 # Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
-# conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, a clean end.
+# conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, what it
+# passes on, reports to a broker and is found by, a clean end. Root, for the network.
 import base64
 import hashlib
 import os
@@ -143,6 +144,81 @@ def changes(seen):
             daemon.line_with("credentials read again")
 
 
+def passes_on(site, seen):
+    """Requests go on to another coird, in the clear and by TLS, to one that is found by name, and to nobody."""
+    with tempfile.TemporaryDirectory() as state:
+        upstream = Daemon(program, "--state", state, files=site.path, tls_listen=("127.0.0.1:0",), wrapper=wrapper)
+        with upstream, socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            secure = upstream.addresses()[1].rsplit(":", 1)[1]
+            options = []
+            for way in (f"/plain=http://localhost:{upstream.port}/", f"/tls=https://localhost:{secure}/",
+                        f"/nobody=http://127.0.0.1:{nobody.getsockname()[1]}"):
+                options += ["--proxy", way]
+            options += ["--proxy-ca", os.path.join(state, "self-signed.pem")]
+            with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon, daemon.connect() as client:
+                for prefix in ("/plain", "/tls", "/nobody"):
+                    for path in ("/", "/small.txt", "/missing"):
+                        seen.add(ask(client, "GET", prefix + path).status)
+                    seen.add(ask(client, "POST", prefix + "/small.txt", b"x" * 5000).status)
+                assert len(daemon.get("/plain/big").body) == len(daemon.get("/tls/big").body) == 3_000_000
+
+
+class Broker(threading.Thread):
+    """Grants whatever a client of MQTT asks for, and tells the first that subscribes to reload."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.published = 0
+        self.start()
+
+    def run(self):
+        with self.listener, self.listener.accept()[0] as client:
+            stream = client.makefile("rb")
+            while first := stream.read(1):
+                size = shift = 0
+                while True:
+                    (digit,) = stream.read(1)
+                    size |= (digit & 127) << shift
+                    shift += 7
+                    if digit < 128:
+                        break
+                body = stream.read(size)
+                kind, flags = first[0] >> 4, first[0] & 15
+                if kind == 1:
+                    client.sendall(b"\x20\x02\x00\x00")
+                elif kind == 3:
+                    self.published += 1
+                    at = 2 + int.from_bytes(body[:2], "big")
+                    if flags & 6:
+                        client.sendall(b"\x40\x02" + body[at : at + 2])
+                elif kind == 8:
+                    topic = body[2 : 4 + int.from_bytes(body[2:4], "big")]
+                    client.sendall(b"\x90\x03" + body[:2] + b"\x00" + bytes([0x30, len(topic) + 6]) + topic + b"reload")
+                elif kind == 12:
+                    client.sendall(b"\xd0\x00")
+
+
+def reports(site):
+    """What the daemon is goes to a broker, and a command comes from there."""
+    broker = Broker()
+    options = ["--mqtt", f"mqtt://127.0.0.1:{broker.port}/board", "--mqtt-commands", "--mqtt-interval", "1s",
+               "--mqtt-discovery", "homeassistant"]
+    with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon:
+        daemon.line_with("SIGHUP: there is nothing to read again")
+        until(lambda: broker.published > 12, "messages of metrics")
+
+
+def is_found(site):
+    """The daemon takes a name on a network of its own, where others ask for it."""
+    network = ["unshare", "--net", "sh", "-c", 'ip link set lo up; ip link add eth0 type veth peer name eth1; '
+               'ip address add 10.9.0.1/24 dev eth0; ip link set eth1 up; ip link set eth0 up; exec "$@"', "sh"]
+    with Daemon(program, "--mdns", "board", files=site.path, wrapper=network + wrapper) as daemon:
+        daemon.line_with("found as board.local")
+
+
 program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
 files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
 seen = set()
@@ -187,6 +263,9 @@ with Site(**files) as site:
             client.close()
     over_tls(site, seen)
     changes(seen)
+    passes_on(site, seen)
+    reports(site)
+    is_found(site)
     # A second signal ends the requests under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
         client.send(request("GET", "/big"))
@@ -195,5 +274,5 @@ with Site(**files) as site:
         until(lambda: refuses(daemon.port), "the end of listening")
         daemon.signal()
         assert daemon.wait() == 1, daemon.lines
-missed = {200, 201, 204, 206, 301, 304, 400, 401, 404, 405, 408, 409, 412, 413, 414, 416, 417, 421, 431, 501, 503, 505} - seen
+missed = {200, 201, 204, 206, 301, 304, 400, 401, 404, 405, 408, 409, 412, 413, 414, 416, 417, 421, 431, 501, 502, 503, 505} - seen
 assert not missed, f"the load met no {sorted(missed)}, but {sorted(seen)}"
