@@ -76,7 +76,11 @@ bool shows_metrics(const Options& options, std::size_t listener) noexcept {
 
 #if COIRD_GATEWAY
 bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
-  return daemon.gateway && daemon.gateway->serve(exchange);
+  if (daemon.gateway && daemon.gateway->serve(exchange)) return true;
+#if COIRD_SCRIPTS
+  if (daemon.scripts && daemon.scripts->serve(exchange)) return true;
+#endif
+  return false;
 }
 #else
 bool passes_on(Daemon&, Exchange&) noexcept {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "gateway.h"
+#include "scripts.h"
 #include "options.h"
 
 #if COIR_TLS
@@ -22,6 +23,9 @@ struct Daemon {
   std::optional<coir::http::Server> server;
 #if COIRD_GATEWAY
   std::optional<Gateway> gateway;
+#endif
+#if COIRD_SCRIPTS
+  std::optional<Scripts> scripts;
 #endif
   const Options* options = nullptr;
 #if COIR_TLS

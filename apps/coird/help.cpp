@@ -40,6 +40,12 @@ constexpr char kHelp[] =
     "                              [balance=turn|least] [weights=N[,N...]] [set-request=NAME:VALUE]\n"
     "                              [drop-request=NAME] [set-response=NAME:VALUE] [drop-response=NAME]\n"
 #endif
+#if COIR_FASTCGI && !COIR_NO_ASYNC
+    "      --fastcgi WHERE=ADDRESS[,ADDRESS...]\n"
+    "                              have a FastCGI application at host:port or unix:/path answer, up to\n"
+    "                              4 times. WHERE is a path, for what lies below it, or .php for files\n"
+    "                              below --root whose names end so\n"
+#endif
     "\n"
 #if COIR_MQTT && !COIR_NO_ASYNC
     "MQTT:\n"

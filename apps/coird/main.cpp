@@ -184,6 +184,11 @@ int serve(Options& options) noexcept {
 #if COIRD_GATEWAY
   if (options.passes_on() && !daemon.gateway.emplace().open(options)) return 2;
 #endif
+#if COIRD_SCRIPTS
+  if (options.application_count != 0 &&
+      !daemon.scripts.emplace().open(options, daemon.files ? &*daemon.files : nullptr))
+    return 2;
+#endif
   Reporting reporting;
   if (!reporting.prepare(options)) return 2;
   options.server.on_hangup = reload;
@@ -213,6 +218,9 @@ int serve(Options& options) noexcept {
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
     daemon.gateway.reset();
+#endif
+#if COIRD_SCRIPTS
+    daemon.scripts.reset();
 #endif
     reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));

@@ -16,6 +16,7 @@
 #include "complaint.h"
 #include "file_options.h"
 #include "gateway.h"
+#include "scripts.h"
 #include "option_table.h"
 #include "quantity.h"
 #include "reporting.h"
@@ -215,6 +216,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
     case kProxyCa:
     case kRoutes:
       return apply_gateway(chosen, text, options);
+    case kFastcgi:
+      return apply_fastcgi(chosen, text, options);
     case kMetricsListen:
       if (!add_listener("metrics-listen", text, options)) return false;
       options.metrics[options.listen_count - 1] = options.metrics_apart = true;

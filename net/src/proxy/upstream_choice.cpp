@@ -64,7 +64,8 @@ void UpstreamGroup::end(UpstreamMember& member, bool well) noexcept {
 
 void UpstreamGroup::note_failure(UpstreamMember& member) noexcept {
   const Locked locked(lock_);
-  if (++member.failures < options_.failures) return;
+  // Who is the only one is asked: nobody else would answer instead.
+  if (++member.failures < options_.failures || members_.size() == 1) return;
   const std::uint32_t times = std::min(member.failures - options_.failures, 16u);
   const auto alone = std::min(std::chrono::seconds(1u << times), options_.longest);
   member.out_until = Deadline::after(alone);

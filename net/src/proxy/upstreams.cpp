@@ -1,4 +1,5 @@
 // Upstreams, of coir/http/upstreams.h: a group is made of the addresses of its servers.
+#include <coir/format.h>
 #include <coir/http/accounts.h>
 #include <coir/http/upstreams.h>
 #include <coir/http/url.h>
@@ -25,7 +26,9 @@ std::expected<void, Error> set(UpstreamMember& member, const UpstreamServer& ser
     member.address = *at;
     return {};
   }
-  const auto url = parse_url(server.url);
+  char text[sizeof member.host + 32];
+  const bool has_scheme = server.url.find("://") != std::string_view::npos;
+  const auto url = parse_url(has_scheme ? server.url : format(text, "http://", server.url));
   if (!url || url->host.size() >= sizeof member.host || url->user_info.data() != nullptr) {
     return std::unexpected(Error{ErrorCode::invalid});
   }

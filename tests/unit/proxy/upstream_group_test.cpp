@@ -140,8 +140,8 @@ TEST(UpstreamGroup, a_server_that_is_down_makes_way_and_is_then_left_alone) {
 
 TEST(UpstreamGroup, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
   everywhere([&] {
-    Servers servers({1});
-    servers.listeners[0].close();
+    Servers servers({1, 1});
+    for (auto& listener : servers.listeners) listener.close();
     auto upstreams = servers.group({.failures = 2, .longest = 60s});
     for (int i = 0; i < 2; ++i) {
       const auto lease = upstreams.group().take({}, soon());
@@ -153,20 +153,37 @@ TEST(UpstreamGroup, where_all_are_down_the_error_is_the_kernel_s_and_then_that_n
   });
 }
 
-TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_not) {
+TEST(UpstreamGroup, the_only_server_is_asked_again_however_often_it_failed) {
   everywhere([&] {
     Servers servers({1});
+    servers.listeners[0].close();
     auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    for (int i = 0; i < 10; ++i) {
+      const auto lease = upstreams.group().take({}, soon());
+      expect(!lease && lease.error() == ErrorCode::system);
+    }
+    expect(upstreams.state().answering == 1);
+  });
+}
+
+TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_not) {
+  everywhere([&] {
+    Servers servers({1, 1});
+    auto upstreams = servers.group({.failures = 2, .longest = 60s});
+    // One is asked after the other.
     const auto ends_with = [&](UpstreamFault fault) {
-      auto lease = upstreams.group().take({}, soon());
-      expect(lease.has_value());
-      if (lease) lease->failed(fault);
+      for (int i = 0; i < 2; ++i) {
+        auto lease = upstreams.group().take({}, soon());
+        expect(lease.has_value());
+        if (lease) lease->failed(fault);
+      }
     };
     for (int i = 0; i < 4; ++i) ends_with(UpstreamFault::stale);
     ends_with(UpstreamFault::cut);
-    upstreams.group().take({}, soon())->give_back(false);  // and is forgiven by what went well
+    // Both are forgiven by what went well.
+    for (int i = 0; i < 2; ++i) upstreams.group().take({}, soon())->give_back(false);
     ends_with(UpstreamFault::malformed);
-    expect(upstreams.state().answering == 1);
+    expect(upstreams.state().answering == 2);
     ends_with(UpstreamFault::timed_out);
     expect(upstreams.state().answering == 0);
   });

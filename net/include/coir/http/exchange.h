@@ -23,6 +23,7 @@ struct Session;
 class Keeper;
 class Detached;
 struct Forwarding;
+struct FastCgiExchange;
 class ForwardKeeper;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
@@ -184,6 +185,7 @@ class Exchange {
   friend class Detached;
   friend class ForwardKeeper;
   friend struct Forwarding;
+  friend struct FastCgiExchange;
   friend struct Session;
   void* context_pointer() const noexcept;
 

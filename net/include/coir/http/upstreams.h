@@ -24,8 +24,8 @@ namespace coir::http {
 
 class UpstreamGroup;
 
-// UpstreamServer is one server of a group: "http://host:port", "https://host" or "unix:/run/app.sock". What stands behind
-// the host is not looked at.
+// UpstreamServer is one server of a group: "http://host:port", "https://host", "unix:/run/app.sock", or "host:port" of
+// another protocol. What stands behind the host is not looked at.
 struct UpstreamServer {
   std::string_view url = {};
   unsigned weight = 1;  // its share, 1 to 100
@@ -42,7 +42,7 @@ struct UpstreamOptions {
   Balance balance = Balance::round_robin;
   const TlsContext* tls = nullptr;  // for https: a client's context, which outlives the group
   std::uint32_t most_resting = 64;  // connections that rest, for each server
-  // So many failures in a row have a server left alone: for a second, then twice as long each time, up to `longest`.
+  // So many failures in a row have one of several servers left alone: for a second, then twice as long each time, up to `longest`.
   std::uint32_t failures = 3;
   std::chrono::seconds longest{10};
 };

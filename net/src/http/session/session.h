@@ -66,6 +66,7 @@ struct alignas(kSessionAlignment) Session {
   friend class Detached;
   friend class ForwardKeeper;
   friend struct Forwarding;
+  friend struct FastCgiExchange;
 
   // What becomes of the connection.
   enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };

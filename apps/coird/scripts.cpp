@@ -1,0 +1,160 @@
+#include "scripts.h"
+
+#include "complaint.h"
+#include "option_table.h"
+
+#if COIRD_SCRIPTS
+#include <coir/http/path.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace {
+
+using coir::ErrorCode;
+using coir::http::Exchange;
+using coir::http::FastCgiScript;
+using coir::http::Upstreams;
+using coir::http::UpstreamServer;
+
+constexpr const char* kForm = "such as .php=unix:/run/php-fpm.sock or /app=127.0.0.1:9000";
+constexpr std::uint64_t kMostSpooled = 1024 * 1024;
+
+// next_of takes the next of "A,B" off `text`.
+std::string_view next_of(std::string_view& text) noexcept {
+  const std::string_view one = text.substr(0, text.find(','));
+  text.remove_prefix(std::min(one.size() + 1, text.size()));
+  return one;
+}
+
+bool is_suffix(std::string_view where) noexcept {
+  return where.starts_with('.');
+}
+
+// parse_servers reads addresses into `servers` and returns how many; 0: one is wrong, and a line has said so.
+std::size_t parse_servers(std::string_view where, std::string_view addresses,
+                          UpstreamServer (&servers)[Upstreams::kMost]) noexcept {
+  std::size_t count = 0;
+  for (std::string_view rest = addresses; !rest.empty() || count == 0;) {
+    const std::string_view address = next_of(rest);
+    if (count == std::size(servers)) {
+      complain("name fewer", {"--fastcgi '", where, "': more than ", Upstreams::kMost, " addresses"});
+      return 0;
+    }
+    servers[count++].url = address;
+    if (address.find("://") == address.npos && Upstreams::create(address)) continue;
+    complain(kForm, {"--fastcgi '", where, "': '", address, "' is no address of a host and port or of a Unix socket"});
+    return 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+bool apply_fastcgi(int, const char* text, Options& options) noexcept {
+  const std::string_view all = text;
+  const std::size_t equals = all.find('=');
+  const auto wrong = [text](Word what) { return complain(kForm, {"--fastcgi '", text, "': ", what}); };
+  if (equals == all.npos || (all.front() != '/' && all.front() != '.')) return wrong("not PREFIX=ADDRESS");
+  const std::string_view where = all.substr(0, equals);
+  if (where.find_first_of("?#%") != where.npos ||
+      (is_suffix(where) && (where.size() < 2 || where.find('/') != where.npos)))
+    return wrong("neither a path nor the end of a file's name");
+  if (options.application_count == Options::kMaxApplications) return wrong("too many of them");
+  for (const auto& before : std::span(options.applications).first(options.application_count)) {
+    if (before.prefix == where) return wrong("this was given before");
+  }
+  UpstreamServer servers[Upstreams::kMost];
+  if (parse_servers(where, all.substr(equals + 1), servers) == 0) return false;
+  options.applications[options.application_count++] = {.prefix = where, .urls = all.substr(equals + 1)};
+  return true;
+}
+
+bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept {
+  files_ = files;
+  most_spooled_ = std::min<std::uint64_t>(kMostSpooled, options.server.limits.max_body);
+  if (options.root != nullptr) {
+    if (::realpath(options.root, root_) == nullptr)
+      return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' is not to be had"});
+    // A script's name has a slash in front.
+    if (strcmp(root_, "/") == 0) root_[0] = '\0';
+  }
+  for (const auto& given : std::span(options.applications).first(options.application_count)) {
+    if (is_suffix(given.prefix) && files == nullptr)
+      return complain("name the folder of the scripts by --root",
+                      {"--fastcgi '", given.prefix, "': there are no files"});
+    UpstreamServer servers[Upstreams::kMost];
+    const std::size_t servers_count = parse_servers(given.prefix, given.urls, servers);
+    auto made = Upstreams::create(std::span(servers).first(servers_count));
+    if (!made) return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.error()});
+    Application& application = applications_[count_++];
+    application.where = given.prefix;
+    application.addresses = given.urls;
+    application.upstreams.emplace(std::move(*made));
+  }
+  return true;
+}
+
+bool Scripts::serve(Exchange& exchange) noexcept {
+  for (Application& each : std::span(applications_).first(count_)) {
+    if (is_suffix(each.where) ? serve_suffix(exchange, each) : serve_prefix(exchange, each)) return true;
+  }
+  return false;
+}
+
+// serve_suffix leaves what names no script to the files, which know what is not found.
+bool Scripts::serve_suffix(Exchange& exchange, Application& application) noexcept {
+  char index[32] = "index";
+  if (application.where.size() < sizeof index - sizeof "index")
+    application.where.copy(index + 5, application.where.size());
+  const auto script = find_script(exchange.request().path, *files_, application.where, index, exchange.path_memory());
+  if (script) return forward(exchange, application, *script), true;
+  if (script.error() == ErrorCode::not_found || script.error() == ErrorCode::invalid) return false;
+  // What a script says must not be shown because it could not be looked for.
+  return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
+}
+
+// serve_prefix takes the file that the path names, if there is one, else the prefix itself, as the script.
+bool Scripts::serve_prefix(Exchange& exchange, Application& application) noexcept {
+  const std::string_view raw = exchange.request().path;
+  const std::span<char> memory = exchange.path_memory();
+  std::string_view prefix = application.where;
+  if (prefix.ends_with('/')) prefix.remove_suffix(1);
+  if (memory.size() < raw.size() + 3) return false;
+  const auto resolved = coir::http::resolve_path(raw, memory.subspan(1, raw.size() + 1));
+  if (resolved.status != 0) return false;
+  memory[0] = '/';
+  std::size_t size = resolved.relative == "." ? 0 : resolved.relative.size();
+  if (size != 0) memmove(memory.data() + 1, resolved.relative.data(), size);
+  if (++size > 1 && resolved.directory) memory[size++] = '/';
+  const std::string_view path(memory.data(), size);
+  if (!path.starts_with(prefix) || (path.size() != prefix.size() && path[prefix.size()] != '/')) return false;
+  const FastCgiScript whole{.name = prefix, .info = path.substr(prefix.size())};
+  if (files_ == nullptr) return forward(exchange, application, whole), true;
+  // The path is decoded anew, into the same memory.
+  const auto script = find_script(raw, *files_, {}, {}, memory);
+  if (script) return forward(exchange, application, *script), true;
+  if (script.error() != ErrorCode::not_found) return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
+  if (resolved.directory) memory[size - 1] = '/';
+  forward(exchange, application, {.name = prefix, .info = {memory.data() + prefix.size(), size - prefix.size()}});
+  return true;
+}
+
+void Scripts::complain_of(void* application, std::string_view line) noexcept {
+  say({"--fastcgi ", static_cast<Application*>(application)->where, ": ", line});
+}
+
+void Scripts::forward(Exchange& exchange, Application& application, const FastCgiScript& script) noexcept {
+  const coir::http::FastCgiRules rules{
+      .root = root_, .spool = "/tmp", .most_spooled = most_spooled_, .complain = complain_of, .context = &application};
+  forward_to_fastcgi(exchange, application.upstreams->group(), script, rules);
+}
+
+#else
+
+bool apply_fastcgi(int chosen, const char*, Options&) noexcept {
+  return lacks(name_of(chosen), "COIR_FASTCGI", "build it with -DCOIR_FASTCGI=ON");
+}
+
+#endif

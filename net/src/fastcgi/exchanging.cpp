@@ -1,0 +1,143 @@
+#include "fastcgi/exchanging.h"
+
+#include <coir/format.h>
+
+#include "http/session/engine.h"
+
+namespace coir::http {
+namespace {
+
+// What a client that has left is said to have been answered, in the log: it hears nothing.
+constexpr int kClientGone = 499;
+
+// next_id makes a stray record of the request before on a connection none of this one's.
+std::uint16_t next_id() noexcept {
+  static Atomic<std::uint32_t> last = 0;
+  return static_cast<std::uint16_t>(last.fetch_add(1, std::memory_order_relaxed) % 0xffff + 1);
+}
+
+}  // namespace
+
+FastCgiExchange::FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what,
+                                 const FastCgiRules& by) noexcept
+    : exchange(given),
+      session(given.session_),
+      group(of),
+      script(what),
+      rules(by),
+      request(given.request()),
+      room(given.scratch()) {}
+
+void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept {
+  if (rules.counters != nullptr) (rules.counters->*which).fetch_add(1, std::memory_order_relaxed);
+}
+
+void FastCgiExchange::run() noexcept {
+  // A request that is under way when the server begins to stop is answered.
+  session.watch_->outlive_stop();
+  if (request.framing == Framing::chunked) {
+    if (rules.spool == nullptr) return answer(411);
+    if (const int status = spool(); status != 0) return answer(status);
+    if (client_left) return fail(Error{ErrorCode::closed});
+  } else if (request.framing == Framing::length) {
+    input_bytes = request.content_length;
+  }
+  for (bool again = false;; again = true) {
+    auto taken = group.take({.must_be_new = again || !rules.keep}, Deadline::after(rules.connect));
+    if (!taken) return fail(taken.error());
+    lease = std::move(*taken);
+    const auto tried = try_once();
+    if (complaints != 0 && line_bytes != 0) complain();
+    if (tried) return;
+    if (again || !may_retry(tried.error())) return fail(tried.error());
+    lease.failed(UpstreamFault::stale);
+    count(&FastCgiCounters::retried);
+  }
+}
+
+FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
+  sent_any = sent_whole = false;
+  id = next_id();
+  reader = FastCgiReader(id);
+  if (auto sent = send_beginning(); !sent) return sent;
+  head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
+  if (input_bytes != 0) {
+    if (auto given = give_input(); !given) return given;
+  }
+  return take_output();
+}
+
+// may_retry: the application had closed a resting connection before it saw the request.
+bool FastCgiExchange::may_retry(Error error) const noexcept {
+  if (!lease.reused() || heard_any || unrepeatable || client_left || session.broken_) return false;
+  const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed;
+  return left_us && ((request.method != Method::post && request.method != Method::patch) || !sent_any);
+}
+
+// abort tells the application that nobody wants its answer. The end of the connection does, too: it must not wait.
+void FastCgiExchange::abort() noexcept {
+  if (!lease) return;
+  char record[kFastCgiHeader];
+  write_fastcgi_header(record, FastCgiType::abort_request, id, 0);
+  const iovec part = {record, sizeof record};
+  static_cast<void>(application().write_some({&part, 1}, Deadline::now()));
+  lease.give_back(false);
+}
+
+void FastCgiExchange::fail(Error error) noexcept {
+  if (client_left || error == ErrorCode::cancelled || session.broken_ || session.fault_ != 0) {
+    abort();
+    count(&FastCgiCounters::cancelled);
+    if (responding) {
+      if (!session.broken_) static_cast<void>(session.cut_short(Error{ErrorCode::cancelled}));
+      return;
+    }
+    if (session.broken_ || session.fault_ != 0) return;
+    exchange.close_after();
+    return answer(kClientGone);
+  }
+  if (error == ErrorCode::timed_out) {
+    // A script that does not end is told to.
+    if (lease) abort();
+  } else if (lease) {
+    lease.failed(error == ErrorCode::protocol || error == ErrorCode::limit ? UpstreamFault::malformed
+                                                                           : UpstreamFault::cut);
+  }
+  if (responding) {
+    count(&FastCgiCounters::cut);
+    static_cast<void>(session.cut_short(Error{ErrorCode::truncated}));
+    return;
+  }
+  if (error == ErrorCode::invalid) return answer(431);
+  if (error == ErrorCode::timed_out) {
+    count(&FastCgiCounters::timed_out);
+    return answer(504);
+  }
+  if (error == ErrorCode::busy || error == ErrorCode::no_memory || (!heard_any && error == ErrorCode::limit)) {
+    count(&FastCgiCounters::unavailable);
+    return answer(503);
+  }
+  count(&FastCgiCounters::bad_gateway);
+  answer(502);
+}
+
+void FastCgiExchange::answer(int status) noexcept {
+  if (status != 503) return exchange.respond_status(status);
+  char text[48];
+  exchange.respond_status(503, format(text, "Retry-After: ", rules.retry_after.count(), "\r\n"));
+}
+
+FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {
+  auto taken = Buffer::take(bytes);
+  if (!taken) return std::unexpected(taken.error());
+  larger = std::move(*taken);
+  room = larger.bytes();
+  return {};
+}
+
+void forward_to_fastcgi(Exchange& exchange, UpstreamGroup& group, const FastCgiScript& script,
+                        const FastCgiRules& rules) noexcept {
+  FastCgiExchange(exchange, group, script, rules).run();
+}
+
+}  // namespace coir::http

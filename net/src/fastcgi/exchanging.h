@@ -1,0 +1,99 @@
+#pragma once
+
+#include <coir/file.h>
+#include <coir/http/fastcgi.h>
+
+#include "fastcgi/record.h"
+#include "fastcgi/response_head.h"
+#include "http/session/session.h"
+#include "proxy/upstream.h"
+#include "socket/buffer_pool.h"
+
+namespace coir::http {
+
+// FastCgiExchange is one exchange on its way to an application and back. It lies on the stack of the exchange's fiber.
+//
+// `room` holds what is sent of the request's parameters, then what is read:
+//
+//   | records as they come | the head as it is gathered | fields |
+//
+// It is the session's scratch memory, and a buffer where that is too small. The parts: exchanging.cpp, how one is
+// tried, retried and fails; parameters.cpp, what the application is told; giving_input.cpp, content to it;
+// taking_output.cpp, what it answers; scripts.cpp is find_script.
+struct FastCgiExchange {
+  using Outcome = std::expected<void, Error>;
+
+  FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiRules& by) noexcept;
+  FastCgiExchange(const FastCgiExchange&) = delete;
+  FastCgiExchange& operator=(const FastCgiExchange&) = delete;
+
+  void run() noexcept;
+  Outcome try_once() noexcept;
+  bool may_retry(Error error) const noexcept;
+  void fail(Error error) noexcept;
+  void answer(int status) noexcept;
+  void count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept;
+  void abort() noexcept;
+  // grow makes `room` a buffer of that size.
+  Outcome grow(std::size_t bytes) noexcept;
+
+  // parameters.cpp: what is written begins the request; empty: it does not fit.
+  std::string_view write_beginning(std::span<char> into) noexcept;
+  void write_address(FastCgiParams& params) noexcept;
+  void write_fields(FastCgiParams& params) noexcept;
+
+  // giving_input.cpp
+  Outcome send_beginning() noexcept;
+  int spool() noexcept;
+  Outcome give_input() noexcept;
+  Outcome give_spooled(Buffer& buffer) noexcept;
+  Outcome give(std::span<char> record, std::size_t bytes) noexcept;
+  Outcome send_all(std::string_view bytes) noexcept;
+  Outcome hear() noexcept;
+
+  // taking_output.cpp
+  Outcome take_output() noexcept;
+  Outcome read_more(Deadline deadline) noexcept;
+  Outcome took_records() noexcept;
+  Outcome take_piece(std::span<char> bytes) noexcept;
+  Outcome begin_response() noexcept;
+  Outcome pass_content(std::span<char> bytes) noexcept;
+  void take_errors(std::span<char> bytes) noexcept;
+  void complain() noexcept;
+  Outcome take_end(FastCgiEnd end) noexcept;
+
+  Stream& application() const noexcept { return lease.stream(); }
+  std::size_t quarter() const noexcept { return room.size() / 4; }
+  std::span<char> records() const noexcept { return responding ? room : room.first(quarter()); }
+
+  Exchange& exchange;
+  Session& session;
+  UpstreamGroup& group;
+  const FastCgiScript& script;
+  const FastCgiRules& rules;
+  const Request& request;
+
+  UpstreamLease lease;
+  Buffer larger;
+  std::span<char> room;
+  File spooled;
+  FastCgiReader reader;
+  ScriptHead head;
+  std::uint64_t input_bytes = 0;  // of the request's content
+  std::uint64_t left = 0;         // of a response whose length is said
+  std::uint32_t complaints = 0;   // bytes of stderr that were told
+  std::uint16_t id = 0;
+  std::uint8_t line_bytes = 0;
+  bool unrepeatable = false;  // content has been read that cannot be read again
+  bool sent_any = false;      // of this request on this connection
+  bool sent_whole = false;    // all of the request
+  bool heard_any = false;
+  bool responding = false;  // the response has begun
+  bool has_length = false;  // its length is said
+  bool no_content = false;  // what the script writes is dropped
+  bool ended = false;       // the application has ended the request
+  bool client_left = false;
+  char line[120];  // of stderr
+};
+
+}  // namespace coir::http

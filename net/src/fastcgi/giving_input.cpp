@@ -1,0 +1,144 @@
+// What an application is given: a request's parameters and content. Declared in fastcgi/exchanging.h.
+#include <coir/blocking.h>
+#include <coir/wait.h>
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "fastcgi/exchanging.h"
+#include "http/session/engine.h"
+
+namespace coir::http {
+namespace {
+
+constexpr std::size_t kPieceBytes = 16 * 1024;
+constexpr std::size_t kMostBeginning = 64 * 1024 + 64;
+
+bool is_late(Error error) noexcept {
+  return error == ErrorCode::timed_out && error.scope == 0;
+}
+
+}  // namespace
+
+FastCgiExchange::Outcome FastCgiExchange::send_beginning() noexcept {
+  std::string_view beginning = write_beginning(room);
+  for (std::size_t bytes = 16 * 1024; beginning.empty(); bytes = kMostBeginning) {
+    if (room.size() >= kMostBeginning) return std::unexpected(Error{ErrorCode::invalid});
+    if (auto grown = grow(std::max(bytes, room.size() + 1)); !grown) return grown;
+    beginning = write_beginning(room);
+  }
+  while (!beginning.empty()) {
+    const iovec part = {const_cast<char*>(beginning.data()), beginning.size()};
+    const auto sent = application().write_some({&part, 1}, Deadline::after(rules.idle));
+    if (!sent) return std::unexpected(sent.error());
+    sent_any = true;
+    beginning.remove_prefix(*sent);
+  }
+  sent_whole = input_bytes == 0;
+  return {};
+}
+
+// spool keeps content whose length is not known in a file without a name, which goes with its descriptor. It returns the
+// status of what cannot be kept, else 0; client_left: it has not come whole.
+int FastCgiExchange::spool() noexcept {
+  auto opened = blocking([folder = rules.spool] { return File(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); });
+  if (!opened || !opened->is_open()) return 500;
+  spooled = std::move(*opened);
+  auto taken = Buffer::take(kPieceBytes);
+  if (!taken) return 503;
+  for (;;) {
+    const auto got = exchange.read_body(taken->bytes());
+    if (!got) {
+      client_left = !(got.error() == ErrorCode::end_of_stream);
+      return 0;
+    }
+    input_bytes += *got;
+    if (input_bytes > rules.most_spooled) {
+      exchange.close_after();
+      return 413;
+    }
+    if (auto written = spooled.write_all({taken->data(), *got}); !written) return 500;
+  }
+}
+
+FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
+  auto taken = Buffer::take(kPieceBytes);
+  if (!taken) return std::unexpected(taken.error());
+  if (spooled.is_open()) return give_spooled(*taken);
+  const std::span<char> place = taken->bytes().subspan(kFastCgiHeader);
+  for (;;) {
+    const auto there = session.await_content(application().fd());
+    if (!there) {
+      client_left = true;
+      return std::unexpected(there.error());
+    }
+    if (!*there) {
+      if (auto heard = hear(); !heard || ended) return heard;
+      continue;
+    }
+    unrepeatable = true;
+    const auto got = exchange.read_body(place);
+    if (!got && got.error() == ErrorCode::end_of_stream) break;
+    if (!got) {
+      client_left = true;
+      return std::unexpected(got.error());
+    }
+    if (auto given = give(taken->bytes(), *got); !given || ended) return given;
+  }
+  return give(taken->bytes(), 0);
+}
+
+FastCgiExchange::Outcome FastCgiExchange::give_spooled(Buffer& buffer) noexcept {
+  const std::span<char> place = buffer.bytes().subspan(kFastCgiHeader);
+  for (std::uint64_t at = 0; at < input_bytes;) {
+    const auto got = spooled.read_at(place, at);
+    if (!got) return std::unexpected(Error{ErrorCode::no_memory});
+    at += *got;
+    if (auto given = give(buffer.bytes(), *got); !given || ended) return given;
+  }
+  return give(buffer.bytes(), 0);
+}
+
+// give sends a record whose content stands in `record` behind the place for its head; none: the end of all.
+FastCgiExchange::Outcome FastCgiExchange::give(std::span<char> record, std::size_t bytes) noexcept {
+  write_fastcgi_header(record.first<kFastCgiHeader>(), FastCgiType::input, id, bytes);
+  if (auto sent = send_all({record.data(), kFastCgiHeader + bytes}); !sent) return sent;
+  sent_whole = bytes == 0 && !ended;
+  return {};
+}
+
+// send_all sends, and takes what the application says meanwhile: it may wait for that to be taken before it reads on.
+FastCgiExchange::Outcome FastCgiExchange::send_all(std::string_view bytes) noexcept {
+  Deadline in_time = Deadline::after(rules.idle);
+  while (!bytes.empty() && !ended) {
+    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+    const auto sent = application().write_some({&part, 1}, Deadline::now());
+    if (sent) {
+      bytes.remove_prefix(*sent);
+      in_time = Deadline::after(rules.idle);
+      continue;
+    }
+    if (sent.error() == ErrorCode::closed) {
+      // It reads no more; what it has said before still counts.
+      unrepeatable = unrepeatable || heard_any;
+      return take_output();
+    }
+    if (!is_late(sent.error())) return std::unexpected(sent.error());
+    const int fd = application().fd();
+    const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
+    if (auto ready = wait_several(either, in_time); !ready) return ready;
+    application().mark_writable();
+    if (auto heard = hear(); !heard) return heard;
+  }
+  return {};
+}
+
+// hear takes what the application has said, if anything.
+FastCgiExchange::Outcome FastCgiExchange::hear() noexcept {
+  application().mark_readable();
+  auto read = read_more(Deadline::now());
+  if (!read && is_late(read.error())) return {};
+  return read;
+}
+
+}  // namespace coir::http
