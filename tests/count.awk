@@ -32,7 +32,7 @@ function ignored(text) {
 }
 
 # sum_up closes the account of program `id`.
-function sum_up(id, name, ended_well, silence_is_good,  i) {
+function sum_up(id, name, ended_well, silence_is_good,  i, shown) {
   if (ended_well && good[id] + bad[id] + skip[id] == 0) {
     if (silence_is_good) good[id] = 1
     else bad[id] = 1
@@ -43,8 +43,13 @@ function sum_up(id, name, ended_well, silence_is_good,  i) {
   skipped += skip[id]
   if (bad[id] + 0 == 0) return
   print "      | " name > "/dev/stderr"
-  for (i = 1; i <= lines[id] && i <= 120; i++) print "      |   " line[id, i] > "/dev/stderr"
-  if (lines[id] > 120) print "      |   ... and " lines[id] - 120 " lines more" > "/dev/stderr"
+  # Of much, what was kept is left out.
+  for (i = 1; i <= lines[id]; i++) {
+    if (lines[id] > 120 && line[id, i] ~ /^ok( |$)/) continue
+    if (++shown > 120) break
+    print "      |   " line[id, i] > "/dev/stderr"
+  }
+  if (i <= lines[id]) print "      |   ... and " lines[id] - i + 1 " lines more" > "/dev/stderr"
 }
 
 # "7: text" is what CTest's seventh test printed; "3/9 Test #7: name ....***Failed  0.1 sec" is what became of it.
