@@ -15,8 +15,9 @@
 //   /cut         it is closed within the content              /last       "hello\n", and the connection is closed
 //   /never       nothing; its connection is looked at instead
 //
-// Each request is told on standard output, one line at its beginning: "begin WORD". /never adds "aborted" when it is sent
-// FCGI_ABORT_REQUEST, and "closed" when the other side closes.
+// Each request is told on standard output, one line at its beginning: "begin WORD". /never adds "waiting" when it has the
+// content, then "aborted" when it is sent FCGI_ABORT_REQUEST, and "closed" when the other side closes. The library reads
+// ahead: what is sent before "waiting" may not be told.
 //
 // libfcgi 2.4.2 answers FCGI_GET_VALUES when a byte behind its content comes: the record's padding, or the next record.
 // The answer's unused bytes are not zero. Build it by
@@ -106,6 +107,7 @@ static void hang_up(const FCGX_Request* request) {
 static void wait_for_end(FCGX_Request* request) {
   char piece[4096];
   while (FCGX_GetStr(piece, sizeof piece, request->in) > 0) continue;
+  told("waiting", "");
   unsigned char record[kHeader];
   for (size_t have = 0;;) {
     const ssize_t got = recv(request->ipcFd, record + have, sizeof record - have, 0);
