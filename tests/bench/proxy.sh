@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/bench.sh"
 . "$here/servers.sh"
-need_packages proxies
+need_packages proxies fastcgi
 
 rounds=7 seconds=2 idle=1000 megabytes=1000 most=5000
 if [ "${1:-}" = --quick ]; then
@@ -11,7 +11,10 @@ if [ "${1:-}" = --quick ]; then
 fi
 # What is asked, and who asks, share the other processors.
 upstream_cpu=$client_cpu bulk_cpu=$client_cpu
-[ "$(nproc)" -lt 3 ] || bulk_cpu=2
+php_cpus=$client_cpu
+if [ "$(nproc)" -ge 3 ]; then
+  bulk_cpu=2 php_cpus=2-$(($(nproc) - 1))
+fi
 
 build_host epoll_floor.cpp
 build_host stream_clients.cpp
@@ -25,14 +28,18 @@ if [ -z "$coird" ]; then
 fi
 
 proxies=(coird nginx haproxy)
+# What they speak to the upstream: proxy (HTTP) or fastcgi.
+speaks=proxy
 declare -A pids ports
 
-# command_of NAME PORT FOLDER is start's of servers.sh: here a proxy before the port `to`, or files, or what is asked at least.
+# command_of NAME PORT FOLDER is start's of servers.sh: here a proxy before the port or socket `to`, or files, or what is asked at least.
 command_of() {
   local name=$1 port=$2 folder=$3
   case $name in
     coird)
-      command=("$coird" --listen "127.0.0.1:$port" --proxy "/=http://127.0.0.1:$to" --max-connections $connections --idle-timeout 600s)
+      local asks=(--proxy "/=http://127.0.0.1:$to")
+      [ $speaks = proxy ] || asks=(--root "$scratch/www" --fastcgi ".php=unix:$to")
+      command=("$coird" --listen "127.0.0.1:$port" "${asks[@]}" --max-connections $connections --idle-timeout 600s)
       ;;
     nginx) command=("$(command -v nginx || echo /usr/sbin/nginx)" -p "$folder" -c "$folder/nginx.conf") ;;
     haproxy) command=("$(command -v haproxy || echo /usr/sbin/haproxy)" -db -q -f "$folder/haproxy.conf") ;;
@@ -40,9 +47,9 @@ command_of() {
     floor) command=("$programs/epoll_floor" "$port" 250) ;;
     streams) command=("$single/tests/bench/streams_server" "$port" 0) ;;
   esac
-  [ ! -e "$here/peers/proxy_$name.conf" ] ||
-    sed -e "s|@PORT@|$port|; s|@TO@|$to|; s|@DIR@|$folder|; s|@FILES@|$files|; s|@CONNECTIONS@|8192|" \
-      "$here/peers/proxy_$name.conf" >"$folder/$name.conf"
+  [ ! -e "$here/peers/${speaks}_$name.conf" ] ||
+    sed -e "s|@PORT@|$port|; s|@TO@|$to|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|; s|@CONNECTIONS@|8192|" \
+      "$here/peers/${speaks}_$name.conf" >"$folder/$name.conf"
 }
 
 # upstream NAME starts what is behind the proxies; leaves its port in `to` and its process in `upstream_pid`.
@@ -51,6 +58,29 @@ upstream() {
   server_cpu=$upstream_cpu to=0
   start "$1"
   server_cpu=$own to=$port upstream_pid=$pid
+}
+
+# php starts PHP's processes on a socket; leaves that in `to` and the process in `upstream_pid`.
+php() {
+  local folder tries=0 program
+  program=$(find /usr/sbin -name 'php-fpm[0-9]*' | sort -V | tail -n 1)
+  [ -n "$program" ] || die "php-fpm is not installed; run: scripts/setup --for fastcgi"
+  folder=$(mktemp -d "$scratch/php.XXXXXX") to=$folder/socket
+  chmod 755 "$folder"
+  sed -e "s|@DIR@|$folder|" "$here/peers/php.conf" >"$folder/php.conf"
+  # PHP's own files of settings are left out (-n).
+  [ "$(id -u)" -ne 0 ] || printf 'user = nobody\ngroup = nogroup\n' >>"$folder/php.conf"
+  setpriv --pdeathsig TERM taskset -c $php_cpus "$program" -n -F -y "$folder/php.conf" >"$folder/out" 2>&1 </dev/null &
+  upstream_pid=$!
+  started+=("$upstream_pid")
+  until grep -qs 'ready to handle connections' "$folder/log"; do
+    tries=$((tries + 1))
+    if [ $tries -gt 200 ] || ! kill -0 "$upstream_pid" 2>/dev/null; then
+      tail -n 5 "$folder/out" "$folder/log" >&2
+      die "php-fpm does not start; its command: $program -n -F -y $folder/php.conf"
+    fi
+    sleep 0.05
+  done
 }
 
 # start_all starts a proxy of each kind before the upstream.
@@ -131,5 +161,21 @@ for ((round = 1; round <= rounds; ++round)); do
   for name in "${proxies[@]}"; do measure_bulk "$name"; done
 done
 stop "${pids[@]}" "$upstream_pid"
+
+say 'FastCGI'
+printf '<?php echo "hello\n";\n' >"$scratch/www/hello.php"
+chmod 644 "$scratch/www/hello.php"
+proxies=(coird nginx) speaks=fastcgi target=/hello.php
+php
+start_all
+for name in "${proxies[@]}"; do
+  got=$(curl -sS --max-time 20 "http://127.0.0.1:${ports[$name]}$target") && [ "$got" = hello ] ||
+    die "$name does not answer by PHP: ${got:-nothing}"
+done
+for ((round = 1; round <= rounds; ++round)); do
+  for name in "${proxies[@]}"; do measure_rate "$name" 64 fastcgi; done
+done
+stop "${pids[coird]}" "${pids[nginx]}" "$upstream_pid"
+sed -i 's/rps_fastcgi:/fastcgi_per_s:/; s/p99_ms_fastcgi:/fastcgi_p99_ms:/; s/cpu_us_per_request_fastcgi:/fastcgi_cpu_us_per_request:/' "$samples"
 
 print_figures nginx haproxy
