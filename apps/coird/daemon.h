@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "gateway.h"
-#include "scripts.h"
 #include "options.h"
+#include "scripts.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>

@@ -16,10 +16,10 @@
 #include "complaint.h"
 #include "file_options.h"
 #include "gateway.h"
-#include "scripts.h"
 #include "option_table.h"
 #include "quantity.h"
 #include "reporting.h"
+#include "scripts.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>

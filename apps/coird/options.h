@@ -55,9 +55,9 @@ struct Options {
   static constexpr std::size_t kMaxApplications = 4;
   Proxied applications[kMaxApplications] = {};
   std::size_t application_count = 0;
-  const char* hash_for = nullptr;           // whose password or token is to be hashed
-  const char* mdns = nullptr;               // the name that multicast DNS announces
-  const char* mqtt = nullptr;               // the broker's address
+  const char* hash_for = nullptr;  // whose password or token is to be hashed
+  const char* mdns = nullptr;      // the name that multicast DNS announces
+  const char* mqtt = nullptr;      // the broker's address
   const char* mqtt_password_file = nullptr;
   const char* mqtt_authorities = nullptr;
   const char* mqtt_discovery = nullptr;  // Home Assistant's prefix
@@ -80,7 +80,9 @@ struct Options {
   }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
   // handler_stack is for the handler: what is passed on may look up a name on the way.
-  std::size_t handler_stack() const noexcept { return (passes_on() || application_count != 0 ? 16 : 8) * std::size_t{1024}; }
+  std::size_t handler_stack() const noexcept {
+    return (passes_on() || application_count != 0 ? 16 : 8) * std::size_t{1024};
+  }
   // Ceilings of the ledger, in all and for single accounts; and the memory that the machine is to keep free.
   std::size_t memory = SIZE_MAX;
   struct Ceiling {

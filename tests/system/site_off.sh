@@ -34,14 +34,17 @@ nothing_found() { [ ! -s "$scratch/found" ]; }
 coird=$root/build/x86_64-linux-musl-no-site/apps/coird/coird
 names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
 llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
-llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|names.*Asking|4mdns|4mqtt' >>"$scratch/found" || true
-promise "no symbol of lists, changes, compressed forms, patterns, credentials, the proxy, multicast DNS and MQTT is in the daemon" nothing_found
+llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|FastCgi|names.*Asking|4mdns|4mqtt' >>"$scratch/found" || true
+promise "no symbol of lists, changes, compressed forms, patterns, credentials, the proxy, FastCGI, multicast DNS and MQTT is in the daemon" nothing_found
 
 # refused OPTION [VALUE]: one line that names the option and the cure, and exit status 2.
 refused() {
   answer=0
   switch=COIR_SITE
-  case $1 in --proxy*) switch=COIR_PROXY ;; esac
+  case $1 in
+    --proxy*) switch=COIR_PROXY ;;
+    --fastcgi) switch=COIR_FASTCGI ;;
+  esac
   "$coird" --root "$scratch" "$@" </dev/null >"$scratch/out" 2>"$scratch/found" || answer=$?
   [ "$answer" -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/found")" -eq 1 ] &&
     grep -qx "coird: $1: this coird was built without $switch (build it with -D$switch=ON)" "$scratch/found"
@@ -55,6 +58,7 @@ promise "so is --hash-password" refused --hash-password anne
 promise "so is --hash-token" refused --hash-token robot
 promise "so is --proxy" refused --proxy /=http://127.0.0.1:1
 promise "so is --proxy-ca" refused --proxy-ca /dev/null
+promise "so is --fastcgi" refused --fastcgi .php=127.0.0.1:1
 # left_out OPTION VALUE SWITCH: the same of what has words of its own.
 left_out() {
   answer=0
@@ -63,7 +67,7 @@ left_out() {
 }
 promise "so is --mdns" left_out --mdns board COIR_MDNS
 promise "so is --mqtt" left_out --mqtt mqtt://127.0.0.1 COIR_MQTT
-"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca) ' >"$scratch/found" || true
+"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca|fastcgi) ' >"$scratch/found" || true
 promise "--help lists none of them" nothing_found
 
 mkdir "$scratch/site"
