@@ -63,13 +63,23 @@ function sum_up(id, name, ended_well, silence_is_good,  i, shown) {
   match($0, /#[0-9]+: /)
   id = substr($0, RSTART + 1) + 0
   if (/\*\*\*Skipped /) skipped++
+  else if (/\*\*\*Timeout /) held[id] = substr($0, RSTART + RLENGTH)  # it may be tried again
   else sum_up(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
+  next
+}
+# A second try, behind a time that ran out.
+/^ +Test +#[0-9]+: / {
+  match($0, /#[0-9]+: /)
+  id = substr($0, RSTART + 1) + 0
+  delete held[id]
+  sum_up(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
   next
 }
 /^No tests were found/ { ctest = 1 }
 !ctest { take("other", $0) }
 
 END {
+  for (id in held) sum_up(id, held[id], 0, 1)
   if (!ctest) sum_up("other", "exit status " exit_status, exit_status == 0, 0)
   else if (exit_status != 0 && failed == 0) failed = 1
   print passed + 0, failed + 0, skipped + 0
