@@ -1,9 +1,9 @@
 #include "fetch.h"
 
-#include <coir/config.h>
-#include <coir/file.h>
 #include <coir/format.h>
 
+#include "authorities.h"
+#include "exit_status.h"
 #include "progress.h"
 #include "saving.h"
 
@@ -13,45 +13,6 @@ using coir::http::Client;
 using coir::http::Response;
 
 namespace {
-
-enum Status { kDone, kCommand = 2, kAddress, kHost, kConnection, kTls, kTime, kServer, kResponse, kFile, kMachine };
-
-#if COIR_TLS
-constinit coir::Account g_files("files");  // what is held of certificates
-
-constexpr std::size_t kMostAuthorities = 1024 * 1024;
-#endif
-
-// status_of sorts the errors of a request before its response is there. What the client itself has found fault with has a
-// number above every errno: a limit is then the response's, and what is not found are authorities.
-Status status_of(Error error) noexcept {
-  constexpr int kMostErrno = 4095;
-  const bool found_fault = error.sys > kMostErrno;
-  switch (error.code) {
-    case ErrorCode::invalid:
-    case ErrorCode::unsupported:
-      return kAddress;
-    case ErrorCode::not_found:
-      return found_fault ? kTls : kHost;
-    case ErrorCode::temporary:
-      return kHost;
-    case ErrorCode::timed_out:
-    case ErrorCode::cancelled:
-      return kTime;
-    case ErrorCode::untrusted:
-    case ErrorCode::alert:
-      return kTls;
-    case ErrorCode::protocol:
-    case ErrorCode::truncated:
-      return kResponse;
-    case ErrorCode::limit:
-      return found_fault ? kResponse : kMachine;
-    case ErrorCode::no_memory:
-      return kMachine;
-    default:
-      return kConnection;
-  }
-}
 
 int failed(Status status, std::string_view what, Error error) noexcept {
   say_error(what, coir::http::describe_client(error));
@@ -91,28 +52,11 @@ int save(Response& response, Saving& saving, const FetchOptions& options) noexce
   return kDone;
 }
 
-#if COIR_TLS
-std::expected<coir::TlsContext, Error> read_authorities(const char* path) noexcept {
-  auto bytes = coir::slurp(path, g_files, kMostAuthorities);
-  if (!bytes) return std::unexpected(bytes.error());
-  return coir::TlsContext::client({.authorities = bytes->text()});
-}
-#endif
-
 }  // namespace
 
 int fetch(const FetchOptions& options) noexcept {
   coir::http::ClientOptions policy;
-  if (options.authorities != nullptr) {
-#if COIR_TLS
-    auto context = read_authorities(options.authorities);
-    if (!context) return failed(kTls, options.authorities, context.error());
-    policy.tls = *std::move(context);
-#else
-    say_error(options.authorities, "this build has no TLS");
-    return kTls;
-#endif
-  }
+  if (options.authorities != nullptr && !trust_file(options.authorities, policy)) return kTls;
   auto client = Client::create(policy);
   if (!client) return failed(kMachine, "fetch", client.error());
   static constinit Saving saving;  // too large for a fiber's stack

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "fetch.h"
+#include "mcp.h"
 
 namespace {
 
@@ -14,6 +15,7 @@ constexpr std::string_view kHelp =
     "usage: coirctl VERB ...\n"
     "\n"
     "  fetch   fetches an address of http or https, and prints its content or saves it\n"
+    "  mcp     asks a server of MCP: its tools, resources and prompts\n"
     "\n"
     "coirctl VERB --help tells more.\n";
 
@@ -26,15 +28,18 @@ int print(std::string_view text) noexcept {
 int main(int count, char** words) {
   const std::string_view verb = count > 1 ? words[1] : "";
   if (verb == "--help" || verb == "-h") return print(kHelp);
-  if (verb != "fetch") {
-    say_error(count > 1 ? verb : "no verb", "there is fetch (coirctl --help tells)");
+  const bool fetches = verb == "fetch";
+  if (!fetches && verb != "mcp") {
+    say_error(count > 1 ? verb : "no verb", "there are fetch and mcp (coirctl --help tells)");
     return 2;
   }
   for (int i = 2; i < count; ++i) {
-    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h") return print(fetch_help);
+    if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
+      return print(fetches ? fetch_help : mcp_help);
   }
-  static FetchOptions options;
-  if (!options.read(count - 2, words + 2)) return 2;
+  static FetchOptions fetched;
+  static McpOptions asked;
+  if (!(fetches ? fetched.read(count - 2, words + 2) : asked.read(count - 2, words + 2))) return 2;
   signal(SIGPIPE, SIG_IGN);
-  return coir::run_program([] { return fetch(options); });
+  return coir::run_program([fetches] { return fetches ? fetch(fetched) : ask_mcp(asked); });
 }

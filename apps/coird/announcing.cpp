@@ -39,9 +39,13 @@ Announcing::Announcing(const Options& options, const Announced& ports) noexcept 
   if (!fiber_.started()) say({"--mdns ", name_, ": ", fiber_.error()});
 }
 
+void Announcing::leave() const noexcept {
+  if (name_ != nullptr && fiber_.started()) static_cast<void>(fiber_.cancel("coird stops"));
+}
+
 Announcing::~Announcing() {
   if (name_ == nullptr || !fiber_.started()) return;
-  static_cast<void>(fiber_.cancel("coird stops"));
+  leave();
   static_cast<void>(fiber_.join());
 }
 
@@ -65,5 +69,6 @@ bool apply_mdns(const char*, Options&) noexcept {
 
 Announcing::Announcing(const Options&, const Announced&) noexcept {}
 Announcing::~Announcing() = default;
+void Announcing::leave() const noexcept {}
 
 #endif

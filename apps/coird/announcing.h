@@ -28,6 +28,8 @@ class Announcing {
  public:
   Announcing(const Options& options, const Announced& ports) noexcept;
   ~Announcing();
+  // leave has it say goodbye already; it does not wait for that.
+  void leave() const noexcept;
   Announcing(const Announcing&) = delete;
   Announcing& operator=(const Announcing&) = delete;
 

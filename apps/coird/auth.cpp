@@ -52,8 +52,7 @@ std::string_view read_line(std::span<char> memory) noexcept {
 
 }  // namespace
 
-bool load_auth(const Options& options, CredentialStore& store, const char* cure) noexcept {
-  const char* const path = options.credentials;
+bool load_auth(const char* path, CredentialStore& store, const char* cure) noexcept {
   const auto file = coir::File::open(path);
   if (!file) return complain(cure, {path, ": ", file.error()});
   if (const char* const why = exposed(file->fd()))

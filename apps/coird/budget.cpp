@@ -12,10 +12,14 @@
 #include <algorithm>
 
 #include "complaint.h"
+#include "gateway.h"
 #include "reporting.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>
+#endif
+#if COIRD_MCP
+#include <coir/mcp/server.h>
 #endif
 
 namespace {
@@ -88,13 +92,17 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
     server.max_handshakes = std::max<std::size_t>(budget.room() / 8 / budget.handshake, 1);
   }
 #endif
+#if COIRD_MCP
+  // A quarter: agents that ask for much leave the rest to other clients.
+  if (options.mcp.path != nullptr) coir::account::mcp.set_ceiling(budget.room() / 4);
+#endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     options.accounts[i].account->set_ceiling(options.accounts[i].bytes);
   }
   return true;
 }
 
-void print_budget(const Options& options, const Budget& budget) noexcept {
+bool print_budget(const Options& options, const Budget& budget) noexcept {
   const auto line = [](const char* name, std::size_t value, const char* unit) {
     if (value != SIZE_MAX) print({name, ": ", value, " ", unit});
   };
@@ -121,7 +129,20 @@ void print_budget(const Options& options, const Budget& budget) noexcept {
 #endif
   // Up to four fibers: what reports, the client, its sender, and what takes commands.
   if (const std::size_t bytes = reporting_bytes(options)) line("mqtt", bytes + 7 * budget.fiber, "bytes");
+#if COIRD_GATEWAY
+  if (options.passes_on()) {
+    const auto bytes = Gateway::planned_bytes(options);
+    if (!bytes) return false;
+    line("routes", *bytes, "bytes");
+  }
+#endif
+#if COIRD_MCP
+  if (options.mcp.path != nullptr) line("mcp", coir::account::mcp.ceiling(), "bytes");
+  if (options.mcp.mounts.count != 0)  // three fibers of each, beside the lists that the account holds
+    line("mcp_mounts", options.mcp.mounts.count * 3 * budget.fiber, "bytes");
+#endif
   for (std::size_t i = 0; i < options.account_count; ++i) {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }
+  return true;
 }

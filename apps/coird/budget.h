@@ -21,5 +21,6 @@ struct Budget {
 // open. False: they cannot be kept; one line on standard error has named the figure that breaks them.
 [[nodiscard]] bool plan_budget(Options& options, Budget& budget) noexcept;
 
-// print_budget writes the plan to standard output, one "name: value unit" a line.
-void print_budget(const Options& options, const Budget& budget) noexcept;
+// print_budget writes the plan to standard output, one "name: value unit" a line. False: a line has said what is wrong
+// with a file of the options.
+[[nodiscard]] bool print_budget(const Options& options, const Budget& budget) noexcept;

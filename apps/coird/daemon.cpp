@@ -34,7 +34,8 @@ bool read_certificates_again(Daemon&) noexcept {
 // read_auth_again tells whether there is a file of credentials. One line says what has become of it.
 bool read_auth_again(Daemon& daemon) noexcept {
   if (!daemon.credentials) return false;
-  if (load_auth(*daemon.options, *daemon.credentials, "the old credentials stay")) say({"credentials read again"});
+  if (load_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay"))
+    say({"credentials read again"});
   return true;
 }
 
@@ -51,12 +52,24 @@ bool admits(Daemon&, Exchange&) noexcept {
 }
 #endif
 
+#if COIRD_GATEWAY
+// read_routes_again tells whether there is a file of routes. One line says what has become of it.
+bool read_routes_again(Daemon& daemon) noexcept {
+  return daemon.gateway && daemon.gateway->reload(*daemon.options);
+}
+#else
+bool read_routes_again(Daemon&) noexcept {
+  return false;
+}
+#endif
+
 }  // namespace
 
 void reload(void* opaque) noexcept {
   auto& daemon = *static_cast<Daemon*>(opaque);
   const bool certificates = read_certificates_again(daemon);
-  if (!read_auth_again(daemon) && !certificates) say({"SIGHUP: there is nothing to read again"});
+  const bool credentials = read_auth_again(daemon);
+  if (!read_routes_again(daemon) && !credentials && !certificates) say({"SIGHUP: there is nothing to read again"});
 }
 
 namespace {
@@ -75,6 +88,22 @@ bool shows_metrics(const Options& options, std::size_t listener) noexcept {
 }
 
 #if COIRD_GATEWAY
+// write_more adds what became of requests that were passed on.
+void write_more(void* opaque, coir::http::MetricsText& text) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+  coir::http::GatewayGroups others;
+#if COIRD_SCRIPTS
+  if (daemon.scripts) {
+    const auto at = [](void* scripts, std::size_t index) noexcept {
+      return static_cast<Scripts*>(scripts)->group(index);
+    };
+    others = {daemon.scripts->groups(), at, &*daemon.scripts};
+  }
+#endif
+  if (daemon.gateway) return daemon.gateway->add_metrics(text, others);
+  write_gateway_metrics(text, nullptr, others);
+}
+
 bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
   if (daemon.gateway && daemon.gateway->serve(exchange)) return true;
 #if COIRD_SCRIPTS
@@ -83,12 +112,36 @@ bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
   return false;
 }
 #else
+constexpr auto* write_more = static_cast<void (*)(void*, coir::http::MetricsText&) noexcept>(nullptr);
+
 bool passes_on(Daemon&, Exchange&) noexcept {
   return false;
 }
 #endif
 
+#if COIRD_MCP
+// serves_mcp answers at the path of --mcp. With a token of its own nothing else is asked for, else what --auth wants.
+bool serves_mcp(Daemon& daemon, Exchange& exchange) noexcept {
+  if (!daemon.mcp || !daemon.mcp->owns(exchange.request().path)) return false;
+  if (daemon.mcp->asks_token() || admits(daemon, exchange)) daemon.mcp->serve(exchange);
+  return true;
+}
+#else
+bool serves_mcp(Daemon&, Exchange&) noexcept {
+  return false;
+}
+#endif
+
 }  // namespace
+
+void watch_upstreams([[maybe_unused]] Daemon& daemon) noexcept {
+#if COIRD_GATEWAY
+  if (daemon.gateway) daemon.gateway->watch();
+#endif
+#if COIRD_SCRIPTS
+  if (daemon.scripts) daemon.scripts->watch();
+#endif
+}
 
 void answer(Exchange& exchange) {
   auto& daemon = exchange.context<Daemon>();
@@ -101,10 +154,13 @@ void answer(Exchange& exchange) {
     static_cast<void>(exchange.begin_empty());
   } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
+  } else if (!options.metrics[listener] && serves_mcp(daemon, exchange)) {
+    return;
   } else if (!options.metrics[listener] && !admits(daemon, exchange)) {
     return;
   } else if (path == "/metrics" && shows_metrics(options, listener)) {
-    if (is_read(exchange)) write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr);
+    if (!is_read(exchange)) return;
+    write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr, {write_more, &daemon});
   } else if (!options.metrics[listener] && passes_on(daemon, exchange)) {
     return;
   } else if (daemon.files && !options.metrics[listener]) {

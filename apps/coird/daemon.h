@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "gateway.h"
+#include "mcp/serving.h"
 #include "options.h"
 #include "scripts.h"
 
@@ -16,6 +17,8 @@
 #if COIR_TLS && COIR_SITE
 #include <coir/http/credential_store.h>
 #endif
+
+class Announcing;
 
 // Daemon is what the handler answers from.
 struct Daemon {
@@ -27,7 +30,11 @@ struct Daemon {
 #if COIRD_SCRIPTS
   std::optional<Scripts> scripts;
 #endif
+#if COIRD_MCP
+  std::optional<McpServing> mcp;
+#endif
   const Options* options = nullptr;
+  const Announcing* announcing = nullptr;  // while it serves
 #if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;
 #endif
@@ -38,6 +45,9 @@ struct Daemon {
 
 // answer is the handler of coird's server, whose context is a Daemon.
 void answer(coir::http::Exchange& exchange);
+
+// watch_upstreams begins to look after whom requests are passed on to. On a fiber, once the server has started.
+void watch_upstreams(Daemon& daemon) noexcept;
 
 // reload follows SIGHUP for the Daemon at `opaque`, and always says what it did.
 void reload(void* opaque) noexcept;

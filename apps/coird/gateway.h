@@ -12,17 +12,20 @@
 [[nodiscard]] bool apply_gateway(int chosen, const char* text, Options& options) noexcept;
 
 #if COIRD_GATEWAY
-#include <coir/file.h>
-#include <coir/http/proxy.h>
-#include <coir/http/route_line.h>
-#include <coir/http/upstreams.h>
+#include <coir/http/gateway_metrics.h>
+#include <coir/http/proxy_table.h>
 #include <coir/net/stream.h>
 #if COIR_TLS
 #include <coir/net/tls.h>
 #endif
 
+#include <cstddef>
 #include <optional>
-#include <string_view>
+
+#include "route_auth.h"
+
+// tell_of_upstream says in a line that a server has gone down, or has come back. For UpstreamOptions::on_change.
+void tell_of_upstream(void* unused, const coir::http::UpstreamNews& news) noexcept;
 
 // Gateway is the paths that are passed on, and to whom.
 class Gateway {
@@ -30,27 +33,31 @@ class Gateway {
   // open prepares what the options name; nobody is asked yet. False: one line has said why not.
   [[nodiscard]] bool open(const Options& options) noexcept;
 
+  // reload reads the file of routes again, at SIGHUP. False: there is none; else a line has said what has become of it.
+  bool reload(const Options& options) noexcept;
+
+  // planned_bytes is what the routes of the options take; nothing: a line has said what is wrong with them.
+  static std::optional<std::size_t> planned_bytes(const Options& options) noexcept;
+
+  // watch begins to look after the servers, and after a reload after those that are new. On a fiber.
+  void watch() noexcept;
+
+  // add_metrics adds what became of requests that were passed on, with the groups of `others` behind the routes'.
+  void add_metrics(coir::http::MetricsText& text, const coir::http::GatewayGroups& others) const noexcept;
+
   // serve answers a request whose path is passed on. False: it is not.
   bool serve(coir::http::Exchange& exchange) noexcept;
 
  private:
-  static constexpr std::size_t kMostText = 16 * 1024;  // of the file of routes
+  // apply has the routes of the options count. Nothing: a line has said why not, with `stays` at its end.
+  std::optional<coir::http::ProxyChange> apply(const Options& options, const char* stays) noexcept;
 
-  struct Route {
-    coir::http::RouteLine line = {};
-    std::string_view base = {};  // stands in the prefix's place, if it is not empty
-    std::optional<coir::http::Upstreams> upstreams = {};
-  };
-
-  // read_routes adds what the file says; `tls` is set where a server is asked by https.
-  bool read_routes(const char* path, bool& tls) noexcept;
-
-  std::optional<coir::FileBytes> text_;  // the file of routes, which the lines point into
-  Route routes_[Options::kMaxProxied];
-  std::size_t count_ = 0;
-  std::optional<coir::http::Forwarder> forwarder_;
 #if COIR_TLS
-  coir::TlsContext trust_;
+  coir::TlsContext trust_;  // outlives the groups
 #endif
+#if COIRD_ROUTE_AUTH
+  RouteAuth auth_;
+#endif
+  std::optional<coir::http::Proxy> proxy_;
 };
 #endif

@@ -177,7 +177,7 @@ int serve(Options& options) noexcept {
   if (options.credentials != nullptr) {
     auto store = coir::http::CredentialStore::create();
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
-    if (!load_auth(options, *store, "coird --help tells of --auth")) return 2;
+    if (!load_auth(options.credentials, *store, "coird --help tells of --auth")) return 2;
     daemon.credentials.emplace(std::move(*store));
   }
 #endif
@@ -189,9 +189,16 @@ int serve(Options& options) noexcept {
       !daemon.scripts.emplace().open(options, daemon.files ? &*daemon.files : nullptr))
     return 2;
 #endif
+#if COIRD_MCP
+  if (options.mcp.path != nullptr && !daemon.mcp.emplace().open(options.mcp, daemon)) return 2;
+#endif
   Reporting reporting;
   if (!reporting.prepare(options)) return 2;
   options.server.on_hangup = reload;
+  // Nobody new is to find it while requests under way end.
+  options.server.on_stop = [](void* opaque) {
+    if (const Announcing* const announcing = static_cast<Daemon*>(opaque)->announcing) announcing->leave();
+  };
   options.server.handler = answer;
   options.server.handler_stack = options.handler_stack();
   options.server.context = &daemon;
@@ -213,14 +220,24 @@ int serve(Options& options) noexcept {
     say_line(ready.text.text());
     complain_without_waiting();
     const Announcing announcing(options, ready.ports);
+    daemon.announcing = &announcing;
+    watch_upstreams(daemon);
+#if COIRD_MCP
+    if (daemon.mcp) daemon.mcp->start();
+#endif
     reporting.start(daemon);
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+    daemon.announcing = nullptr;
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
     daemon.gateway.reset();
 #endif
 #if COIRD_SCRIPTS
     daemon.scripts.reset();
+#endif
+#if COIRD_MCP
+    if (daemon.mcp) daemon.mcp->stop();
+    daemon.mcp.reset();
 #endif
     reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
@@ -254,8 +271,7 @@ int main(int count, char** arguments) {
       Budget budget;
       if (!plan_budget(options, budget)) return 2;
       fit_descriptors(options);
-      print_budget(options, budget);
-      return printed();
+      return print_budget(options, budget) ? printed() : 2;
     }
     case Options::Action::hash_password:
     case Options::Action::hash_token:

@@ -2,15 +2,13 @@
 
 #include <coir/config.h>
 #include <coir/http/accounts.h>
+#include <coir/net/stream.h>
 #include <coir/program.h>
-
 #include <string.h>
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
-
-#include <coir/net/stream.h>
 
 #include "announcing.h"
 #include "complaint.h"
@@ -23,6 +21,9 @@
 
 #if COIR_TLS
 #include <coir/net/tls.h>
+#endif
+#if COIRD_MCP
+#include <coir/mcp/server.h>
 #endif
 
 namespace {
@@ -75,9 +76,12 @@ bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t m
 // set_memory takes "8M" for the total, or "http=1M" for an account.
 bool set_memory(const char* text, Options& options) noexcept {
   static constexpr coir::Account* kAccounts[] = {
-      &coir::account::connections, &coir::account::http,      &coir::account::stacks, &coir::account::files,
+      &coir::account::connections, &coir::account::http,       &coir::account::stacks, &coir::account::files,
 #if COIR_TLS
-      &coir::account::tls,         &coir::account::handshakes
+      &coir::account::tls,         &coir::account::handshakes,
+#endif
+#if COIRD_MCP
+      &coir::account::mcp,
 #endif
   };
   std::string_view size = text;
@@ -87,8 +91,8 @@ bool set_memory(const char* text, Options& options) noexcept {
       if (size.substr(0, equals) == known->name()) account = known;
     }
     if (account == nullptr)
-      return complain(kSeeHelp,
-                      {"--memory '", text, "': the accounts are connections, http, stacks, files, tls and handshakes"});
+      return complain(kSeeHelp, {"--memory '", text,
+                                 "': the accounts are connections, http, stacks, files, tls, handshakes and mcp"});
     size.remove_prefix(equals + 1);
   }
   const auto bytes = parse_size(size);
@@ -120,13 +124,15 @@ bool set_time_or_zero(int chosen, const char* text, milliseconds& into) noexcept
 // must not be taken for one that was left out.
 bool names_file(int chosen) noexcept {
   return chosen == kCert || chosen == kKey || chosen == kClientCa || chosen == kState || chosen == 'r' ||
-         chosen == kTrace || chosen == kAllowPut || chosen == kAuth || chosen == kProxyCa ||
-         chosen == kMqttPasswordFile || chosen == kMqttCa;
+         chosen == kTrace || chosen == kAllowPut || chosen == kAuth || chosen == kProxyCa || chosen == kProxyCert ||
+         chosen == kProxyKey || chosen == kMqttPasswordFile || chosen == kMqttCa || chosen == kMcpTokenFile ||
+         chosen == kSysfs;
 }
 
 bool apply(int chosen, const char* text, Options& options) noexcept {
   if (names_file(chosen) && *text == '\0') return complain(kSeeHelp, {"--", name_of(chosen), " '': a name is missing"});
   coir::http::ServerOptions& server = options.server;
+  if (chosen >= kMcp && chosen <= kSysfs) return apply_mcp(chosen, text, options);
   std::uint64_t value = 0;
   switch (chosen) {
     case 'l':
@@ -214,6 +220,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return true;
     case kProxy:
     case kProxyCa:
+    case kProxyCert:
+    case kProxyKey:
     case kRoutes:
       return apply_gateway(chosen, text, options);
     case kFastcgi:
@@ -288,5 +296,5 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
-  return check_tls(options) && check_files(options) && check_mqtt(options);
+  return check_tls(options) && check_files(options) && check_mqtt(options) && check_mcp(options);
 }

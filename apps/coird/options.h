@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "mcp/options.h"
+
 // Options is what the command line of coird says.
 struct Options {
   enum class Action : unsigned char { serve, help, version, probe, print_budget, hash_password, hash_token };
@@ -48,9 +50,10 @@ struct Options {
   static constexpr std::size_t kMaxProxied = 16;
   Proxied proxied[kMaxProxied] = {};
   std::size_t proxied_count = 0;
-  bool proxies_tls = false;                 // to one of them by https
   const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
-  const char* routes = nullptr;             // the file of routes
+  const char* proxy_certificate = nullptr;  // shown to those that ask, and its key
+  const char* proxy_key = nullptr;
+  const char* routes = nullptr;  // the file of routes
   // What FastCGI applications answer: paths below a prefix, or to files whose names end in it.
   static constexpr std::size_t kMaxApplications = 4;
   Proxied applications[kMaxApplications] = {};
@@ -63,6 +66,7 @@ struct Options {
   const char* mqtt_discovery = nullptr;  // Home Assistant's prefix
   bool mqtt_commands = false;
   std::chrono::milliseconds mqtt_interval{60'000};
+  McpOptions mcp;
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
@@ -79,9 +83,10 @@ struct Options {
     return true;
   }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
-  // handler_stack is for the handler: what is passed on may look up a name on the way.
+  // handler_stack is for the handler: what is passed on may look up a name on the way, and a
+  // tool of --mcp may ask for a document.
   std::size_t handler_stack() const noexcept {
-    return (passes_on() || application_count != 0 ? 16 : 8) * std::size_t{1024};
+    return (passes_on() || application_count != 0 || mcp.path != nullptr ? 16 : 8) * std::size_t{1024};
   }
   // Ceilings of the ledger, in all and for single accounts; and the memory that the machine is to keep free.
   std::size_t memory = SIZE_MAX;

@@ -1,6 +1,7 @@
 #include "scripts.h"
 
 #include "complaint.h"
+#include "gateway.h"
 #include "option_table.h"
 
 #if COIRD_SCRIPTS
@@ -86,7 +87,7 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
                       {"--fastcgi '", given.prefix, "': there are no files"});
     UpstreamServer servers[Upstreams::kMost];
     const std::size_t servers_count = parse_servers(given.prefix, given.urls, servers);
-    auto made = Upstreams::create(std::span(servers).first(servers_count));
+    auto made = Upstreams::create(std::span(servers).first(servers_count), {.on_change = tell_of_upstream});
     if (!made) return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.error()});
     Application& application = applications_[count_++];
     application.where = given.prefix;
@@ -94,6 +95,18 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     application.upstreams.emplace(std::move(*made));
   }
   return true;
+}
+
+void Scripts::watch() noexcept {
+  for (Application& each : std::span(applications_).first(count_)) {
+    if (auto watched = each.upstreams->watch(); !watched)
+      say({"--fastcgi ", each.where, ": its servers are not watched: ", watched.error()});
+  }
+}
+
+coir::http::GatewayGroup Scripts::group(std::size_t index) const noexcept {
+  const Application& application = applications_[index];
+  return {.protocol = "fastcgi", .name = application.where, .upstreams = &*application.upstreams};
 }
 
 bool Scripts::serve(Exchange& exchange) noexcept {

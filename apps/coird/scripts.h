@@ -14,6 +14,7 @@
 #if COIRD_SCRIPTS
 #include <coir/http/fastcgi.h>
 #include <coir/http/files.h>
+#include <coir/http/gateway_metrics.h>
 #include <coir/http/upstreams.h>
 #include <limits.h>
 
@@ -25,6 +26,11 @@ class Scripts {
  public:
   // open prepares what the options name; `files` is the tree of --root, or null. False: one line has said why not.
   [[nodiscard]] bool open(const Options& options, coir::http::FileTree* files) noexcept;
+
+  // watch, groups and group are as Gateway's.
+  void watch() noexcept;
+  std::size_t groups() const noexcept { return count_; }
+  coir::http::GatewayGroup group(std::size_t index) const noexcept;
 
   // serve answers a request that is for an application. False: it is not.
   bool serve(coir::http::Exchange& exchange) noexcept;

@@ -216,6 +216,10 @@ int NameServer::answer(unsigned char* packet, int bytes, bool by_tcp) noexcept {
   } else if (asks("pair") && type == kTypeA) {
     const unsigned char here[][4] = {{127, 0, 0, 2}, {127, 0, 0, 3}};
     for (const auto& each : here) answer.add(kTypeA, each, sizeof each);
+  } else if (asks("moving") && type == kTypeA) {
+    const unsigned char here[] = {127, 0, 0,
+                                  static_cast<unsigned char>(moved_.load(std::memory_order_acquire) ? 3 : 2)};
+    answer.add(kTypeA, here, sizeof here, 3);
   } else if (asks("late")) {
     while (!released_.load(std::memory_order_acquire)) poll(nullptr, 0, 1);
     ipv4[3] = 9;

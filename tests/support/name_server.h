@@ -18,6 +18,7 @@ namespace coir::test {
 //   second   from 127.0.0.2 alone                 brief    192.0.2.7, for this moment only
 //   absent   that there is no such name, for a minute
 //   near     192.0.2.7 below "example", elsewhere that there is no such name
+//   moving   127.0.0.2, and 127.0.0.3 behind `move`, for three seconds each
 //   late     192.0.2.9, but not between `hold` and `release`
 //
 // /etc/hosts knows "board" as 192.0.2.1.
@@ -29,6 +30,7 @@ class NameServer {
   const char* start(const char* conf = kConf) noexcept;
   void hold() noexcept { released_.store(false, std::memory_order_release); }
   void release() noexcept { released_.store(true, std::memory_order_release); }
+  void move() noexcept { moved_.store(true, std::memory_order_release); }
   int asked() const noexcept { return asked_.load(std::memory_order_acquire); }
 
  private:
@@ -39,7 +41,7 @@ class NameServer {
   int answer(unsigned char* packet, int bytes, bool by_tcp) noexcept;
 
   int sockets_[2] = {-1, -1}, listener_ = -1;
-  std::atomic<bool> released_{true};
+  std::atomic<bool> released_{true}, moved_{false};
   std::atomic<int> asked_{0};
 };
 

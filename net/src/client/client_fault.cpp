@@ -26,6 +26,7 @@ constexpr const char* kPhrases[] = {
     "the compressed content is malformed",
     "decompressed, the content is longer than ClientOptions::max_decoded",
     "no certificate authorities: set SSL_CERT_FILE or ClientOptions::tls",
+    "refused: this client may not go there",
 };
 
 constexpr const char* kPhaseNames[] = {

@@ -22,6 +22,7 @@ enum class ClientFault : int {
   bad_coding,        // the content is not compressed as its head says
   too_long_decoded,  // decompressed it is over ClientOptions::max_decoded
   no_trust,          // the system has no authorities that can be read
+  not_admitted,      // by ClientOptions::guard
 };
 
 Error client_error(ErrorCode code, ClientFault fault) noexcept;

@@ -1,5 +1,6 @@
 // A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
 #include <coir/format.h>
+#include <coir/http/client_guard.h>
 #include <coir/http/server.h>
 #include <coir/net/connect.h>
 #include <string.h>
@@ -51,11 +52,30 @@ Transfer::Outcome Transfer::connect() noexcept {
     to.stream = Stream(std::move(*tcp));
     return {};
   };
+  const ClientGuard* const guard = core.options.guard;
+  if (request->to != nullptr && guard != nullptr && !guard->admits_address(*guard, url.host, *request->to))
+    return std::unexpected(client_error(ErrorCode::invalid, ClientFault::not_admitted));
   if (request->to != nullptr) return take(TcpStream::connect(*request->to, until(Phase::connect)));
   const Url& server = proxy ? *proxy : url;
-  const auto found = resolve(server.host, server.port, until(Phase::resolve));
+  auto found = resolve(server.host, server.port, until(Phase::resolve));
   if (!found) return std::unexpected(of(Phase::resolve, found.error()));
+  if (auto admitted = admit(*found); !admitted) return admitted;
   return take(coir::connect(*found, until(Phase::connect)));
+}
+
+// admit leaves the addresses that the guard admits.
+[[gnu::noinline]] Transfer::Outcome Transfer::admit(Addresses& found) const noexcept {
+  const ClientGuard* const guard = core.options.guard;
+  if (guard == nullptr) return {};
+  Addresses admitted;
+  admitted.set_port(url.port);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Address address = found[i];
+    if (guard->admits_address(*guard, url.host, address)) admitted.add(address.get());
+  }
+  if (admitted.size() == 0) return std::unexpected(client_error(ErrorCode::invalid, ClientFault::not_admitted));
+  found = admitted;
+  return {};
 }
 
 // tunnel has the proxy connect to the server. What the proxy sends behind its consent before TLS has begun is no

@@ -1,6 +1,7 @@
 #include "client/transfer.h"
 
 #include <coir/http/accounts.h>
+#include <coir/http/client_guard.h>
 #include <coir/http/percent.h>
 #include <stdlib.h>
 
@@ -100,6 +101,10 @@ Transfer::Outcome Transfer::choose_way() noexcept {
   }
   if (url.secure && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
   proxy.reset();
+  if (const ClientGuard* const guard = core.options.guard; guard != nullptr) {
+    if (guard->admits_host(*guard, url.host, url.port)) return {};
+    return std::unexpected(client_error(ErrorCode::invalid, ClientFault::not_admitted));
+  }
   if (request->to != nullptr) return {};
   const auto chosen = core.proxies.choose(url);
   if (!chosen) return std::unexpected(chosen.error());

@@ -2,6 +2,7 @@
 
 #include <coir/http/chunked.h>
 #include <coir/http/url.h>
+#include <coir/net/resolve.h>
 
 #include "client/client_core.h"
 #include "client/client_fault.h"
@@ -54,6 +55,7 @@ struct Transfer {
   std::string_view write_key() noexcept;
   Outcome connect() noexcept;
   Outcome dial(ClientConnection& to) noexcept;
+  Outcome admit(Addresses& found) const noexcept;
   Outcome tunnel() noexcept;
   Outcome begin_tls() noexcept;
 

@@ -81,7 +81,7 @@ void FastCgiExchange::abort() noexcept {
   write_fastcgi_header(record, FastCgiType::abort_request, id, 0);
   const iovec part = {record, sizeof record};
   static_cast<void>(application().write_some({&part, 1}, Deadline::now()));
-  lease.give_back(false);
+  lease.leave();
 }
 
 void FastCgiExchange::fail(Error error) noexcept {
@@ -96,8 +96,8 @@ void FastCgiExchange::fail(Error error) noexcept {
     exchange.close_after();
     return answer(kClientGone);
   }
-  if (error == ErrorCode::timed_out) {
-    // A script that does not end is told to.
+  if (error == ErrorCode::timed_out || error == ErrorCode::no_memory) {
+    // A script that does not end is told to; and it is not to blame for want of memory here.
     if (lease) abort();
   } else if (lease) {
     lease.failed(error == ErrorCode::protocol || error == ErrorCode::limit ? UpstreamFault::malformed

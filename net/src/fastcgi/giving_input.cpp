@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 16 * 1024;
 constexpr std::size_t kMostBeginning = 64 * 1024 + 64;
+// So much is heard before content has its turn again.
+constexpr std::size_t kMostHeard = 64 * 1024;
 
 bool is_late(Error error) noexcept {
   return error == ErrorCode::timed_out && error.scope == 0;
@@ -67,11 +69,12 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
   if (spooled.is_open()) return give_spooled(*taken);
   const std::span<char> place = taken->bytes().subspan(kFastCgiHeader);
   for (;;) {
-    const auto there = session.await_content(application().fd());
-    if (!there) {
-      client_left = true;
-      return std::unexpected(there.error());
-    }
+    // Output that was left is no news: no wait hears of it.
+    const auto there = session.await_content(application().fd(), application().drained());
+    // The wait may have taken the news of both.
+    application().mark_readable();
+    // A client that has left shows in the session; else the kernel is short of what a wait takes.
+    if (!there) return std::unexpected(there.error());
     if (!*there) {
       if (auto heard = hear(); !heard || ended) return heard;
       continue;
@@ -85,6 +88,8 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
     }
     if (auto given = give(taken->bytes(), *got); !given || ended) return given;
   }
+  // A wait for the last of the input may have taken the edge of what the application has said meanwhile.
+  application().mark_readable();
   return give(taken->bytes(), 0);
 }
 
@@ -119,26 +124,36 @@ FastCgiExchange::Outcome FastCgiExchange::send_all(std::string_view bytes) noexc
       continue;
     }
     if (sent.error() == ErrorCode::closed) {
-      // It reads no more; what it has said before still counts.
+      // It reads no more; what it has said before still counts. One that waits for the rest hears that there is none.
       unrepeatable = unrepeatable || heard_any;
+      application().shutdown_write();
       return take_output();
     }
     if (!is_late(sent.error())) return std::unexpected(sent.error());
-    const int fd = application().fd();
-    const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
-    if (auto ready = wait_several(either, in_time); !ready) return ready;
+    // Output that was left is taken first: a wait hears only of more, and none comes while its socket is full.
+    if (application().drained()) {
+      const int fd = application().fd();
+      const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
+      if (auto ready = wait_several(either, in_time); !ready) return ready;
+    } else {
+      in_time = Deadline::after(rules.idle);
+    }
+    if (auto heard = hear(); !heard || ended) return heard;
     application().mark_writable();
-    if (auto heard = hear(); !heard) return heard;
   }
   return {};
 }
 
-// hear takes what the application has said, if anything.
+// hear takes what the application has said, if anything, kMostHeard of it.
 FastCgiExchange::Outcome FastCgiExchange::hear() noexcept {
   application().mark_readable();
-  auto read = read_more(Deadline::now());
-  if (!read && is_late(read.error())) return {};
-  return read;
+  for (std::size_t heard = 0; heard < kMostHeard; heard += records().size()) {
+    auto read = read_more(Deadline::now());
+    if (!read && is_late(read.error())) return {};
+    if (!read || ended || application().drained()) return read;
+  }
+  session.engine_.yield_turn();
+  return {};
 }
 
 }  // namespace coir::http

@@ -159,7 +159,7 @@ void write_memory(MetricsText& text) noexcept {
 
 }  // namespace
 
-void write_metrics(Exchange& exchange, const Server& server, const FileTree* files) noexcept {
+void write_metrics(Exchange& exchange, const Server& server, const FileTree* files, const MoreMetrics& more) noexcept {
   ResponseHead& head = exchange.start(200);
   head.field("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   head.fixed("Cache-Control: no-store\r\n");
@@ -173,6 +173,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());
   }
+  if (more.write != nullptr) more.write(more.context, text);
   text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
            log_lines_dropped());
   write_process(text);

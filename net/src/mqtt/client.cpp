@@ -158,12 +158,15 @@ void MqttClient::close() noexcept {
   ClientState& state = *state_;
   // A cancelled fiber closes, too.
   const Shield shield(Deadline::never());
-  const auto held = state.lock.lock();
-  state.closing = true;
-  state.to_send.notify_all();
-  state.to_read.notify_all();
-  state.taken.notify_all();
-  state.all_sent.notify_all();
+  {
+    const auto held = state.lock.lock();
+    state.closing = true;
+    state.to_send.notify_all();
+    state.to_read.notify_all();
+    state.taken.notify_all();
+    state.all_sent.notify_all();
+  }
+  state.closes.cancel("the client is closed");
 }
 
 bool MqttClient::connected() const noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/cancellation.h>
 #include <coir/condition.h>
 #include <coir/mqtt/client.h>
 #include <coir/mutex.h>
@@ -22,6 +23,7 @@ struct ClientState {
   // connecting.cpp
   std::expected<void, Error> run() noexcept;
   std::expected<void, Error> connect() noexcept;
+  std::expected<void, Error> meet() noexcept;
   std::expected<void, Error> greet(Deadline deadline) noexcept;
   std::expected<void, Error> dial(Deadline deadline) noexcept;
   std::expected<void, Error> pause() noexcept;
@@ -78,6 +80,7 @@ struct ClientState {
   bool asked_to_subscribe = false;  // on this connection
   bool said_goodbye = false;
   bool closing = false;
+  CancellationSource closes;  // with `closing`: ends an attempt to connect
   bool ended = false;
   bool lost = false;  // this connection is
   Error lost_why;

@@ -94,12 +94,9 @@ std::expected<void, Error> ClientState::connect() noexcept {
     lost = pinged = asked_to_subscribe = false;
     queue.restart();
   }
-  const Deadline deadline = Deadline::after(options.connect_timeout);
-  if (auto dialled = dial(deadline); !dialled) return dialled;
-  // Writes to a peer that has vanished end, too, where nobody waits for an answer.
-  const auto patience = options.keep_alive + options.answer_timeout;
-  kernel::give_up_after(stream.fd(), static_cast<unsigned>(std::chrono::milliseconds(patience).count()));
-  if (auto greeted = greet(deadline); !greeted) return greeted;
+  if (auto met = meet(); !met) {
+    return closes.cancelled() ? std::unexpected(Error{ErrorCode::closed}) : met;
+  }
   auto held = lock.lock();
   if (!held) return std::unexpected(held.error());
   if (!session_present) subscribed = false;
@@ -107,6 +104,18 @@ std::expected<void, Error> ClientState::connect() noexcept {
   heard_ns.store(sent_ns, std::memory_order_relaxed);
   is_connected.store(true, std::memory_order_relaxed);
   return {};
+}
+
+// meet finds the broker and is taken in by it, or close ends it.
+[[gnu::noinline]] std::expected<void, Error> ClientState::meet() noexcept {
+  CancelScope attempt;
+  const CancellationWatch watch(closes.token(), attempt);
+  const Deadline deadline = Deadline::after(options.connect_timeout);
+  if (auto dialled = dial(deadline); !dialled) return dialled;
+  // Writes to a peer that has vanished end, too, where nobody waits for an answer.
+  const auto patience = options.keep_alive + options.answer_timeout;
+  kernel::give_up_after(stream.fd(), static_cast<unsigned>(std::chrono::milliseconds(patience).count()));
+  return greet(deadline);
 }
 
 [[gnu::noinline]] std::expected<void, Error> ClientState::dial(Deadline deadline) noexcept {

@@ -39,9 +39,22 @@ ForwardKeeper::ForwardKeeper() noexcept {
   if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
     number = static_cast<std::uint64_t>(monotonic_ns()) * 0x9e3779b97f4a7c15;
   }
+  first_id_ = number * 0xbf58476d1ce4e5b9 ^ number >> 29;
   memcpy(pseudonym_, "coir-", 5);
   for (std::size_t at = 5; at < sizeof pseudonym_; ++at, number >>= 5) {
     pseudonym_[at] = "abcdefghijklmnopqrstuvwxyz234567"[number & 31];
+  }
+}
+
+// Numbers follow each other, so that none comes twice, and are told by a bijection.
+void ForwardKeeper::make_id(std::span<char, 16> digits) noexcept {
+  std::uint64_t number = first_id_ + ids_.fetch_add(1, std::memory_order_relaxed);
+  number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9;
+  number = (number ^ number >> 27) * 0x94d049bb133111eb;
+  number ^= number >> 31;
+  for (char& digit : digits) {
+    digit = "0123456789abcdef"[number & 15];
+    number >>= 4;
   }
 }
 
@@ -147,9 +160,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::cut);
-    // In chunks, or by the length, the end of the connection tells; else only a reset does.
-    const bool by_close = pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked;
-    if (by_close && !pair.writes_chunks) connection.stream.abandon();
+    show_cut(pair);
   } else if (pair.whole) {
     pair.lease.give_back(pair.reusable);
   } else {
@@ -157,6 +168,13 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   }
   release(pair);
   close(connection);
+}
+
+// show_cut has the client see that the response is not whole. In chunks, or by the length, the end of the connection
+// tells; else only a reset does.
+void ForwardKeeper::show_cut(ForwardPair& pair) noexcept {
+  const bool by_close = pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked;
+  if (by_close && !pair.writes_chunks) pair.client->stream.abandon();
 }
 
 void ForwardKeeper::farewell(Connection& connection) noexcept {
@@ -181,6 +199,8 @@ void ForwardKeeper::release(ForwardPair& pair) noexcept {
   pair.unsent_to_client.give();
   pair.unsent_to_upstream.give();
   pair.lease.give_back(false);
+  // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
+  if (pair.streams != nullptr) pair.streams->fetch_sub(1, std::memory_order_release);
   if (free) free_pair(pair);
 }
 
@@ -190,6 +210,23 @@ void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
   account::streams.refund(sizeof(ForwardPair));
   // release pairs with the acquire in stopped: nothing of the keeper's is touched from here on.
   pairs_.fetch_sub(1, std::memory_order_release);
+}
+
+// look_around cuts a pair on which nothing has moved for longer than its rules allow.
+bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
+  if (!any_rest_idle_.load(std::memory_order_relaxed)) return false;
+  const auto is_silent = [now_ns](const Connection& each, bool&) {
+    const std::int64_t most_ns = std::int64_t{pair_of(each).rest_idle_ms} * 1'000'000;
+    return most_ns != 0 && each.since_ns + most_ns <= now_ns;
+  };
+  Connection* const connection = take(Direction::readable, is_silent);
+  if (connection == nullptr) return false;
+  ForwardPair& pair = pair_of(*connection);
+  counters.silent.fetch_add(1, std::memory_order_relaxed);
+  show_cut(pair);
+  release(pair);
+  close(*connection);
+  return true;
 }
 
 bool ForwardKeeper::stopped() noexcept {
@@ -220,6 +257,10 @@ bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
     return false;
   }
   pair.lease = std::move(forwarding.lease);
+  pair.rest_idle_ms = static_cast<std::uint32_t>(forwarding.rules.rest_idle.count());
+  if (pair.rest_idle_ms != 0) any_rest_idle_.store(true, std::memory_order_relaxed);
+  pair.streams = forwarding.rules.streams;
+  if (pair.streams != nullptr) pair.streams->fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -35,9 +35,11 @@ struct ForwardPair {
   ForwardKeeper* keeper = nullptr;
   Connection* client = nullptr;  // null before begin
   UpstreamLease lease;
+  Atomic<std::uint32_t>* streams = nullptr;  // ForwardRules::streams, counted once the pair is kept
   Wait from_upstream, to_upstream, to_client;
   Buffer unsent_to_client, unsent_to_upstream;
-  std::uint64_t left = 0;  // of content with a length
+  std::uint64_t left = 0;          // of content with a length
+  std::uint32_t rest_idle_ms = 0;  // ForwardRules::rest_idle
   ChunkedDecoder decoder;
   Kind kind = Kind::tunnel;
   bool writes_chunks = false;   // to the client
@@ -59,6 +61,8 @@ class ForwardKeeper final : public Keeper {
 
   // keep takes over what `forwarding` has begun. False: it cannot, and nothing has changed.
   bool keep(Forwarding& forwarding) noexcept;
+  // make_id writes the hexadecimal digits of a number that no other request has.
+  void make_id(std::span<char, 16> digits) noexcept;
   std::string_view pseudonym() const noexcept { return {pseudonym_, sizeof pseudonym_}; }
 
   // These are Keeper's.
@@ -67,6 +71,7 @@ class ForwardKeeper final : public Keeper {
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
   bool stopped() noexcept override;
+  bool look_around(std::int64_t now_ns) noexcept override;
 
   ForwardCounters counters;
 
@@ -87,6 +92,7 @@ class ForwardKeeper final : public Keeper {
   bool rest_pair(ForwardPair& pair) noexcept;
   static void woken(RestingWait& resting) noexcept;
   void end(ForwardPair& pair, Next how) noexcept;
+  static void show_cut(ForwardPair& pair) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 
@@ -99,6 +105,9 @@ class ForwardKeeper final : public Keeper {
   static Next put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept;
 
   Atomic<std::size_t> pairs_ = 0;
+  Atomic<std::uint32_t> ids_ = 0;
+  std::uint64_t first_id_ = 0;          // random
+  Atomic<bool> any_rest_idle_ = false;  // a pair has had a limit
   char pseudonym_[13];
 };
 

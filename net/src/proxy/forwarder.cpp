@@ -1,6 +1,8 @@
 // Forwarder, of coir/http/proxy.h.
 #include <coir/http/proxy.h>
 
+#include <iterator>
+
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 
@@ -19,6 +21,13 @@ Forwarder::~Forwarder() {
 void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
                         std::string_view target) noexcept {
   Forwarding(exchange, *keeper_, group, rules, target).run();
+}
+
+const char* word_of(ForwardFailure failure) noexcept {
+  constexpr const char* kWords[] = {"refused",  "unresolved", "untrusted",       "cut-off", "malformed",
+                                    "all-down", "no-room",    "connect-timeout", "timeout", "loop"};
+  static_assert(std::size(kWords) == kForwardFailures);
+  return kWords[static_cast<std::size_t>(failure)];
 }
 
 ForwardCounters& Forwarder::counters() const noexcept {

@@ -3,6 +3,8 @@
 #include <coir/format.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "http/message/characters.h"
 #include "http/session/engine.h"
 #include "proxy/forward_keeper.h"
@@ -32,6 +34,8 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
 
 void Forwarding::run() noexcept {
   if (const int status = refusal(); status != 0) return answer(status);
+  session.max_body_ = std::min(session.max_body_, rules.max_body);
+  if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
   now_ns = session.began_ns_;
@@ -78,30 +82,60 @@ void Forwarding::fail(Error error) noexcept {
   ForwardCounters& counters = keeper.counters;
   if (error == ErrorCode::cancelled || session.broken_ || session.fault_ != 0) {
     // The client has left, or what it sends is wrong: the upstream is told by the end of its connection.
-    lease.give_back(false);
+    lease.leave();
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
     if (session.broken_ || session.fault_ != 0) return;
     exchange.close_after();
     return answer(kClientGone);
   }
-  if (!lease && error == ErrorCode::limit) {
-    counters.unavailable.fetch_add(1, std::memory_order_relaxed);
-    return answer(503);
+  const ForwardFailure failure = failure_of(error);
+  note(failure);
+  switch (failure) {
+    case ForwardFailure::all_down:
+    case ForwardFailure::no_room:
+      lease.leave();
+      counters.unavailable.fetch_add(1, std::memory_order_relaxed);
+      return answer(503);
+    case ForwardFailure::connect_timeout:
+    case ForwardFailure::timeout:
+      lease.failed(UpstreamFault::timed_out);
+      counters.timed_out.fetch_add(1, std::memory_order_relaxed);
+      return answer(504);
+    default:
+      lease.failed(failure == ForwardFailure::malformed ? UpstreamFault::malformed : UpstreamFault::cut);
+      counters.bad_gateway.fetch_add(1, std::memory_order_relaxed);
+      return answer(502);
   }
-  if (error == ErrorCode::timed_out) {
-    lease.failed(UpstreamFault::timed_out);
-    counters.timed_out.fetch_add(1, std::memory_order_relaxed);
-    return answer(504);
+}
+
+// failure_of tells what an error means, of a connection that there is or that could not be made.
+ForwardFailure Forwarding::failure_of(Error error) const noexcept {
+  using enum ForwardFailure;
+  const bool connected = bool(lease);
+  switch (error.code) {
+    case ErrorCode::no_memory:
+      return no_room;
+    case ErrorCode::timed_out:
+      return connected ? timeout : connect_timeout;
+    case ErrorCode::limit:
+      return connected ? malformed : group.state().answering == 0 ? all_down : no_room;
+    case ErrorCode::protocol:
+      return connected ? malformed : untrusted;
+    case ErrorCode::untrusted:
+    case ErrorCode::alert:
+      return connected ? cut_off : untrusted;
+    case ErrorCode::not_found:
+    case ErrorCode::temporary:
+      // A Unix socket that is not there has the kernel's number.
+      return connected ? cut_off : error.sys == 0 ? unresolved : refused;
+    default:
+      return connected ? cut_off : refused;
   }
-  if (error == ErrorCode::no_memory) {
-    lease.give_back(false);
-    counters.unavailable.fetch_add(1, std::memory_order_relaxed);
-    return answer(503);
-  }
-  lease.failed(error == ErrorCode::protocol || error == ErrorCode::limit ? UpstreamFault::malformed
-                                                                         : UpstreamFault::cut);
-  counters.bad_gateway.fetch_add(1, std::memory_order_relaxed);
-  answer(502);
+}
+
+void Forwarding::note(ForwardFailure failure) noexcept {
+  session.log_why_ = word_of(failure);
+  keeper.counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
 }
 
 void Forwarding::answer(int status) noexcept {

@@ -34,6 +34,8 @@ struct Forwarding {
   Outcome try_once() noexcept;
   bool may_retry(Error error) const noexcept;
   void fail(Error error) noexcept;
+  ForwardFailure failure_of(Error error) const noexcept;
+  void note(ForwardFailure failure) noexcept;
   void answer(int status) noexcept;
   // grow makes `room` a buffer of that size, with the first `used` bytes of what it was.
   Outcome grow(std::size_t bytes, std::size_t used) noexcept;
@@ -44,6 +46,7 @@ struct Forwarding {
   std::string_view write_request_head(std::span<char> into) noexcept;
   void write_forwarded(ResponseHead& head) noexcept;
   std::string_view client_name(std::span<char> text) noexcept;
+  void choose_request_id() noexcept;
   std::string_view pseudonym() const noexcept;
 
   // uploading.cpp: send sends the request, until all of it is sent or a final response has come.

@@ -116,6 +116,9 @@ void Forwarding::pass_trailers() noexcept {
 // cut ends a response that its upstream has not ended, so that the client sees that it is not whole.
 void Forwarding::cut(UpstreamFault fault) noexcept {
   lease.failed(fault);
+  note(fault == UpstreamFault::timed_out   ? ForwardFailure::timeout
+       : fault == UpstreamFault::malformed ? ForwardFailure::malformed
+                                           : ForwardFailure::cut_off);
   keeper.counters.cut.fetch_add(1, std::memory_order_relaxed);
   static_cast<void>(session.cut_short(Error{ErrorCode::truncated}));
 }

@@ -12,6 +12,10 @@
 namespace coir::http {
 namespace {
 
+bool is_request_id(std::string_view name) noexcept {
+  return equals_ignoring_case(name, "X-Request-ID");
+}
+
 // is_tunnel tells whether an upgrade ends in a tunnel. HTTP/2 in one would be requests that nobody here has looked at,
 // and TLS is no upstream's business.
 bool is_tunnel(std::string_view upgrade) noexcept {
@@ -49,6 +53,7 @@ int Forwarding::refusal() noexcept {
         break;
       case FieldKind::via:
         if (!loops()) break;
+        note(ForwardFailure::loop);
         keeper.counters.loops.fetch_add(1, std::memory_order_relaxed);
         return 508;
       case FieldKind::passed:
@@ -60,9 +65,25 @@ int Forwarding::refusal() noexcept {
         break;
     }
   }
+  if (request.framing == Framing::length && request.content_length > rules.max_body) return 413;
   asks_upgrade = upgrades && !wanted.empty() && request.minor == 1 && request.framing == Framing::none &&
                  request.method != Method::head && is_tunnel(wanted) && !session.engine_.on_threads();
   return 0;
+}
+
+// choose_request_id notes the name of the request: the only X-Request-ID of a trusted peer, or a new one.
+void Forwarding::choose_request_id() noexcept {
+  constexpr std::size_t kMost = 64;
+  std::string_view given;
+  for (const Header& field : request.headers) {
+    if (rules.trusts_peer && is_request_id(field.name)) given = given.data() == nullptr ? field.value : "";
+  }
+  const auto sound = [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != ','; };
+  if (given.empty() || given.size() > kMost || !std::ranges::all_of(given, sound)) {
+    keeper.make_id(session.made_id_);
+    given = {session.made_id_, sizeof session.made_id_};
+  }
+  session.log_id_ = given;
 }
 
 // loops tells whether the request has been here before.
@@ -173,6 +194,7 @@ std::string_view Forwarding::write_request_head(std::span<char> into) noexcept {
     if (!passes) continue;
     if (names_fields && is_named(request.headers, field, kind)) continue;
     if (!rules.request_drops.empty() && is_among(field.name, rules.request_drops)) continue;
+    if (rules.request_id && is_request_id(field.name)) continue;
     head.field(field.name, field.value);
   }
   write_forwarded(head);
@@ -181,6 +203,7 @@ std::string_view Forwarding::write_request_head(std::span<char> into) noexcept {
   head.fixed(pseudonym());
   head.fixed("\r\n");
   head.fixed(rules.request_lines);
+  if (rules.request_id) head.field("X-Request-ID", session.log_id_);
   if (request.framing == Framing::chunked) {
     head.fixed("Transfer-Encoding: chunked\r\n");
   } else if (request.framing == Framing::length || request.method == Method::post || request.method == Method::put ||

@@ -127,6 +127,8 @@ Forwarding::Outcome Forwarding::upload() noexcept {
   unrepeatable = true;
   for (bool last = false; !last && !got_head;) {
     const auto there = session.await_content(upstream().fd());
+    // The wait may have taken the news of both.
+    upstream().mark_readable();
     if (!there) return std::unexpected(there.error());
     if (!*there) {
       if (auto heard = hear(); !heard) return heard;
@@ -155,6 +157,8 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     }
     if (auto sent = send_all(piece); !sent) return sent;
   }
+  // A wait for the last of the content may have taken the edge of what the upstream has said meanwhile.
+  upstream().mark_readable();
   // The session's own end of the content, where it has only been looked at.
   if (chunked && !session.body_done_ && !got_head) static_cast<void>(exchange.read_body(place));
   return chunked && !got_head && session.holds_trailers() ? upload_trailers() : Outcome();

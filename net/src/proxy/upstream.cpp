@@ -1,5 +1,6 @@
 #include "proxy/upstream.h"
 
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/http/accounts.h>
 #include <coir/http/server.h>
@@ -41,6 +42,11 @@ bool same(const Addresses& one, const Addresses& other) noexcept {
 }  // namespace
 
 UpstreamGroup::~UpstreamGroup() {
+  if (watcher_.started() && current().id() != 0) {
+    static_cast<void>(watcher_.cancel("the upstreams are not watched any more"));
+    const Shield to_the_end(Deadline::never());
+    static_cast<void>(watcher_.join());
+  }
   Pressure::remove(relief_);
   for (UpstreamMember& member : members_) close_resting(member);
   // Behind the end of the run no wake runs any more. acquire pairs with the release in woken, behind which nothing of the
@@ -86,27 +92,32 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     {
       const Locked locked(lock_);
       member = choose(choice, tried);
-      if (member == nullptr) return std::unexpected(failure);
+      if (member == nullptr) {
+        unavailable_ += tried == 0;
+        return std::unexpected(failure);
+      }
       ++member->in_use;
+      ++member->tally.requests;
       // A name whose time is over is looked up before its connections are used.
       if (!choice.must_be_new && (!member->looked_up || !member->look_again.passed())) found = take_resting(*member);
+      if (found != nullptr) found->era = member->era;
     }
     if (found != nullptr) {
       found->reused = true;
       return UpstreamLease(*found);
     }
     tried |= 1u << (member - members_.data());
-    auto made = connect(*member, deadline);
-    if (made) return made;
-    end(*member, false);
+    const auto made = connect(*member, deadline);
+    if (made) return UpstreamLease(**made);
+    end(*member);
     failure = made.error();
     // What is wrong here is no fault of the server's.
     if (failure == ErrorCode::cancelled || failure == ErrorCode::no_memory || failure == ErrorCode::limit ||
         (failure == ErrorCode::timed_out && failure.scope != 0)) {
-      return made;
+      return std::unexpected(failure);
     }
-    note_failure(*member);
-    if (deadline.passed()) return made;
+    note_failure(*member, {.error = failure});
+    if (deadline.passed()) return std::unexpected(failure);
   }
 }
 
@@ -136,7 +147,7 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadli
   return {};
 }
 
-std::expected<UpstreamLease, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline) noexcept {
+std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline) noexcept {
   if (!Pressure::charge(account::connections, kBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = malloc(sizeof(UpstreamConnection));
   if (memory == nullptr) {
@@ -152,7 +163,9 @@ std::expected<UpstreamLease, Error> UpstreamGroup::connect(UpstreamMember& membe
     return std::unexpected(dialled.error());
   }
   connection->stream = std::move(*dialled);
-  return UpstreamLease(*connection);
+  const Locked locked(lock_);
+  connection->era = member.era;
+  return connection;
 }
 
 [[gnu::noinline]] std::expected<Stream, Error> UpstreamGroup::dial(UpstreamMember& member, Deadline deadline) noexcept {
@@ -234,8 +247,16 @@ void UpstreamLease::give_back(bool reusable) noexcept {
   if (connection_ == nullptr) return;
   UpstreamConnection& connection = *std::exchange(connection_, nullptr);
   UpstreamGroup& group = *connection.group;
-  group.end(*connection.member, true);
+  group.note_success(*connection.member, connection.era);
+  group.end(*connection.member);
   if (reusable) return group.rest(connection);
+  UpstreamGroup::destroy(connection, true);
+}
+
+void UpstreamLease::leave() noexcept {
+  if (connection_ == nullptr) return;
+  UpstreamConnection& connection = *std::exchange(connection_, nullptr);
+  connection.group->end(*connection.member);
   UpstreamGroup::destroy(connection, true);
 }
 
@@ -243,8 +264,11 @@ void UpstreamLease::failed(UpstreamFault fault) noexcept {
   if (connection_ == nullptr) return;
   UpstreamConnection& connection = *std::exchange(connection_, nullptr);
   UpstreamGroup& group = *connection.group;
-  group.end(*connection.member, false);
-  if (fault != UpstreamFault::stale) group.note_failure(*connection.member);
+  using enum UpstreamReason::Kind;
+  if (fault == UpstreamFault::cut) group.note_failure(*connection.member, {.kind = cut});
+  if (fault == UpstreamFault::malformed) group.note_failure(*connection.member, {.kind = malformed});
+  if (fault == UpstreamFault::timed_out) group.note_failure(*connection.member, {.error = ErrorCode::timed_out});
+  group.end(*connection.member);
   UpstreamGroup::destroy(connection, false);
 }
 

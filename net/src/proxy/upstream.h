@@ -5,6 +5,8 @@
 #include <coir/deadline.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
+#include <coir/event.h>
+#include <coir/fiber.h>
 #include <coir/http/upstreams.h>
 #include <coir/net/address.h>
 #include <coir/net/resolve.h>
@@ -31,6 +33,14 @@ enum class UpstreamFault : std::uint8_t {
   timed_out,  // it said nothing in time
 };
 
+// UpstreamReason is why a server is down.
+struct UpstreamReason {
+  enum class Kind : std::uint8_t { error, cut, malformed, status };
+  Kind kind = Kind::error;
+  std::uint16_t status = 0;  // of a check
+  Error error = {};
+};
+
 // UpstreamConnection is a connection to an upstream, in use or resting in its member's pool, where it sleeps until its
 // upstream hangs up or says what nobody has asked for: both end it. Charged to account::connections.
 struct UpstreamConnection : RestingWait {
@@ -39,12 +49,13 @@ struct UpstreamConnection : RestingWait {
   UpstreamMember* member = nullptr;
   UpstreamConnection* previous = nullptr;
   UpstreamConnection* next = nullptr;
-  bool reused = false;  // it has carried a request before
-  bool rests = false;   // guarded by the group's lock_
+  bool reused = false;   // it has carried a request before
+  bool rests = false;    // guarded by the group's lock_
+  std::uint8_t era = 0;  // its member's, when the lease began; guarded by the group's lock_
 };
 
-// UpstreamLease is a connection to an upstream for one exchange. It is ended by give_back or failed; one that is dropped
-// is closed. Move-only; one word, as a tunnel that rests holds one.
+// UpstreamLease is a connection to an upstream for one exchange. It is ended by give_back, leave or failed; one that is
+// dropped is left. Move-only; one word, as a tunnel that rests holds one.
 class UpstreamLease {
  public:
   UpstreamLease() noexcept = default;
@@ -52,20 +63,25 @@ class UpstreamLease {
   UpstreamLease(UpstreamLease&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
   UpstreamLease& operator=(UpstreamLease&& other) noexcept {
     if (this != &other) {
-      give_back(false);
+      leave();
       connection_ = std::exchange(other.connection_, nullptr);
     }
     return *this;
   }
-  ~UpstreamLease() { give_back(false); }
+  ~UpstreamLease() { leave(); }
 
   explicit operator bool() const noexcept { return connection_ != nullptr; }
   Stream& stream() const noexcept { return connection_->stream; }
   bool reused() const noexcept { return connection_->reused; }
 
-  // give_back ends the lease. The connection rests in the pool if it is `reusable`: the exchange is over on both sides
-  // and nothing more has come. Otherwise it is closed in good order. Idempotent. Never waits.
+  // give_back ends the lease of a server that has answered as it should. The connection rests in the pool if it is
+  // `reusable`: the exchange is over on both sides and nothing more has come. Otherwise it is closed in good order.
+  // Idempotent. Never waits.
   void give_back(bool reusable) noexcept;
+
+  // leave ends the lease where the server is neither to blame nor to praise, as when the client has gone, and closes the
+  // connection in good order. Idempotent. Never waits.
+  void leave() noexcept;
 
   // failed ends the lease and closes the connection; the group hears why. Idempotent. Never waits.
   void failed(UpstreamFault fault) noexcept;
@@ -81,6 +97,10 @@ struct UpstreamChoice {
 };
 
 // UpstreamMember is one server of a group, with its pool. What is not set once is guarded by the group's lock_.
+//
+// A server is `down` once so many of its exchanges have failed in a row, or so many checks, or where it could not be
+// connected to when the group began to be watched. It comes back by an exchange of this era that ends well, unless its
+// checks fail, or by checks.
 struct UpstreamMember {
   Address address;      // where there is no host to look up: an address, a Unix socket
   char host[256] = {};  // empty: `address` is all; else for the lookup and for TLS
@@ -94,6 +114,17 @@ struct UpstreamMember {
   std::uint32_t resting_count = 0;
   std::uint32_t failures = 0;  // in a row
   Deadline out_until = Deadline::now();
+  std::uint32_t failed_checks = 0;  // in a row
+  std::uint32_t good_checks = 0;    // in a row
+  bool failing = false;             // by its checks: it is not asked
+  bool unreachable = false;         // the last that was tried of it was a connection, which failed
+  bool down = false;
+  bool told_down = false;     // on_change has heard so
+  bool telling = false;       // on_change hears just now
+  std::uint8_t era = 0;       // counts each going down
+  std::int64_t rises_ns = 0;  // when it came back, while it takes a smaller share
+  UpstreamReason reason;      // of `down`
+  UpstreamServerState tally;  // its counters alone
   Addresses known;
   Deadline look_again = Deadline::now();
   bool looking = false;
@@ -118,6 +149,10 @@ class UpstreamGroup {
 
   std::span<const UpstreamMember> members() const noexcept { return members_; }
   UpstreamState state() const noexcept;
+  UpstreamServerState state_of(const UpstreamMember& member) const noexcept;
+  // upstream_health.cpp
+  std::expected<void, Error> watch() noexcept;
+  static std::string_view name_of(const UpstreamMember& member, std::span<char> room) noexcept;
 
  private:
   friend class UpstreamLease;
@@ -125,18 +160,31 @@ class UpstreamGroup {
 
   // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
+  unsigned share_of(UpstreamMember& member) const noexcept;
   UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
   UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
 
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
-  std::expected<UpstreamLease, Error> connect(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<UpstreamConnection*, Error> connect(UpstreamMember& member, Deadline deadline) noexcept;
   std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline) noexcept;
 
   void rest(UpstreamConnection& connection) noexcept;
-  void end(UpstreamMember& member, bool well) noexcept;
-  void note_failure(UpstreamMember& member) noexcept;
+  void end(UpstreamMember& member) noexcept;
+  void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
+  void note_failure(UpstreamMember& member, UpstreamReason reason) noexcept;
   void close_resting(UpstreamMember& member) noexcept;
   static void woken(RestingWait& resting) noexcept;
+  // Under lock_.
+  void go_down(UpstreamMember& member, UpstreamReason reason) noexcept;
+  void come_back(UpstreamMember& member) noexcept;
+  void tell(UpstreamMember& member) noexcept;
+  // upstream_health.cpp
+  void look_after() noexcept;
+  void round(bool first) noexcept;
+  void check(UpstreamMember& member, bool first) noexcept;
+  std::expected<void, UpstreamReason> ask(UpstreamMember& member) noexcept;
+  std::expected<void, UpstreamReason> converse(UpstreamMember& member, Stream& stream, Deadline deadline) noexcept;
+  bool any_unreachable() const noexcept;
   // upstream_relief.cpp
   static std::size_t give(void* group, std::size_t wanted) noexcept;
   static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
@@ -145,6 +193,9 @@ class UpstreamGroup {
   const UpstreamOptions options_;
   Relief relief_;  // what rests is closed before anybody who waits for something
   mutable Spinlock lock_;
+  std::uint64_t unavailable_ = 0;     // guarded by lock_
+  Fiber watcher_;                     // of watch
+  Event due_;                         // a server has become unreachable
   Atomic<std::uint32_t> waking_ = 0;  // taken out while their wakes were about to run
 };
 

@@ -50,6 +50,12 @@ static_assert(alignof(UpstreamMember) <= alignof(UpstreamGroup));
 std::expected<Upstreams, Error> Upstreams::create(std::span<const UpstreamServer> servers,
                                                   const UpstreamOptions& options) noexcept {
   if (servers.empty() || servers.size() > kMost) return std::unexpected(Error{ErrorCode::invalid});
+  const std::string_view path = options.health.path;
+  const auto visible = [](char c) { return c > 0x20 && c < 0x7f; };
+  if (!path.empty() && (path.front() != '/' || !std::ranges::all_of(path, visible) ||
+                        options.health.interval.count() <= 0 || options.health.timeout.count() <= 0)) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
   const std::size_t bytes = bytes_of(servers.size());
   if (!account::http.charge(bytes)) return std::unexpected(Error{ErrorCode::no_memory});
   void* const memory = malloc(bytes);
@@ -74,8 +80,24 @@ Upstreams::~Upstreams() {
   account::http.refund(bytes);
 }
 
+std::expected<void, Error> Upstreams::watch() noexcept {
+  return group_->watch();
+}
+
 UpstreamState Upstreams::state() const noexcept {
   return group_->state();
+}
+
+std::size_t Upstreams::size() const noexcept {
+  return group_->members().size();
+}
+
+UpstreamServerState Upstreams::server(std::size_t index) const noexcept {
+  return group_->state_of(group_->members()[index]);
+}
+
+std::string_view Upstreams::name(std::size_t index, std::span<char> room) const noexcept {
+  return UpstreamGroup::name_of(group_->members()[index], room);
 }
 
 }  // namespace coir::http

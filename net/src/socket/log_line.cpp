@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "socket/recent_lines.h"
+
 namespace coir {
 namespace {
 
@@ -64,6 +66,7 @@ bool tell(std::uint64_t dropped) noexcept {
 }  // namespace
 
 bool log_line(std::string_view line) noexcept {
+  remember(line);
   if (g_untold.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     // The thread that takes the number reports it, or puts it back.
     const std::uint64_t untold = g_untold.exchange(0, std::memory_order_relaxed);

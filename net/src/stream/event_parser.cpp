@@ -189,6 +189,12 @@ std::optional<std::uint32_t> EventParser::retry_ms() const noexcept {
   return has_retry_ ? std::optional(retry_) : std::nullopt;
 }
 
+void EventParser::move(std::span<const char> from, std::span<char> to) const noexcept {
+  const std::size_t front = line_at() + line_, back = std::size_t{id_} + type_;
+  if (front != 0) std::memcpy(to.data(), from.data(), front);
+  if (back != 0) std::memcpy(to.data() + to.size() - back, from.data() + from.size() - back, back);
+}
+
 void EventParser::restart(std::span<char> buffer) noexcept {
   if (told_) end_event(buffer);
   EventParser fresh;

@@ -56,6 +56,11 @@ class EventParser {
   // the end of its line on, across streams.
   std::optional<std::uint32_t> retry_ms() const noexcept;
 
+  // kept_bytes is how much of the buffer is in use; move takes what is there into another buffer, which is used from then
+  // on and holds it.
+  std::size_t kept_bytes() const noexcept { return line_at() + line_ + id_ + type_; }
+  void move(std::span<const char> from, std::span<char> to) const noexcept;
+
   // restart makes ready for another stream: an unfinished event is dropped, the last id and the retry stay.
   void restart(std::span<char> buffer) noexcept;
 

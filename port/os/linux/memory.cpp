@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <charconv>
 
+#include <coir/config.h>
 #include <coir/port/atomic.h>
 
 namespace coir::port {
@@ -17,6 +19,20 @@ constexpr int kGuardInstall = 102;
 constexpr int kGuardInstall = MADV_GUARD_INSTALL;
 #endif
 constexpr int kNoAdvice = 0x7fffffff;  // which no kernel will ever give a meaning
+
+// map_over has the kernel map fresh pages over old ones.
+bool map_over(void* start, std::size_t bytes) noexcept {
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  // The same flags as reserve's, so that the mapping merges with its neighbours.
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+#if COIR_TSAN
+  // The thread sanitizer takes mmap for a write to each byte, which races with whoever looks at an atomic word there.
+  // The kernel swaps the pages at once, as by madvise, of which the sanitizer hears nothing either.
+  return syscall(SYS_mmap, start, bytes, kAccess, kFlags, -1, 0) != -1;
+#else
+  return mmap(start, bytes, kAccess, kFlags, -1, 0) != MAP_FAILED;
+#endif
+}
 }  // namespace
 
 void* reserve(std::size_t bytes) noexcept {
@@ -29,10 +45,7 @@ void release(void* start, std::size_t bytes) noexcept {
 }
 
 bool give_back(void* start, std::size_t bytes) noexcept {
-  if (madvise(start, bytes, MADV_DONTNEED) == 0) return true;
-  // MAP_FIXED drops the old pages and merges with the neighbours, whose flags are the same.
-  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
-         MAP_FAILED;
+  return madvise(start, bytes, MADV_DONTNEED) == 0 || map_over(start, bytes);
 }
 
 std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {

@@ -3,7 +3,15 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/ledger.h>
 
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include <atomic>
 #include <cstring>
+
+#include "tests/support/child.h"
+#include "tests/support/without_syscall.h"
 
 using coir::Error;
 using coir::ErrorCode;
@@ -73,6 +81,55 @@ TEST(StackPool, a_cooled_stack_has_given_its_pages_back) {
   std::size_t dirty = 0;
   for (std::size_t i = 0; i < arena.stack_bytes() - sizeof(FiberControl); ++i) dirty += low[i] != 0;
   LONGS_EQUAL(0, dirty);
+}
+
+namespace {
+
+// Looker visits an arena, as reports do, on a thread of its own.
+struct Looker {
+  const StackArena& arena;
+  std::atomic<std::uint64_t> seen{0};
+  std::atomic<bool> stop{false};
+
+  static void* look(void* argument) {
+    Looker& self = *static_cast<Looker*>(argument);
+    while (!self.stop.load(std::memory_order_relaxed)) {
+      self.arena.for_each([&](FiberControl& each) {
+        self.seen.fetch_add(1 + each.id.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      });
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+TEST(StackPool, a_slot_may_be_looked_at_while_it_is_cooled_on_a_kernel_without_madvise) {
+  constexpr int kNoFilter = 77;
+  const auto end = coir::test::in_child([] {
+    if (!coir::test::forget_syscall(SYS_madvise)) return kNoFilter;
+    StackArena& arena = fresh_arena(0);
+    Error refused{};
+    FiberControl* const slot = arena.acquire(refused);
+    Looker looker{arena};
+    pthread_t thread;
+    if (pthread_create(&thread, nullptr, Looker::look, &looker) != 0) return 2;
+    bool same = true;
+    for (int i = 0; i < 100 && same; ++i) {
+      const std::uint64_t before = looker.seen.load(std::memory_order_relaxed);
+      while (looker.seen.load(std::memory_order_relaxed) == before) sched_yield();
+      char* const low = StackArena::low_end(slot, arena.stack_bytes());
+      low[0] = 1;
+      arena.cool(slot);
+      same = arena.acquire(refused) == slot && low[0] == 0;
+    }
+    looker.stop.store(true, std::memory_order_relaxed);
+    pthread_join(thread, nullptr);
+    return same ? 0 : 1;
+  });
+  if (end.status == kNoFilter) return;
+  STRCMP_EQUAL("", end.output);
+  LONGS_EQUAL(0, end.status);
 }
 
 TEST(StackPool, an_address_is_told_by_its_slot_and_side_of_the_guard) {

@@ -54,6 +54,12 @@ class Client {
     end_ = reset_ = silent_ = false;
     // What fails shows in the answer.
     static_cast<void>(!::send(fd_, scenario.request.data(), scenario.request.size(), MSG_NOSIGNAL));
+    return listen(scenario);
+  }
+
+  // listen goes on to hear what came of the last request, where ask or listen has heard silence.
+  Heard listen(const Scenario& scenario) {
+    if (silent_) end_ = silent_ = false;
     std::size_t head;
     while ((head = text().find("\r\n\r\n")) == std::string_view::npos && more()) {
     }
@@ -92,6 +98,12 @@ class Client {
   }
 
   std::string_view text() const { return {heard_, have_}; }
+
+  // tell writes what was heard: a refusal, an end and silence have other causes.
+  void tell(Heard heard) const {
+    fprintf(stderr, "heard (%u, %s): %.*s\n", static_cast<unsigned>(heard), reset_ ? "reset" : "no reset",
+            static_cast<int>(std::min<std::size_t>(have_, 300)), heard_);
+  }
 
  private:
   bool more() {

@@ -2,13 +2,20 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/event.h>
+#include <coir/fiber.h>
 #include <coir/http/server.h>
 #include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#if COIR_STREAMS
+#include <coir/http/event_stream.h>
+#endif
 
 #include <optional>
 
 #include "tests/support/child.h"
+#include "tests/support/everywhere.h"
+#include "tests/support/scale.h"
+#include "tests/support/until.h"
 
 using coir::Address;
 using coir::Deadline;
@@ -73,4 +80,80 @@ TEST(Destroyed, one_that_outlives_the_run_may_be_destroyed_with_what_was_cut_off
   });
   LONGS_EQUAL(0, end.status);
   STRCMP_EQUAL("", end.output);
+}
+
+namespace {
+
+// An end takes ten milliseconds at least.
+constexpr int kRounds =
+    coir::test::scaled({.plain = 30, .address_sanitized = 10, .thread_sanitized = 10, .emulated = 5});
+
+struct Progress {
+  std::atomic<int> closed{0}, ended{0};
+  std::atomic<bool> go{false};
+};
+
+#if COIR_STREAMS
+// close_and_go_on ends its connection long before it returns.
+void close_and_go_on(Exchange& exchange) {
+  auto& progress = exchange.context<Progress>();
+  static_cast<void>(coir::http::EventStream::open(exchange));
+  ++progress.closed;
+  while (!progress.go) coir::yield_to_events();
+  ++progress.ended;
+}
+#endif
+
+void answer(Exchange& exchange) {
+  exchange.respond(200, "text/plain", "hello\n");
+}
+
+Deadline soon() {
+  return Deadline::after(100s);
+}
+
+// heard_all asks for something and reads until the end.
+bool heard_all(const Address& address) {
+  auto client = TcpStream::connect(address, soon());
+  if (!client || !client->write("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", soon())) return false;
+  char piece[512];
+  for (;;) {
+    if (const auto got = client->read(piece, soon()); !got) return got.error() == coir::ErrorCode::end_of_stream;
+  }
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(Stopped, coir::test::Everywhere){};
+
+#if COIR_STREAMS
+TEST(Stopped, stop_waits_for_a_handler_whose_connection_is_closed) {
+  everywhere([&] {
+    Progress progress;
+    auto server = Server::create({.handler = close_and_go_on, .context = &progress});
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    const Address address = listener->local_address();
+    expect(server && server->add(std::move(*listener)) && server->start());
+    expect(heard_all(address) && coir::test::until([&] { return progress.closed == 1; }, soon()));
+    expect(server->gauges().open == 0);
+    const auto early = server->stop(Deadline::after(200ms));
+    expect(!early && early.error() == coir::ErrorCode::timed_out);
+    progress.go = true;
+    expect(server->stop(soon()) && progress.ended == 1);
+  });
+}
+#endif
+
+// The last that a fiber does for a connection comes after its client has heard the end of it.
+TEST(Stopped, a_server_that_has_stopped_may_be_destroyed_at_once) {
+  everywhere([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      auto server = Server::create({.handler = answer});
+      auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+      const Address address = listener->local_address();
+      expect(server && server->add(std::move(*listener)) && server->start());
+      expect(heard_all(address));
+      expect(server->stop(soon()).has_value());
+    }
+  });
 }

@@ -85,7 +85,7 @@ class Client {
 // What handlers and clients tell each other.
 std::atomic<int> entered;
 std::atomic<bool> may_go;
-std::atomic<int> hangups;
+std::atomic<int> hangups, stops;
 
 // /hold stays in the handler until it may go; /read reads content.
 void serve(Exchange& exchange) {
@@ -104,7 +104,8 @@ void serve(Exchange& exchange) {
 }
 
 ServerOptions options() {
-  return {.handler = serve, .on_hangup = [](void*) { hangups.fetch_add(1); }};
+  return {
+      .handler = serve, .on_hangup = [](void*) { hangups.fetch_add(1); }, .on_stop = [](void*) { stops.fetch_add(1); }};
 }
 
 void wait_for(const std::atomic<int>& count, int number) {
@@ -126,7 +127,7 @@ void stop_server() {
 // with serves by `way` on the test's thread while `visit` is a client on another, and stops it then.
 template <class Way, class Visit>
 std::expected<std::size_t, Error> with(Way way, Visit visit) {
-  entered = hangups = 0;
+  entered = hangups = stops = 0;
   may_go = told_to_stop = false;
   static_cast<void>(catch_signals({SIGUSR1, SIGHUP}));
   // A signal that came behind the end of an earlier server is kept for whoever asks next.
@@ -212,6 +213,30 @@ TEST(HttpRun, a_hangup_signal_is_told_and_does_not_stop) {
   CHECK(lost.has_value());
 }
 
+#if COIR_NO_ASYNC
+constexpr auto kOneThatStops = kRun;
+#else
+constexpr auto kOneThatStops = [](TcpListener&& listener) {
+  return run_async(options(), std::move(listener), {SIGUSR1, SIGHUP});
+};
+#endif
+
+TEST(HttpRun, a_stop_is_told_before_what_is_under_way_has_ended) {
+  const auto lost = with(kOneThatStops, [&](std::uint16_t port) {
+    Client client(port);
+    client.say("POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\n");
+    wait_for(entered, 1);
+    expectations.expect(stops == 0);
+    stop_server();
+    wait_for(stops, 1);
+    client.say("hello");
+    expectations.expect(status_of(client.hear("served\n")) == 200);
+  });
+  expectations.check();
+  CHECK(lost.has_value() && *lost == 0);
+  LONGS_EQUAL(1, stops.load());
+}
+
 TEST(HttpRun, what_cannot_be_served_is_an_error) {
   const auto listener = [] { return std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))); };
   CHECK(http::run({}, listener(), {SIGUSR1}).error() == ErrorCode::invalid);
@@ -280,12 +305,14 @@ TEST(HttpRun, a_stopping_pool_closes_what_is_idle_and_ends_what_is_not) {
     wait_for(entered, 1);
     stop_server();
     expectations.expect(idle.ended());
+    expectations.expect(stops == 1);
     may_go = true;
     expectations.expect(status_of(busy.hear("served\n")) == 200);
     expectations.expect(busy.ended());
   });
   expectations.check();
   CHECK(lost.has_value() && *lost == 0);
+  LONGS_EQUAL(1, stops.load());
 }
 
 TEST(HttpRun, what_a_pool_does_not_end_in_time_is_cut_off) {

@@ -8,6 +8,7 @@
 #include <coir/runtime.h>
 
 #include "tests/support/expectations.h"
+#include "tests/support/until.h"
 #include "tests/support/watchdog.h"
 #include "tests/unit/mqtt/scripted_broker.h"
 
@@ -216,6 +217,26 @@ TEST(MqttClient, a_full_queue_refuses_or_drops_its_oldest_and_counts) {
     }
     expect(client.queued() == 4 && client.counters().dropped.load() == 5);
   });
+}
+
+TEST(MqttClient, close_ends_an_attempt_to_connect) {
+  struct Told {
+    std::atomic<int> greeted{0}, closed{0};
+  } told;
+  const auto script = [&](Peer& peer) {
+    BrokerSide side(peer);
+    if (side.hear_type(1) != 0) ++told.greeted;
+    peer.until_gone();
+  };
+  const auto ended = [](void* context, const coir::mqtt::Connection& connection) noexcept {
+    if (!connection.connected && connection.error == ErrorCode::closed) ++static_cast<Told*>(context)->closed;
+  };
+  int runs = 0;
+  with(script, {.on_connection = ended, .context = &told}, [&](coir::mqtt::MqttClient&) {
+    ++runs;
+    expect(coir::test::until([&] { return told.greeted == runs; }, patience()));
+  });
+  CHECK_EQUAL(2, told.closed.load());
 }
 
 TEST(MqttClient, a_link_on_which_pings_are_not_answered_is_given_up) {

@@ -354,6 +354,40 @@ TEST(ProxyExchange, a_put_is_repeated_with_its_content) {
       });
 }
 
+// The connection is a reused one, whose last read took all there was: what the upstream says then is known by its edge
+// alone, which comes while the last of the content is waited for.
+TEST(ProxyExchange, an_answer_that_comes_with_the_last_of_an_upload_is_heard) {
+  for (const bool chunked : {false, true}) {
+    std::atomic<int> step{0};
+    through(
+        [&](Peer& peer) {
+          if (peer.hear().empty()) return;
+          peer.say(kHello);
+          if (peer.hear().empty()) return;
+          peer.hear_content(chunked ? 8 : 3);
+          step = 1;
+          until([&] { return step == 2; });
+          peer.say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes");
+          step = 3;
+          peer.until_gone();
+        },
+        {.first_byte = 5s},
+        [&](const coir::Address& address, Stage&) {
+          step = 0;
+          coir::test::Client client(address);
+          expect(client.say(kGet) && client.hear("hello"));
+          client.have = 0;
+          expect(client.say(chunked ? "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+                                    : "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 6\r\n\r\nabc"));
+          expect(until([&] { return step == 1; }, soon()));
+          // Nothing else runs on this worker until both are there, the upstream's first.
+          step = 2;
+          while (step != 3) coir::port::relax();
+          expect(client.say(chunked ? "3\r\ndef\r\n0\r\n\r\n" : "def") && client.hear("\r\n\r\nyes"));
+        });
+  }
+}
+
 TEST(ProxyExchange, bytes_behind_a_response_drop_the_connection) {
   std::atomic<unsigned> connections{0};
   for (const std::string_view answer :

@@ -5,11 +5,11 @@
 
 #include <coir/http/proxy.h>
 #include <coir/http/upstreams.h>
-#include <poll.h>
 
 #include <optional>
 
 #include "tests/unit/http/faulty_streams.h"
+#include "tests/unit/proxy/plain_upstream.h"
 
 using namespace coir::http;
 using namespace coir::test;
@@ -28,114 +28,58 @@ bool forward(Exchange& exchange) {
   return true;
 }
 
-// PlainUpstream serves each connection on a thread of its own, by blocking sockets whose calls never fail.
-class PlainUpstream {
- public:
-  PlainUpstream() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) __builtin_trap();
-    socklen_t size = sizeof at;
-    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size);
-    port_ = ntohs(at.sin_port);
-    ::listen(fd_, 64);
-    pthread_create(&thread_, nullptr, &accept_all, this);
-  }
-  ~PlainUpstream() {
-    ::shutdown(fd_, SHUT_RDWR);
-    pthread_join(thread_, nullptr);
-    until([] { return serving_ == 0; });
-    ::close(fd_);
-  }
-  std::uint16_t port() const { return port_; }
-
- private:
-  static void* accept_all(void* self) {
-    spare_this_thread();
-    for (;;) {
-      const int fd = ::accept4(static_cast<PlainUpstream*>(self)->fd_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (fd < 0) return nullptr;
-      ++serving_;
-      pthread_t thread;
-      pthread_create(&thread, nullptr, &serve, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
-      pthread_detach(thread);
+bool answer_from_upstream(int fd, std::string_view head) {
+  if (head.find("POST ") == 0) {
+    char piece[4096];
+    for (std::size_t left = kLong; left != 0;) {
+      const ssize_t got = ::recv(fd, piece, std::min(left, sizeof piece), 0);
+      if (got <= 0) return false;
+      left -= static_cast<std::size_t>(got);
     }
   }
-
-  static bool say(int fd, std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(sent));
+  if (head.find("/events") != head.npos) {
+    if (!PlainUpstream::say(
+            fd,
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n"))
+      return false;
+    for (const std::string_view event : {"b\r\ndata: one\n\n\r\n", "b\r\ndata: two\n\n\r\n", "0\r\n\r\n"}) {
+      PlainUpstream::pause(fd);
+      if (!PlainUpstream::say(fd, event)) return false;
     }
     return true;
   }
-  // paused returns once the proxy has had time to let the response rest, or is gone.
-  static void pause(int fd) {
-    pollfd entry{.fd = fd, .events = POLLRDHUP, .revents = 0};
-    ::poll(&entry, 1, 5);
+  if (head.find("/long") != head.npos) {
+    return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 200003\r\n\r\n") &&
+           PlainUpstream::say(fd, {large, kLong}) && PlainUpstream::say(fd, "end");
   }
-  static bool answer(int fd, std::string_view head) {
-    if (head.find("POST ") == 0) {
-      char piece[4096];
-      for (std::size_t left = kLong; left != 0;) {
-        const ssize_t got = ::recv(fd, piece, std::min(left, sizeof piece), 0);
-        if (got <= 0) return false;
-        left -= static_cast<std::size_t>(got);
-      }
-    }
-    if (head.find("/events") != head.npos) {
-      if (!say(fd,
-               "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\nTransfer-Encoding: "
-               "chunked\r\n\r\n"))
-        return false;
-      for (const std::string_view event : {"b\r\ndata: one\n\n\r\n", "b\r\ndata: two\n\n\r\n", "0\r\n\r\n"}) {
-        pause(fd);
-        if (!say(fd, event)) return false;
-      }
-      return true;
-    }
-    if (head.find("/long") != head.npos) {
-      return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 200003\r\n\r\n") && say(fd, {large, kLong}) && say(fd, "end");
-    }
-    if (head.find("/pause") != head.npos) {
-      if (!say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")) return false;
-      pause(fd);
-      return say(fd, "def");
-    }
-    if (head.find("Upgrade: ") != head.npos) {
-      if (!say(fd, "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nfirst")) return false;
-      char text[64];
-      for (ssize_t got; (got = ::recv(fd, text, sizeof text, 0)) > 0;) {
-        if (!say(fd, {text, static_cast<std::size_t>(got)})) break;
-      }
-      return false;
-    }
-    return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  if (head.find("/pause") != head.npos) {
+    if (!PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc")) return false;
+    PlainUpstream::pause(fd);
+    return PlainUpstream::say(fd, "def");
   }
-  static void* serve(void* argument) {
-    spare_this_thread();
-    const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(argument));
-    char head[4096];
-    for (bool more = true; more;) {
-      std::size_t have = 0;
-      while (more && have < sizeof head && !std::string_view(head, have).ends_with("\r\n\r\n")) {
-        more = ::recv(fd, head + have, 1, 0) == 1;
-        ++have;
-      }
-      more = more && answer(fd, {head, have});
+  if (head.find("Upgrade: ") != head.npos) {
+    if (!PlainUpstream::say(fd, "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nfirst")) return false;
+    char text[64];
+    for (ssize_t got; (got = ::recv(fd, text, sizeof text, 0)) > 0;) {
+      if (!PlainUpstream::say(fd, {text, static_cast<std::size_t>(got)})) break;
     }
-    ::close(fd);
-    --serving_;
-    return nullptr;
+    return false;
   }
+  return PlainUpstream::say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+}
 
-  static inline std::atomic<int> serving_ = 0;
-  const int fd_;
-  std::uint16_t port_ = 0;
-  pthread_t thread_{};
-};
+void serve_from_upstream(int fd) {
+  char head[4096];
+  for (bool more = true; more;) {
+    std::size_t have = 0;
+    while (more && have < sizeof head && !std::string_view(head, have).ends_with("\r\n\r\n")) {
+      more = ::recv(fd, head + have, 1, 0) == 1;
+      ++have;
+    }
+    more = more && answer_from_upstream(fd, {head, have});
+  }
+}
 
 std::optional<PlainUpstream> g_upstream;
 
@@ -194,7 +138,7 @@ struct ProxyFaultsServer : FaultyStreams {
   std::size_t kept() const override { return g_forwarder->streams(); }
   void setup() override {
     FaultyStreams::setup();
-    g_upstream.emplace();
+    g_upstream.emplace(serve_from_upstream);
   }
   void teardown() override {
     FaultyStreams::teardown();

@@ -54,6 +54,85 @@ TEST(RouteLine, every_key_is_read) {
   CHECK_EQUAL(2, route.response.drops().size());
 }
 
+TEST(RouteLine, limits_and_deadlines_are_read) {
+  RouteLine route;
+  CHECK(
+      taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K trust=127.0.0.1,fd00::/8,unix "
+            "request-id connect=500ms first-byte=2 idle=3s rest-idle=1h",
+            route));
+  CHECK(route.balance == Balance::hash);
+  CHECK_EQUAL(10, route.rate);
+  CHECK_EQUAL(30, route.burst);
+  CHECK(route.auth == "/etc/a");
+  CHECK(route.max_body == 65536);
+  CHECK(route.trust == "127.0.0.1,fd00::/8,unix");
+  CHECK(route.request_id);
+  CHECK_EQUAL(500, route.connect.count());
+  CHECK_EQUAL(2000, route.first_byte.count());
+  CHECK_EQUAL(3000, route.idle.count());
+  CHECK_EQUAL(3'600'000, route.rest_idle.count());
+  RouteLine other;
+  CHECK(taken("/ http://a rate=7 max-body=0", other));
+  CHECK_EQUAL(7, other.burst);
+  CHECK(other.max_body == 0);
+  RouteLine none;
+  CHECK(taken("/ http://a", none));
+  CHECK(none.rate == 0 && none.auth.empty() && none.max_body == UINT64_MAX && none.trust.empty() && !none.request_id);
+  CHECK(none.rest_idle.count() == 0 && none.connect.count() == 0);
+}
+
+TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
+  for (const std::string_view word : {"rate=0",
+                                      "rate=",
+                                      "rate=1,",
+                                      "rate=,1",
+                                      "rate=1,2,3",
+                                      "rate=-1",
+                                      "rate=1000001",
+                                      "rate=1.5",
+                                      "auth=",
+                                      "max-body=",
+                                      "max-body=1T",
+                                      "max-body=-1",
+                                      "max-body=99999999999999999999",
+                                      "max-body=1K0",
+                                      "trust=",
+                                      "trust=here",
+                                      "trust=10.0.0.0/33",
+                                      "trust=::/129",
+                                      "trust=10.0.0.0/",
+                                      "trust=1.2.3.4:80",
+                                      "trust=[::1]",
+                                      "trust=,",
+                                      "trust=1.2.3",
+                                      "trust=1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9",
+                                      "request-id=yes",
+                                      "connect=0",
+                                      "connect=",
+                                      "first-byte=1d",
+                                      "idle=-1s",
+                                      "rest-idle=9999h",
+                                      "rest-idle"}) {
+    char line[160] = "/ http://a ";
+    word.copy(line + 11, word.size());
+    CHECK_TRUE_TEXT(refused({line, 11 + word.size()}, word), word.data());
+  }
+}
+
+TEST(RouteLine, checks_of_the_servers_are_read) {
+  RouteLine route;
+  CHECK(taken("/ http://a health=/healthz?x health-interval=500ms slow-start=2m", route));
+  CHECK(route.health == "/healthz?x");
+  CHECK_EQUAL(500, route.health_interval.count());
+  CHECK_EQUAL(120'000, route.slow_start.count());
+  for (const std::string_view wrong : {"health=healthz", "health=", "health=/\xc3\xa4", "health-interval=0s",
+                                       "slow-start=s", "slow-start=12345678s", "slow-start=1d"}) {
+    char line[64] = "/ http://a ";
+    wrong.copy(line + 11, wrong.size());
+    CHECK(refused({line, 11 + wrong.size()}, wrong));
+  }
+}
+
 TEST(RouteLine, hosts_match_in_any_case_with_or_without_port) {
   RouteLine route;
   CHECK(taken("/ http://a host=x.example,[::1]", route));

@@ -32,6 +32,7 @@ namespace detail {
 struct ClientCore;
 struct Transfer;
 }  // namespace detail
+struct ClientGuard;
 
 // A client of HTTP/1.1, called the same way from fibers, threads and in a build without fibers.
 //
@@ -88,6 +89,9 @@ struct ClientOptions {
   // http_proxy, https_proxy and no_proxy, in either case, say which proxy to take. HTTP_PROXY does not count inside CGI
   // (REQUEST_METHOD is set), where a request's field `Proxy` would set it.
   bool proxy_by_environment = true;
+  // Asked for each place where a request leads, redirects included (coir/http/client_guard.h); no proxy is asked then. It outlives
+  // the client. Null: a request may go anywhere.
+  const ClientGuard* guard = nullptr;
   // Asked for where a request neither has a range nor says what it accepts (Accept-Encoding), and taken off the content that is
   // read. Null: content comes as it lies at the server.
   const ContentCoding* coding = nullptr;
@@ -205,7 +209,7 @@ class Response {
 //
 // Errors of its requests, where a phase whose time was up is told by describe_client:
 //
-//   invalid       the URL, a field or the method is malformed
+//   invalid       the URL, a field or the method is malformed; ClientOptions::guard admits nothing there
 //   unsupported   another scheme than http and https; https in a build without TLS
 //   timed_out, cancelled
 //   limit         too many connections, redirects or fields; a response's head over 48 KB, a request's over 64 KB

@@ -5,11 +5,19 @@
 namespace coir::http {
 
 class FileTree;
+class MetricsText;
 class Server;
+
+// MoreMetrics adds families of a program's parts, such as write_gateway_metrics of coir/http/gateway_metrics.h does.
+struct MoreMetrics {
+  void (*write)(void* context, MetricsText& text) noexcept = nullptr;
+  void* context = nullptr;
+};
 
 // write_metrics answers with the state of the process in the text format of Prometheus, version 0.0.4: the runtime's
 // fibers, stacks and waits, the server's connections, responses and bytes, and the resident memory. `files` may be
-// null.
-void write_metrics(Exchange& exchange, const Server& server, const FileTree* files) noexcept;
+// null. `more` is called in between.
+void write_metrics(Exchange& exchange, const Server& server, const FileTree* files,
+                   const MoreMetrics& more = {}) noexcept;
 
 }  // namespace coir::http

@@ -33,31 +33,60 @@ struct ForwardRules {
   // are replaced.
   bool trusts_peer = false;
   bool sends_forwarded = false;  // RFC 7239's Forwarded, beside X-Forwarded-For, -Proto and -Host
+  // Each request has an X-Request-ID, which the upstream is sent and the access log has as "id=...": a trusted peer's,
+  // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
+  bool request_id = false;
+  std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
   std::string_view request_lines = {};
   std::span<const std::string_view> request_drops = {};
   std::string_view response_lines = {};
   std::span<const std::string_view> response_drops = {};
   std::uint64_t hash_key = 0;  // for a group that chooses by hash
   // How long a connection, the first byte of a response and each further one may take. A stream or tunnel that rests
-  // has no such limit: its ends are looked after by the kernel's keep-alive.
+  // has no such limit but rest_idle: its ends are looked after by the kernel's keep-alive.
   std::chrono::milliseconds connect{5'000};
   std::chrono::milliseconds first_byte{60'000};
   std::chrono::milliseconds idle{60'000};
   // A response whose content pauses for so long goes on without a fiber. An event stream does at once.
   std::chrono::milliseconds rest_after{1'000};
+  // A stream or tunnel on which nothing has moved for so long, to a second, is cut. 0: never.
+  std::chrono::milliseconds rest_idle{0};
   std::chrono::seconds retry_after{1};  // what 503 says
+  // Counts the streams and tunnels that come of it while they last: so long their group stays. May be null.
+  Atomic<std::uint32_t>* streams = nullptr;
 };
+
+// ForwardFailure is why an upstream has not answered an exchange, or not to its end.
+enum class ForwardFailure : std::uint8_t {
+  refused,          // 502: nobody could be connected to
+  unresolved,       // 502: there is no address for the name
+  untrusted,        // 502: no TLS with the upstream
+  cut_off,          // 502, or content cut off: the upstream hung up
+  malformed,        // 502, or content cut off: the upstream said what is no response
+  all_down,         // 503: no upstream may be asked
+  no_room,          // 503: there is no memory or descriptor for a connection
+  connect_timeout,  // 504
+  timeout,          // 504, or content cut off: the upstream was silent
+  loop,             // 508: the request has been here before
+};
+inline constexpr std::size_t kForwardFailures = 10;
+
+// word_of is a failure as logs and metrics have it: "cut-off". The access log has it as "why=cut-off".
+const char* word_of(ForwardFailure failure) noexcept;
 
 // ForwardCounters may be read by any thread.
 struct ForwardCounters {
-  Atomic<std::uint64_t> forwarded{0};    // responses whose head came from an upstream
-  Atomic<std::uint64_t> bad_gateway{0};  // 502: no connection, hung up, or no response
-  Atomic<std::uint64_t> unavailable{0};  // 503: no upstream may be asked
-  Atomic<std::uint64_t> timed_out{0};    // 504
-  Atomic<std::uint64_t> loops{0};        // 508
-  Atomic<std::uint64_t> retried{0};      // on another connection
-  Atomic<std::uint64_t> cut{0};          // responses that an upstream did not end
-  Atomic<std::uint64_t> cancelled{0};    // upstreams left because their client had gone
+  Atomic<std::uint64_t> forwarded{0};                     // responses whose head came from an upstream
+  Atomic<std::uint64_t> bad_gateway{0};                   // 502: no connection, hung up, or no response
+  Atomic<std::uint64_t> unavailable{0};                   // 503: no upstream may be asked
+  Atomic<std::uint64_t> timed_out{0};                     // 504
+  Atomic<std::uint64_t> loops{0};                         // 508
+  Atomic<std::uint64_t> retried{0};                       // on another connection
+  Atomic<std::uint64_t> cut{0};                           // responses that an upstream did not end
+  Atomic<std::uint64_t> cancelled{0};                     // upstreams left because their client had gone
+  Atomic<std::uint64_t> limited{0};                       // 429, by a route's rate
+  Atomic<std::uint64_t> silent{0};                        // streams and tunnels that were cut by rest_idle
+  Atomic<std::uint64_t> failures[kForwardFailures] = {};  // by ForwardFailure
 };
 
 // Forwarder forwards exchanges to upstreams and keeps the streams and tunnels that come of them.

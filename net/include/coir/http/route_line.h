@@ -1,8 +1,11 @@
 #pragma once
 
+#include <coir/deadline.h>
 #include <coir/http/upstreams.h>
+#include <coir/net/address.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <span>
 #include <string_view>
@@ -33,10 +36,25 @@ struct RouteLine {
   std::string_view urls = {};   // separated by commas; parse_route_line does not look at them
   std::string_view hosts = {};  // host=A[,B...]: whom the client asks; empty: anybody
   std::string_view host = {};   // send-host=NAME: what the upstream is told as Host; empty: what the client said
-  Balance balance = Balance::round_robin;        // balance=turn or balance=least
+  Balance balance = Balance::round_robin;        // balance=turn, =least or =client: hash, by the client's address
   unsigned char weights[Upstreams::kMost] = {};  // weights=N[,N...], one for each URL, 1 to 100; not given: 0
+  std::string_view health = {};  // health=PATH: what the servers are asked for, to know whether they are well
+  std::chrono::milliseconds health_interval{5'000};  // health-interval=TIME: a number and ms, s or m
+  std::chrono::milliseconds slow_start{0};           // slow-start=TIME: of a server that is back
   FieldChanges request;   // set-request=NAME:VALUE, drop-request=NAME, FieldChanges::kMost of both
   FieldChanges response;  // the same with -response
+
+  // These are checked before an exchange is passed on, in this order.
+  std::uint32_t rate = 0;               // rate=N[,BURST]: requests a second of one client, over it 429; 0: any number
+  std::uint32_t burst = 0;              // of these at once; not given: `rate`
+  std::string_view auth = {};           // auth=FILE: whose credentials are wanted, else 401; the program reads the file
+  std::uint64_t max_body = UINT64_MAX;  // max-body=BYTES: content over it is answered 413
+  std::string_view trust = {};  // trust=A[,B...]: peers whose X-Forwarded-* are believed, as is_trusted reads it
+  bool request_id = false;      // request-id: each has one, ForwardRules::request_id
+  std::chrono::milliseconds connect{};  // connect=TIME and so on, of ForwardRules; 0: as there
+  std::chrono::milliseconds first_byte{};
+  std::chrono::milliseconds idle{};
+  std::chrono::milliseconds rest_idle{};
 
   // admits tells whether the route is for a client that asks `authority`: a host, in any case, maybe with a port.
   bool admits(std::string_view authority) const noexcept;
@@ -48,6 +66,10 @@ struct RouteFault {
   const char* what;
   const char* cure;
 };
+
+// is_trusted tells whether an address is one of a list: addresses ("::1"), networks ("10.0.0.0/8"), or "unix" for
+// whoever comes by a Unix socket.
+bool is_trusted(std::string_view list, const Address& address) noexcept;
 
 // parse_route_line reads a line without its end into `route`, which is new. False: the line is empty or a comment, which
 // begins with '#'. A field that frames, routes or belongs to one hop can be neither set nor dropped.

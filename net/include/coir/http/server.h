@@ -37,6 +37,9 @@ struct ServerOptions {
   void* context = nullptr;  // for Exchange::context
   // Called with the context when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
   void (*on_hangup)(void* context) = nullptr;
+  // Called with the context once, when a signal ends serve_until and nothing has been closed yet: the place to have
+  // others told that the server goes. It must not wait. From the waiting fiber, or from a thread that serves.
+  void (*on_stop)(void* context) = nullptr;
 
   // Connections held at once, idle ones included: under 100 bytes each. One more takes the place of the one that has
   // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was
@@ -146,7 +149,8 @@ class Server {
   // stopped tells whether nothing is left; it also closes what has become idle since begin_stop.
   bool stopped() noexcept;
 
-  // stop is begin_stop and then waits until all has ended. Error: timed_out: what is left is cut off when the runtime
+  // stop is begin_stop and then waits until all has ended, handlers too whose connections are closed. From none of its
+  // handlers. Error: timed_out: what is left is cut off when the runtime
   // is shut down, and until the run has ended uses the server and its context: both have to outlive the run.
   [[nodiscard]] std::expected<void, Error> stop(Deadline deadline) noexcept;
 

@@ -158,7 +158,7 @@ class MqttClient {
   // behind messages. Errors: timed_out, cancelled, end_of_stream, unsupported.
   [[nodiscard]] std::expected<void, Error> flush(Deadline deadline = Deadline::never()) noexcept;
 
-  // close takes leave of the broker, which then does not publish the will, and ends run. What is queued stays in the
+  // close takes leave of the broker, which then does not publish the will, and ends run, an attempt to connect too. What is queued stays in the
   // queue's file. Idempotent; any fiber or thread.
   void close() noexcept;
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace coir {
@@ -14,6 +16,12 @@ namespace coir {
 // /proc, for writing without waiting. Where that fails log_line asks for room first; another program that writes to the
 // same pipe can defeat this. A regular file is written to directly.
 bool log_line(std::string_view line) noexcept;
+
+// keep_log_lines has the latest lines of log_line kept, dropped ones too, in kRecentLogBytes that are the program's own; or
+// no longer. Off at first. recent_log_lines copies them, the oldest first, as many whole ones as fit. Any thread.
+inline constexpr std::size_t kRecentLogBytes = 8192;
+void keep_log_lines(bool keep) noexcept;
+std::string_view recent_log_lines(std::span<char> into) noexcept;
 
 // log_lines_dropped is how many lines were dropped in all.
 std::uint64_t log_lines_dropped() noexcept;

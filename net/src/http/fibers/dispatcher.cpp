@@ -42,10 +42,14 @@ void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
     all_taken = !pool_.available();
     wanted = want_standby();
     held_up_by_failed = gate_.any_lingers() && held_up();
+    if (all_taken || held_up_by_failed) ++busy_;
   }
   if (wanted) spawn_standby();
+  if (!all_taken && !held_up_by_failed) return;
   if (all_taken) waits.end_slow_heads();
   if (held_up_by_failed) close_silent_handshake();
+  Locked locked(lock_);
+  --busy_;
 }
 
 // A standby is a fiber that was spawned and has not run yet. There is one whenever connections wait and a session is
@@ -83,10 +87,16 @@ void Dispatcher::serve_waiting() noexcept {
     if (session == nullptr) return;
     dequeue(*connection);
     wanted = want_standby();
+    ++busy_;
   }
   if (wanted) spawn_standby();
-  HandlerWatch watch(engine_);
-  session->serve(*connection, watch);
+  {
+    HandlerWatch watch(engine_);
+    session->serve(*connection, watch);
+  }
+  // The server may be gone once this is unlocked.
+  Locked locked(lock_);
+  --busy_;
 }
 
 Connection* Dispatcher::next_or_release(Session& session) noexcept {
@@ -204,6 +214,11 @@ void Dispatcher::return_record(Connection& connection) noexcept {
 bool Dispatcher::handshake_held_up() noexcept {
   Locked locked(lock_);
   return held_up();
+}
+
+bool Dispatcher::at_work() noexcept {
+  Locked locked(lock_);
+  return standby_ || busy_ != 0;
 }
 
 bool Dispatcher::starved() noexcept {

@@ -57,6 +57,10 @@ class Dispatcher {
   // starved tells whether a connection waits for a session for which memory is short.
   bool starved() noexcept;
 
+  // at_work tells whether a fiber of the server's is left, or a worker in the midst of a wake. A handler may go on when
+  // its connection is closed, and a fiber ends after its session was given back.
+  bool at_work() noexcept;
+
   // take runs `choose` on the queues, with the lock, and returns the connection that it took out.
   template <class Choose>
   Connection* take(Choose choose) noexcept {
@@ -100,6 +104,7 @@ class Dispatcher {
   SessionPool pool_;
   HandshakeGate gate_;
   bool standby_ = false;       // a fiber was spawned to serve and has not run yet
+  std::size_t busy_ = 0;       // fibers that serve, and wakes that go on without the lock
   std::int64_t woken_ns_ = 0;  // with one worker: when the first was queued that waits for the standby
 
  public:

@@ -22,6 +22,8 @@ void FiberEngine::begin_stop() noexcept {
 
 bool FiberEngine::stopped() noexcept {
   if (!stopping()) return false;
+  // Asked first: what it has accepted last is found below.
+  const bool accepts = acceptor.alive();
   // Connections that went to rest while stopping_ was being set are found here as well.
   reaper.close_all_resting();
   // Asked first: a handler that is still at work may attach a keeper.
@@ -29,7 +31,8 @@ bool FiberEngine::stopped() noexcept {
   const bool none_kept = keepers.stop();
   dispatcher.spawn_missing();
   if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();
-  return none_kept && !acceptor.alive() && !reaper.alive() && none_open;
+  // Asked last: those that still serve may spawn another.
+  return none_kept && !accepts && !reaper.alive() && none_open && !dispatcher.at_work();
 }
 
 std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {

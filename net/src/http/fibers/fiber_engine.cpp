@@ -91,6 +91,10 @@ ServerGauges Engine::gauges() noexcept {
   return self(*this).dispatcher.gauges();
 }
 
+bool Engine::at_work() noexcept {
+  return self(*this).dispatcher.at_work();
+}
+
 bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
   if (on_threads_ != nullptr) return on_threads_->rest(*this, connection);
   return self(*this).dispatcher.rest(connection, since_ns);

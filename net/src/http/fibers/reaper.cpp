@@ -27,6 +27,7 @@ void Reaper::run() noexcept {
     dispatcher_.close_each(engine_.counters.expired,
                            [&](ConnectionQueues& queues) { return queues.take_longest_resting(rested_since); });
     close_late_handshakes();
+    engine_.keepers.look_around(now);
     evictor_.relieve();
     if (!some_wait) continue;
     dispatcher_.spawn_missing();

@@ -7,12 +7,12 @@
 #include <coir/http/conditional.h>
 #include <coir/http/files.h>
 #include <coir/http/path.h>
+#include <coir/port/beneath.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "http/files/beneath.h"
 #include "http/files/file_cache.h"
 #include "http/files/folder_entries.h"
 #include "http/files/open_file.h"
@@ -34,7 +34,7 @@ struct Place {
 
 // may_change looks at the preconditions again: at the start, and when the content has arrived.
 bool may_change(Exchange& exchange, int writable, const Place& place) noexcept {
-  const OpenFile file(open_beneath(writable, place.path, place.work));
+  const OpenFile file(port::open_beneath(writable, place.path, place.work));
   struct stat info;
   Validators validators = {.has_modified = false, .exists = false};
   FileFacts facts;
@@ -159,7 +159,7 @@ void FileTree::change(Exchange& exchange, std::string_view path) noexcept {
 std::expected<int, Error> open_writable(int root, const char* folder) noexcept {
   char work[512];
   while (*folder == '/') ++folder;
-  OpenFile found(open_beneath(root, *folder == '\0' ? "." : folder, work));
+  OpenFile found(port::open_beneath(root, *folder == '\0' ? "." : folder, work));
   if (found.fd() < 0) return std::unexpected(Error::from_errno(-found.fd()));
   const OpenFile readable(::openat(found.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (readable.fd() < 0) return std::unexpected(Error::from_errno(errno));

@@ -2,8 +2,8 @@
 
 #include <coir/http/files.h>
 #include <coir/http/mime.h>
+#include <coir/port/beneath.h>
 
-#include "http/files/beneath.h"
 #include "http/files/open_file.h"
 #include "socket/kernel.h"
 
@@ -17,7 +17,7 @@ const char* relative(const char* path) noexcept {
 
 // send_page answers with the file at `path`. False: it cannot be read, and nothing was answered.
 bool send_page(Exchange& exchange, int root, int status, const char* path, std::string_view fields) noexcept {
-  OpenFile file(open_beneath(root, path, exchange.scratch()));
+  OpenFile file(port::open_beneath(root, path, exchange.scratch()));
   struct stat info;
   if (file.fd() < 0 || kernel::file_status(file.fd(), info) != 0 || !S_ISREG(info.st_mode)) return false;
   ResponseHead& head = exchange.start(status);
@@ -40,7 +40,7 @@ void FileTree::refuse(Exchange& exchange, int status, std::string_view fields) n
 
 std::expected<void, Error> FileTree::has(const char* path) noexcept {
   char work[512];
-  const OpenFile file(open_beneath(root_, relative(path), work));
+  const OpenFile file(port::open_beneath(root_, relative(path), work));
   struct stat info;
   int outcome = file.fd() < 0 ? file.fd() : kernel::file_status(file.fd(), info);
   if (outcome == 0 && !S_ISREG(info.st_mode)) outcome = -ENOENT;

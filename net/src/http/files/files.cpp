@@ -1,6 +1,7 @@
 #include <coir/http/files.h>
 #include <coir/http/mime.h>
 #include <coir/http/path.h>
+#include <coir/port/beneath.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 
-#include "http/files/beneath.h"
 #include "http/files/changes.h"
 #include "http/files/file_cache.h"
 #include "http/files/listing.h"

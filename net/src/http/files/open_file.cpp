@@ -1,9 +1,8 @@
 #include "http/files/open_file.h"
 
+#include <coir/port/beneath.h>
 #include <errno.h>
 #include <unistd.h>
-
-#include "http/files/beneath.h"
 
 namespace coir::http {
 
@@ -35,7 +34,7 @@ int status_of(int negative_errno) noexcept {
 
 int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept {
   for (;;) {
-    const int fd = open_beneath(root, relative, work);
+    const int fd = port::open_beneath(root, relative, work);
     if ((fd != -EMFILE && fd != -ENFILE) || !exchange.free_descriptor()) return fd;
   }
 }

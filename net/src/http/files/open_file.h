@@ -27,7 +27,7 @@ class OpenFile {
 // status_of is the status that answers -errno of opening a file.
 int status_of(int negative_errno) noexcept;
 
-// open_with_room is open_beneath (beneath.h); idle connections make room where descriptors are short.
+// open_with_room is open_beneath (coir/port/beneath.h); idle connections make room where descriptors are short.
 int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept;
 
 }  // namespace coir::http

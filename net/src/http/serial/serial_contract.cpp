@@ -47,6 +47,10 @@ ServerGauges Engine::gauges() noexcept {
   return self(*this).gauges();
 }
 
+bool Engine::at_work() noexcept {
+  return self(*this).gauges().active != 0;
+}
+
 void Engine::serve_soon(Connection& connection) noexcept {
   self(*this).ready.push_back(connection);
 }

@@ -37,6 +37,8 @@ struct ServingLoop::Stop : Interrupter {
     if (signalled && !stop.engine->stopping()) {
       stop.drained = Deadline::after(stop.drain_timeout);
       stop.deadline = std::min(stop.drained, Deadline::after(std::chrono::nanoseconds(kHeadGraceAtStopNs)));
+      const ServerOptions& options = stop.engine->options;
+      if (options.on_stop != nullptr) options.on_stop(options.context);
       stop.engine->begin_stop();
       return true;
     }

@@ -18,6 +18,7 @@ constexpr std::size_t kLineBytes = 2048;
 constexpr std::size_t kMostTarget = 1000;
 constexpr std::size_t kMostReferer = 400;
 constexpr std::size_t kMostAgent = 300;
+constexpr std::size_t kMostId = 80;
 
 class Line {
  public:
@@ -120,8 +121,8 @@ void Session::told_end() noexcept {
   if (engine_.options.access_log) log_access(duration_ns);
 }
 
-// log_access writes a line of the combined format, with seconds and scheme behind it. Nobody waits for the reader of
-// the log.
+// log_access writes a line of the combined format, with seconds and scheme behind it, and what has been noted. Nobody
+// waits for the reader of the log.
 void Session::log_access(std::int64_t duration_ns) noexcept {
   Line line(std::span<char>(scratch_).first(kLineBytes));
   add_host(line, connection_->stream.tcp().peer_address());
@@ -151,7 +152,16 @@ void Session::log_access(std::int64_t duration_ns) noexcept {
   line.add(micros / 1'000'000);
   line.add(".");
   line.add(micros % 1'000'000, 6);
-  line.add(connection_->stream.secure() ? " https\n" : " http\n");
+  line.add(connection_->stream.secure() ? " https" : " http");
+  if (log_why_ != nullptr) {
+    line.add(" why=");
+    line.add(log_why_);
+  }
+  if (!log_id_.empty()) {
+    line.add(" id=");
+    line.add_escaped(log_id_, kMostId);
+  }
+  line.add("\n");
   log_line({scratch_, line.end()});
 }
 

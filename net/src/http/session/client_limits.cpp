@@ -47,9 +47,25 @@ std::uint64_t ClientLimits::key_of(const TcpStream& stream) noexcept {
 bool ClientLimits::open(const ServerOptions& options) noexcept {
   if (options.max_connections_per_client == 0 && options.max_requests_per_client == 0) return true;
   // Each listener may be about to take a connection beyond those that there are.
-  const std::size_t most = options.max_connections + Server::kMaxListeners;
-  const std::size_t chains = std::bit_ceil(most);
-  const std::size_t bytes = most * sizeof(Entry) + chains * sizeof(Entry*);
+  if (!reserve(options.max_connections + Server::kMaxListeners)) return false;
+  connections_ = options.max_connections_per_client;
+  rate_ = burst_ = options.max_requests_per_client;
+  return true;
+}
+
+bool ClientLimits::open_rate(std::size_t clients, std::uint32_t rate, std::uint32_t burst) noexcept {
+  if (!reserve(clients)) return false;
+  rate_ = rate;
+  burst_ = burst;
+  return true;
+}
+
+std::size_t ClientLimits::bytes_of(std::size_t most) noexcept {
+  return most * sizeof(Entry) + std::bit_ceil(most) * sizeof(Entry*);
+}
+
+bool ClientLimits::reserve(std::size_t most) noexcept {
+  const std::size_t chains = std::bit_ceil(most), bytes = bytes_of(most);
   if (!account::connections.charge(bytes)) return false;
   auto* const memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) {
@@ -65,8 +81,6 @@ bool ClientLimits::open(const ServerOptions& options) noexcept {
   if (getrandom(&multiplier_, sizeof multiplier_, GRND_NONBLOCK) != sizeof multiplier_)
     multiplier_ = reinterpret_cast<std::uintptr_t>(memory) * 0x9e3779b97f4a7c15;
   multiplier_ |= 1;
-  connections_ = options.max_connections_per_client;
-  rate_ = options.max_requests_per_client;
   return true;
 }
 

@@ -19,7 +19,8 @@ namespace coir::http {
 // only forgets its own past. Entries are found by a hash with a multiplier of the process's own: nobody can choose
 // addresses that fall together.
 //
-// A request is counted with a bucket of tokens that refills at the rate and holds one second's worth.
+// A request is counted with a bucket of tokens that refills at the rate and holds one second's worth, or what open_rate
+// says.
 //
 // Cost without limits: a comparison. With them, a system call and a short lock for a connection, the lock for a
 // request.
@@ -36,6 +37,12 @@ class ClientLimits {
   // open reserves the table if `options` limit clients, and charges account::connections with all of it. False: no
   // memory.
   [[nodiscard]] bool open(const ServerOptions& options) noexcept;
+  // open_rate does for a limit of requests alone, of clients that come and go with each: so many are remembered.
+  [[nodiscard]] bool open_rate(std::size_t clients, std::uint32_t rate, std::uint32_t burst) noexcept;
+
+  // rate_bytes is what open_rate charges.
+  static std::size_t rate_bytes(std::size_t clients) noexcept { return bytes_of(clients); }
+  bool is_open() const noexcept { return entries_ != nullptr; }
 
   // enter counts a new connection; nothing is returned for one too many, which is not counted. leave takes it back.
   std::optional<Ticket> enter(const TcpStream& stream) noexcept {
@@ -47,6 +54,15 @@ class ClientLimits {
 
   // may_ask counts a request. False: it is one too many.
   bool may_ask(Ticket ticket) noexcept { return rate_ == 0 || ticket == 0 || take_token(ticket); }
+
+  // may_ask_once counts a request of a client that was not entered. False: it is one too many.
+  bool may_ask_once(std::uint64_t key) noexcept {
+    if (entries_ == nullptr) return true;
+    const auto ticket = enter(key);
+    const bool may = may_ask(*ticket);
+    leave(*ticket);
+    return may;
+  }
 
   // key_of is what a client is known by; 0 has no limit.
   static std::uint64_t key_of(const Address& address) noexcept;
@@ -65,7 +81,9 @@ class ClientLimits {
 
   static std::uint64_t key_of(const TcpStream& stream) noexcept;
   static std::uint32_t now_ms() noexcept;
-  std::uint32_t full_bucket() const noexcept { return rate_ * 1000; }
+  std::uint32_t full_bucket() const noexcept { return burst_ * 1000; }
+  static std::size_t bytes_of(std::size_t most) noexcept;
+  bool reserve(std::size_t most) noexcept;
   Entry*& chain(std::uint64_t key) noexcept;
   Entry* find(std::uint64_t key) noexcept;
   Entry* take_unused() noexcept;
@@ -75,9 +93,10 @@ class ClientLimits {
   Spinlock lock_;
   std::uint32_t connections_ = 0;  // the most of each; 0: any number
   std::uint32_t rate_ = 0;
-  std::uint32_t most_ = 0;  // entries
-  std::uint32_t used_ = 0;  // those that were ever used: the rest of the array is untouched
-  unsigned shift_ = 0;      // a hash's upper bits number its chain
+  std::uint32_t burst_ = 0;  // requests at once
+  std::uint32_t most_ = 0;   // entries
+  std::uint32_t used_ = 0;   // those that were ever used: the rest of the array is untouched
+  unsigned shift_ = 0;       // a hash's upper bits number its chain
   std::uint64_t multiplier_ = 0;
   std::size_t bytes_ = 0;
   Entry* entries_ = nullptr;

@@ -86,6 +86,6 @@ inline constexpr std::int64_t kHeadGraceAtStopNs = 1'000'000'000;
 inline constexpr std::int64_t kHandshakeSilenceNs = 1'000'000'000;
 
 // ConnectionList is in order of arrival. Its user holds the engine's lock.
-using ConnectionList = detail::CountedList<Connection>;
+using ConnectionList = coir::detail::CountedList<Connection>;
 
 }  // namespace coir::http

@@ -48,6 +48,8 @@ class Engine {
   std::expected<void, Error> stop(Deadline deadline) noexcept;
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
   ServerGauges gauges() noexcept;
+  // at_work tells whether a handler runs, or anything else of the server's.
+  bool at_work() noexcept;
 
   // The rest is for sessions.
 

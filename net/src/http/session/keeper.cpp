@@ -194,6 +194,16 @@ bool Keepers::evict(std::int64_t not_after_ns) noexcept {
   return false;
 }
 
+void Keepers::look_around(std::int64_t now_ns) noexcept {
+  for (bool again = true; again;) {
+    Locked locked(lock_);
+    again = false;
+    for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
+      if (keeper->look_around(now_ns)) again = true;
+    }
+  }
+}
+
 std::size_t Keepers::kept() noexcept {
   Locked locked(lock_);
   std::size_t sum = 0;

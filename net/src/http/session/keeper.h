@@ -78,6 +78,10 @@ class Keeper {
   virtual void stopping() noexcept {}
   virtual bool stopped() noexcept { return true; }
 
+  // look_around is called by an engine with fibers at least once a second, for what a keeper does by the clock. It must
+  // not wait. True: it is to be called again at once.
+  virtual bool look_around(std::int64_t) noexcept { return false; }
+
   // tick is called when due has passed, by an engine without fibers.
   virtual Deadline due() const noexcept { return Deadline::never(); }
   virtual void tick() noexcept {}
@@ -198,13 +202,14 @@ class Keepers {
   bool stop() noexcept;
   bool evict(std::int64_t not_after_ns) noexcept;
   std::size_t kept() noexcept;
+  void look_around(std::int64_t now_ns) noexcept;
   // first begins the chain of keepers, for the engine without fibers.
   Keeper* first() const noexcept { return list_.front(); }
 
  private:
   Engine& engine_;
   Spinlock lock_;
-  detail::IntrusiveList<Keeper> list_;
+  coir::detail::IntrusiveList<Keeper> list_;
 };
 
 }  // namespace coir::http

@@ -16,6 +16,7 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   body_left_ = request_.framing == Framing::length ? request_.content_length : 0;
   body_done_ = request_.framing == Framing::none || (request_.framing == Framing::length && body_left_ == 0);
   body_begun_ = chunks_done_ = false;
+  max_body_ = engine_.options.limits.max_body;
   if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
 }
 
@@ -64,7 +65,7 @@ std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t si
 }
 
 std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t size) noexcept {
-  const ChunkedLimits limits = {.max_body = engine_.options.limits.max_body};
+  const ChunkedLimits limits = {.max_body = max_body_};
   while (content_at_ == content_end_) {
     if (chunks_done_) {
       body_done_ = true;
@@ -126,16 +127,25 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   return got;
 }
 
-// await_content waits until content can be read, or the descriptor `beside`. True: reading tells what there is, an error
-// too. False: `beside` may be ready.
-std::expected<bool, Error> Session::await_content(int beside) noexcept {
+// await_content waits until content can be read, or the descriptor `beside`; it only looks where it may not wait. True:
+// reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
+// `beside` may be ready.
+std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noexcept {
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
   if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || content_at_ < content_end_ || chunks_done_)
     return true;
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
   Stream& client = connection_->stream;
-  const auto is_there = [&] { return (client.secure() && !client.drained()) || kernel::peek(client.fd()) != -EAGAIN; };
-  if (is_there()) return true;
+  const auto is_there = [&]() -> std::expected<bool, Error> {
+    if (client.secure() && !client.drained()) return true;
+    const auto seen = kernel::peek(client.fd());
+    if (seen == -EAGAIN) return false;
+    // A read may find nothing, and would wait for the client alone.
+    if (seen < 0) return body_failed(kernel::connection_error(static_cast<int>(-seen)));
+    return true;
+  };
+  if (const auto there = is_there(); !there || *there) return there;
+  if (!may_wait) return false;
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
   begin_waiting(Direction::readable, Owes::content, body_deadline_);
   const auto ready = wait_several(either, body_deadline_);

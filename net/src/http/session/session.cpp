@@ -87,6 +87,7 @@ Session::After Session::answer_parsed() noexcept {
   now_ = 0;
   added_ = 0;
   content_sent_ = 0;
+  forget_notes();
   began_ns_ = monotonic_ns();
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
@@ -267,6 +268,7 @@ void Session::refuse(int status) noexcept {
   now_ = 0;
   added_ = 0;
   content_sent_ = 0;
+  forget_notes();
   began_ns_ = monotonic_ns();
   keep_ = false;
   head_only_ = asks_for_head({in_ + begin_, end_ - begin_});

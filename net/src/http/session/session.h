@@ -103,7 +103,7 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
   std::expected<void, Error> begin_taking() noexcept;
-  std::expected<bool, Error> await_content(int beside) noexcept;
+  std::expected<bool, Error> await_content(int beside, bool may_wait = true) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
@@ -130,7 +130,12 @@ struct alignas(kSessionAlignment) Session {
   std::unexpected<Error> cut_short(Error error) noexcept;
   std::int64_t now() noexcept;
 
-  // access_log.cpp: told_end follows the answer, or what there is of it.
+  // access_log.cpp: told_end follows the answer, or what there is of it. forget_notes begins an exchange of which
+  // nothing is noted.
+  void forget_notes() noexcept {
+    log_why_ = nullptr;
+    log_id_ = {};
+  }
   void told_end() noexcept;
   void log_access(std::int64_t duration_ns) noexcept;
 
@@ -187,9 +192,15 @@ struct alignas(kSessionAlignment) Session {
                              // response they are its trailers
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
-  std::int64_t now_ = 0;       // 0: not read yet for this exchange
-  std::int64_t began_ns_ = 0;  // when the head was whole, on the monotonic clock
-  std::int64_t ended_ns_ = 0;  // when the answer was made; 0: none was, or the client has been waited for since
+  // The access log says two things more of the exchange: a word, and a name of the request's head or of
+  // made_id_.
+  const char* log_why_ = nullptr;
+  std::string_view log_id_ = {};
+  char made_id_[16];
+  std::uint64_t max_body_ = 0;  // of its content, if it comes in chunks
+  std::int64_t now_ = 0;        // 0: not read yet for this exchange
+  std::int64_t began_ns_ = 0;   // when the head was whole, on the monotonic clock
+  std::int64_t ended_ns_ = 0;   // when the answer was made; 0: none was, or the client has been waited for since
   ResponseHead head_{std::span<char>()};
   CachedDate date_;
 

@@ -30,6 +30,7 @@ std::size_t until_signal(Engine& engine, std::initializer_list<int> signals,
     }
   }
   const Deadline deadline = Deadline::after(drain_timeout);
+  if (options.on_stop != nullptr) options.on_stop(options.context);
   engine.begin_stop();
   while (!engine.stopped()) {
     const Deadline next = std::min(deadline, Deadline::after(20ms));

@@ -193,8 +193,9 @@ bool SocketTable::is_due(const Connection& connection, std::int64_t now) const n
   if (record.pinged.load(std::memory_order_relaxed)) return silent >= ns(times.pong_timeout);
   // The owner that left half a message left it before the connection was put to rest, with the keeper's lock.
   if (record.message) {
-    const std::uint32_t age = static_cast<std::uint32_t>(now / 1'000'000) - record.half().begun_ms;
-    if (age >= static_cast<std::uint32_t>(times.message_timeout.count())) return true;
+    // The message may have begun a tick after `now` was read: its age is then below 0.
+    const auto age = static_cast<std::int32_t>(static_cast<std::uint32_t>(now / 1'000'000) - record.half().begun_ms);
+    if (age >= times.message_timeout.count()) return true;
   }
   return times.ping_after.count() > 0 && silent >= ns(times.ping_after);
 }

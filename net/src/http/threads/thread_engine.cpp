@@ -117,7 +117,10 @@ bool ThreadEngine::rest_here(Place& place) noexcept {
 void ThreadEngine::take_signal() noexcept {
   const auto signal = wait_signal(signals_, Deadline::now());
   if (!signal) return;
-  if (*signal != SIGHUP) return begin_stop();
+  if (*signal != SIGHUP) {
+    if (options.on_stop != nullptr && !stopping()) options.on_stop(options.context);
+    return begin_stop();
+  }
   if (options.on_hangup != nullptr) options.on_hangup(options.context);
 }
 

@@ -4,6 +4,8 @@
 
 #include "http/message/characters.h"
 #include "proxy/field_kind.h"
+#include "proxy/routes/route_servers.h"
+#include "proxy/routes/route_values.h"
 
 namespace coir::http {
 
@@ -21,13 +23,6 @@ std::string_view next_word(std::string_view& rest) noexcept {
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
   rest.remove_prefix(word.size());
   return word;
-}
-
-// next_item takes the next of "A,B" off `list`.
-std::string_view next_item(std::string_view& list) noexcept {
-  const std::string_view item = list.substr(0, list.find(','));
-  list.remove_prefix(std::min(item.size() + 1, list.size()));
-  return item;
 }
 
 std::size_t items(std::string_view list) noexcept {
@@ -90,7 +85,72 @@ Result add_names(std::string_view word, std::string_view value, bool many, std::
   return true;
 }
 
+Result add_rate(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  constexpr std::uint64_t kMost = 1'000'000;
+  std::string_view rest = value;
+  const auto rate = parse_number(next_item(rest), 1, kMost);
+  const auto burst = value.find(',') == value.npos ? rate : parse_number(rest, 1, kMost);
+  if (!rate || !burst) return fault(word, "not a rate", "such as rate=10 or, 30 of them at once, rate=10,30");
+  route.rate = static_cast<std::uint32_t>(*rate);
+  route.burst = static_cast<std::uint32_t>(*burst);
+  return true;
+}
+
+Result add_balance(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  if (value == "turn") {
+    route.balance = Balance::round_robin;
+  } else if (value == "least") {
+    route.balance = Balance::least_connections;
+  } else if (value == "client") {
+    route.balance = Balance::hash;
+  } else {
+    return fault(word, "not a balance", "balance=turn, balance=least or balance=client");
+  }
+  return true;
+}
+
+Result add_time(std::string_view word, std::string_view value, std::chrono::milliseconds& into) noexcept {
+  const auto time = parse_time(value);
+  if (!time) return fault(word, "not a time", "such as 500ms, 30s, 2m or 1h");
+  into = *time;
+  return true;
+}
+
+Result add_health(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  if (!value.starts_with('/')) return fault(word, "not a path", "such as health=/healthz");
+  if (std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) > 0x7f; }))
+    return fault(word, "not a path", "write what is not ASCII as %XX");
+  route.health = value;
+  return true;
+}
+
+Result add_max_body(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  const auto size = parse_size(value);
+  if (!size) return fault(word, "not a size", "such as max-body=64K or max-body=1M");
+  route.max_body = *size;
+  return true;
+}
+
+Result add_auth(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  constexpr std::size_t kMostPath = 255;
+  if (value.empty() || value.size() > kMostPath)
+    return fault(word, "not a file's name", "such as auth=/etc/coird.auth");
+  route.auth = value;
+  return true;
+}
+
+Result add_trust(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  if (!is_trust_list(value))
+    return fault(word, "not up to 8 addresses", "such as trust=127.0.0.1,10.0.0.0/8,fd00::/8 or trust=unix");
+  route.trust = value;
+  return true;
+}
+
 Result add_word(std::string_view word, RouteLine& route) noexcept {
+  if (word == "request-id") {
+    route.request_id = true;
+    return true;
+  }
   const std::size_t equals = word.find('=');
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = equals == word.npos ? std::string_view() : word.substr(equals + 1);
@@ -101,12 +161,19 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "drop-request") return add_change(word, value, false, route.request);
   if (key == "set-response") return add_change(word, value, true, route.response);
   if (key == "drop-response") return add_change(word, value, false, route.response);
-  if (key != "balance")
-    return fault(word, "not known",
-                 "host, send-host, balance, weights, set-request, drop-request, set-response, drop-response");
-  if (value != "turn" && value != "least") return fault(word, "not a balance", "balance=turn or balance=least");
-  route.balance = value == "turn" ? Balance::round_robin : Balance::least_connections;
-  return true;
+  if (key == "health") return add_health(word, value, route);
+  if (key == "health-interval") return add_time(word, value, route.health_interval);
+  if (key == "slow-start") return add_time(word, value, route.slow_start);
+  if (key == "balance") return add_balance(word, value, route);
+  if (key == "rate") return add_rate(word, value, route);
+  if (key == "auth") return add_auth(word, value, route);
+  if (key == "max-body") return add_max_body(word, value, route);
+  if (key == "trust") return add_trust(word, value, route);
+  if (key == "connect") return add_time(word, value, route.connect);
+  if (key == "first-byte") return add_time(word, value, route.first_byte);
+  if (key == "idle") return add_time(word, value, route.idle);
+  if (key == "rest-idle") return add_time(word, value, route.rest_idle);
+  return fault(word, "not known", "coird's README.md has a table of them; host=, balance= and rate= are some");
 }
 
 }  // namespace

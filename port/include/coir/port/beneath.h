@@ -2,7 +2,7 @@
 
 #include <span>
 
-namespace coir::http {
+namespace coir::port {
 
 // open_beneath opens `relative` (NUL-terminated, without a leading slash) below the directory `root` and nowhere else:
 // symbolic links are followed as long as they are relative and stay beneath it. A regular file is opened for reading, a
@@ -13,8 +13,12 @@ namespace coir::http {
 // not fit there is ENAMETOOLONG.
 int open_beneath(int root, const char* relative, std::span<char> work) noexcept;
 
+// open_beneath_to_write is the same for writing: what a regular file held is gone, none is made. A directory is still
+// opened by name only.
+int open_beneath_to_write(int root, const char* relative, std::span<char> work) noexcept;
+
 // walk_beneath is the replacement. A file cannot be moved out of the root between a check and a use, for it goes from
 // directory to directory by descriptor and follows no link but by reading it.
 int walk_beneath(int root, const char* relative, std::span<char> work) noexcept;
 
-}  // namespace coir::http
+}  // namespace coir::port

@@ -1,5 +1,7 @@
 // What opening beneath a root promises, by openat2 and by the walk that replaces it: the same files, and none outside.
 
+#include <coir/port/beneath.h>
+
 #include <CppUTest/TestHarness.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/src/http/files/beneath.h"
+using coir::port::open_beneath;
+using coir::port::open_beneath_to_write;
+using coir::port::walk_beneath;
 
-using coir::http::open_beneath;
-using coir::http::walk_beneath;
-
-TEST_GROUP(HttpBeneath) {
+TEST_GROUP(Beneath) {
   char base[64] = "/tmp/coir-beneath.XXXXXX";
   int root = -1;
 
@@ -81,7 +82,7 @@ TEST_GROUP(HttpBeneath) {
   }
 };
 
-TEST(HttpBeneath, opens_files_and_links_that_stay_inside) {
+TEST(Beneath, opens_files_and_links_that_stay_inside) {
   for (Open open_it : {open_beneath, walk_beneath}) {
     STRCMP_EQUAL("root/file", content(open_it, "file"));
     STRCMP_EQUAL("root/a/b/file", content(open_it, "a/b/file"));
@@ -94,7 +95,7 @@ TEST(HttpBeneath, opens_files_and_links_that_stay_inside) {
   }
 }
 
-TEST(HttpBeneath, nothing_outside_is_opened) {
+TEST(Beneath, nothing_outside_is_opened) {
   for (Open open_it : {open_beneath, walk_beneath}) {
     for (const char* path :
          {"out", "a/out", "to_a/out", "parent/secret", "absolute", "../secret", "a/../../secret", "..", "parent"}) {
@@ -107,7 +108,21 @@ TEST(HttpBeneath, nothing_outside_is_opened) {
   }
 }
 
-TEST(HttpBeneath, loops_and_missing_files_are_errors) {
+TEST(Beneath, a_file_is_opened_to_be_written_and_none_is_made) {
+  char work[1024];
+  const int fd = open_beneath_to_write(root, "to_a/up", work);
+  CHECK(fd >= 0);
+  LONGS_EQUAL(2, write(fd, "ab", 2));
+  close(fd);
+  STRCMP_EQUAL("ab", content(open_beneath, "file"));
+  LONGS_EQUAL(-ENOENT, open_beneath_to_write(root, "nothing", work));
+  LONGS_EQUAL(-ENOENT, open_beneath_to_write(root, "fifo", work));
+  LONGS_EQUAL(-EXDEV, open_beneath_to_write(root, "out", work));
+  STRCMP_EQUAL("secret",
+               content([](int, const char*, std::span<char>) noexcept { return open("secret", O_RDONLY); }, ""));
+}
+
+TEST(Beneath, loops_and_missing_files_are_errors) {
   for (Open open_it : {open_beneath, walk_beneath}) {
     char work[1024];
     LONGS_EQUAL(-ELOOP, open_it(root, "loop", work));
@@ -118,7 +133,7 @@ TEST(HttpBeneath, loops_and_missing_files_are_errors) {
   }
 }
 
-TEST(HttpBeneath, what_is_neither_a_file_nor_a_directory_is_not_there_and_never_opened) {
+TEST(Beneath, what_is_neither_a_file_nor_a_directory_is_not_there_and_never_opened) {
   make_link("fifo", "root/to_fifo");
   const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   CHECK(inotify_add_watch(watch, "root/fifo", IN_OPEN) >= 0);
@@ -136,7 +151,7 @@ TEST(HttpBeneath, what_is_neither_a_file_nor_a_directory_is_not_there_and_never_
   close(watch);
 }
 
-TEST(HttpBeneath, a_directory_opens) {
+TEST(Beneath, a_directory_opens) {
   for (Open open_it : {open_beneath, walk_beneath}) {
     char work[1024];
     for (const char* path : {".", "a", "to_a"}) {
@@ -150,7 +165,7 @@ TEST(HttpBeneath, a_directory_opens) {
   }
 }
 
-TEST(HttpBeneath, the_walk_leaves_no_descriptor_open) {
+TEST(Beneath, the_walk_leaves_no_descriptor_open) {
   const int before = dup(0);
   close(before);
   char work[1024];
@@ -163,7 +178,7 @@ TEST(HttpBeneath, the_walk_leaves_no_descriptor_open) {
   LONGS_EQUAL(before, after);
 }
 
-TEST(HttpBeneath, links_that_do_not_fit_the_memory_are_refused) {
+TEST(Beneath, links_that_do_not_fit_the_memory_are_refused) {
   char work[8];
   LONGS_EQUAL(-ENAMETOOLONG, walk_beneath(root, "a/around/file", work));
 }

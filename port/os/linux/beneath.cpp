@@ -1,6 +1,5 @@
-#include "http/files/beneath.h"
-
-#include <coir/atomic.h>
+#include <coir/port/atomic.h>
+#include <coir/port/beneath.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,10 +11,11 @@
 #include <cstdint>
 #include <string_view>
 
-namespace coir::http {
+namespace coir::port {
 namespace {
 
-constexpr int kOpenFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+constexpr int kReadFlags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+constexpr int kWriteFlags = O_WRONLY | O_TRUNC | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 // Finds what a name stands for without opening it: to open a FIFO or a device may set something off.
 constexpr int kFindFlags = O_PATH | O_CLOEXEC;
 
@@ -29,7 +29,7 @@ constexpr std::uint64_t kResolveNoMagicLinks = 0x02;
 constexpr std::uint64_t kResolveBeneath = 0x08;
 constexpr long kOpenat2 = 437;  // on every architecture
 
-Atomic<bool> openat2_missing = false;
+constinit SharedAtomic<bool> openat2_missing{false};
 
 // Directories is the way down from the root: ".." in a link goes back up it, never by asking the file system.
 class Directories {
@@ -57,11 +57,11 @@ class Directories {
   int open_[kMost];
 };
 
-// open_found opens for reading what `found` is a name of, and closes `found`. Directories are returned as they are, and
+// open_found opens, by those flags, what `found` is a name of, and closes `found`. Directories are returned as they are, and
 // what is neither a directory nor a regular file is not there. `again` opens it by its path once more, where there is
 // no /proc to open it by: then it has to be the same file still.
 template <class Again>
-int open_found(int found, Again again) noexcept {
+int open_found(int found, int flags, Again again) noexcept {
   struct stat before, after;
   int outcome = ::fstat(found, &before) != 0 ? -errno : 0;
   if (outcome == 0 && !S_ISREG(before.st_mode) && !S_ISDIR(before.st_mode)) outcome = -ENOENT;
@@ -74,7 +74,7 @@ int open_found(int found, Again again) noexcept {
   char link[kPrefix.size() + 12] = {};
   memcpy(link, kPrefix.data(), kPrefix.size());
   std::to_chars(link + kPrefix.size(), link + sizeof link - 1, found);
-  int fd = ::open(link, kOpenFlags);
+  int fd = ::open(link, flags);
   outcome = fd < 0 ? -errno : fd;
   ::close(found);
   if (outcome != -ENOENT && outcome != -ENOTDIR) return outcome;
@@ -85,17 +85,17 @@ int open_found(int found, Again again) noexcept {
   return -ENOENT;
 }
 
-}  // namespace
+int walk(int root, const char* relative, std::span<char> work, int flags) noexcept;
 
 // Not inlined for the sake of errno, as in net/src/socket/kernel.h.
-[[gnu::noinline]] int open_beneath(int root, const char* relative, std::span<char> work) noexcept {
+[[gnu::noinline]] int open_by(int root, const char* relative, std::span<char> work, int flags) noexcept {
   if (!openat2_missing.load(std::memory_order_relaxed)) {
     OpenHow how = {.flags = kFindFlags, .mode = 0, .resolve = kResolveBeneath | kResolveNoMagicLinks};
     for (int tries = 0; tries < 8; ++tries) {
       const long fd = ::syscall(kOpenat2, root, relative, &how, sizeof how);
       if (fd >= 0) {
-        how.flags = kOpenFlags;
-        return open_found(static_cast<int>(fd), [&]() noexcept {
+        how.flags = static_cast<std::uint64_t>(flags);
+        return open_found(static_cast<int>(fd), flags, [&]() noexcept {
           return static_cast<int>(::syscall(kOpenat2, root, relative, &how, sizeof how));
         });
       }
@@ -107,10 +107,10 @@ int open_found(int found, Again again) noexcept {
       break;
     }
   }
-  return walk_beneath(root, relative, work);
+  return walk(root, relative, work, flags);
 }
 
-int walk_beneath(int root, const char* relative, std::span<char> work) noexcept {
+int walk(int root, const char* relative, std::span<char> work, int flags) noexcept {
   constexpr int kMostLinks = 8;
   constexpr std::size_t kMostName = 255;
   Directories directories(root);
@@ -144,8 +144,8 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
       struct stat info;
       // If it cannot be looked at, open_found tells.
       if (::fstat(fd, &info) != 0 || !S_ISLNK(info.st_mode)) {
-        return open_found(fd,
-                          [&]() noexcept { return ::openat(directories.current(), name, kOpenFlags | O_NOFOLLOW); });
+        return open_found(fd, flags,
+                          [&]() noexcept { return ::openat(directories.current(), name, flags | O_NOFOLLOW); });
       }
       // A link in the last place is read below.
       ::close(fd);
@@ -178,4 +178,18 @@ int walk_beneath(int root, const char* relative, std::span<char> work) noexcept 
   }
 }
 
-}  // namespace coir::http
+}  // namespace
+
+int open_beneath(int root, const char* relative, std::span<char> work) noexcept {
+  return open_by(root, relative, work, kReadFlags);
+}
+
+int open_beneath_to_write(int root, const char* relative, std::span<char> work) noexcept {
+  return open_by(root, relative, work, kWriteFlags);
+}
+
+int walk_beneath(int root, const char* relative, std::span<char> work) noexcept {
+  return walk(root, relative, work, kReadFlags);
+}
+
+}  // namespace coir::port

@@ -1,0 +1,6 @@
+#pragma once
+
+#include "mcp_options.h"
+
+// ask_mcp asks a server of MCP, and returns the exit status.
+int ask_mcp(const McpOptions& options) noexcept;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "options.h"
+
+#if COIRD_MCP
+#include <coir/http/exchange.h>
+#include <coir/mcp/server.h>
+
+#include <optional>
+
+#include "fetch_tool.h"
+#include "mounts.h"
+#include "tools.h"
+
+// McpServing is what answers at the path of --mcp.
+class McpServing {
+ public:
+  McpServing() noexcept = default;
+  McpServing(const McpServing&) = delete;
+  McpServing& operator=(const McpServing&) = delete;
+  ~McpServing();
+
+  // open prepares what the options name, before the run. False: one line has said why not.
+  [[nodiscard]] bool open(const McpOptions& options, const Daemon& daemon) noexcept;
+
+  // start asks the servers that are mounted, and stop ends that. From a fiber of the run.
+  void start() noexcept;
+  void stop() noexcept;
+
+  // owns tells whether a path is that of --mcp, and asks_token whether its requests are judged by a token of their own
+  // instead of --auth.
+  bool owns(std::string_view path) const noexcept { return path == path_; }
+  bool asks_token() const noexcept { return !token_.empty(); }
+  void serve(coir::http::Exchange& exchange) noexcept { server_->serve(exchange); }
+
+ private:
+  bool read_token(const char* path) noexcept;
+  static void tell_change(void* serving, coir::mcp::ItemKind kind) noexcept;
+  static void write_audit(void* box, const coir::mcp::Audit& line) noexcept;
+
+  std::string_view path_, token_;
+  char token_room_[257] = {};
+  Toolbox box_;
+#if COIR_CLIENT
+  std::optional<Fetcher> fetcher_;
+#endif
+#if COIRD_MOUNTS
+  Mounts mounts_;
+#endif
+  std::optional<coir::mcp::Server> server_;
+};
+#endif

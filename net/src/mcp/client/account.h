@@ -1,0 +1,7 @@
+#pragma once
+
+#include <coir/ledger.h>
+
+namespace coir::account {
+extern Account mcp;
+}  // namespace coir::account

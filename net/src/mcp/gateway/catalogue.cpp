@@ -1,0 +1,109 @@
+#include "mcp/gateway/catalogue.h"
+
+#include <coir/mcp/server.h>
+#include <coir/pressure.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+namespace coir::mcp::detail {
+
+namespace {
+
+struct Sizes {
+  std::uint32_t name;
+  std::uint32_t json;
+};
+
+}  // namespace
+
+std::optional<CatalogueItem> CatalogueWalk::next() noexcept {
+  if (left_.empty()) return std::nullopt;
+  Sizes sizes;
+  memcpy(&sizes, left_.data(), sizeof sizes);
+  left_.remove_prefix(sizeof sizes);
+  const CatalogueItem item{left_.substr(0, sizes.name), left_.substr(sizes.name, sizes.json)};
+  left_.remove_prefix(std::size_t{sizes.name} + sizes.json);
+  return item;
+}
+
+std::expected<CatalogueBlock*, Error> Catalogue::make_block(std::size_t most) noexcept {
+  if (!Pressure::charge(account::mcp, sizeof(CatalogueBlock))) return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = malloc(sizeof(CatalogueBlock));
+  if (memory == nullptr) {
+    account::mcp.refund(sizeof(CatalogueBlock));
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return ::new (memory) CatalogueBlock(most);
+}
+
+std::expected<void, Error> Catalogue::add(CatalogueBlock& block, std::string_view name,
+                                          std::string_view json) noexcept {
+  const Sizes sizes{static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(json.size())};
+  char bytes[sizeof sizes];
+  memcpy(bytes, &sizes, sizeof sizes);
+  for (const std::string_view part : {std::string_view(bytes, sizeof bytes), name, json}) {
+    if (auto written = block.items.write(part); !written) return written;
+  }
+  ++block.count;
+  return {};
+}
+
+void Catalogue::drop(CatalogueBlock* block) noexcept {
+  if (block == nullptr) return;
+  block->~CatalogueBlock();
+  free(block);
+  account::mcp.refund(sizeof(CatalogueBlock));
+}
+
+void Catalogue::release(CatalogueBlock* block) noexcept {
+  if (block == nullptr) return;
+  {
+    const Locked locked(lock_);
+    if (--block->holders != 0) return;
+  }
+  drop(block);
+}
+
+void Catalogue::put(CatalogueBlock* block, std::chrono::nanoseconds fresh) noexcept {
+  CatalogueBlock* old;
+  {
+    const Locked locked(lock_);
+    old = std::exchange(block_, block);
+    fresh_until_ = Deadline::after(fresh);
+  }
+  release(old);
+}
+
+void Catalogue::keep_for(std::chrono::nanoseconds span) noexcept {
+  const Locked locked(lock_);
+  fresh_until_ = Deadline::after(span);
+}
+
+bool Catalogue::is_fresh() noexcept {
+  const Locked locked(lock_);
+  return block_ != nullptr && !fresh_until_.passed();
+}
+
+void Catalogue::make_stale() noexcept {
+  const Locked locked(lock_);
+  fresh_until_ = Deadline::now();
+}
+
+bool Catalogue::known() noexcept {
+  const Locked locked(lock_);
+  return block_ != nullptr;
+}
+
+Catalogue::Held::Held(Catalogue& of) noexcept : of_(of) {
+  const Locked locked(of_.lock_);
+  block_ = of_.block_;
+  if (block_ != nullptr) ++block_->holders;
+}
+
+Catalogue::Held::~Held() {
+  of_.release(block_);
+}
+
+}  // namespace coir::mcp::detail

@@ -1,0 +1,176 @@
+#include "mcp/gateway/mounted.h"
+
+#include <coir/cancel_scope.h>
+#include <coir/fiber.h>
+
+#include <algorithm>
+
+namespace coir::mcp::detail {
+
+namespace {
+
+static_assert(static_cast<int>(Listed::tools) == static_cast<int>(ItemKind::tools) &&
+              static_cast<int>(Listed::resources) == static_cast<int>(ItemKind::resources) &&
+              static_cast<int>(Listed::templates) == static_cast<int>(ItemKind::templates) &&
+              static_cast<int>(Listed::prompts) == static_cast<int>(ItemKind::prompts));
+
+constexpr std::string_view kIds[] = {"name", "uri", "uriTemplate", "name"};
+constexpr ItemKind kKinds[] = {ItemKind::tools, ItemKind::resources, ItemKind::templates, ItemKind::prompts};
+
+bool is_callers(Error error) noexcept {
+  return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
+}
+
+bool is_of_uris(ItemKind kind) noexcept {
+  return kind == ItemKind::resources || kind == ItemKind::templates;
+}
+
+}  // namespace
+
+bool fits_template(std::string_view uri, std::string_view uri_template) noexcept {
+  const std::size_t parameter = uri_template.find('{');
+  return parameter == uri_template.npos ? uri == uri_template : uri.starts_with(uri_template.substr(0, parameter));
+}
+
+void Mounted::note(bool got_answer) noexcept {
+  const bool has_all = std::ranges::all_of(lists, [](Catalogue& each) { return each.known(); });
+  up.store(got_answer && has_all, std::memory_order_relaxed);
+  (got_answer ? answered : failed).fetch_add(1, std::memory_order_relaxed);
+}
+
+std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
+  auto made = Catalogue::make_block(mount.max_list);
+  if (!made) return std::unexpected(made.error());
+  CatalogueBlock* const block = *made;
+  std::expected<void, Error> kept;
+  const auto keep = [&](JsonView item, std::string_view text) noexcept {
+    const auto name = item[kIds[static_cast<std::size_t>(kind)]].text();
+    if (name && !name->empty()) kept = Catalogue::add(*block, *name, text);
+    return kept.has_value();
+  };
+  const auto listed = client.list(static_cast<Listed>(kind), keep, {.deadline = Deadline::after(mount.deadline)});
+  // A server without such a list says that the method is unknown.
+  const bool none = !listed && listed.error().code() == kMethodNotFound;
+  if ((!listed && !none) || !kept) {
+    Catalogue::drop(block);
+    return kept ? std::unexpected(listed.error().error()) : kept;
+  }
+  std::chrono::milliseconds fresh = listed ? listed->fresh : std::chrono::milliseconds(0);
+  if (fresh.count() == 0) fresh = hears.load(std::memory_order_relaxed) ? options.fresh_if_told : options.fresh;
+  bool differs;
+  {
+    const Catalogue::Held before(list(kind));
+    differs = before.get() == nullptr ? block->count != 0 : before.get()->items.view() != block->items.view();
+  }
+  list(kind).put(block, fresh);
+  // Of what the upstream has told the client knows.
+  if (!told[static_cast<std::size_t>(kind)].exchange(false, std::memory_order_relaxed) && differs) changed(kind);
+  return {};
+}
+
+std::expected<void, Error> Mounted::refresh(ItemKind kind) noexcept {
+  if (list(kind).is_fresh()) return {};
+  auto held = listing.lock();
+  if (!held) return std::unexpected(held.error());
+  if (list(kind).is_fresh()) return {};
+  if (!breaker.let()) return std::unexpected(Error{ErrorCode::temporary});
+  const auto asked = ask_for(kind);
+  if (asked) {
+    breaker.succeeded();
+  } else if (is_callers(asked.error())) {
+    breaker.given_up();
+    return asked;
+  } else {
+    breaker.failed();
+  }
+  note(asked.has_value());
+  return asked;
+}
+
+std::expected<void, Error> Mounted::refresh_all() noexcept {
+  for (const ItemKind kind : kKinds) {
+    if (auto fresh = refresh(kind); !fresh) return fresh;
+  }
+  return {};
+}
+
+void Mounted::take_change(std::string_view method) noexcept {
+  const auto take = [&](ItemKind kind) {
+    told[static_cast<std::size_t>(kind)].store(true, std::memory_order_relaxed);
+    list(kind).make_stale();
+    changed(kind);
+  };
+  if (method == "notifications/subscriptions/acknowledged") {
+    hears.store(true, std::memory_order_relaxed);
+  } else if (method == "notifications/tools/list_changed") {
+    take(ItemKind::tools);
+  } else if (method == "notifications/prompts/list_changed") {
+    take(ItemKind::prompts);
+  } else if (method == "notifications/resources/list_changed") {
+    take(ItemKind::resources);
+    take(ItemKind::templates);
+  }
+}
+
+std::expected<void, Error> Mounted::follow() noexcept {
+  std::uint32_t fruitless = 0;
+  for (;;) {
+    const auto had = refresh_all();
+    if (had) {
+      fruitless = 0;
+      CallOptions listening{.context = this};
+      listening.told = [](void* context, const Notification& notification) noexcept {
+        static_cast<Mounted*>(context)->take_change(notification.method);
+      };
+      const auto listened = client.listen({.tools = true, .prompts = true, .resources = true}, listening);
+      hears.store(false, std::memory_order_relaxed);
+      if (!listened && is_callers(listened.error().error())) return std::unexpected(listened.error().error());
+      // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
+      const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
+      if (tells_none) {
+        if (auto slept = sleep(options.longest_pause); !slept) return slept;
+        continue;
+      }
+      // Nobody has told of changes while nobody listened.
+      for (const ItemKind kind : kKinds) list(kind).make_stale();
+    } else if (is_callers(had.error())) {
+      return had;
+    }
+    const auto pause = options.pause * (std::int64_t{1} << std::min(fruitless++, 16u));
+    if (auto slept = sleep(std::min<std::chrono::milliseconds>(pause, options.longest_pause)); !slept) return slept;
+  }
+}
+
+std::string_view Mounted::of_prefix(ItemKind kind, std::string_view name) const noexcept {
+  const std::string_view prefix = mount.prefix;
+  const char separator = is_of_uris(kind) ? '+' : '_';
+  if (prefix.empty()) return is_of_uris(kind) ? std::string_view() : name;
+  if (name.size() <= prefix.size() + 1 || !name.starts_with(prefix) || name[prefix.size()] != separator) return {};
+  return name.substr(prefix.size() + 1);
+}
+
+bool Mounted::has(ItemKind kind, std::string_view own) noexcept {
+  {
+    const Catalogue::Held held(list(kind));
+    CatalogueWalk walk(held.get());
+    while (const auto item = walk.next()) {
+      if (item->name == own) return true;
+    }
+  }
+  if (kind != ItemKind::resources) return false;
+  const Catalogue::Held held(list(ItemKind::templates));
+  CatalogueWalk walk(held.get());
+  while (const auto item = walk.next()) {
+    if (fits_template(own, item->name)) return true;
+  }
+  return false;
+}
+
+std::string_view Mounted::own_name(ItemKind kind, std::string_view name) noexcept {
+  const std::string_view own = of_prefix(kind, name);
+  // Of a list that may have changed the upstream itself knows.
+  if (!own.empty() && (has(kind, own) || (!mount.prefix.empty() && !list(kind).is_fresh()))) return own;
+  return is_of_uris(kind) && has(kind, name) ? name : std::string_view();
+}
+
+}  // namespace coir::mcp::detail

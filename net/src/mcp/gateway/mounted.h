@@ -1,0 +1,67 @@
+#pragma once
+
+#include <coir/event.h>
+#include <coir/mcp/gateway.h>
+#include <coir/mutex.h>
+#include <coir/semaphore.h>
+
+#include <cstdint>
+#include <expected>
+#include <string_view>
+
+#include "mcp/gateway/breaker.h"
+#include "mcp/gateway/catalogue.h"
+
+namespace coir::mcp::detail {
+
+// Mounted is one upstream of a gateway: how it is asked, and what it has.
+struct Mounted {
+  Mounted(const Mount& given, McpClient&& by, const GatewayOptions& gateway) noexcept
+      : mount(given),
+        client(std::move(by)),
+        options(gateway),
+        breaker(given.failures, given.rest),
+        turns(given.limit) {}
+
+  const Mount mount;
+  McpClient client;
+  const GatewayOptions& options;
+  Breaker breaker;
+  Semaphore turns;
+  Catalogue lists[kItemKinds];
+  Mutex listing;                  // one fiber at a time asks for lists
+  Atomic<bool> hears = false;     // of changes
+  Atomic<bool> told[kItemKinds];  // of a change of this list, since it was last asked for
+  Atomic<bool> up = false;
+  Atomic<std::uint32_t> calls = 0;
+  Atomic<std::uint64_t> answered = 0, failed = 0;
+
+  Catalogue& list(ItemKind kind) noexcept { return lists[static_cast<std::size_t>(kind)]; }
+
+  // refresh asks for a list unless the one that is kept is fresh. Errors: as McpClient::list; limit (over max_list).
+  std::expected<void, Error> refresh(ItemKind kind) noexcept;
+  // follow keeps the lists: it asks for them until they are there, then listens for changes, for ever. Errors:
+  // cancelled, timed_out.
+  std::expected<void, Error> follow() noexcept;
+
+  // own_name is the upstream's name of something that is offered as `name`; absent: it is not of this mount. of_prefix is
+  // that by the prefix alone.
+  std::string_view own_name(ItemKind kind, std::string_view name) noexcept;
+  std::string_view of_prefix(ItemKind kind, std::string_view name) const noexcept;
+  bool has(ItemKind kind, std::string_view own) noexcept;
+
+  void note(bool got_answer) noexcept;
+
+ private:
+  std::expected<void, Error> ask_for(ItemKind kind) noexcept;
+  std::expected<void, Error> refresh_all() noexcept;
+  void take_change(std::string_view method) noexcept;
+  void changed(ItemKind kind) noexcept {
+    if (options.changed != nullptr) options.changed(options.context, kind);
+  }
+};
+
+// fits_template tells whether a URI may be of a template: it begins as that does before its first parameter.
+bool fits_template(std::string_view uri, std::string_view uri_template) noexcept;
+
+}  // namespace coir::mcp::detail

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <coir/error.h>
+
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <string_view>
+
+namespace coir::mcp {
+
+// Text is a text that grows: first in the caller's memory, then on the heap, charged to account::mcp. A sink for
+// JsonWriter. A failure is kept: what follows is dropped.
+class Text {
+ public:
+  // `room` outlives the text. It grows to `most` bytes.
+  explicit Text(std::span<char> room, std::size_t most) noexcept
+      : memory_(room.data()), size_(room.size()), most_(most) {}
+  ~Text();
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  // write adds a text, or nothing of it. Errors: limit (more than `most`), no_memory.
+  [[nodiscard]] std::expected<void, Error> write(std::string_view text) noexcept;
+  // take returns room for `bytes` at the end, to be filled, or null: then the failure is kept.
+  char* take(std::size_t bytes) noexcept;
+
+  std::string_view view() const noexcept { return {memory_, used_}; }
+  std::size_t size() const noexcept { return used_; }
+  // cut drops what lies behind `size`.
+  void cut(std::size_t size) noexcept { used_ = size; }
+  bool failed() const noexcept { return failure_.code != ErrorCode{}; }
+  Error failure() const noexcept { return failure_; }
+  void forget_failure() noexcept { failure_ = {}; }
+
+ private:
+  bool grow(std::size_t needed) noexcept;
+
+  char* memory_;
+  std::size_t size_;
+  std::size_t most_;
+  std::size_t used_ = 0;
+  bool owned_ = false;
+  Error failure_{};  // code 0: none
+};
+
+}  // namespace coir::mcp

@@ -1,0 +1,291 @@
+#include <coir/cancel_scope.h>
+#include <coir/nursery.h>
+#include <coir/pressure.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <memory>
+
+#include "mcp/message/request_state.h"
+#include "mcp/server/call_state.h"
+
+namespace coir::mcp {
+
+CallState::~CallState() {
+  while (answers != nullptr) {
+    Answered* const next = answers->next;
+    std::destroy_at(answers);
+    free(answers);
+    account::mcp.refund(sizeof(Answered));
+    answers = next;
+  }
+}
+
+namespace {
+
+// calling.cpp: calls that the program's functions answer, for incoming.h.
+
+// Run is what is called; a function reference without an allocation.
+struct Run {
+  void (*call)(void* context, Call& call);
+  void* context;
+};
+
+// in_nursery runs it: fibers that it leaves behind end with it.
+std::expected<void, Error> in_nursery(CallState& state, CancelScope& scope, const Run& run) noexcept {
+  Call call(state);
+  {
+    Nursery nursery;
+    run.call(run.context, call);
+    nursery.cancel("the call has ended");
+    static_cast<void>(nursery.join());
+  }
+  return scope.ended();
+}
+
+std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
+  CancelScope scope(state.deadline);
+  return in_nursery(state, scope, run);
+}
+
+// A legacy call outlives its connection: the deadline, notifications/cancelled, the session's end and the server's stop
+// end it.
+std::expected<void, Error> run_legacy(CallState& state, const Run& run) noexcept {
+  Incoming& in = state.in;
+  const Shield shield(state.deadline);
+  CancelScope scope(state.deadline);
+  const CancellationWatch watch(in.core.listeners.stops(), scope);
+  ActiveCall active{.id = in.message.id, .scope = &scope};
+  in.core.sessions.begin_call(*in.session, active);
+  const auto ended = in_nursery(state, scope, run);
+  in.core.sessions.end_call(*in.session, active);
+  return ended;
+}
+
+void run_call(CallState& state, std::chrono::milliseconds patience, const Run& run) noexcept {
+  Incoming& in = state.in;
+  state.deadline = Deadline::after(patience > std::chrono::milliseconds(0) ? patience : in.core.options.call_deadline);
+  in.core.calls.fetch_add(1, std::memory_order_relaxed);
+  const auto ended = in.era() == Era::modern ? run_modern(state, run) : run_legacy(state, run);
+  in.core.calls.fetch_sub(1, std::memory_order_relaxed);
+  finish_call(state, ended);
+}
+
+void forward(CallState& state, Source& source, ItemKind kind) noexcept {
+  struct Forward {
+    Source& source;
+    ItemKind kind;
+    JsonView params;
+  } forward{source, kind, *state.in.message.params};
+  run_call(state, std::chrono::milliseconds(0),
+           {[](void* context, Call& call) {
+              auto& made = *static_cast<Forward*>(context);
+              made.source.forward(call, made.kind, made.params);
+            },
+            &forward});
+}
+
+void not_found(Incoming& in, std::string_view uri) noexcept {
+  char room[160];
+  Text data(room, 8 * 1024);
+  put(data, R"({"uri":)");
+  put_quoted(data, uri);
+  put(data, "}");
+  refuse(in, 200, in.era() == Era::modern ? kInvalidParams : kResourceNotFound, "Resource not found",
+         data.failed() ? std::string_view() : data.view());
+}
+
+using Get = void(Call& call);
+
+Run plain(Get* get) noexcept {
+  return {[](void* context, Call& call) { reinterpret_cast<Get*>(context)(call); }, reinterpret_cast<void*>(get)};
+}
+
+std::int64_t state_clock(const ServerCore& core) noexcept {
+  // A key of the program's outlives the process, and with it the monotonic clock.
+  return core.options.state_key.empty() ? monotonic_ns() / 1'000'000'000 : static_cast<std::int64_t>(time(nullptr));
+}
+
+void write_arguments(const Incoming& in, Text& out) noexcept {
+  JsonWriter writer(out);
+  if (const auto arguments = object_of(in.param("arguments"))) {
+    detail::copy_json(writer, *arguments);
+  } else {
+    writer.object().end();
+  }
+}
+
+StateBinding binding_of(const CallState& call, const Text& arguments) noexcept {
+  return {.key = call.in.core.state_key(),
+          .principal = call.in.who.name(),
+          .method = call.in.message.method,
+          .name = call.name,
+          .arguments = arguments.view()};
+}
+
+}  // namespace
+
+bool open_kept_state(CallState& call) noexcept {
+  Incoming& in = call.in;
+  const auto given = in.param("requestState");
+  if (in.era() == Era::legacy || !given) return true;
+  const auto text = text_of(given);
+  Text arguments({}, in.core.options.request.max_bytes * 8);
+  write_arguments(in, arguments);
+  char* const room = text ? call.opened_state.take(text->size()) : nullptr;
+  if (room != nullptr && !arguments.failed()) {
+    const auto opened = open_state(binding_of(call, arguments), *text, state_clock(in.core), {room, text->size()});
+    if (opened) {
+      call.state = *opened;
+      return true;
+    }
+  }
+  in.outcome = "forged";
+  call.refused = true;
+  refuse(in, 200, kInvalidParams, "requestState: not what this server gave for this request, or too old");
+  return false;
+}
+
+bool seal_kept_state(CallState& call, Text& out) noexcept {
+  Incoming& in = call.in;
+  Text arguments({}, in.core.options.request.max_bytes * 8);
+  write_arguments(in, arguments);
+  const std::size_t bytes = sealed_bytes(call.kept_state.size());
+  Text room({}, bytes);
+  char* const scratch = room.take(bytes);
+  put(out, "\"");
+  char* const to = out.take(bytes);
+  if (scratch == nullptr || to == nullptr || arguments.failed()) return false;
+  const auto sealed =
+      seal_state(binding_of(call, arguments), call.kept_state.view(),
+                 state_clock(in.core) + in.core.options.state_lifetime.count(), {scratch, bytes}, {to, bytes});
+  put(out, "\"");
+  return sealed.has_value();
+}
+
+void answer_call(Incoming& in) noexcept {
+  const auto name = text_of(in.param("name"));
+  if (!name) return refuse(in, 200, kInvalidParams, "name: a text is wanted");
+  in.name = *name;
+  const auto arguments = in.param("arguments");
+  if (arguments && !is_kind(arguments, JsonKind::object)) {
+    return refuse(in, 200, kInvalidParams, "arguments: an object is wanted");
+  }
+  const Tool* const tool = in.core.find_tool(*name);
+  CallState state(in, CallKind::tool, *name);
+  if (tool == nullptr) {
+    Source* const source = in.core.find_source(ItemKind::tools, *name);
+    if (source != nullptr) return forward(state, *source, ItemKind::tools);
+    return refuse(in, 200, kInvalidParams, "Unknown tool");
+  }
+  if (in.era() == Era::modern && !tool->fields.empty()) {
+    char room[160];
+    if (const auto flaw = compare_mirrored(in, *tool, room); !flaw.empty())
+      return refuse(in, 400, kHeaderMismatch, flaw);
+  }
+  if (!open_kept_state(state)) return;
+  struct Arguments {
+    const Tool& tool;
+    JsonView view;
+  } given{*tool, arguments ? *arguments : (*in.message.params)["arguments"]};
+  run_call(state, tool->marks.deadline,
+           {[](void* context, Call& call) {
+              auto& made = *static_cast<Arguments*>(context);
+              made.tool.run(call, made.view);
+            },
+            &given});
+}
+
+void answer_read(Incoming& in) noexcept {
+  const auto uri = text_of(in.param("uri"));
+  if (!uri) return refuse(in, 200, kInvalidParams, "uri: a text is wanted");
+  in.name = *uri;
+  CallState state(in, CallKind::resource, *uri);
+  Get* read = nullptr;
+  if (const Resource* const resource = in.core.find_resource(*uri)) {
+    state.media_type = resource->media_type;
+    read = resource->read;
+  } else if (Source* const source = in.core.find_source(ItemKind::resources, *uri)) {
+    return forward(state, *source, ItemKind::resources);
+  } else {
+    for (const ResourceTemplate& each : in.core.options.templates) {
+      if (!matches_template(each.uri_template, *uri)) continue;
+      state.uri_template = each.uri_template;
+      state.media_type = each.media_type;
+      read = each.read;
+      break;
+    }
+  }
+  if (read == nullptr) return not_found(in, *uri);
+  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), plain(read));
+}
+
+void answer_prompt(Incoming& in) noexcept {
+  const auto name = text_of(in.param("name"));
+  if (!name) return refuse(in, 200, kInvalidParams, "name: a text is wanted");
+  in.name = *name;
+  CallState state(in, CallKind::prompt, *name);
+  const Prompt* const prompt = in.core.find_prompt(*name);
+  if (prompt == nullptr) {
+    Source* const source = in.core.find_source(ItemKind::prompts, *name);
+    if (source != nullptr) return forward(state, *source, ItemKind::prompts);
+    return refuse(in, 200, kInvalidParams, "Unknown prompt");
+  }
+  for (const PromptArgument& each : prompt->arguments) {
+    if (!each.required || text_of(member_of(in.param("arguments"), each.name))) continue;
+    char room[160];
+    return refuse(in, 200, kInvalidParams, format(room, "arguments.", each.name, ": missing"));
+  }
+  state.description = prompt->description;
+  if (open_kept_state(state)) run_call(state, std::chrono::milliseconds(0), plain(prompt->get));
+}
+
+void answer_complete(Incoming& in) noexcept {
+  const auto ref = object_of(in.param("ref"));
+  const auto type = text_of(member_of(ref, "type"));
+  const auto argument = object_of(in.param("argument"));
+  const auto name = text_of(member_of(argument, "name"));
+  const auto value = text_of(member_of(argument, "value"));
+  const bool of_prompt = type == "ref/prompt";
+  const auto wanted = text_of(member_of(ref, of_prompt ? "name" : "uri"));
+  if (!wanted || !name || !value || (!of_prompt && type != "ref/resource")) {
+    return refuse(in, 200, kInvalidParams, "ref and argument are wanted");
+  }
+  in.name = *wanted;
+  CallState state(in, CallKind::completion, *wanted);
+  const Prompt* const prompt = of_prompt ? in.core.find_prompt(*wanted) : nullptr;
+  const ResourceTemplate* const family = of_prompt ? nullptr : in.core.find_template(*wanted);
+  struct Completing {
+    Complete* complete;
+    std::string_view name;
+    std::string_view value;
+    Source* source;
+    ItemKind kind;
+    JsonView params;
+  } completing{.complete = prompt != nullptr   ? prompt->complete
+                           : family != nullptr ? family->complete
+                                               : nullptr,
+               .name = *name,
+               .value = *value,
+               .source = nullptr,
+               .kind = of_prompt ? ItemKind::prompts : ItemKind::templates,
+               .params = *in.message.params};
+  if (prompt == nullptr && family == nullptr) {
+    completing.source = in.core.find_source(completing.kind, *wanted);
+    if (completing.source == nullptr && (of_prompt || in.core.find_resource(*wanted) == nullptr)) {
+      return refuse(in, 200, kInvalidParams, "ref: none of this server's");
+    }
+  }
+  run_call(state, std::chrono::milliseconds(0),
+           {[](void* context, Call& call) {
+              auto& made = *static_cast<Completing*>(context);
+              if (made.source != nullptr) {
+                made.source->complete(call, made.kind, made.params);
+              } else if (made.complete != nullptr) {
+                made.complete(call, made.name, made.value);
+              }
+            },
+            &completing});
+}
+
+}  // namespace coir::mcp

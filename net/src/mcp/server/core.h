@@ -1,0 +1,69 @@
+#pragma once
+
+#include <coir/mcp/server.h>
+#include <coir/spinlock.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "mcp/message/text.h"
+#include "mcp/server/listeners.h"
+#include "mcp/server/rates.h"
+#include "mcp/server/sessions.h"
+
+namespace coir::mcp {
+
+// ServerCore is a server: what it offers, and what it holds of its clients.
+class ServerCore {
+ public:
+  explicit ServerCore(const ServerOptions& given) noexcept;
+  ServerCore(const ServerCore&) = delete;
+  ServerCore& operator=(const ServerCore&) = delete;
+  ~ServerCore();
+
+  // open checks what is offered and takes memory. Errors: as Server::create.
+  std::expected<void, Error> open() noexcept;
+
+  // serving.cpp
+  void serve(http::Exchange& exchange) noexcept;
+  void serve_metadata(http::Exchange& exchange) noexcept;
+
+  // offers.cpp: what is offered
+  const Tool* find_tool(std::string_view name) const noexcept;  // that is switched on
+  const Prompt* find_prompt(std::string_view name) const noexcept;
+  const Resource* find_resource(std::string_view uri) const noexcept;
+  const ResourceTemplate* find_template(std::string_view uri_template) const noexcept;
+  Source* find_source(ItemKind kind, std::string_view name) const noexcept;
+  bool offers(ItemKind kind) const noexcept;
+  bool is_on(std::size_t tool) const noexcept { return switches_[tool].load(std::memory_order_relaxed); }
+  bool enable(std::string_view tool, bool on) noexcept;
+  bool knows_uri(std::string_view uri) const noexcept;
+
+  const ServerOptions options;
+  Listeners listeners;
+  Sessions sessions;
+  Rates rates;
+  Atomic<std::size_t> calls = 0;
+  std::string_view state_key() const noexcept {
+    return options.state_key.empty() ? std::string_view(random_key_, sizeof random_key_) : options.state_key;
+  }
+  // server_info is the JSON of an Implementation.
+  std::string_view server_info() const noexcept { return server_info_.view(); }
+
+ private:
+  std::expected<void, Error> check_names() const noexcept;
+  bool write_server_info() noexcept;
+
+  Atomic<bool>* switches_ = nullptr;  // a tool each: it is on
+  Text server_info_{{}, 16 * 1024};
+  char random_key_[32];
+};
+
+// matches_template tells whether a URI is of a template, and finds what stands for each parameter: `parameter` of them.
+bool matches_template(std::string_view uri_template, std::string_view uri) noexcept;
+std::string_view template_parameter(std::string_view uri_template, std::string_view uri,
+                                    std::string_view name) noexcept;
+
+}  // namespace coir::mcp

@@ -1,0 +1,140 @@
+#include <coir/format.h>
+#include <coir/http/authorization.h>
+
+#include "http/message/characters.h"
+#include "http/message/origin.h"
+#include "mcp/server/incoming.h"
+
+namespace coir::mcp {
+namespace {
+
+// gate.cpp: who may ask, for incoming.h.
+
+using http::Request;
+
+std::string_view without_port(std::string_view authority) noexcept {
+  if (authority.starts_with('[')) {
+    const std::size_t end = authority.find(']');
+    return end == std::string_view::npos ? authority : authority.substr(0, end + 1);
+  }
+  return http::until(authority, ':');
+}
+
+// A page that has had its name changed to lead here still says its name: an address in numbers, or localhost, is none
+// that anybody can own elsewhere.
+bool is_address(std::string_view host) noexcept {
+  if (host.starts_with('[') || http::equals_ignoring_case(host, "localhost")) return true;
+  unsigned dots = 0;
+  for (const char c : host) {
+    if (c == '.') {
+      ++dots;
+    } else if (!http::is_digit(c)) {
+      return false;
+    }
+  }
+  return dots == 3;
+}
+
+bool is_allowed_host(const ServerOptions& options, const Request& request) noexcept {
+  if (request.authority.data() == nullptr) return true;  // HTTP/1.0: no browser
+  const std::string_view host = without_port(request.authority);
+  if (is_address(host)) return true;
+  for (const std::string_view each : options.allow_hosts) {
+    if (each == "*" || http::equals_ignoring_case(each, host)) return true;
+  }
+  return false;
+}
+
+// challenge says where to get a token.
+[[gnu::noinline]] void challenge(const ServerOptions& options, http::Exchange& exchange, bool given,
+                                 Verdict verdict) noexcept {
+  char room[512];
+  Formatter out(room);
+  out.add("WWW-Authenticate: Bearer");
+  const char* comma = " ";
+  if (given) {
+    out.add(comma, verdict == Verdict::forbidden ? "error=\"insufficient_scope\"" : "error=\"invalid_token\"");
+    comma = ", ";
+  }
+  if (!options.scopes.empty()) {
+    out.add(comma, "scope=\"");
+    comma = "";
+    for (const std::string_view scope : options.scopes) {
+      out.add(comma, scope);
+      comma = " ";
+    }
+    out.add("\"");
+    comma = ", ";
+  }
+  if (!options.resource_url.empty()) {
+    // https://host/path has its document at https://host/.well-known/oauth-protected-resource/path.
+    const std::size_t scheme = options.resource_url.find("://");
+    const std::size_t path = options.resource_url.find('/', scheme == std::string_view::npos ? 0 : scheme + 3);
+    out.add(comma, "resource_metadata=\"", options.resource_url.substr(0, path),
+            "/.well-known/oauth-protected-resource",
+            path == std::string_view::npos ? std::string_view() : options.resource_url.substr(path), "\"");
+  }
+  out.add("\r\n");
+  const bool forbidden = verdict == Verdict::forbidden;
+  answer_plain(exchange, forbidden ? 403 : 401, {}, kInvalidRequest,
+               forbidden ? "the token does not allow this" : "a token is wanted", {},
+               out.fits() ? out.text() : std::string_view("WWW-Authenticate: Bearer\r\n"));
+}
+
+}  // namespace
+
+bool accepts(const Request& request, std::string_view type) noexcept {
+  bool any = false;
+  for (const http::Header& line : request.headers) {
+    if (!http::equals_ignoring_case(line.name, "accept")) continue;
+    any = true;
+    std::string_view rest = line.value;
+    while (!rest.empty()) {
+      const std::string_view each = http::until(rest, ',');
+      rest = each.size() < rest.size() ? rest.substr(each.size() + 1) : std::string_view();
+      const std::string_view name = http::trim(http::until(each, ';'));
+      if (name == "*/*" || http::equals_ignoring_case(name, type)) return true;
+      if (name.ends_with("/*") && http::begins_ignoring_case(type, name.substr(0, name.size() - 1))) return true;
+    }
+  }
+  return !any;
+}
+
+bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
+  const ServerOptions& options = core.options;
+  const Request& request = exchange.request();
+  if (!is_allowed_host(options, request)) {
+    answer_plain(exchange, 403, {}, kInvalidRequest, "the host is not one of this server's");
+    return false;
+  }
+  if (!http::is_allowed_origin(request, exchange.secure(), options.allow_origins)) {
+    answer_plain(exchange, 403, {}, kInvalidRequest, "the origin is not allowed");
+    return false;
+  }
+  if (options.authorize != nullptr || !options.token.empty()) {
+    const std::string_view token = http::bearer_token(request);
+    Verdict verdict;
+    if (options.authorize != nullptr) {
+      verdict = options.authorize(options.context, request, token, who);
+    } else {
+      verdict =
+          token.data() != nullptr && http::same_secret(token, options.token) ? Verdict::allowed : Verdict::unknown;
+    }
+    if (verdict != Verdict::allowed) {
+      if (options.audit != nullptr) {
+        options.audit(options.context, {.who = who.name(),
+                                        .method = {},
+                                        .name = {},
+                                        .outcome = verdict == Verdict::forbidden ? "forbidden" : "unknown",
+                                        .code = verdict == Verdict::forbidden ? 403 : 401});
+      }
+      challenge(options, exchange, token.data() != nullptr, verdict);
+      return false;
+    }
+  }
+  if (core.rates.take(who.name(), monotonic_ns())) return true;
+  answer_plain(exchange, 429, {}, kBusy, "too many requests: try again later", {}, "Retry-After: 1\r\n");
+  return false;
+}
+
+}  // namespace coir::mcp

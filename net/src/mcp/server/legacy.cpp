@@ -1,0 +1,166 @@
+#include <coir/format.h>
+
+#include "mcp/server/incoming.h"
+
+namespace coir::mcp {
+namespace {
+
+// legacy.cpp: messages of the revisions with sessions, for incoming.h.
+
+void read_progress(Incoming& in) noexcept {
+  const auto token = member_of(object_of(in.param("_meta")), "progressToken");
+  if (const auto text = text_of(token)) {
+    in.progress = {.given = true, .is_text = true, .text = *text};
+  } else if (const auto number = integer_of(token)) {
+    in.progress = {.given = true, .number = *number};
+  }
+}
+
+[[gnu::noinline]] void answer_request(ServerCore& core, Reply& reply, Session& session,
+                                      const Message& message) noexcept {
+  const std::int64_t began = monotonic_ns();
+  Incoming in{.core = core,
+              .request = nullptr,
+              .reply = reply,
+              .who = session.who,
+              .version = session.version,
+              .session = &session,
+              .message = message,
+              .capabilities = session.capabilities,
+              .level = session.level};
+  read_progress(in);
+  if (is_known_method(core, in.version, message.method)) {
+    answer_method(in);
+  } else {
+    refuse(in, 200, kMethodNotFound, "Method not found");
+  }
+  audited(in, began);
+}
+
+// take takes what wants no response.
+void take(ServerCore& core, Session& session, const Message& message) noexcept {
+  if (message.kind == MessageKind::response || message.kind == MessageKind::error) {
+    return core.sessions.answer(session, message);
+  }
+  if (message.method != "notifications/cancelled") return;
+  const auto id = member_of(message.params, "requestId");
+  if (const auto text = text_of(id)) {
+    core.sessions.cancel_call(session, {.given = true, .is_text = true, .text = *text});
+  } else if (const auto number = integer_of(id)) {
+    core.sessions.cancel_call(session, {.given = true, .number = *number});
+  }
+}
+
+[[gnu::noinline]] void refuse_message(Reply& reply, const MessageId& id, const RpcFlaw& flaw) noexcept {
+  char room[200];
+  JsonText text(room);
+  {
+    JsonWriter out(text);
+    write_error(out, id, flaw.code, flaw.what);
+  }
+  reply.finish(200, text.view());
+}
+
+}  // namespace
+
+Session* find_session(ServerCore& core, http::Exchange& exchange, const Principal& who, const MessageId& id) noexcept {
+  Session* const session = core.sessions.find(exchange.request().header(kSessionField), who);
+  if (session == nullptr) {
+    // A client begins anew by this, and by nothing else.
+    answer_plain(exchange, 404, id, kInvalidRequest, "the session is not known: begin anew by initialize");
+    return nullptr;
+  }
+  const std::string_view version = exchange.request().header(kVersionField);
+  const auto named = find_version(version);
+  if (version.data() == nullptr || (named && era_of(*named) == Era::legacy)) return session;
+  core.sessions.release(session);
+  answer_plain(exchange, 400, id, kInvalidRequest, "MCP-Protocol-Version is none of this session's revisions");
+  return nullptr;
+}
+
+void answer_initialize(ServerCore& core, http::Exchange& exchange, const Principal& who, const Message& message,
+                       std::span<char> room) noexcept {
+  const auto wanted = text_of(member_of(message.params, "protocolVersion"));
+  if (!wanted) return answer_plain(exchange, 400, message.id, kInvalidParams, "protocolVersion: a text is wanted");
+  const std::int64_t began = monotonic_ns();
+  const auto known = find_version(*wanted);
+  Session* const session = core.sessions.create(who);
+  if (session == nullptr) {
+    return answer_plain(exchange, 503, message.id, kBusy, "this server has no memory for it: try again later", {},
+                        "Retry-After: 1\r\n");
+  }
+  session->version = known && era_of(*known) == Era::legacy ? *known : kNewestLegacy;
+  session->capabilities = read_capabilities(object_of(member_of(message.params, "capabilities")));
+  for (const ItemKind kind : {ItemKind::tools, ItemKind::resources, ItemKind::prompts}) {
+    if (core.offers(kind))
+      session->interests.filter = static_cast<ListBits>(session->interests.filter | list_bit(kind));
+  }
+  Reply reply(core, exchange, session, Era::legacy, false);
+  Incoming in{.core = core,
+              .request = nullptr,
+              .reply = reply,
+              .who = who,
+              .version = session->version,
+              .session = session,
+              .message = message,
+              .room = room};
+  char field[64];
+  exchange.add_fields(format(field, kSessionField, ": ", session->id_text(), "\r\n"));
+  Text out(in.room, core.options.max_result_bytes);
+  begin_result(in, out);
+  member(out, "protocolVersion");
+  put_quoted(out, version_text(session->version));
+  write_capabilities(in, out);
+  member(out, "serverInfo");
+  put(out, core.server_info());
+  if (!core.options.instructions.empty()) {
+    member(out, "instructions");
+    put_quoted(out, core.options.instructions);
+  }
+  end_result(in, out);
+  send_result(in, out);
+  audited(in, began);
+  core.sessions.release(session);
+}
+
+void answer_legacy(ServerCore& core, http::Exchange& exchange, Session& session, const Message& message) noexcept {
+  if (message.kind != MessageKind::request) {
+    take(core, session, message);
+    return exchange.respond_status(202);
+  }
+  Reply reply(core, exchange, &session, Era::legacy, accepts(exchange.request(), "text/event-stream"));
+  answer_request(core, reply, session, message);
+}
+
+void answer_batch(ServerCore& core, http::Exchange& exchange, Session& session, JsonView batch) noexcept {
+  if (session.version != Version::v2025_03_26) {
+    return answer_plain(exchange, 400, {}, kInvalidRequest, "this revision has no batches");
+  }
+  if (batch.size() == 0) return answer_plain(exchange, 400, {}, kInvalidRequest, "the batch is empty");
+  Text responses({}, core.options.max_result_bytes);
+  put(responses, "[");
+  {
+    Reply reply(core, exchange, &session, Era::legacy, false);
+    reply.gather(responses);
+    for (const JsonView each : batch.elements()) {
+      MessageId id;
+      const auto message = read_message(each, id);
+      if (message && message->kind != MessageKind::request) {
+        take(core, session, *message);
+      } else if (message) {
+        answer_request(core, reply, session, *message);
+      } else {
+        refuse_message(reply, id, message.error());
+      }
+    }
+  }
+  const bool any = responses.size() > 1;
+  put(responses, "]");
+  if (responses.failed()) {
+    return answer_plain(exchange, 503, {}, kBusy, "this server has no memory for it: try again later");
+  }
+  if (!any) return exchange.respond_status(202);
+  exchange.respond(200, "application/json", responses.view());
+}
+
+}  // namespace coir::mcp

@@ -1,0 +1,143 @@
+#include <coir/format.h>
+#include <coir/http/gateway_metrics.h>
+
+#include <span>
+
+#include "http/metrics_text.h"
+
+namespace coir::http {
+namespace {
+
+using Kind = MetricsText::Kind;
+
+// add_value adds a label's value as the text format wants it.
+void add_value(MetricsText& text, std::string_view value) noexcept {
+  value = value.substr(0, kMostLabel);
+  while (!value.empty()) {
+    const std::string_view plain = value.substr(0, value.find_first_of("\\\"\n"));
+    if (!plain.empty()) text.add({plain});
+    value.remove_prefix(plain.size());
+    if (value.empty()) return;
+    text.add({"\\", value.front() == '\n' ? "n" : value.substr(0, 1)});
+    value.remove_prefix(1);
+  }
+}
+
+// begin adds a sample up to its group.
+void begin(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
+  text.add({family, "{protocol=\"", group.protocol, "\",group=\""});
+  add_value(text, group.name);
+  if (group.host.empty()) return;
+  text.add({"\",host=\""});
+  add_value(text, group.host);
+}
+
+// add_server adds the label of a server. One that a group names twice has two pools.
+void add_server(MetricsText& text, const GatewayGroup& group, std::size_t server) noexcept {
+  char name[kMostLabel], other[kMostLabel], number[8];
+  const std::string_view own = group.upstreams->name(server, name);
+  text.add({"\",server=\""});
+  add_value(text, own);
+  for (std::size_t i = 0; i < server; ++i) {
+    if (group.upstreams->name(i, other) == own) return text.add({format(number, "#", server)});
+  }
+}
+
+// add adds a sample of a server, with one more label, if there is one.
+void add(MetricsText& text, std::string_view family, const GatewayGroup& group, std::size_t server,
+         std::string_view label, std::string_view word, std::uint64_t value) noexcept {
+  begin(text, family, group);
+  add_server(text, group, server);
+  if (!label.empty()) text.add({"\",", label, "=\"", word});
+  text.sample("\"}", {}, value);
+}
+
+void write_forwarder(MetricsText& text, const Forwarder& forwarder) noexcept {
+  const ForwardCounters& all = forwarder.counters();
+  const auto read = [](const Atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  text.one(Kind::counter, "coir_proxy_forwarded_total", "Responses whose head came from an upstream.",
+           read(all.forwarded));
+  text.about(Kind::counter, "coir_proxy_failed_total",
+             "Requests that no upstream answered, by what the client was told.");
+  text.sample("coir_proxy_failed_total", "{status=\"502\"}", read(all.bad_gateway));
+  text.sample("coir_proxy_failed_total", "{status=\"503\"}", read(all.unavailable));
+  text.sample("coir_proxy_failed_total", "{status=\"504\"}", read(all.timed_out));
+  text.sample("coir_proxy_failed_total", "{status=\"508\"}", read(all.loops));
+  text.about(Kind::counter, "coir_proxy_failures_total",
+             "Requests that no upstream answered, or not to the end, by the access log's word.");
+  for (std::size_t i = 0; i < kForwardFailures; ++i) {
+    char label[32];
+    text.sample("coir_proxy_failures_total", format(label, "{why=\"", word_of(static_cast<ForwardFailure>(i)), "\"}"),
+                read(all.failures[i]));
+  }
+  text.one(Kind::counter, "coir_proxy_limited_total", "Requests answered 429, by the rate of a route.",
+           read(all.limited));
+  text.one(Kind::counter, "coir_proxy_silent_total", "Streams and tunnels cut because nothing moved.",
+           read(all.silent));
+  text.one(Kind::counter, "coir_proxy_retried_total", "Requests tried again on another connection.", read(all.retried));
+  text.one(Kind::counter, "coir_proxy_cut_total", "Responses that an upstream did not end.", read(all.cut));
+  text.one(Kind::counter, "coir_proxy_cancelled_total", "Upstreams left because their client had gone.",
+           read(all.cancelled));
+  text.one(Kind::gauge, "coir_proxy_streams", "Responses and tunnels that go on without a fiber.", forwarder.streams());
+}
+
+struct Column {
+  std::string_view kind;
+  std::uint64_t UpstreamServerState::* counter;
+};
+
+// each_server visits the servers, group by group.
+template <class Visit>
+void each_server(const GatewayGroups& groups, Visit visit) noexcept {
+  for (std::size_t k = 0; k < groups.count; ++k) {
+    const GatewayGroup group = groups.at(groups.context, k);
+    for (std::size_t i = 0; i < group.upstreams->size(); ++i) visit(group, i, group.upstreams->server(i));
+  }
+}
+
+// write_servers adds a family with a sample of each server for each column.
+void write_servers(MetricsText& text, const GatewayGroups& groups, std::string_view name, std::string_view help,
+                   std::span<const Column> columns) noexcept {
+  text.about(Kind::counter, name, help);
+  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    for (const Column& column : columns)
+      add(text, name, group, i, column.kind.empty() ? "" : "kind", column.kind, state.*column.counter);
+  });
+}
+
+}  // namespace
+
+void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept {
+  if (forwarder != nullptr) write_forwarder(text, *forwarder);
+  if (groups.count == 0) return;
+  using State = UpstreamServerState;
+  static constexpr Column kRequests[] = {{"", &State::requests}};
+  static constexpr Column kFailures[] = {{"unreachable", &State::unreachable},
+                                         {"cut", &State::cut},
+                                         {"malformed", &State::malformed},
+                                         {"timed_out", &State::timed_out}};
+  static constexpr Column kChecks[] = {{"", &State::failed_checks}};
+  static constexpr Column kDowns[] = {{"", &State::downs}};
+  write_servers(text, groups, "coir_upstream_requests_total", "Times that a server was chosen for a request.",
+                kRequests);
+  write_servers(text, groups, "coir_upstream_failures_total", "Of these, failed, by what was wrong.", kFailures);
+  write_servers(text, groups, "coir_upstream_failed_checks_total", "Checks of a server that failed.", kChecks);
+  write_servers(text, groups, "coir_upstream_downs_total", "Times that a server went down.", kDowns);
+  text.about(Kind::gauge, "coir_upstream_up", "Whether a server is held to be up.");
+  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    add(text, "coir_upstream_up", group, i, "", "", state.up ? 1 : 0);
+  });
+  text.about(Kind::gauge, "coir_upstream_connections", "Connections to a server.");
+  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    add(text, "coir_upstream_connections", group, i, "state", "in_use", state.in_use);
+    add(text, "coir_upstream_connections", group, i, "state", "resting", state.resting);
+  });
+  text.about(Kind::counter, "coir_upstream_unavailable_total", "Requests for which no server might be asked.");
+  for (std::size_t k = 0; k < groups.count; ++k) {
+    const GatewayGroup group = groups.at(groups.context, k);
+    begin(text, "coir_upstream_unavailable_total", group);
+    text.sample("\"}", {}, group.upstreams->state().unavailable);
+  }
+}
+
+}  // namespace coir::http

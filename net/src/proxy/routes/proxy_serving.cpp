@@ -1,0 +1,113 @@
+// How an exchange is answered by a route. Declared in proxy/routes/proxy_state.h.
+#include <coir/fiber.h>
+#include <coir/format.h>
+
+#include "proxy/routes/proxy_state.h"
+#include "proxy/routes/route_servers.h"
+#include "proxy/routes/route_values.h"
+
+namespace coir::http {
+
+bool ProxyState::serve(Exchange& exchange) noexcept {
+  ProxyRoute* const route = find(exchange.request());
+  if (route == nullptr) return false;
+  serve(exchange, *route);
+  leave(*route);
+  return true;
+}
+
+// serve by a route has a frame of its own, as what it calls goes deep.
+[[gnu::noinline]] void ProxyState::serve(Exchange& exchange, ProxyRoute& route) noexcept {
+  if (climbs(exchange.request().path)) return exchange.respond_status(400);
+  ForwardRules rules = rules_of(route);
+  if (admits(exchange, route, rules)) forward(exchange, route, rules);
+}
+
+ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
+  const RouteLine& line = route.line;
+  ForwardRules rules{.host = line.host,
+                     .request_id = line.request_id,
+                     .max_body = line.max_body,
+                     .request_lines = line.request.lines(),
+                     .request_drops = line.request.drops(),
+                     .response_lines = line.response.lines(),
+                     .response_drops = line.response.drops(),
+                     .rest_idle = line.rest_idle,
+                     .streams = &route.users};
+  if (line.connect.count() != 0) rules.connect = line.connect;
+  if (line.first_byte.count() != 0) rules.first_byte = line.first_byte;
+  if (line.idle.count() != 0) rules.idle = line.idle;
+  return rules;
+}
+
+// admits tells whether an exchange keeps to its route's limits. False: it has been answered. What depends on who asks
+// is put into the rules.
+[[gnu::noinline]] bool ProxyState::admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept {
+  const RouteLine& line = route.line;
+  const bool hashes = line.balance == Balance::hash;
+  if (line.rate != 0 || hashes || !line.trust.empty()) {
+    // A peer that has gone has no address, and nobody waits for the answer.
+    if (const auto peer = exchange.peer_address()) {
+      rules.trusts_peer = !line.trust.empty() && is_trusted(line.trust, *peer);
+      const auto key = ClientLimits::key_of(client_behind(*peer, line.trust, exchange.request().headers));
+      if (hashes) rules.hash_key = key;
+      if (line.rate != 0 && !route.clients.may_ask_once(key)) {
+        forwarder_.counters().limited.fetch_add(1, std::memory_order_relaxed);
+        exchange.respond_status(429, "Retry-After: 1\r\n");
+        return false;
+      }
+    }
+  }
+  return line.auth.empty() || gate_.admits(gate_.context, exchange, line.auth);
+}
+
+ProxyRoute* ProxyState::find(const Request& request) noexcept {
+  Running* const table = take_table();
+  if (table == nullptr) return nullptr;
+  ProxyRoute* best = nullptr;
+  for (ProxyRoute* const each : std::span(table->routes).first(table->count)) {
+    if (!lies_below(request.path, each->line.prefix) || !each->line.admits(request.authority)) continue;
+    const bool names = !each->line.hosts.empty(), best_names = best != nullptr && !best->line.hosts.empty();
+    if (best == nullptr || (names != best_names ? names : each->line.prefix.size() > best->line.prefix.size()))
+      best = each;
+  }
+  if (best != nullptr) best->users.fetch_add(1, std::memory_order_relaxed);
+  // release pairs with the acquire in sweep.
+  table->lookers.fetch_sub(1, std::memory_order_release);
+  return best;
+}
+
+void ProxyState::leave(ProxyRoute& route) noexcept {
+  // release pairs with the acquire in sweep.
+  route.users.fetch_sub(1, std::memory_order_release);
+  tidy();
+}
+
+// take_table has the table that counts stay until its `lookers` is lowered again; null: there is none.
+ProxyState::Running* ProxyState::take_table() noexcept {
+  const Locked locked(lock_);
+  if (current_ != nullptr) current_->lookers.fetch_add(1, std::memory_order_relaxed);
+  return current_;
+}
+
+// tidy does what is due once somebody has let go. A plain thread cannot wait for the wakes of a group that goes.
+void ProxyState::tidy() noexcept {
+  if (left_over_.load(std::memory_order_relaxed) && current().id() != 0) sweep();
+}
+
+void ProxyState::forward(Exchange& exchange, ProxyRoute& route, const ForwardRules& rules) noexcept {
+  const Request& request = exchange.request();
+  UpstreamGroup& group = route.group->upstreams->group();
+  if (route.base.empty()) return forwarder_.forward(exchange, group, rules);
+  // The base takes the prefix's place, with one slash between it and the rest.
+  std::string_view rest = request.path.substr(route.line.prefix.size()), base = route.base;
+  if (base.ends_with('/') && rest.starts_with('/')) base.remove_suffix(1);
+  const bool joins = !base.ends_with('/') && !rest.empty() && !rest.starts_with('/');
+  Formatter target(exchange.path_memory());
+  target.add(base, joins ? "/" : "", rest);
+  if (request.query.data() != nullptr) target.add("?", request.query);
+  if (!target.fits()) return exchange.respond_status(414);
+  forwarder_.forward(exchange, group, rules, target.text());
+}
+
+}  // namespace coir::http

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <coir/detail/intrusive_list.h>
+#include <coir/http/accounts.h>
+#include <coir/http/proxy_table.h>
+#include <coir/spinlock.h>
+#include <stdlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "http/session/client_limits.h"
+
+namespace coir::http {
+
+// make_charged and free_charged are new and delete of a T with `behind` bytes behind it, charged to account::http.
+template <class T, class... Arguments>
+T* make_charged(std::size_t behind, Arguments&&... arguments) noexcept {
+  const std::size_t bytes = sizeof(T) + behind;
+  if (!account::http.charge(bytes)) return nullptr;
+  void* const memory = malloc(bytes);
+  if (memory != nullptr) return ::new (memory) T(std::forward<Arguments>(arguments)...);
+  account::http.refund(bytes);
+  return nullptr;
+}
+template <class T>
+void free_charged(T* one, std::size_t behind) noexcept {
+  if (one == nullptr) return;
+  one->~T();
+  free(one);
+  account::http.refund(sizeof(T) + behind);
+}
+
+// ProxyGroup is a group of servers, which routes share. What its views point to stands behind it.
+struct ProxyGroup {
+  explicit ProxyGroup(std::size_t text_bytes) noexcept : bytes(text_bytes) {}
+
+  // text_bytes is how long the texts of a line are that stand behind its group, take_texts copies them there.
+  static std::size_t text_bytes(const RouteLine& line) noexcept {
+    return line.urls.size() + line.health.size() + host_of(line).size();
+  }
+  void take_texts(const RouteLine& line) noexcept;
+  // host_of is whom checks ask; without them it makes no difference.
+  static std::string_view host_of(const RouteLine& line) noexcept {
+    return line.health.empty() ? std::string_view() : line.host;
+  }
+  // serves tells whether the group is what a line asks for.
+  bool serves(const RouteLine& line) const noexcept;
+
+  std::optional<Upstreams> upstreams;
+  const std::size_t bytes;
+  std::string_view urls, health, health_host;
+  std::chrono::milliseconds health_interval{}, slow_start{};
+  Balance balance = Balance::round_robin;
+  unsigned char weights[Upstreams::kMost] = {};
+  std::size_t routes = 0;  // guarded by the proxy's lock
+  ProxyGroup* previous = nullptr;
+  ProxyGroup* next = nullptr;
+};
+
+// ProxyRoute is a route. Its line stands behind it, and `line` points there.
+struct ProxyRoute {
+  // So many clients of a route with a rate are remembered, of 64 bytes each.
+  static constexpr std::size_t kClients = 256;
+
+  explicit ProxyRoute(std::size_t text_bytes) noexcept : bytes(text_bytes) {}
+
+  std::string_view text() const noexcept { return {reinterpret_cast<const char*>(this + 1), bytes}; }
+
+  RouteLine line;
+  const std::size_t bytes;
+  std::string_view base;  // stands in the prefix's place, if it is not empty
+  bool secure = false;    // a server is asked by https
+  ProxyGroup* group = nullptr;
+  ClientLimits clients;  // by RouteLine::rate, once the table counts
+  // Tables that have the route, its exchanges, streams and tunnels. From 0 it never rises again.
+  Atomic<std::uint32_t> users = 0;
+  ProxyRoute* previous = nullptr;
+  ProxyRoute* next = nullptr;
+};
+
+struct ProxyTable::List {
+  ProxyRoute* routes[kMost] = {};
+  std::size_t count = 0;
+};
+
+// ProxyState is a Proxy.
+//
+// A search for a route holds the table meanwhile, and the exchange, stream or tunnel that comes of it holds the
+// route: by counts, and lock_ is held for no more than to take the table that counts. What nobody holds any more is
+// taken out under lock_ and destroyed behind it: by the next exchange that ends, or by apply. So a table is never
+// changed once it counts, and nothing that is held is destroyed.
+//
+//   current_ --> Running table --> ProxyRoute --> ProxyGroup
+//   retired_ --> Running table -------^ ^
+//                    exchange, stream --+
+class ProxyState {
+ public:
+  static std::expected<ProxyState*, Error> create(const ProxyGate& gate) noexcept;
+  static void destroy(ProxyState* state) noexcept;
+
+  std::expected<ProxyChange, ProxyFault> apply(ProxyTable& table, const UpstreamOptions& how) noexcept;
+  bool serve(Exchange& exchange) noexcept;
+
+  Forwarder& forwarder() noexcept { return forwarder_; }
+  ProxyView view() const noexcept;
+  ProxyHold hold() noexcept;
+
+ private:
+  // Running is a table that counts, or has.
+  struct Running {
+    ProxyRoute* routes[ProxyTable::kMost] = {};
+    std::size_t count = 0;
+    ProxyRoute* firsts[ProxyTable::kMost] = {};  // of each group the first route
+    std::size_t groups = 0;
+    Atomic<std::uint32_t> lookers = 0;
+    Running* previous = nullptr;
+    Running* next = nullptr;
+  };
+  using Routes = detail::CountedList<ProxyRoute>;
+  using Groups = detail::CountedList<ProxyGroup>;
+
+  ProxyState(Forwarder&& forwarder, const ProxyGate& gate) noexcept : gate_(gate), forwarder_(std::move(forwarder)) {}
+  ~ProxyState();
+
+  // proxy_state.cpp
+  std::expected<ProxyGroup*, Error> group_for(const Running& made, const ProxyRoute& route,
+                                              const UpstreamOptions& how) noexcept;
+  std::expected<void, ProxyFault> prepare(Running& made, const ProxyTable::List& list,
+                                          const UpstreamOptions& how) noexcept;
+  void undo(Running& made) noexcept;
+  void commit(Running& made, ProxyTable::List& list, ProxyChange& change) noexcept;
+  void sweep() noexcept;
+  bool is_left_over() const noexcept;
+  static void free_route(ProxyRoute* route) noexcept { free_charged(route, route->bytes); }
+  static void free_group(ProxyGroup* group) noexcept { free_charged(group, group->bytes); }
+
+  // proxy_serving.cpp: find holds the route that it returns; null: there is none.
+  ProxyRoute* find(const Request& request) noexcept;
+  void leave(ProxyRoute& route) noexcept;
+  Running* take_table() noexcept;
+  void tidy() noexcept;
+  void serve(Exchange& exchange, ProxyRoute& route) noexcept;
+  static ForwardRules rules_of(ProxyRoute& route) noexcept;
+  bool admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept;
+  void forward(Exchange& exchange, ProxyRoute& route, const ForwardRules& rules) noexcept;
+
+  const ProxyGate gate_;
+  Forwarder forwarder_;
+  mutable Spinlock lock_;
+  Running* current_ = nullptr;              // guarded by lock_; what it points to is changed by nobody
+  detail::IntrusiveList<Running> retired_;  // guarded by lock_
+  Routes routes_;                           // of current_, and those that are still held; guarded by lock_
+  Groups groups_;                           // of these; guarded by lock_
+  Atomic<bool> applying_ = false;
+  Atomic<bool> left_over_ = false;  // something is held that no exchange to come will find
+
+  friend class ProxyTable;
+  friend class ProxyHold;
+};
+
+}  // namespace coir::http

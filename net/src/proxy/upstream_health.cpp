@@ -1,0 +1,230 @@
+// How the servers of a group are looked after, on a fiber of the group's. Declared in proxy/upstream.h.
+#include <coir/format.h>
+#include <coir/nursery.h>
+#include <coir/stack_size.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "http/message/response_parser.h"
+#include "proxy/upstream.h"
+#include "socket/buffer_pool.h"
+#include "socket/randomness.h"
+
+#if COIR_TLS
+#include <coir/net/tls.h>
+#endif
+
+namespace coir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kStack = 16_KiB;  // a name may be looked up
+
+std::unexpected<UpstreamReason> because(Error error) noexcept {
+  return std::unexpected(UpstreamReason{.error = error});
+}
+
+// is_of_this_side tells whether an error says nothing of the server.
+bool is_of_this_side(const UpstreamReason& reason) noexcept {
+  if (reason.kind != UpstreamReason::Kind::error) return false;
+  const Error error = reason.error;
+  return error == ErrorCode::cancelled || error == ErrorCode::no_memory || error == ErrorCode::limit ||
+         (error == ErrorCode::timed_out && error.scope != 0);
+}
+
+// spread is a span of time, a tenth more or less, so that many that watch a server do not ask it together.
+std::chrono::nanoseconds spread(std::chrono::nanoseconds span) noexcept {
+  char bytes[sizeof(std::uint32_t)];
+  fill_with_randomness(bytes);
+  const std::int64_t fifth = span.count() / 5;
+  return span - std::chrono::nanoseconds(fifth / 2 - fifth * (std::bit_cast<std::uint32_t>(bytes) >> 16) / 0x10000);
+}
+
+std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noexcept {
+  switch (reason.kind) {
+    case UpstreamReason::Kind::cut:
+      return "it hung up before its response was whole";
+    case UpstreamReason::Kind::malformed:
+      return "its response is none";
+    case UpstreamReason::Kind::status:
+      return format(room, "its check was answered ", reason.status);
+    case UpstreamReason::Kind::error:
+      break;
+  }
+#if COIR_TLS
+  return describe_tls(reason.error);
+#else
+  return describe(reason.error);
+#endif
+}
+
+}  // namespace
+
+std::expected<void, Error> UpstreamGroup::watch() noexcept {
+  if (watcher_.started()) return {};
+  watcher_ = spawn({.name = "upstreams", .stack = kStack, .detached = true}, [this] { look_after(); });
+  if (!watcher_.started()) return std::unexpected(watcher_.error());
+  return {};
+}
+
+void UpstreamGroup::look_after() noexcept {
+  const UpstreamHealth& health = options_.health;
+  std::chrono::nanoseconds pause = 1s;
+  for (bool first = true;; first = false) {
+    const std::int64_t began_ns = monotonic_ns();
+    due_.reset();
+    round(first);
+    Deadline next = Deadline::never();
+    if (!health.path.empty()) {
+      next = Deadline::at_ns(began_ns + spread(health.interval).count());
+    } else if (any_unreachable()) {
+      next = Deadline::at_ns(began_ns + spread(pause).count());
+      pause = std::min<std::chrono::nanoseconds>(pause * 2, options_.longest);
+    } else {
+      pause = 1s;
+    }
+    // Of a round that is due anyway a server's fall is no reason to be earlier.
+    const auto waited = next.is_never() ? due_.wait() : sleep_until(next);
+    if (!waited) return;
+  }
+}
+
+bool UpstreamGroup::any_unreachable() const noexcept {
+  const Locked locked(lock_);
+  return std::ranges::any_of(members_, [](const UpstreamMember& each) { return each.unreachable; });
+}
+
+// round asks every server that is to be asked, all at once, and returns when all have answered or are late.
+void UpstreamGroup::round(bool first) noexcept {
+  Nursery nursery;
+  for (UpstreamMember& each : members_) {
+    if (!first && options_.health.path.empty()) {
+      const Locked locked(lock_);
+      if (!each.unreachable) continue;
+    }
+    const Error why =
+        members_.size() == 1
+            ? Error(ErrorCode::limit)
+            : nursery.start({.name = "upstream check", .stack = kStack}, [&] { check(each, first); }).error();
+    // By itself, where there is but one, or no stack for another fiber.
+    if (why.code != ErrorCode{}) check(each, first);
+  }
+  static_cast<void>(nursery.join());
+}
+
+void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
+  const auto asked = ask(member);
+  if (!asked && is_of_this_side(asked.error())) return;
+  const UpstreamHealth& health = options_.health;
+  const bool by_path = !health.path.empty();
+  {
+    const Locked locked(lock_);
+    if (asked) {
+      member.failed_checks = 0;
+      ++member.good_checks;
+      if (by_path && member.failing && member.good_checks < health.successes) return;
+      if (member.failing || member.unreachable) come_back(member);
+    } else {
+      member.good_checks = 0;
+      ++member.failed_checks;
+      ++member.tally.failed_checks;
+      if (by_path && !first && member.failed_checks < health.failures) return;
+      member.failing = by_path;
+      member.unreachable = !by_path;
+      go_down(member, asked.error());
+    }
+  }
+  tell(member);
+}
+
+std::expected<void, UpstreamReason> UpstreamGroup::ask(UpstreamMember& member) noexcept {
+  const Deadline deadline = Deadline::after(options_.health.timeout);
+  const auto made = connect(member, deadline);
+  if (!made) return because(made.error());
+  std::expected<void, UpstreamReason> asked;
+  if (!options_.health.path.empty()) asked = converse(member, (*made)->stream, deadline);
+  destroy(**made, true);
+  return asked;
+}
+
+std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& member, Stream& stream,
+                                                            Deadline deadline) noexcept {
+  auto buffer = Buffer::take(Buffer::kLeast);
+  if (!buffer) return because(buffer.error());
+  std::string_view host = options_.health.host;
+  Formatter request(buffer->bytes());
+  request.add("GET ", options_.health.path, " HTTP/1.1\r\nHost: ");
+  if (host.empty() && member.host[0] != '\0') {
+    const bool bare = std::string_view(member.host).find(':') != std::string_view::npos;
+    request.add(bare ? "[" : "", static_cast<const char*>(member.host), bare ? "]" : "");
+    if (member.port != (member.secure ? 443 : 80)) request.add(":", member.port);
+  } else {
+    request.add(host.empty() ? "localhost" : host);
+  }
+  request.add("\r\nUser-Agent: coir\r\nAccept: */*\r\nConnection: close\r\n\r\n");
+  if (!request.fits()) return because(ErrorCode::limit);
+  if (auto written = stream.write(request.text(), deadline); !written) return because(written.error());
+  // The head lies in the first three quarters, its fields in the last.
+  const std::span<char> head = buffer->bytes().first(buffer->size() / 4 * 3);
+  const std::span<Header> fields(reinterpret_cast<Header*>(head.data() + head.size()),
+                                 (buffer->size() - head.size()) / sizeof(Header));
+  std::size_t have = 0, seen = 0;
+  for (;;) {
+    // A head that is too long is none here: who wants to be asked answers shortly.
+    if (have == head.size()) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
+    const auto got = stream.read(head.subspan(have), deadline);
+    if (!got && (got.error() == ErrorCode::end_of_stream || got.error() == ErrorCode::closed))
+      return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::cut});
+    if (!got) return because(got.error());
+    have += *got;
+    for (;;) {
+      ParsedResponse response;
+      const auto parsed = parse_response({head.data(), have}, seen, fields, false, response);
+      seen = have;
+      if (parsed.state == ResponseState::incomplete) break;
+      if (parsed.state != ResponseState::complete || response.status == 101)
+        return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
+      if (response.status >= 200 && response.status < 400) return {};
+      if (response.status >= 400)
+        return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::status, .status = response.status});
+      // An interim response: the final one follows.
+      have -= parsed.head_bytes;
+      std::copy_n(head.data() + parsed.head_bytes, have, head.data());
+      seen = 0;
+      if (have == 0) break;
+    }
+  }
+}
+
+// tell has on_change hear what it has not heard yet, one call after the other for each server.
+void UpstreamGroup::tell(UpstreamMember& member) noexcept {
+  if (options_.on_change == nullptr) return;
+  for (;;) {
+    UpstreamReason reason;
+    bool down;
+    {
+      const Locked locked(lock_);
+      if (member.telling || member.told_down == member.down) return;
+      member.telling = true;
+      member.told_down = down = member.down;
+      reason = member.reason;
+    }
+    char name[Upstreams::kMostName], why[48];
+    options_.on_change(
+        options_.context,
+        {.server = name_of(member, name), .up = !down, .why = down ? text_of(reason, why) : std::string_view()});
+    const Locked locked(lock_);
+    member.telling = false;
+  }
+}
+
+std::string_view UpstreamGroup::name_of(const UpstreamMember& member, std::span<char> room) noexcept {
+  if (!member.looked_up) return member.address.format(room);
+  const bool bare = std::string_view(member.host).find(':') != std::string_view::npos;
+  return format(room, member.secure ? "https://" : "http://", bare ? "[" : "", static_cast<const char*>(member.host),
+                bare ? "]" : "", ":", member.port);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,58 @@
+#include "socket/recent_lines.h"
+
+#include <coir/atomic.h>
+#include <coir/spinlock.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace coir {
+namespace {
+
+// A ring of bytes. The lock is held for one copy of a line, or of all of it.
+constinit Spinlock g_lock;
+constinit Atomic<bool> g_keeps{false};
+constinit std::size_t g_end = 0;   // where the next byte goes
+constinit std::size_t g_size = 0;  // how many bytes are kept
+char g_ring[kRecentLogBytes];
+
+std::size_t wrap(std::size_t at) noexcept {
+  return at % kRecentLogBytes;
+}
+
+}  // namespace
+
+void keep_log_lines(bool keep) noexcept {
+  g_keeps.store(keep, std::memory_order_relaxed);
+}
+
+void remember(std::string_view line) noexcept {
+  if (!g_keeps.load(std::memory_order_relaxed) || line.empty() || line.size() > kRecentLogBytes) return;
+  const Locked guard(g_lock);
+  const std::size_t first = std::min(line.size(), kRecentLogBytes - g_end);
+  memcpy(g_ring + g_end, line.data(), first);
+  memcpy(g_ring, line.data() + first, line.size() - first);
+  g_end = wrap(g_end + line.size());
+  g_size = std::min(g_size + line.size(), kRecentLogBytes);
+}
+
+std::string_view recent_log_lines(std::span<char> into) noexcept {
+  std::size_t size = 0;
+  bool cut = false;
+  {
+    const Locked guard(g_lock);
+    size = std::min(g_size, into.size());
+    cut = g_size == kRecentLogBytes || size < g_size;
+    const std::size_t start = wrap(g_end + kRecentLogBytes - size);
+    const std::size_t first = std::min(size, kRecentLogBytes - start);
+    memcpy(into.data(), g_ring + start, first);
+    memcpy(into.data() + first, g_ring, size - first);
+  }
+  const std::string_view text(into.data(), size);
+  if (!cut) return text;
+  // The first line may lack its beginning.
+  const std::size_t end = text.find('\n');
+  return end == text.npos ? std::string_view() : text.substr(end + 1);
+}
+
+}  // namespace coir

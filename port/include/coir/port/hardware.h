@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace coir::port {
+
+// Thermometer is a sensor of temperature, as it was read.
+struct Thermometer {
+  char name[32];  // NUL-terminated: what the kernel calls its place, such as "soc_thermal"
+  std::int32_t millidegrees;
+};
+
+// Led is a light and how bright it is, from 0 to `most`.
+struct Led {
+  char name[48];  // NUL-terminated
+  std::uint32_t brightness;
+  std::uint32_t most;
+};
+
+// Pin is the state of a pin for input and output.
+struct Pin {
+  bool high;
+  bool output;
+};
+
+// Voltage is what a channel of an analogue-to-digital converter reads.
+struct Voltage {
+  std::int32_t raw;
+  std::int64_t microvolts;  // 0 where the board does not tell the scale
+  bool scaled;              // it tells
+};
+
+// Hardware is what a board has beside its processor: sensors, lights, pins, converters. This one sees them through files
+// below a folder, /sys or one that looks like it:
+//
+//   class/thermal/thermal_zone*/{type,temp}                    temperatures
+//   class/leds/NAME/{brightness,max_brightness}                lights
+//   class/gpio/{export,gpioN/direction,gpioN/value}            pins, by their global number
+//   bus/iio/devices/iio:deviceD/in_voltageC_{raw,scale}        converters, or else, of CVITEK's boards,
+//   class/cvi-saradc/cvi-saradcD/device/cv_saradc
+//
+// Nothing outside of that folder is read or written, whatever its links lead to. Each call opens what it needs, for modules are loaded late
+// and unplugged devices come again. Calls block on files and take a few system calls: a fiber makes them on
+// the blocking pool (coir/blocking.h). Any thread. Stack: 1 KB.
+//
+// Errors are an errno: ENOENT and ENODEV (the board has no such thing), EXDEV (a link leads out of the folder), EINVAL
+// (what was read is no number), EACCES, EBUSY (somebody else holds the pin), and whatever the driver says.
+class Hardware {
+ public:
+  constexpr Hardware() noexcept = default;
+  Hardware(Hardware&& other) noexcept : root_(std::exchange(other.root_, -1)) {}
+  Hardware& operator=(Hardware&& other) noexcept {
+    std::swap(root_, other.root_);
+    return *this;
+  }
+  ~Hardware();
+
+  // open takes the folder that the paths above begin in.
+  [[nodiscard]] static std::expected<Hardware, int> open(const char* folder) noexcept;
+
+  // thermometers and leds read all there are, as many as fit, in the order of their names, and return how many. One that
+  // cannot be read is left out. None at all is no error.
+  [[nodiscard]] std::expected<std::size_t, int> thermometers(std::span<Thermometer> into) const noexcept;
+  [[nodiscard]] std::expected<std::size_t, int> leds(std::span<Led> into) const noexcept;
+
+  // set_led has a light shine. Also: ERANGE (`brightness` is over its most).
+  [[nodiscard]] std::expected<void, int> set_led(std::string_view name, std::uint32_t brightness) const noexcept;
+
+  // read_pin looks at a pin, which is made available for that where it was not; its direction stays.
+  [[nodiscard]] std::expected<Pin, int> read_pin(std::uint32_t number) const noexcept;
+  // write_pin makes a pin an output of that level, without another level in between.
+  [[nodiscard]] std::expected<void, int> write_pin(std::uint32_t number, bool high) const noexcept;
+
+  // read_adc converts once. A channel is chosen by a write on CVITEK's boards, whose driver remembers it for everybody: one
+  // call at a time.
+  [[nodiscard]] std::expected<Voltage, int> read_adc(std::uint32_t device, std::uint32_t channel) const noexcept;
+
+ private:
+  explicit Hardware(int root) noexcept : root_(root) {}
+
+  int root_ = -1;
+};
+
+}  // namespace coir::port

@@ -1,0 +1,202 @@
+// What passes between a client and a FastCGI application, both ways at a time.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/config.h>
+#include <coir/format.h>
+#include <coir/http/fastcgi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <optional>
+
+#include "fastcgi/record.h"
+#include "tests/unit/client/scripted_server.h"
+#include "tests/unit/http/handler_server.h"
+
+using namespace coir::test;
+using coir::Address;
+using coir::http::FastCgiRules;
+using coir::http::FastCgiType;
+using coir::http::kFastCgiHeader;
+
+namespace {
+
+constexpr std::size_t kContent = 900'000;
+constexpr std::size_t kOutput = 4'000'000;
+constexpr std::size_t kPiece = 32'000;
+// An exchange that stands still is given up after it.
+constexpr FastCgiRules kRules{.first_byte = 20s, .idle = 20s};
+
+// Application is what a script of the other side says and hears.
+class Application {
+ public:
+  explicit Application(Peer& peer) : peer_(peer) {}
+
+  // hear reads a record and returns its type, 0 at the end; has_more tells whether it had content.
+  unsigned hear() {
+    unsigned char head[kFastCgiHeader];
+    if (!hear_all(head, sizeof head)) return 0;
+    id_ = static_cast<std::uint16_t>(head[2] << 8 | head[3]);
+    size_ = static_cast<std::size_t>(head[4] << 8 | head[5]);
+    if (!hear_all(content_, size_ + head[6])) return 0;
+    return head[1];
+  }
+  std::string_view content() const { return {content_, size_}; }
+  bool hear_beginning() {
+    for (unsigned type = hear(); type != 0; type = hear()) {
+      if (type == static_cast<unsigned>(FastCgiType::params) && size_ == 0) return true;
+    }
+    return false;
+  }
+  bool say(std::string_view text, FastCgiType type = FastCgiType::output) {
+    char head[kFastCgiHeader];
+    coir::http::write_fastcgi_header(head, type, id_, text.size());
+    return peer_.say({head, sizeof head}) && peer_.say(text);
+  }
+  bool end() { return say({"\0\0\0\0\0\0\0\0", 8}, FastCgiType::end_request); }
+
+ private:
+  bool hear_all(void* into, std::size_t bytes) {
+    for (std::size_t have = 0; have < bytes;) {
+      const ssize_t got = ::recv(peer_.fd(), static_cast<char*>(into) + have, bytes - have, 0);
+      if (got <= 0) return false;
+      have += static_cast<std::size_t>(got);
+    }
+    return true;
+  }
+
+  Peer& peer_;
+  std::uint16_t id_ = 0;
+  std::size_t size_ = 0;
+  char content_[65'535 + 255];
+};
+
+// Each byte of what passes tells where it stands.
+char at(std::size_t place) {
+  return static_cast<char>('a' + place * 7 % 26);
+}
+
+struct Passed {
+  std::optional<coir::http::Upstreams> group;
+  std::atomic<bool> heard_all{false};
+};
+Passed* g_passed;
+
+void pass(Exchange& exchange) {
+  coir::http::forward_to_fastcgi(exchange, g_passed->group->group(), {.name = "/app"}, kRules);
+}
+
+// hear_content takes all content, and sees that it is as it was sent.
+bool hear_content(Application& application, std::size_t bytes) {
+  std::size_t have = 0;
+  for (;;) {
+    if (application.hear() != static_cast<unsigned>(FastCgiType::input)) return false;
+    if (application.content().empty()) return have == bytes;
+    for (const char byte : application.content()) {
+      if (byte != at(have++)) return false;
+    }
+  }
+}
+
+bool say_output(Application& application, std::size_t bytes) {
+  if (!application.say("Content-Type: text/plain\n\n")) return false;
+  static thread_local char piece[kPiece];
+  for (std::size_t said = 0; said < bytes;) {
+    const std::size_t size = std::min(bytes - said, sizeof piece);
+    for (std::size_t i = 0; i < size; ++i) piece[i] = at(said + i);
+    if (!application.say({piece, size})) return false;
+    said += size;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
+  // through runs a client that sends and reads at the same time, beside an application of that script.
+  void through(ScriptedServer::Script script) {
+    serving({.handler = pass, .body_timeout = 100s}, [&](Server& server, const Address& address, Seen&) {
+      Passed passed;
+      g_passed = &passed;
+      // What a Unix socket holds is bounded, and nobody is told of room before a whole piece is read.
+      char path[64], url[80];
+      snprintf(path, sizeof path, "/tmp/coir-fastcgi.%d", getpid());
+      std::optional<ScriptedServer> application(std::in_place, script, path);
+      passed.group.emplace(
+          std::move(*coir::http::Upstreams::create(coir::format(url, "unix:", std::string_view(path)))));
+      auto connected = coir::TcpStream::connect(address, soon());
+      expect(connected.has_value());
+      if (!connected) return;
+      coir::TcpStream& stream = *connected;
+      coir::Fiber sender = coir::spawn([&] {
+        static char content[kContent];
+        for (std::size_t i = 0; i < kContent; ++i) content[i] = at(i);
+        char head[100];
+        const auto said = stream.write(
+            coir::format(head, "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ", kContent,
+                         "\r\n\r\n"),
+            soon());
+        expect(said && stream.write({content, kContent}, soon()));
+      });
+      std::size_t have = 0, right = 0;
+      char piece[4096];
+      std::string_view head_end = "\r\n\r\n";
+      bool whole = false;
+      for (;;) {
+        const auto got = stream.read(piece, soon());
+        if (!got) break;
+        for (const char byte : std::string_view(piece, *got)) {
+          if (!head_end.empty()) {
+            if (byte != head_end.front()) head_end = "\r\n\r\n";
+            if (byte == head_end.front()) head_end.remove_prefix(1);
+          } else if (take_chunked(byte)) {
+            right += byte == at(have++);
+          }
+        }
+        whole = state_.ended;
+      }
+      state_ = {};
+      static_cast<void>(sender.join());
+      expect(whole && have == kOutput && right == kOutput);
+      expect(until([&] { return passed.heard_all.load(); }, soon()));
+      expect(server.stop(soon()).has_value());
+      passed.group.reset();
+      application.reset();
+      ::unlink(path);
+    });
+  }
+
+  // take_chunked tells whether a byte of the chunked coding is content's.
+  bool take_chunked(char byte) {
+    if (state_.left > 2) {
+      --state_.left;
+      return true;
+    }
+    if (state_.left != 0) {
+      --state_.left;  // CR LF
+      return false;
+    }
+    if (byte == '\n') {
+      if (state_.size == 0) state_.ended = true;
+      state_.left = state_.size == 0 ? 0 : state_.size + 2;
+      state_.size = 0;
+    } else if (byte != '\r') {
+      state_.size = state_.size * 16 + static_cast<std::size_t>(byte <= '9' ? byte - '0' : (byte | 32) - 'a' + 10);
+    }
+    return false;
+  }
+  struct {
+    std::size_t left = 0, size = 0;
+    bool ended = false;
+  } state_;
+};
+
+TEST(FastCgiExchange, an_application_that_writes_much_before_it_reads_is_heard_to_its_end) {
+  through([](Peer& peer) {
+    const auto application = std::make_unique<Application>(peer);
+    if (!application->hear_beginning() || !say_output(*application, kOutput)) return;
+    if (hear_content(*application, kContent)) g_passed->heard_all = true;
+    static_cast<void>(application->end());
+    peer.until_gone();
+  });
+}

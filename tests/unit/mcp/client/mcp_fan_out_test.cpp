@@ -1,0 +1,133 @@
+// coir/mcp/fan_out.h: one call over several servers, of which some are dead or slow.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/mcp/fan_out.h>
+
+#include <optional>
+
+#include "tests/support/until.h"
+#include "tests/unit/mcp/client/scripted_mcp.h"
+
+using namespace std::chrono_literals;
+using namespace coir::mcp;
+using namespace coir::test;
+using coir::Deadline;
+using coir::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kServers = 8;
+
+// serve answers by its number; the tool "hang" never, "fail" by a failure, "die" by hanging up.
+ScriptedServer::Script serve(std::atomic<unsigned>& gone) {
+  return mcp_script([&gone](McpPeer& server) {
+    if (server.is("server/discover")) return server.result(kModern);
+    if (server.says("\"die\"")) return false;
+    if (server.says("\"fail\"")) return server.result(R"("isError":true,"content":[])");
+    if (server.says("\"hang\"")) {
+      server.peer().until_gone();
+      ++gone;
+      return false;
+    }
+    return server.result(R"("content":[])");
+  });
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(McpFanOut, Expecting) {
+  Watchdog watchdog_{"a fan-out"};
+
+  // with runs the body with eight servers, and a branch to each that calls "quick".
+  template <class Body>
+  void with(Body body) {
+    for (const unsigned workers : {1u, 2u}) {
+      const auto ended = coir::run_until_idle({.workers = workers}, [&] {
+        std::atomic<unsigned> gone = 0;
+        std::optional<ScriptedServer> servers[kServers];
+        std::optional<McpClient> clients[kServers];
+        const std::unique_ptr<Branch[]> branches(new Branch[kServers]);
+        for (std::size_t i = 0; i < kServers; ++i) {
+          servers[i].emplace(serve(gone));
+          auto client = McpClient::create({.url = servers[i]->url("/mcp")});
+          expect(client.has_value());
+          if (!client) return;
+          clients[i].emplace(std::move(*client));
+          branches[i].client = &*clients[i];
+          branches[i].tool = "quick";
+          branches[i].within = 60s;
+        }
+        body(std::span(branches.get(), kServers), gone);
+      });
+      check();
+      CHECK_TRUE(ended.has_value());
+      CHECK_EQUAL(0u, coir::account::mcp.used());
+    }
+  }
+};
+
+TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>& gone) {
+    branches[3].tool = "hang";
+    branches[3].within = 300ms;
+    branches[5].tool = "die";
+    struct Came {
+      Branch* order[kServers];
+      std::size_t count = 0;
+    } came;
+    const std::int64_t begun = coir::monotonic_ns();
+    const auto answered = fan_out(branches, {.came =
+                                                 [](void* context, Branch& branch) noexcept {
+                                                   auto& own = *static_cast<Came*>(context);
+                                                   if (own.count < kServers) own.order[own.count++] = &branch;
+                                                 },
+                                             .context = &came});
+    expect(answered && *answered == kServers - 2);
+    for (std::size_t i = 0; i < kServers; ++i) expect(branches[i].outcome.has_value() == (i != 3 && i != 5));
+    expect(branches[3].outcome.error() == ErrorCode::timed_out && branches[3].took >= 300ms);
+    // Each came as it ended: the slow one last, when the whole was over.
+    expect(came.count == kServers && came.order[kServers - 1] == &branches[3]);
+    expect(coir::monotonic_ns() - begun < 20'000'000'000);
+    until([&] { return gone == 1; });
+  });
+}
+
+TEST(McpFanOut, one_deadline_ends_all_that_have_not_answered) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
+    for (std::size_t i = 4; i < kServers; ++i) branches[i].tool = "hang";
+    // The quick ones have their answers before the common deadline, or the test's machine is very slow.
+    const auto answered = fan_out(branches, {.deadline = Deadline::after(2s)});
+    expect(answered && *answered == 4);
+    for (std::size_t i = 4; i < kServers; ++i) {
+      expect(!branches[i].outcome && branches[i].outcome.error() == ErrorCode::timed_out);
+    }
+  });
+}
+
+TEST(McpFanOut, a_race_ends_with_the_first_that_has_not_failed) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>& gone) {
+    for (std::size_t i = 0; i < kServers; ++i) branches[i].tool = i == 0 ? "fail" : i == 1 ? "die" : "hang";
+    branches[7].tool = "quick";
+    const auto answered = fan_out(branches, {.spread = Spread::race});
+    expect(answered && *answered >= 1 && branches[7].outcome.has_value());
+    for (std::size_t i = 2; i < 7; ++i) {
+      expect(!branches[i].outcome && branches[i].outcome.error() == ErrorCode::cancelled);
+    }
+    static_cast<void>(gone);
+  });
+}
+
+TEST(McpFanOut, a_limit_is_kept_and_a_cancelled_caller_ends_all) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
+    expect(fan_out(branches, {.limit = 2}) == kServers);
+    for (Branch& each : branches) each.tool = "hang";
+    auto whole = coir::spawn([&] {
+      const auto answered = fan_out(branches);
+      expect(!answered && answered.error() == ErrorCode::cancelled);
+    });
+    expect(until_parked(whole));
+    expect(whole.cancel().has_value() && whole.join().has_value());
+    for (Branch& each : branches) expect(!each.outcome && each.outcome.error() == ErrorCode::cancelled);
+  });
+}

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <coir/http/server.h>
+#include <coir/mcp/gateway.h>
+#include <coir/mcp/server.h>
+#include <coir/nursery.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "tests/support/until.h"
+#include "tests/unit/mcp/client/scripted_mcp.h"
+
+namespace coir::test {
+
+// Front is a server of ours with mounts, and a client of it.
+class Front {
+ public:
+  explicit Front(std::span<const mcp::Mount> mounts, mcp::GatewayOptions options = {},
+                 const mcp::McpClientOptions& as_client = {}) {
+    options.changed = [](void* context, mcp::ItemKind kind) noexcept {
+      auto& own = *static_cast<Front*>(context);
+      ++own.changes;
+      if (own.mcp_) own.mcp_->list_changed(kind);
+    };
+    options.context = this;
+    if (options.pause == std::chrono::seconds(1)) options.pause = std::chrono::milliseconds(1);
+    auto gateway = mcp::Gateway::create(mounts, options);
+    if (!gateway) __builtin_trap();
+    gateway_.emplace(std::move(*gateway));
+    sources_[0] = &gateway_->source();
+    mcp::ServerOptions serving;
+    serving.sources = sources_;
+    auto made = mcp::Server::create(serving);
+    if (!made) __builtin_trap();
+    mcp_.emplace(std::move(*made));
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    if (!listener) __builtin_trap();
+    const std::uint16_t port = listener->local_address().port();
+    auto http = http::Server::create({.handler = answer, .context = &*mcp_, .handler_stack = 16 * 1024});
+    if (!http || !http->add(std::move(*listener)) || !http->start()) __builtin_trap();
+    http_.emplace(std::move(*http));
+    mcp::McpClientOptions asking = as_client;
+    asking.url = coir::format(url_, "http://127.0.0.1:", port, "/mcp");
+    auto client = mcp::McpClient::create(asking);
+    if (!client) __builtin_trap();
+    client_.emplace(std::move(*client));
+    run_ = spawn([this] { return gateway_->run(); });
+  }
+  ~Front() {
+    gateway_->close();
+    if (!run_.await()) __builtin_trap();
+    client_.reset();
+    if (!http_->stop(Deadline::after(std::chrono::seconds(10)))) __builtin_trap();
+    http_.reset();
+    mcp_.reset();
+  }
+
+  mcp::McpClient& client() { return *client_; }
+  mcp::Gateway& gateway() { return *gateway_; }
+  bool is_up(std::size_t mount) { return gateway_->gauges(mount).up; }
+  void until_up() {
+    until([&] {
+      for (std::size_t i = 0; i < gateway_->mounts(); ++i) {
+        if (!is_up(i)) return false;
+      }
+      return true;
+    });
+  }
+  // names lists the names of a kind, each with a space behind it.
+  std::string_view names(mcp::Listed kind) {
+    std::size_t used = 0;
+    const char* const key = kind == mcp::Listed::resources   ? "uri"
+                            : kind == mcp::Listed::templates ? "uriTemplate"
+                                                             : "name";
+    const auto listed = client_->list(kind,
+                                      [&](JsonView item, std::string_view) noexcept {
+                                        const auto name = item[key].text();
+                                        if (!name || used + name->size() + 1 > sizeof names_) return false;
+                                        memcpy(names_ + used, name->data(), name->size());
+                                        used += name->size();
+                                        names_[used++] = ' ';
+                                        return true;
+                                      },
+                                      {.deadline = Deadline::after(std::chrono::seconds(60))});
+    return listed ? std::string_view(names_, used) : "failed";
+  }
+
+  std::atomic<unsigned> changes = 0;
+
+ private:
+  static void answer(http::Exchange& exchange) { exchange.context<mcp::Server>().serve(exchange); }
+
+  mcp::Source* sources_[1] = {};
+  std::optional<mcp::Gateway> gateway_;
+  std::optional<mcp::Server> mcp_;
+  std::optional<http::Server> http_;
+  std::optional<mcp::McpClient> client_;
+  Task<void> run_;
+  char url_[64];
+  char names_[1024];
+};
+
+// WithMounts runs a body in every kind of run, and looks that nothing is left of it.
+class WithMounts : public Expecting {
+ public:
+  template <class Body>
+  void with(Body body) {
+    for (const unsigned workers : {1u, 2u}) {
+      const auto ended = run_until_idle({.workers = workers}, body);
+      check();
+      CHECK_TRUE(ended.has_value());
+      CHECK_EQUAL(0u, account::mcp.used());
+    }
+  }
+
+ private:
+  Watchdog watchdog_{"a gateway of MCP"};
+};
+
+}  // namespace coir::test

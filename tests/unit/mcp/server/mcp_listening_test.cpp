@@ -1,0 +1,146 @@
+// Streams that listen: told first what they will hear of, then that, and nothing else; a record while nothing comes.
+
+#include <coir/http/accounts.h>
+
+#include "mcp_stage.h"
+
+using namespace coir;
+using namespace coir::test;
+
+TEST_GROUP_BASE(McpListening, McpServer){};
+
+namespace {
+
+std::string listen(std::string_view filter) {
+  return modern("subscriptions/listen", R"(,"notifications":)" + std::string(filter));
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size()) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST(McpListening, the_first_message_says_what_will_be_heard) {
+  serving([&](Stage& stage) {
+    Peer peer(stage.address);
+    // There are no prompts to hear of.
+    peer.say(listen(R"({"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["t://one"]})"));
+    expect(peer.hears("\n\n"));
+    expect(peer.has("X-Accel-Buffering: no"));
+    expect(peer.has(R"(data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":)"
+                    R"({"io.modelcontextprotocol/subscriptionId":1},"notifications":{"toolsListChanged":true,)"
+                    R"("resourceSubscriptions":["t://one"]}}})"));
+  });
+}
+
+TEST(McpListening, nothing_outside_the_filter_is_told) {
+  serving([&](Stage& stage) {
+    Peer peer(stage.address);
+    peer.say(listen(R"({"resourcesListChanged":true,"resourceSubscriptions":["t://one"]})"));
+    expect(peer.hears("acknowledged"));
+    stage.mcp->list_changed(mcp::ItemKind::tools);
+    stage.mcp->resource_updated("t://two");
+    stage.mcp->resource_updated("t://one");
+    stage.mcp->list_changed(mcp::ItemKind::resources);
+    expect(peer.hears("resources/list_changed") && peer.hears("resources/updated"));
+    expect(!peer.has("tools/list_changed") && !peer.has("t://two"));
+    expect(peer.has(R"("uri":"t://one","_meta":{"io.modelcontextprotocol/subscriptionId":1})"));
+  });
+}
+
+TEST(McpListening, a_server_that_stops_ends_the_request_in_order) {
+  serving([](mcp::ServerOptions&) {},
+          [&](Stage& stage, http::Server& server) {
+            Peer peer(stage.address);
+            peer.say(listen(R"({"toolsListChanged":true})"));
+            expect(peer.hears("acknowledged"));
+            expect(until([&] { return stage.mcp->gauges().listeners == 1; }, soon()));
+            server.begin_stop();
+            expect(until([&] { return server.stopped(); }, soon()));
+            expect(peer.hears_end());
+            expect(peer.has(R"({"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":)"
+                            R"({"io.modelcontextprotocol/subscriptionId":1}}})"));
+          });
+}
+
+TEST(McpListening, many_changes_of_one_thing_pile_up_for_nobody) {
+  serving([&](Stage& stage) {
+    Peer peer(stage.address);
+    peer.say(listen(R"({"toolsListChanged":true})"));
+    expect(peer.hears("acknowledged"));
+    const std::size_t before = account::mcp.used();
+    for (int i = 0; i < 10'000; ++i) stage.mcp->list_changed(mcp::ItemKind::tools);
+    expect(account::mcp.used() == before);
+    expect(peer.hears("tools/list_changed"));
+    expect(count(peer.heard, "list_changed") < 10'000);
+  });
+}
+
+TEST(McpListening, a_stream_at_rest_costs_a_record) {
+  serving([&](Stage& stage) {
+    constexpr std::size_t kPeers = 20;
+    const std::size_t before = account::mcp.used() + account::connections.used();
+    std::vector<Peer> peers;
+    for (std::size_t i = 0; i < kPeers; ++i) {
+      peers.emplace_back(stage.address);
+      peers.back().say(listen(R"({"toolsListChanged":true})"));
+      expect(peers.back().hears("acknowledged"));
+    }
+    expect(until([&] { return stage.mcp->gauges().listeners == kPeers; }, soon()));
+    const std::size_t each = (account::mcp.used() + account::connections.used() - before) / kPeers;
+    // Of which the kernel's part is an estimate.
+    expect(each - http::kKernelBytesPerConnection <= 250);
+    stage.mcp->list_changed(mcp::ItemKind::tools);
+    for (Peer& each_peer : peers) expect(each_peer.hears("tools/list_changed"));
+    peers.clear();
+    expect(until([&] { return stage.mcp->gauges().listeners == 0; }, soon()));
+  });
+}
+
+TEST(McpListening, a_silent_stream_hears_comments) {
+  serving([](mcp::ServerOptions& options) { options.keep_alive = 5ms; },
+          [&](Stage& stage, http::Server&) {
+            Peer peer(stage.address);
+            peer.say(listen("{}"));
+            expect(peer.hears("\n\n:\n\n"));
+          });
+}
+
+TEST(McpListening, a_legacy_session_listens_and_comes_again) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    const auto get = [&](std::string_view last) {
+      std::string text =
+          "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: " + session;
+      if (!last.empty()) text += "\r\nLast-Event-ID: " + std::string(last);
+      return text + "\r\n\r\n";
+    };
+    expect(holds(
+        ask(stage.address,
+            legacy(session, R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"t://one"}})")),
+        R"("result":{})"));
+    Peer peer(stage.address);
+    peer.say(get(""));
+    expect(peer.hears("id: 0-0\nretry: 1000\ndata: \n\n"));
+    stage.mcp->resource_updated("t://one");
+    expect(peer.hears(
+        "id: 0-1\ndata: "
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":\"t://one\"}}\n\n"));
+    // It hears of changes while it was away, and of those it says it has not had.
+    peer.reset();
+    expect(until([&] { return stage.mcp->gauges().listeners == 0; }, soon()));
+    stage.mcp->list_changed(mcp::ItemKind::tools);
+    Peer again(stage.address);
+    again.say(get("0-0"));
+    expect(again.hears("tools/list_changed") && again.hears("resources/updated"));
+    // A second stream takes the place of the first.
+    Peer second(stage.address);
+    second.say(get(""));
+    expect(again.hears_end());
+    stage.mcp->list_changed(mcp::ItemKind::tools);
+    expect(second.hears("tools/list_changed"));
+  });
+}

@@ -1,0 +1,168 @@
+// The legacy era: sessions, calls that outlive their connections, streams that are followed again.
+
+#include "mcp_stage.h"
+
+using namespace coir;
+using namespace coir::test;
+
+TEST_GROUP_BASE(McpSessions, McpServer){};
+
+namespace {
+
+constexpr std::string_view kPing = R"({"jsonrpc":"2.0","id":5,"method":"ping"})";
+
+std::string get(std::string_view session, std::string_view last = {}) {
+  std::string text = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: ";
+  text += session;
+  text += "\r\n";
+  if (!last.empty()) text += "Last-Event-ID: " + std::string(last) + "\r\n";
+  return text + "\r\n";
+}
+
+}  // namespace
+
+TEST(McpSessions, a_session_begins_and_ends) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    expect(session.size() == 32);
+    expect(holds(ask(stage.address, legacy(session, kPing)), R"({"jsonrpc":"2.0","id":5,"result":{}})"));
+    expect(ask(stage.address, legacy(session, R"({"jsonrpc":"2.0","method":"notifications/initialized"})"))
+               .starts_with("HTTP/1.1 202"));
+    expect(ask(stage.address, "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: " + session + "\r\n\r\n")
+               .starts_with("HTTP/1.1 204"));
+    // An unknown session is 404, so that the client begins anew, whatever it asks.
+    expect(ask(stage.address, legacy(session, kPing)).starts_with("HTTP/1.1 404"));
+    expect(ask(stage.address, get(session)).starts_with("HTTP/1.1 404"));
+    expect(ask(stage.address, legacy("0123", kPing)).starts_with("HTTP/1.1 404"));
+    expect(stage.mcp->gauges().sessions == 0);
+  });
+}
+
+TEST(McpSessions, a_revision_is_agreed_and_a_bad_field_refused) {
+  serving([&](Stage& stage) {
+    expect(holds(ask(stage.address, initialize("2025-06-18")), R"("protocolVersion":"2025-06-18")"));
+    expect(holds(ask(stage.address, initialize("2025-03-26")), R"("protocolVersion":"2025-03-26")"));
+    expect(holds(ask(stage.address, initialize("1999-01-01")), R"("protocolVersion":"2025-11-25")"));
+    expect(holds(ask(stage.address, initialize("2026-07-28")), R"("protocolVersion":"2025-11-25")"));
+    const std::string session = begin(stage.address);
+    std::string request = legacy(session, kPing);
+    request.replace(request.find("2025-11-25"), 10, "2025-00-00");
+    expect(ask(stage.address, request).starts_with("HTTP/1.1 400"));
+    expect(ask(stage.address, post("MCP-Protocol-Version: 2025-11-25\r\n", kPing)).starts_with("HTTP/1.1 400"));
+    expect(
+        holds(ask(stage.address, legacy(session, R"({"jsonrpc":"2.0","id":5,"method":"server/discover"})")), "-32601"));
+  });
+}
+
+TEST(McpSessions, batches_exist_in_the_first_revision_alone) {
+  serving([&](Stage& stage) {
+    constexpr std::string_view kBatch =
+        R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":2,"method":"no"},7])";
+    const std::string old = begin(stage.address, "2025-03-26");
+    std::string request = legacy(old, kBatch);
+    request.replace(request.find("2025-11-25"), 10, "2025-03-26");
+    const std::string heard = ask(stage.address, request);
+    expect(holds(heard, R"([{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"error":{"code":-32601)"));
+    expect(holds(heard, R"(,{"jsonrpc":"2.0","error":{"code":-32600)") && heard.ends_with("]"));
+    expect(ask(stage.address, legacy(begin(stage.address), kBatch)).starts_with("HTTP/1.1 400"));
+  });
+}
+
+TEST(McpSessions, closing_the_connection_leaves_a_legacy_call_running) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    Peer peer(stage.address);
+    peer.say(legacy_call(session, 7, "hold"));
+    expect(until([&] { return stage.holding == 1; }, soon()));
+    peer.reset();
+    // Something that the server has to read behind the reset shows that it has seen it, or will not.
+    expect(holds(ask(stage.address, legacy(session, kPing)), "result"));
+    stage.go.set();
+    expect(until([&] { return stage.finished == 1; }, soon()));
+    expect(stage.cancelled == 0);
+  });
+}
+
+TEST(McpSessions, a_notification_cancels_a_legacy_call) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    Peer peer(stage.address);
+    peer.say(legacy_call(session, 7, "hold"));
+    expect(until([&] { return stage.holding == 1; }, soon()));
+    // Another session's, and another id, cancel nothing.
+    constexpr std::string_view kCancel =
+        R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})";
+    ask(stage.address, legacy(begin(stage.address), kCancel));
+    ask(stage.address,
+        legacy(session, R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"7"}})"));
+    expect(stage.holding == 1);
+    ask(stage.address, legacy(session, kCancel));
+    expect(until([&] { return stage.cancelled == 1; }, soon()));
+    expect(peer.whole() && peer.has("-31002"));
+  });
+}
+
+TEST(McpSessions, a_client_comes_again_for_the_rest_of_its_own_stream) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    Peer peer(stage.address);
+    peer.say(legacy_call(session, 7, "leave"));
+    expect(peer.hears_end());
+    // First an event without content, whose id the client comes again by.
+    expect(peer.has("id: 1-0\nretry: 1000\ndata: \n\n") && !peer.has("the rest"));
+    // Another stream of the session runs beside.
+    Peer other(stage.address);
+    other.say(legacy_call(session, 8, "hold", R"(,"_meta":{"progressToken":1})"));
+    expect(other.hears("notifications/progress"));
+    Peer again(stage.address);
+    again.say(get(session, "1-0"));
+    expect(again.hears("text/event-stream"));
+    stage.go.set();
+    expect(again.hears_end());
+    expect(again.has("id: 1-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\"") && again.has("the rest"));
+    expect(!again.has("progress") && !again.has("held"));
+    // It is remembered for one who comes once more, and nobody else's session has it.
+    Peer third(stage.address);
+    third.say(get(session, "1-0"));
+    expect(third.hears_end() && third.has("the rest"));
+    expect(ask(stage.address, get(begin(stage.address), "1-0")).starts_with("HTTP/1.1 400"));
+    expect(ask(stage.address, get(session, "9-9")).starts_with("HTTP/1.1 400"));
+    expect(ask(stage.address, get(session, "x")).starts_with("HTTP/1.1 400"));
+  });
+}
+
+TEST(McpSessions, a_legacy_client_is_asked_on_the_stream) {
+  serving([&](Stage& stage) {
+    const std::string session = begin(stage.address);
+    Peer peer(stage.address);
+    peer.say(legacy_call(session, 7, "name"));
+    expect(peer.hears("\"method\":\"elicitation/create\""));
+    // An answer to what nobody asked changes nothing.
+    ask(stage.address, legacy(session, R"({"jsonrpc":"2.0","id":99,"result":{"action":"decline"}})"));
+    expect(ask(stage.address,
+               legacy(session, R"({"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":"Ann"}}})"))
+               .starts_with("HTTP/1.1 202"));
+    expect(peer.hears(R"("text":"Ann")"));
+  });
+}
+
+TEST(McpSessions, one_session_more_takes_the_place_of_the_most_silent) {
+  serving([](mcp::ServerOptions& options) { options.max_sessions = 2; },
+          [&](Stage& stage, http::Server&) {
+            const std::string first = begin(stage.address);
+            const std::string second = begin(stage.address);
+            ask(stage.address, legacy(first, kPing));
+            const std::string third = begin(stage.address);
+            expect(ask(stage.address, legacy(second, kPing)).starts_with("HTTP/1.1 404"));
+            expect(ask(stage.address, legacy(first, kPing)).starts_with("HTTP/1.1 200"));
+            expect(ask(stage.address, legacy(third, kPing)).starts_with("HTTP/1.1 200"));
+          });
+}
+
+TEST(McpSessions, a_session_at_rest_costs_400_bytes_at_most) {
+  serving([&](Stage& stage) {
+    const std::size_t before = account::mcp.used();
+    for (int i = 0; i < 10; ++i) expect(!begin(stage.address).empty());
+    expect(until([&] { return account::mcp.used() <= before + 10 * 400; }, soon()));
+  });
+}

@@ -1,0 +1,166 @@
+// What a board's hardware promises, on a folder that looks like /sys.
+
+#include <coir/port/hardware.h>
+
+#include <CppUTest/TestHarness.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using coir::port::Hardware;
+using coir::port::Led;
+using coir::port::Thermometer;
+
+TEST_GROUP(Hardware) {
+  char base[64] = "/tmp/coir-hardware.XXXXXX";
+  Hardware board;
+
+  void setup() override {
+    CHECK(mkdtemp(base) != nullptr);
+    CHECK_EQUAL(0, chdir(base));
+    CHECK_EQUAL(0, system("mkdir -p sys/class/thermal sys/class/leds sys/class/gpio sys/devices/zone sys/devices/adc "
+                          "sys/bus/iio/devices sys/class/cvi-saradc/cvi-saradc0/device out"));
+    auto opened = Hardware::open("sys");
+    CHECK(opened.has_value());
+    board = std::move(*opened);
+  }
+  void teardown() override {
+    board = Hardware();
+    CHECK_EQUAL(0, chdir("/"));
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", base);
+    CHECK_EQUAL(0, system(command));
+  }
+  void put(const char* path, const char* text) {
+    char folder[256];
+    snprintf(folder, sizeof folder, "mkdir -p $(dirname '%s')", path);
+    CHECK_EQUAL(0, system(folder));
+    FILE* const file = fopen(path, "w");
+    CHECK(file != nullptr);
+    fputs(text, file);
+    fclose(file);
+  }
+  const char* get(const char* path) {
+    static char text[64];
+    FILE* const file = fopen(path, "r");
+    CHECK_TEXT(file != nullptr, path);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+  }
+};
+
+TEST(Hardware, thermometers_are_read_through_links_that_stay_inside_in_order) {
+  put("sys/devices/zone/temp", "-1500\n");
+  put("sys/devices/zone/type", "outside\n");
+  CHECK_EQUAL(0, symlink("../../devices/zone", "sys/class/thermal/thermal_zone1"));
+  put("sys/class/thermal/thermal_zone0/temp", "41250\n");
+  put("sys/class/thermal/thermal_zone0/type", "cpu\n");
+  put("sys/class/thermal/thermal_zone2/temp", "broken\n");
+  put("sys/class/thermal/cooling_device0/type", "fan\n");
+  Thermometer found[4];
+  const auto count = board.thermometers(found);
+  CHECK(count.has_value());
+  UNSIGNED_LONGS_EQUAL(2, *count);
+  STRCMP_EQUAL("cpu", found[0].name);
+  LONGS_EQUAL(41250, found[0].millidegrees);
+  STRCMP_EQUAL("outside", found[1].name);
+  LONGS_EQUAL(-1500, found[1].millidegrees);
+  UNSIGNED_LONGS_EQUAL(1, *board.thermometers(std::span(found, 1)));
+}
+
+TEST(Hardware, a_board_without_any_has_none) {
+  Thermometer thermometers[2];
+  Led leds[2];
+  UNSIGNED_LONGS_EQUAL(0, *board.thermometers(thermometers));
+  UNSIGNED_LONGS_EQUAL(0, *board.leds(leds));
+  LONGS_EQUAL(ENOENT, board.read_pin(3).error());
+  LONGS_EQUAL(ENOENT, board.write_pin(3, true).error());
+  LONGS_EQUAL(ENOENT, board.read_adc(1, 0).error());
+  LONGS_EQUAL(ENOENT, board.set_led("user", 1).error());
+  LONGS_EQUAL(ENOENT, Hardware::open("nothing").error());
+}
+
+TEST(Hardware, a_light_shines_as_it_is_told_within_its_range) {
+  put("sys/class/leds/user/brightness", "0\n");
+  put("sys/class/leds/user/max_brightness", "255\n");
+  put("sys/class/leds/act/brightness", "1\n");
+  put("sys/class/leds/act/max_brightness", "1\n");
+  CHECK(board.set_led("user", 200).has_value());
+  STRCMP_EQUAL("200", get("sys/class/leds/user/brightness"));
+  LONGS_EQUAL(ERANGE, board.set_led("user", 256).error());
+  STRCMP_EQUAL("200", get("sys/class/leds/user/brightness"));
+  Led found[4];
+  UNSIGNED_LONGS_EQUAL(2, *board.leds(found));
+  STRCMP_EQUAL("act", found[0].name);
+  STRCMP_EQUAL("user", found[1].name);
+  UNSIGNED_LONGS_EQUAL(200, found[1].brightness);
+  UNSIGNED_LONGS_EQUAL(255, found[1].most);
+}
+
+TEST(Hardware, a_pin_keeps_its_direction_when_read_and_becomes_an_output_when_written) {
+  put("sys/class/gpio/gpio7/direction", "in\n");
+  put("sys/class/gpio/gpio7/value", "1\n");
+  const auto read = board.read_pin(7);
+  CHECK(read && read->high && !read->output);
+  STRCMP_EQUAL("in\n", get("sys/class/gpio/gpio7/direction"));
+  CHECK(board.write_pin(7, false).has_value());
+  STRCMP_EQUAL("low", get("sys/class/gpio/gpio7/direction"));
+  STRCMP_EQUAL("0", get("sys/class/gpio/gpio7/value"));
+  put("sys/class/gpio/gpio7/direction", "out\n");
+  CHECK(board.write_pin(7, true).has_value());
+  STRCMP_EQUAL("out\n", get("sys/class/gpio/gpio7/direction"));
+  const auto after = board.read_pin(7);
+  CHECK(after && after->high && after->output);
+}
+
+TEST(Hardware, a_pin_that_is_not_there_is_asked_for) {
+  put("sys/class/gpio/export", "");
+  LONGS_EQUAL(ENOENT, board.read_pin(4294967295u).error());
+  STRCMP_EQUAL("4294967295", get("sys/class/gpio/export"));
+}
+
+TEST(Hardware, a_converter_is_read_with_its_scale_or_without) {
+  put("sys/bus/iio/devices/iio:device0/in_voltage3_raw", "2048\n");
+  auto read = board.read_adc(0, 3);
+  CHECK(read && read->raw == 2048 && !read->scaled);
+  put("sys/bus/iio/devices/iio:device0/in_voltage_scale", "0.439453125\n");
+  read = board.read_adc(0, 3);
+  CHECK(read && read->scaled && read->microvolts == 900'000);
+  put("sys/bus/iio/devices/iio:device0/in_voltage3_scale", "2\n");
+  put("sys/bus/iio/devices/iio:device0/in_voltage3_raw", "-3\n");
+  read = board.read_adc(0, 3);
+  CHECK(read && read->scaled && read->raw == -3 && read->microvolts == -6'000);
+  put("sys/bus/iio/devices/iio:device0/in_voltage3_raw", "much\n");
+  LONGS_EQUAL(EINVAL, board.read_adc(0, 3).error());
+}
+
+TEST(Hardware, the_converter_of_cvitek_is_told_its_channel_first) {
+  put("sys/class/cvi-saradc/cvi-saradc0/device/cv_saradc", "4000");
+  const auto read = board.read_adc(0, 2);  // in this folder what was written is what is read
+  CHECK(read && read->raw == 2 && !read->scaled);
+}
+
+TEST(Hardware, nothing_outside_of_the_folder_is_read_or_written) {
+  put("out/brightness", "1\n");
+  put("out/max_brightness", "9\n");
+  put("out/temp", "1000\n");
+  put("out/value", "0\n");
+  CHECK_EQUAL(0, symlink("../../../out", "sys/class/leds/away"));
+  CHECK_EQUAL(0, symlink("../../../out", "sys/class/thermal/thermal_zone0"));
+  CHECK_EQUAL(0, symlink("../../../out", "sys/class/gpio/gpio1"));
+  Led leds[2];
+  Thermometer thermometers[2];
+  UNSIGNED_LONGS_EQUAL(0, *board.leds(leds));
+  UNSIGNED_LONGS_EQUAL(0, *board.thermometers(thermometers));
+  LONGS_EQUAL(EXDEV, board.set_led("away", 5).error());
+  LONGS_EQUAL(EXDEV, board.write_pin(1, true).error());
+  LONGS_EQUAL(ENOENT, board.set_led("../../../out", 5).error());
+  LONGS_EQUAL(ENOENT, board.set_led("..", 5).error());
+  LONGS_EQUAL(ENOENT, board.set_led("", 5).error());
+  STRCMP_EQUAL("1\n", get("out/brightness"));
+  STRCMP_EQUAL("0\n", get("out/value"));
+}

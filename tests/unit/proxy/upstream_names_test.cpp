@@ -1,0 +1,94 @@
+// The name of an upstream is looked up again by the time of its answer.
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <coir/format.h>
+#include <coir/net/tcp.h>
+#include <coir/runtime.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include <string_view>
+
+#include "proxy/upstream.h"
+#include "tests/support/child.h"
+#include "tests/support/name_server.h"
+
+using namespace coir;
+using namespace coir::http;
+using namespace coir::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kNoServer = 77;
+
+Deadline soon() {
+  return Deadline::after(60s);
+}
+
+// peer_of is the last number of the address that a lease is connected to; 0: there is none.
+int peer_of(const std::expected<UpstreamLease, Error>& lease) {
+  if (!lease) return 0;
+  sockaddr_storage memory{};
+  socklen_t length = sizeof memory;
+  auto* const address = reinterpret_cast<sockaddr*>(&memory);
+  if (::getpeername(lease->stream().fd(), address, &length) != 0) return 0;
+  char text[Address::kMaxText];
+  const std::string_view peer = Address::from_sockaddr(address, length).format(text);
+  return peer.starts_with("127.0.0.") ? peer[8] - '0' : 0;
+}
+
+// moves tells whether all is as it should be.
+bool moves(NameServer& names) {
+  auto old = TcpListener::listen(*Address::parse("127.0.0.2:0"));
+  if (!old) return false;
+  // The network is the test's own: nobody has the port at the other address.
+  char text[48];
+  const std::uint16_t port = old->local_address().port();
+  auto fresh = TcpListener::listen(*Address::parse(coir::format(text, "127.0.0.3:", port)));
+  if (!fresh) return false;
+  auto upstreams = Upstreams::create(coir::format(text, "http://moving.example:", port));
+  if (!upstreams) return false;
+  UpstreamGroup& group = upstreams->group();
+
+  auto first = group.take({}, soon());
+  if (peer_of(first) != 2) return false;
+  const int asked = names.asked();
+  // While the answer holds nobody is asked again.
+  if (peer_of(group.take({.must_be_new = true}, soon())) != 2 || names.asked() != asked) return false;
+  // A connection rests that has been read from.
+  auto peer = old->accept(soon());
+  char byte[2];
+  if (!peer || !peer->write("x", soon()) || !first->stream().read(byte, soon())) return false;
+  first->give_back(true);
+  if (upstreams->state().resting != 1) return false;
+  names.move();
+  // The pool's connection is used until the time is over; then it is closed.
+  if (!sleep_until(group.members()[0].look_again)) return false;
+  if (peer_of(group.take({}, soon())) != 3 || names.asked() <= asked) return false;
+  return upstreams->state().resting == 0 && peer_of(group.take({.must_be_new = true}, soon())) == 3;
+}
+
+}  // namespace
+
+TEST_GROUP(UpstreamNames){};
+
+TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_address_used) {
+  const ChildEnd end = in_child([] {
+    NameServer names;
+    if (const char* const why = names.start(); why != nullptr) {
+      fprintf(stderr, "%s", why);
+      return kNoServer;
+    }
+    bool right = false;
+    const auto ran = run_until_idle({.workers = 2}, [&] { right = moves(names); });
+    return ran && right ? 0 : 1;
+  });
+  if (end.status == kNoServer) {
+    printf("ok - a name is asked again when its time is over # SKIP %s\n", end.output);
+    return;
+  }
+  STRCMP_EQUAL("", end.output);
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
+}
