@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='socket names sntp tls json http/message websocket http/files http/session stream http/sockets http/content http/routing http/threads http/fibers http/serial http client mdns mqtt proxy fastcgi'
+net_rooms='socket names sntp tls json http/message websocket http/files http/session stream http/sockets http/content http/routing http/threads http/fibers http/serial http client mdns mqtt proxy proxy/routes fastcgi mcp/message mcp/tools mcp/server mcp/client mcp/gateway'
 floors() {
   layer=$1
   shift
@@ -111,7 +111,7 @@ none "a public header includes public headers only"
 # of a build that has all.
 . scripts/say.sh
 . scripts/cache.sh
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_SITE=ON -P toolchains/config.cmake
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do

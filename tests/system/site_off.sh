@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: tests/system/site_off.sh
 #
-# Built with COIR_SITE=OFF, COIR_PROXY=OFF, COIR_MDNS=OFF and COIR_MQTT=OFF the daemon serves files and has nothing of what a site
-# wants besides, nor of passing on, being found and reporting: each of those options is refused by its name, with the cure.
+# Built with COIR_SITE=OFF, COIR_PROXY=OFF, COIR_MCP=OFF, COIR_MDNS=OFF and COIR_MQTT=OFF the daemon serves files and has nothing of what a site
+# wants besides, nor of passing on, agents, being found and reporting: each of those options is refused by its name, with the cure.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"
@@ -30,12 +30,12 @@ promise() {
 }
 nothing_found() { [ ! -s "$scratch/found" ]; }
 
-"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF -DCOIR_MDNS=OFF -DCOIR_MQTT=OFF
+"$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF -DCOIR_MCP=OFF -DCOIR_MDNS=OFF -DCOIR_MQTT=OFF
 coird=$root/build/x86_64-linux-musl-no-site/apps/coird/coird
 names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
 llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
-llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|FastCgi|names.*Asking|4mdns|4mqtt' >>"$scratch/found" || true
-promise "no symbol of lists, changes, compressed forms, patterns, credentials, the proxy, FastCGI, multicast DNS and MQTT is in the daemon" nothing_found
+llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|FastCgi|names.*Asking|4coir3mcp|JsonDocument|ClientCore|4mdns|4mqtt' >>"$scratch/found" || true
+promise "no symbol of lists, changes, compressed forms, patterns, credentials, the proxy, FastCGI, MCP, multicast DNS and MQTT is in the daemon" nothing_found
 
 # refused OPTION [VALUE]: one line that names the option and the cure, and exit status 2.
 refused() {
@@ -44,6 +44,7 @@ refused() {
   case $1 in
     --proxy*) switch=COIR_PROXY ;;
     --fastcgi) switch=COIR_FASTCGI ;;
+    --mcp* | --sysfs) switch=COIR_MCP ;;
   esac
   "$coird" --root "$scratch" "$@" </dev/null >"$scratch/out" 2>"$scratch/found" || answer=$?
   [ "$answer" -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/found")" -eq 1 ] &&
@@ -56,8 +57,13 @@ promise "so is --allow-put" refused --allow-put /
 promise "so is --auth" refused --auth /dev/null
 promise "so is --hash-password" refused --hash-password anne
 promise "so is --hash-token" refused --hash-token robot
+promise "so is --mcp" refused --mcp /mcp
+promise "so is --mcp-tool" refused --mcp-tool time
+promise "so is --sysfs" refused --sysfs /sys
 promise "so is --proxy" refused --proxy /=http://127.0.0.1:1
 promise "so is --proxy-ca" refused --proxy-ca /dev/null
+promise "so is --proxy-cert" refused --proxy-cert /dev/null
+promise "so is --proxy-key" refused --proxy-key /dev/null
 promise "so is --fastcgi" refused --fastcgi .php=127.0.0.1:1
 # left_out OPTION VALUE SWITCH: the same of what has words of its own.
 left_out() {
@@ -67,7 +73,7 @@ left_out() {
 }
 promise "so is --mdns" left_out --mdns board COIR_MDNS
 promise "so is --mqtt" left_out --mqtt mqtt://127.0.0.1 COIR_MQTT
-"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca|fastcgi) ' >"$scratch/found" || true
+"$coird" --help | grep -E -e '--(index|cache|error-page|allow-put|auth|hash-password|hash-token|proxy|proxy-ca|proxy-cert|fastcgi) ' >"$scratch/found" || true
 promise "--help lists none of them" nothing_found
 
 mkdir "$scratch/site"

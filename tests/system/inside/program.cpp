@@ -15,6 +15,7 @@
 #include <coir/mutex.h>
 #include <coir/runtime.h>
 #include <coir/trace.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,13 +70,28 @@ extern "C" {
 [[gnu::noinline]] void stop_here() {
   depth = 5;
 }
-// Half a second of processor time.
-[[gnu::noinline]] void spins_for_long() {
-  timespec used{};
-  while (used.tv_sec == 0 && used.tv_nsec < 500'000'000) {
-    for (int i = 0; i < 3'000'000; ++i) depth = i;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+// Half a second of processor time. Another thread looks at the clock: a backtrace that is taken inside the C library,
+// which keeps no frame pointers, may name nobody above it.
+struct SpunOut {
+  clockid_t clock;
+  std::atomic<bool> over{false};
+
+  static void* look(void* argument) {
+    auto& self = *static_cast<SpunOut*>(argument);
+    for (timespec used{}; used.tv_sec == 0 && used.tv_nsec < 500'000'000; clock_gettime(self.clock, &used)) {
+      usleep(5'000);
+    }
+    self.over.store(true);
+    return nullptr;
   }
+};
+[[gnu::noinline]] void spins_for_long() {
+  SpunOut spun;
+  pthread_t looker;
+  if (pthread_getcpuclockid(pthread_self(), &spun.clock) != 0) return;
+  if (pthread_create(&looker, nullptr, SpunOut::look, &spun) != 0) return;
+  while (!spun.over.load()) depth = depth + 1;
+  pthread_join(looker, nullptr);
 }
 [[gnu::noinline]] void blocks_for_long() {
   // Cut short by the watchdog's signal.

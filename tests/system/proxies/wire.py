@@ -215,13 +215,19 @@ class Upstream:
                 plain, _ = self.listener.accept()
             except OSError:
                 return
-            connection = Connection(plain)
-            with self._changed:
-                self.connections.append(connection)
-                self._changed.notify_all()
-            threading.Thread(target=self._run, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._run, args=(plain,), daemon=True).start()
 
-    def _run(self, connection):
+    def _run(self, plain):
+        # A connection that says nothing was a look whether somebody is there.
+        try:
+            if not plain.recv(1, socket.MSG_PEEK):
+                return plain.close()
+        except OSError:
+            return plain.close()
+        connection = Connection(plain)
+        with self._changed:
+            self.connections.append(connection)
+            self._changed.notify_all()
         try:
             self.script(connection)
         except (EOFError, OSError, Malformed):
@@ -252,15 +258,26 @@ class Upstream:
         """Every whole request since the last forget(), and how many more have begun. Malformed, if any is."""
         whole, begun = [], 0
         for connection in list(self.connections):
-            raw, at = bytes(connection.raw), 0
-            while at < len(raw):
-                try:
-                    request, at = read_request(raw, at)
-                    whole.append(request)
-                except Unfinished:
-                    begun += 1
-                    break
+            requests, unfinished = self._requests_on(connection)
+            whole += requests
+            begun += unfinished
         return whole, begun
+
+    def _requests_on(self, connection):
+        whole, raw, at = [], bytes(connection.raw), 0
+        while at < len(raw):
+            try:
+                request, at = read_request(raw, at)
+                whole.append(request)
+            except Unfinished:
+                return whole, True
+        return whole, False
+
+    def wait_for_ends(self):
+        """Waits until each connection on which a request has begun, and has not come whole, has ended: what is left of
+        it would count as the next one's."""
+        self.wait(lambda: all(each.ended or not self._requests_on(each)[1] for each in list(self.connections)),
+                  "the end of what has begun")
 
     def close(self):
         self.listener.close()
