@@ -14,7 +14,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=yes most=4000 flood_seconds=10 settle_seconds=5 ;;
     --userland | --args | --sysctl | --board) [ $# -ge 2 ] || die "$1 wants a value" ;;
     --tls) tls=yes ;;
-    --sse | --ws) [ -z "$streams" ] || die "--sse or --ws, one at a time"; streams=${1#--} ;;
+    --sse | --ws | --proxy | --mcp) [ -z "$streams" ] || die "--sse, --ws, --proxy or --mcp, one at a time"; streams=${1#--} ;;
     --no-async) async=-no-async ;;
     *) die "unknown option '$1'; see scripts/bench --help" ;;
   esac
@@ -53,6 +53,7 @@ load_build
 case $streams in
   sse) streams_build feed ;;
   ws) streams_build sockets ;;
+  proxy) upstream_build ;;
 esac
 
 figure() { printf '%s: %s %s\n' "$1" "$2" "$3"; }
@@ -249,6 +250,76 @@ measure_ws() {
     figure "${round}_answers_per_s" "$4" /s
   done
   end_streams sockets
+}
+
+# Followers of a feed on this machine, through coird: two sockets of the board each. What is held is told an event three times.
+measure_proxy() {
+  followers=2120
+  [ -z "$quick" ] || followers=500
+  # The kernel takes 3.6 KB and up for an idle socket there; the least that is kept free, and no more places than are used.
+  args="--max-connections 2200 --connection-cost 3600 --keep-free 3M --proxy /=http://$upstream_address:$upstream_port $args"
+  boot 'coird before an upstream on this machine'
+  upstream_serve
+  settle_in
+  before=$(guest_memory) idle=$(guest_resident)
+  streams_port=80
+  streams_start feed
+  streams_ask feed open $followers /feed
+  opened=${answer#open }
+  figure held_opened "$opened" streams
+  streams_ask feed follow 12 4000
+  # shellcheck disable=SC2086 # several words
+  set -- $answer
+  figure held $((opened - $4)) streams
+  figure events "$2" events
+  figure events_received "$3" events
+  [ "$opened" -gt 0 ] || die "coird passes none on"
+  figure resident_bytes_per_stream $((($(guest_resident) - idle) * 1024 / opened)) bytes
+  figure available_bytes_per_stream $(((before - $(guest_memory)) * 1024 / opened)) bytes
+  figure rss_after_kb "$(guest_resident)" kB
+  figure oom_kills "$(oom_kills)" kills
+  figure coird_restarts $(($(coird_starts) - boots)) restarts
+  streams_stop feed
+  upstream_stop
+  vm_stop
+}
+
+# Streams of MCP that listen, and calls beside them. The clients end with the last word that this shell has for them.
+measure_mcp() {
+  listeners=4300 seconds=20
+  [ -z "$quick" ] || listeners=1000 seconds=5
+  args="$args --mcp /mcp --mcp-tool time"
+  boot 'coird for agents'
+  settle_in
+  before=$(guest_memory)
+  mkfifo "$vm_dir/mcp.in" "$vm_dir/mcp.out"
+  address=${vm_url#http://}
+  # shellcheck disable=SC2086 # a command of several words
+  setpriv --pdeathsig TERM timeout 900 $vm_enter python3 "$root/tests/bench/mcp_clients.py" 80 "${address%%:*}" \
+    <"$vm_dir/mcp.in" >"$vm_dir/mcp.out" &
+  clients=$!
+  exec 8>"$vm_dir/mcp.in" 9<"$vm_dir/mcp.out"
+  # mcp_ask COMMAND ... leaves the number of its answer in `number`.
+  mcp_ask() {
+    echo "$*" >&8
+    read -r _ number <&9 || die "the clients have ended; they say why above"
+  }
+  mcp_ask calls time $seconds
+  figure calls_per_s "$number" /s
+  mcp_ask listen $listeners
+  held=$number
+  figure held "$held" listeners
+  [ "$held" -gt 0 ] || die "coird takes none"
+  figure available_bytes_per_listener $(((before - $(guest_memory)) * 1024 / held)) bytes
+  mcp_ask calls time $seconds
+  figure calls_per_s_beside "$number" /s
+  mcp_ask still
+  figure lost $((held - number)) listeners
+  figure rss_after_kb "$(guest_resident)" kB
+  figure oom_kills "$(oom_kills)" kills
+  exec 8>&- 9<&-
+  wait "$clients" || true
+  vm_stop
 }
 
 if [ -n "$streams" ]; then

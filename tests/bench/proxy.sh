@@ -47,8 +47,11 @@ command_of() {
     floor) command=("$programs/epoll_floor" "$port" 250) ;;
     streams) command=("$single/tests/bench/streams_server" "$port" 0) ;;
   esac
+  # nginx counts the upstream's, too; haproxy wants a descriptor for each of two.
+  local most_connections=8192
+  [ "$name" != nginx ] || most_connections=16384
   [ ! -e "$here/peers/${speaks}_$name.conf" ] ||
-    sed -e "s|@PORT@|$port|; s|@TO@|$to|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|; s|@CONNECTIONS@|8192|" \
+    sed -e "s|@PORT@|$port|; s|@TO@|$to|; s|@DIR@/www|$scratch/www|; s|@DIR@|$folder|; s|@FILES@|$files|; s|@CONNECTIONS@|$most_connections|" \
       "$here/peers/${speaks}_$name.conf" >"$folder/$name.conf"
 }
 
@@ -98,24 +101,21 @@ visitors() {
   coproc CLIENT { exec timeout 300 taskset -c $client_cpu "$programs/$1" 127.0.0.1 "$2" 2>"$scratch/client.$2.log"; }
 }
 
-# measure_idle FIGURE PROGRAM PATH [SAY ...]: a hundred are open before, and were asked what SAY says, so that what the first
-# ones cost is no cost of the others. All of them are asked in the end.
+# measure_idle FIGURE PROGRAM PATH [SAY ...]: what each adds from `idle` of them on, up to `most`. What comes and goes with a
+# few, stacks and buffers, is then no cost of theirs. The first `idle` are asked what SAY says.
 measure_idle() {
   local figure=$1 program=$2 path=$3 name before
   shift 3
   for name in "${proxies[@]}"; do
     start "$name"
     visitors "$program" "$port"
-    ask open 100 "$path" || die "$name: nobody can open $path"
+    ask open "$idle" "$path" || die "$name: nobody can open $path"
     [ $# -eq 0 ] || ask "$@" || die "$name: $path does not answer"
     before=$(resident_bytes "$pid")
-    ask open "$idle" "$path" && [ "${answer[1]}" -eq $((idle + 100)) ] || die "$name does not hold $idle of $path"
+    ask open $((most - idle)) "$path" && [ "${answer[1]}" -eq "$most" ] || die "$name does not hold $most of $path"
     sample "$(prefix "$name")$figure" \
-      "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held="$idle" 'BEGIN { printf "%.1f", grown / held }')" bytes
-    if [ "$name" = coird ] && [ "$figure" = sse_idle_bytes ]; then
-      ask open $((most - idle - 100)) "$path" || answer=(open 0)
-      sample sse_held "${answer[1]}" streams
-    fi
+      "$(awk -v grown=$(($(resident_bytes "$pid") - before)) -v held=$((most - idle)) 'BEGIN { printf "%.1f", grown / held }')" bytes
+    [ "$name" != coird ] || sample "${figure%_idle_bytes}_held" "${answer[1]}" streams
     client_end
     stop "$pid"
   done
@@ -178,4 +178,6 @@ done
 stop "${pids[coird]}" "${pids[nginx]}" "$upstream_pid"
 sed -i 's/rps_fastcgi:/fastcgi_per_s:/; s/p99_ms_fastcgi:/fastcgi_p99_ms:/; s/cpu_us_per_request_fastcgi:/fastcgi_cpu_us_per_request:/' "$samples"
 
-print_figures nginx haproxy
+"$here/mqtt.sh" "$@" | grep -v '^ratio' >>"$samples"
+
+print_figures nginx haproxy mosquitto
