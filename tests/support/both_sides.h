@@ -6,9 +6,6 @@
 #include <coir/program.h>
 
 #include "tests/support/expectations.h"
-#if !COIR_NO_ASYNC
-#include "tests/support/watchdog.h"
-#endif
 
 namespace coir::test {
 
@@ -31,11 +28,6 @@ class BothSides : public Expecting {
     }
 #endif
   }
-
-#if !COIR_NO_ASYNC
- private:
-  Watchdog watchdog_{"a test on both sides"};
-#endif
 };
 
 }  // namespace coir::test

@@ -4,7 +4,6 @@
 #include <coir/runtime.h>
 
 #include "tests/support/expectations.h"
-#include "tests/support/watchdog.h"
 
 namespace coir::test {
 
@@ -25,9 +24,6 @@ class Everywhere : public Expecting {
       }
     }
   }
-
- private:
-  Watchdog watchdog_{"a test of both pollers"};
 };
 
 }  // namespace coir::test

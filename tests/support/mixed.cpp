@@ -11,7 +11,6 @@
 
 #include "scale.h"
 #include "thread.h"
-#include "watchdog.h"
 
 namespace coir::test {
 
@@ -48,7 +47,6 @@ void Mixed::run_once(const RunOptions& options, Erased step, void* argument) {
   snprintf(label, sizeof label, "%s: COIR_STRESS_SEED=%llu, %u workers%s%s", what_,
            static_cast<unsigned long long>(seed_), options.workers, options.migrate ? ", migrating" : "",
            options.seed != 0 ? ", seeded" : "");
-  Watchdog watchdog(label);
   const int before = wrong();
   const int steps = kSteps / slowness_;
   std::unique_ptr<Thread> threads[kThreads + 1];

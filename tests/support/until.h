@@ -42,7 +42,7 @@ inline void step_aside(int turn) noexcept {
 }
 
 // until returns true once `holds` does, which it asks over and over, or false when the deadline has passed. Without one
-// the watchdog ends a test whose condition never comes. Any fiber, any thread.
+// the time limit ends a test whose condition never comes. Any fiber, any thread.
 template <class Condition>
 bool until(Condition holds, Deadline deadline = Deadline::never()) {
   for (int turn = 0; !holds(); turn += turn < kQuickTurns) {

@@ -12,14 +12,12 @@
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
-#include "tests/support/watchdog.h"
 
 using coir::kManyWorkers;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::test::Pipe;
 using coir::test::scaled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -58,9 +56,7 @@ bool errno_is_of_each_call(int fd, int rounds) {
 
 }  // namespace
 
-TEST_GROUP(Errno) {
-  Watchdog watchdog{"errno_test"};
-};
+TEST_GROUP(Errno){};
 
 TEST(Errno, is_of_the_thread_that_runs_after_each_wait) {
   std::atomic<int> wrong{0};

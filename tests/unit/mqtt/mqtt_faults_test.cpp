@@ -16,7 +16,6 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
-#include "tests/support/watchdog.h"
 #include "tests/unit/mqtt/scripted_broker.h"
 
 using namespace std::chrono_literals;
@@ -90,7 +89,6 @@ Life live(std::uint16_t port) {
 }  // namespace
 
 TEST_GROUP_BASE(MqttFaults, coir::test::Expecting) {
-  Watchdog watchdog_{"a client of MQTT whose calls fail"};
   unsigned failed_calls[kCalls] = {};
 
   static std::size_t buffers() {

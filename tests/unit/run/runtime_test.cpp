@@ -14,7 +14,6 @@
 #include "tests/support/child.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -29,7 +28,6 @@ using coir::test::count_fds;
 using coir::test::in_child;
 using coir::test::Pipe;
 using coir::test::scaled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -45,9 +43,7 @@ int count_entries(const char* directory) {
 
 }  // namespace
 
-TEST_GROUP(Runtime) {
-  Watchdog watchdog{"runtime_test"};
-};
+TEST_GROUP(Runtime){};
 
 TEST(Runtime, returns_when_the_last_detached_fiber_has_ended) {
   for (const unsigned workers : {1u, 2u, 5u}) {

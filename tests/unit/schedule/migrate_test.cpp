@@ -11,7 +11,6 @@
 
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
-#include "tests/support/watchdog.h"
 
 using coir::Fiber;
 using coir::kManyWorkers;
@@ -19,7 +18,6 @@ using coir::run_until_idle;
 using coir::spawn;
 using coir::test::Pipe;
 using coir::test::scaled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -41,9 +39,7 @@ thread_local long t_thread = 0;
 
 }  // namespace
 
-TEST_GROUP(Migrate) {
-  Watchdog watchdog{"migrate_test"};
-};
+TEST_GROUP(Migrate){};
 
 TEST(Migrate, every_wakeup_is_on_another_thread_than_the_wait) {
   if (!kManyWorkers) return;

@@ -16,7 +16,6 @@
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
-#include "tests/support/watchdog.h"
 
 using coir::CancellationSource;
 using coir::CancellationWatch;
@@ -36,7 +35,6 @@ using coir::test::Expectations;
 using coir::test::Random;
 using coir::test::scaled;
 using coir::test::until;
-using coir::test::Watchdog;
 
 namespace {
 
@@ -174,7 +172,6 @@ void run_grove(RunOptions options) {
   char label[160];
   snprintf(label, sizeof label, "COIR_STRESS_SEED=%llu, %u workers%s", static_cast<unsigned long long>(seed),
            options.workers, options.migrate ? ", migrating" : "");
-  Watchdog watchdog(label);
   Counted::reset();
   Grove grove;
   options.default_stack = 32 * 1024;

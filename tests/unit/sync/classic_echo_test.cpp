@@ -15,7 +15,6 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
-#include "tests/support/watchdog.h"
 
 using coir::close_fd;
 using coir::Deadline;
@@ -27,7 +26,6 @@ using coir::operator""_KiB;
 using coir::test::count_fds;
 using coir::test::scaled;
 using coir::test::until;
-using coir::test::Watchdog;
 
 namespace {
 
@@ -135,9 +133,7 @@ struct Echo {
 
 }  // namespace
 
-TEST_GROUP(ClassicEcho) {
-  Watchdog watchdog{"classic_echo_test"};
-};
+TEST_GROUP(ClassicEcho){};
 
 TEST(ClassicEcho, ten_thousand_connections_echo_a_hundred_messages_each_and_lose_none) {
   const int wave = wave_size();

@@ -7,14 +7,12 @@
 #include <cstring>
 
 #include "tests/support/pipe.h"
-#include "tests/support/watchdog.h"
 
 using coir::Direction;
 using coir::Fiber;
 using coir::run_until_idle;
 using coir::spawn;
 using coir::test::Pipe;
-using coir::test::Watchdog;
 
 namespace {
 
@@ -44,9 +42,7 @@ bool transfer(int fd, Direction direction, Message& message, Call call) {
 
 }  // namespace
 
-TEST_GROUP(ClassicPipes) {
-  Watchdog watchdog{"classic_pipes_test"};
-};
+TEST_GROUP(ClassicPipes){};
 
 TEST(ClassicPipes, two_pipes_carry_a_thousand_messages_each_and_then_end) {
   for (const bool ppoll : {false, true}) {

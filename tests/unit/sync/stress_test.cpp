@@ -14,7 +14,6 @@
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -31,7 +30,6 @@ using coir::test::Pipe;
 using coir::test::Random;
 using coir::test::scaled;
 using coir::test::until;
-using coir::test::Watchdog;
 
 namespace {
 
@@ -159,7 +157,6 @@ void run_chaos(RunOptions options) {
   char label[160];
   snprintf(label, sizeof label, "COIR_STRESS_SEED=%llu, %u workers, %s%s", static_cast<unsigned long long>(seed),
            options.workers, options.migrate ? "migrating, " : "", options.force_ppoll ? "ppoll" : "epoll");
-  Watchdog watchdog(label);
   Counted::reset();
   const int fds = count_fds();
   Chaos chaos;

@@ -11,7 +11,6 @@
 #include "tests/support/scale.h"
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_pair.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -59,7 +58,6 @@ TEST_GROUP_BASE(TlsAllocations, coir::test::Expecting) {
   const Authority authority;
   TlsContext server = authority.server();
   TlsContext client = authority.client();
-  coir::test::Watchdog watchdog{"failing allocations"};
   bool resumes = false;
   bool resumed = false;
   unsigned nth_of_ticket = 0;  // the allocation that fails when a ticket is taken

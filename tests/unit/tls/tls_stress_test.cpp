@@ -13,7 +13,6 @@
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 #include "tests/support/tls_pair.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::ErrorCode;
@@ -38,7 +37,6 @@ Deadline end_of_stress() {
 TEST_GROUP_BASE(TlsStress, coir::test::Expecting) {
   TlsContext server = coir::test::authority().server();
   TlsContext client = coir::test::authority().client();
-  coir::test::Watchdog watchdog{"a stress of TLS"};
 
   // pour writes a sequence and reads one at the same time, in pieces of random sizes; either is given up now and then,
   // and gone on with.

@@ -21,7 +21,6 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
-#include "tests/support/watchdog.h"
 
 using coir::Deadline;
 using coir::Direction;
@@ -35,7 +34,6 @@ using coir::spawn;
 using coir::test::Pipe;
 using coir::test::scaled;
 using coir::test::until_polled;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 
 namespace {
@@ -66,9 +64,7 @@ void wait_in(int which, Pipe& pipe, bool& cancelled) {
 
 }  // namespace
 
-TEST_GROUP(Cancel) {
-  Watchdog watchdog{"cancel_test"};
-};
+TEST_GROUP(Cancel){};
 
 TEST(Cancel, ends_every_kind_of_wait_within_one_round) {
   for (int which = 0; which < 3; ++which) {

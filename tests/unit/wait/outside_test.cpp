@@ -33,7 +33,6 @@
 #include "core/src/schedule/visit.h"
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
-#include "tests/support/watchdog.h"
 
 using coir::Case;
 using coir::Deadline;
@@ -47,7 +46,6 @@ using coir::spawn;
 using coir::Task;
 using coir::test::scaled;
 using coir::test::Thread;
-using coir::test::Watchdog;
 using namespace std::chrono_literals;
 namespace door = coir::door;
 
@@ -234,9 +232,7 @@ std::expected<void, Error> run_once(World& world) {
 
 }  // namespace
 
-TEST_GROUP(Outside) {
-  Watchdog watchdog{"outside_test"};
-};
+TEST_GROUP(Outside){};
 
 TEST(Outside, every_call_of_a_plain_thread_may_meet_the_end_of_a_run) {
   if (!kManyWorkers) return;  // there a second thread touches nothing of a run

@@ -13,8 +13,6 @@
 
 #if COIR_NO_ASYNC
 #include "tests/unit/http/run_beside.h"
-#else
-#include "tests/support/watchdog.h"
 #endif
 
 namespace coir::test {
@@ -112,10 +110,6 @@ class SocketServer : public Expecting {
       server = nullptr;
     });
   }
-
-#if !COIR_NO_ASYNC
-  Watchdog watchdog_{"a test of sockets"};
-#endif
 };
 
 }  // namespace coir::test

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "tests/support/expectations.h"
-#include "tests/support/watchdog.h"
 #include "tests/unit/client/scripted_server.h"
 
 namespace coir::account {
@@ -147,9 +146,6 @@ class WithClient : public Expecting {
       CHECK_EQUAL(0u, account::mcp.used());
     }
   }
-
- private:
-  Watchdog watchdog_{"a client of MCP"};
 };
 
 }  // namespace coir::test

@@ -114,9 +114,6 @@ class WithMounts : public Expecting {
       CHECK_EQUAL(0u, account::mcp.used());
     }
   }
-
- private:
-  Watchdog watchdog_{"a gateway of MCP"};
 };
 
 }  // namespace coir::test
