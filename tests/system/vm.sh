@@ -5,6 +5,7 @@
 #   vm_app                            a daemon of one's own to boot instead of vm_coird
 #   vm_start [option ...]             boots with options of qemu/board-vm run, and waits until coird listens; sets
 #                                     vm_url, vm_enter ("ip netns exec NAME" with --net tap), vm_log, vm_ready
+#   vm_start_or_end [option ...]      vm_start as a promise; ends the test if it is broken
 #   vm_exec [--timeout S] COMMAND     runs COMMAND in the guest, as qemu/board-vm exec
 #   vm_stop                           ends the machine
 #   vm_await SECONDS COMMAND ...      repeats COMMAND until it succeeds
@@ -55,6 +56,17 @@ vm_start() {
     esac
   done
   return 1
+}
+
+# vm_start_or_end is vm_start as a promise, without which there is nothing to test.
+vm_start_or_end() {
+  if vm_start "$@"; then
+    echo "ok - the board boots, and coird listens"
+    echo "  after $vm_ready"
+  else
+    echo "not ok - the board boots, and coird listens"
+    exit 1
+  fi
 }
 
 vm_exec() { "$root/qemu/board-vm" exec "$vm_dir" "$@"; }

@@ -1,4 +1,4 @@
-"""An agent before coird on the emulated board: agent_board.py URL STEP, for tests/system/vm_mcp. Fails by an exception."""
+"""An agent before coird on the emulated board: agent_board.py URL STEP, for tests/system/board/mcp.sh. Fails by an exception."""
 
 import sys
 from urllib.parse import urlsplit
