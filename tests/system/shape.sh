@@ -114,11 +114,14 @@ none "a public header includes public headers only"
 cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
-find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | sort | while read -r header; do
-  clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \
-    -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -Iport/include -Icore/include -Inet/include \
-    -Wundef -Werror -Wno-pragma-once-outside-header -x c++ "$header" 2>&1 | head -n 5
-done >"$found"
+# parse HEADER leaves what is wrong with it, and in $scratch/deps what it includes.
+cat >"$scratch/parse" <<END
+clang++-19 -fsyntax-only --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -fno-exceptions -fno-rtti \\
+  -nostdinc++ -isystem "$libcxx" -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -Iport/include -Icore/include -Inet/include \\
+  -Wundef -Werror -Wno-pragma-once-outside-header -MD -MF "$scratch/deps/\$(echo "\$1" | tr / -)" -x c++ "\$1" 2>&1 | head -n 5
+END
+mkdir "$scratch/deps"
+find port/include core/include net/include -name '*.h' ! -path '*/arch/*' | xargs -P "$(nproc)" -n 1 sh "$scratch/parse" >"$found"
 none "each public header is usable alone"
 
 # scripts/bench headers measures them. Those named here take longer to parse than all that coir wants of them.
@@ -129,8 +132,7 @@ none "no public header includes one of the C++ library's heavy ones"
 
 # Whatever can wait takes a deadline; errno after it is read as coir/errno.h says.
 find core/include net/include -name '*.h' ! -name deadline.h | sort | while read -r header; do
-  clang++-19 -M --target="$(uname -m)-linux-musl" --sysroot="$sysroot" -std=c++23 -nostdinc++ -isystem "$libcxx" \
-    -D_LIBCPP_HAS_MUSL_LIBC -I"$scratch" -Iport/include -Icore/include -Inet/include -x c++ "$header" | tr ' ' '\n' |
+  tr ' ' '\n' <"$scratch/deps/$(echo "$header" | tr / -)" |
     awk -v header="$header" '/coir\/deadline.h$/ { waits = 1 } /coir\/errno.h$/ { mended = 1 }
       END { if (waits && !mended) print header }'
 done >"$found"
