@@ -11,45 +11,72 @@ changed_files() {
   } | sort -u
 }
 
-# select_changed TREES FILES sets trees, files and match to what a change can touch. Where that is unknown it selects all.
+# select_changed sets trees, files and match to what a change can touch: the unit tests of the rooms that changed, on this
+# machine and under one sanitizer, and the tests of tests/system that drive those rooms. Where that is unknown it selects
+# the gate, which the rest of it is left to in any case.
 select_changed() {
   changed_files >"$scratch/changed"
   say "changed: $(wc -l <"$scratch/changed") files"
-  everything='' units='' systems='' foreign='' net='' boards=''
+  concepts='' systems='' sanitizers='' board='' gate='' files=''
   while IFS= read -r file; do
     case $file in
-      *.md | LICENSE | .gitignore | .clang-format | CHANGELOG* | scripts/bench | scripts/size | tests/bench/*) ;;
-      tests/unit/*_test.cpp) name=${file##*/}; units="$units ${name%_test.cpp}" ;;
-      scripts/flash | scripts/flash.d/* | tests/system/cards/*) systems="$systems tests/system/flash tests/system/vm_flash" ;;
-      tests/system/*/*) everything=yes ;;
-      tests/system/*) [ ! -x "$file" ] || systems="$systems $file" ;;
-      port/arch/*) foreign=yes ;;
-      port/boards/* | port/init/* | qemu/*) boards=yes ;;
-      scripts/new-app | scripts/new-board | scripts/boards.sh) boards=yes ;;
-      net/* | apps/*) net=yes ;;
-      *) everything=yes ;;
+      *.md | LICENSE | .gitignore | .clang-format | scripts/bench | scripts/size | scripts/stacks | tests/bench/* | tests/fuzz/*) ;;
+      tests/unit/*_test.cpp) of_concept "$file" ;;
+      tests/unit/*/*) of_room "${file#tests/unit/}" ;;
+      tests/system/coird/* | apps/coird/*) systems="$systems coird_*" ;;
+      tests/system/cards/* | scripts/flash | scripts/flash.d/*) systems="$systems flash vm_flash" ;;
+      tests/system/proxies/*) systems="$systems gateway*" ;;
+      tests/system/*/*) gate=yes ;;
+      tests/system/*) [ ! -x "$file" ] || files="$files $file" ;;
+      tests/explore/*) concepts="$concepts|^explore" ;;
+      apps/coirctl/*) systems="$systems coirctl_*" ;;
+      apps/examples/*) systems="$systems examples" ;;
+      port/boards/* | port/init/* | qemu/* | scripts/new-board | scripts/boards.sh) board=yes ;;
+      port/arch/*) board=yes concepts="$concepts|^context" ;;
+      port/os/* | port/include/*) board=yes sanitizers="$sanitizers host-asan" concepts="$concepts|^context|^beneath|^hardware|^limits|^kernel_time" ;;
+      core/src/*) of_room "${file#core/src/}"; sanitizers="$sanitizers host-tsan" concepts="$concepts|^http_server\$" ;;
+      core/include/*) of_concept "$file"; sanitizers="$sanitizers host-tsan" concepts="$concepts|^http_server\$" ;;
+      net/src/*) of_room "${file#net/src/}"; sanitizers="$sanitizers host-asan" ;;
+      net/include/*) of_concept "$file"; sanitizers="$sanitizers host-asan" ;;
+      *) gate=yes ;;
     esac
   done <"$scratch/changed"
 
-  trees='' files=tests/system/shape.sh
-  if [ -n "$everything$foreign" ]; then
-    trees=$1 files=$2
+  if [ -n "$gate" ]; then
+    trees=$gate_trees files=$(system_tests '*')
     return
   fi
-  if [ -n "$net" ]; then
-    # core knows nothing of net: its unit tests cannot tell.
-    trees=$1 match='^(http|tls|tcp|serial|unix|resolve|address|classic_echo)'
-    for name in $units; do match="$match|^$name\$"; done
-    files=$2
-  elif [ -n "$units" ]; then
-    trees=$1 match=
-    for name in $units; do match="$match${match:+|}^$name\$"; done
-  fi
-  [ -z "$boards" ] || files="$files $(echo "$2" | grep -E '/(vm_|vendor_|boards$|new_app$|flash$)')"
-  for file in $systems; do
-    case " $files " in
-      *"$file"*) ;;
-      *) files="$files $file" ;;
-    esac
-  done
+  [ -z "$board" ] || systems="$systems boards vm_serves"
+  for pattern in shape.sh $systems; do files="$files $(system_tests "$pattern")"; done
+  files=$(echo "$files" | tr -s ' ' '\n' | sort -u)
+  [ -n "$concepts" ] || return 0
+  match=${concepts#|}
+  trees=$(printf '%s\n' "$(uname -m)-linux-musl" $sanitizers | sort -ru)
+  [ -z "$board" ] || trees="$trees $(default_board)"
+}
+
+# of_room PATH adds the unit tests of the room that a file lies in, and the tests of tests/system that drive it.
+of_room() {
+  room=${1%/*}
+  for test in "tests/unit/$room"/*_test.cpp; do [ ! -f "$test" ] || of_concept "$test"; done
+  case $room in
+    mcp/*) systems="$systems coird_mcp coirctl_mcp mcp_*conformance" ;;
+    proxy | proxy/* | fastcgi) systems="$systems gateway* fastcgi" ;;
+    mqtt) systems="$systems mqtt_peers" ;;
+    mdns | names) systems="$systems mdns_peers" ;;
+    client) systems="$systems coirctl_fetch coirctl_servers" ;;
+    tls) systems="$systems coird_tls coird_self_signed tls_certificates" ;;
+    http/files) systems="$systems coird_files coird_site" ;;
+    stream | websocket | http/sockets) systems="$systems events_* websocket_peers" ;;
+    http | http/*) systems="$systems coird_protocol coird_connections coird_stop" ;;
+  esac
+}
+
+# of_concept FILE adds the unit tests whose names hold the file's: a test's own, or that of a header.
+of_concept() {
+  name=${1##*/}
+  case $name in
+    *_test.cpp) concepts="$concepts|^${name%_test.cpp}\$" ;;
+    *) concepts="$concepts|${name%.*}" ;;
+  esac
 }

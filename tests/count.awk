@@ -1,6 +1,8 @@
 # Adds up the tests of one run, `ctest --verbose` or a system test, and prints "PASSED FAILED SKIPPED". What a program
 # that did not pass printed goes to standard error.
 #
+# What CTest ran twice counts as it ended the second time.
+#
 # Counted are CppUTest's summaries and lines "ok - promise" and "not ok - promise" ("# SKIP why" at the end of one: not
 # run). A program that ended badly without having named a failure counts as one failure; one that ended well without
 # having named a test counts as one passed test under CTest, and as a failure elsewhere.
@@ -32,16 +34,24 @@ function ignored(text) {
 }
 
 # sum_up closes the account of program `id`.
-function sum_up(id, name, ended_well, silence_is_good,  i, shown) {
+function sum_up(id, name, ended_well, silence_is_good) {
   if (ended_well && good[id] + bad[id] + skip[id] == 0) {
     if (silence_is_good) good[id] = 1
     else bad[id] = 1
   }
   if (!ended_well && bad[id] + 0 == 0) bad[id] = 1
-  passed += good[id]
-  failed += bad[id]
-  skipped += skip[id]
-  if (bad[id] + 0 == 0) return
+  passed += good[id] - ended_good[id]
+  failed += bad[id] - ended_bad[id]
+  skipped += skip[id] - ended_skip[id]
+  ended_good[id] = good[id]
+  ended_bad[id] = bad[id]
+  ended_skip[id] = skip[id]
+  if (bad[id] + 0 > 0) show(id, name)
+  good[id] = bad[id] = skip[id] = lines[id] = 0
+}
+
+# show prints what a program that failed printed.
+function show(id, name,  i, shown) {
   print "      | " name > "/dev/stderr"
   # Of much, what was kept is left out.
   for (i = 1; i <= lines[id]; i++) {
@@ -63,23 +73,13 @@ function sum_up(id, name, ended_well, silence_is_good,  i, shown) {
   match($0, /#[0-9]+: /)
   id = substr($0, RSTART + 1) + 0
   if (/\*\*\*Skipped /) skipped++
-  else if (/\*\*\*Timeout /) held[id] = substr($0, RSTART + RLENGTH)  # it may be tried again
   else sum_up(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
-  next
-}
-# A second try, behind a time that ran out.
-/^ +Test +#[0-9]+: / {
-  match($0, /#[0-9]+: /)
-  id = substr($0, RSTART + 1) + 0
-  delete held[id]
-  sum_up(id, substr($0, RSTART + RLENGTH), / Passed +[0-9.]+ sec/, 1)
   next
 }
 /^No tests were found/ { ctest = 1 }
 !ctest { take("other", $0) }
 
 END {
-  for (id in held) sum_up(id, held[id], 0, 1)
   if (!ctest) sum_up("other", "exit status " exit_status, exit_status == 0, 0)
   else if (exit_status != 0 && failed == 0) failed = 1
   print passed + 0, failed + 0, skipped + 0

@@ -5,6 +5,7 @@
 # (-DMUTATE_...) is refuted. A search that is cut off counts as a failure.
 #
 # needs: models
+# everything: spin searches for minutes
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 case ${1:-} in

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The build without fibers has none: what its programs and libraries define and call, and what including a fiber's header
 # says. (That it serves, the coird_* tests and vm_no_async see to.)
+#
+# everything: builds trees of its own
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"

@@ -1,6 +1,8 @@
 #!/bin/sh
 # What a table of routes must not be: each of these is refused by the compiler, with the words that say why. What tables do is
 # http_routes_test's.
+#
+# everything: compiles each refused table alone
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"

@@ -3,6 +3,8 @@
 #
 # Built with COIR_SITE=OFF, COIR_PROXY=OFF, COIR_MCP=OFF, COIR_MDNS=OFF and COIR_MQTT=OFF the daemon serves files and has nothing of what a site
 # wants besides, nor of passing on, agents, being found and reporting: each of those options is refused by its name, with the cure.
+#
+# everything: builds trees of its own
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"

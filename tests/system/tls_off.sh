@@ -2,6 +2,8 @@
 # usage: tests/system/tls_off.sh
 #
 # Built with COIR_TLS=OFF the daemon holds nothing of mbedTLS, and says so when TLS is asked of it.
+#
+# everything: builds trees of its own
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"
