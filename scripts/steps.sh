@@ -136,7 +136,7 @@ bounded() {
 # limit_of FILE prints the seconds that a system test may take here: a line "# limit: SECONDS" of its head, or 120, of a
 # machine whose coir_speed is 900 ms; other tests run beside it. None may take 600.
 limit_of() {
-  limit=$(sed -n '1,20s/^# limit: *\([0-9]*\)$/\1/p' "$1" | head -n 1)
+  limit=$(sed -n '1,24s/^# limit: *\([0-9]*\)$/\1/p' "$1" | head -n 1)
   limit=$((${limit:-120} * ${COIR_TEST_SCALE:-100} / 100))
   [ "$limit" -lt 590 ] || limit=590
   echo "$limit"
@@ -313,7 +313,7 @@ print_dearest() {
   sort -rn "$scratch/tests_taken" | head -n 10 | sed 's/^/  /' >&2
 }
 
-# measure_speed sets COIR_SPEED, the milliseconds of its processor that this machine takes to compile one file that does not
+# measure_speed tells tests about the machine and the run. It sets COIR_SPEED, the milliseconds of its processor that this machine takes to compile one file that does not
 # change, the best of three; and COIR_TEST_SCALE, by how many per cent of those written down the limits of tests are longer.
 measure_speed() {
   COIR_SPEED=$(for round in 1 2 3; do
@@ -325,8 +325,8 @@ measure_speed() {
   done | sort -n | head -n 1)
   COIR_TEST_SCALE=$((COIR_SPEED / 9))
   [ "$COIR_TEST_SCALE" -ge 100 ] || COIR_TEST_SCALE=100
-  COIR_TEST_TIER=$tier
-  export COIR_SPEED COIR_TEST_SCALE COIR_TEST_TIER
+  COIR_TEST_TIER=$tier COIR_TEST_THREADS=$root/tests/threads
+  export COIR_SPEED COIR_TEST_SCALE COIR_TEST_TIER COIR_TEST_THREADS
 }
 
 # processor_ms reads what `times` says of children, user time and system time, and prints milliseconds.

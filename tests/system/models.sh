@@ -6,6 +6,7 @@
 #
 # needs: models
 # everything: spin searches for minutes
+# limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 case ${1:-} in

@@ -3,6 +3,7 @@
 # http_routes_test's.
 #
 # everything: compiles each refused table alone
+# limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"

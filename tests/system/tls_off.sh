@@ -4,6 +4,7 @@
 # Built with COIR_TLS=OFF the daemon holds nothing of mbedTLS, and says so when TLS is asked of it.
 #
 # everything: builds trees of its own
+# limit: 300
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/scripts/say.sh"
