@@ -2,7 +2,8 @@
 # usage: ccache.sh ROOT COMPILER ARGUMENT ...
 #
 # What CMake starts the compiler by where ccache is installed (toolchains/ccache.cmake). A file that was compiled in one
-# clone of this tree is found again in another: paths below ROOT count as relative ones.
+# clone of this tree is found again in another, and in another build tree that compiles it alike: paths below ROOT count as
+# relative ones.
 #
 # A precompiled header holds absolute paths, so it is made anew in each clone. What is compiled with it is found all the
 # same: ccache takes the file X.pch.sum for the contents of X.pch.
@@ -34,7 +35,7 @@ case $output in
       echo "$*"
       # The rule's name ends with a colon, each line but the last with a backslash; no path here has a space.
       sed 's/^[^ ]*: *//; s/\\$//' "$dependencies" | xargs cat --
-    } | sed "s|$root|.|g" | sha256sum >"$output.sum"
+    } | sed "s|$PWD/||g; s|$root|.|g" | sha256sum >"$output.sum"
     ;;
   *)
     export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/coir/ccache}" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"

@@ -1,10 +1,11 @@
 #include "explorer.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "steps.h"
@@ -37,10 +38,28 @@ struct Late {
   std::uint32_t turn;  // g_turns when it was delayed; 0: it only stays behind another
 };
 
+// Turn is what one thread waits for and another gives it. A semaphore of musl's spins before it sleeps, which is in vain on
+// one CPU, and took most of the time.
+class Turn {
+ public:
+  void give() noexcept {
+    __atomic_store_n(&there_, 1, __ATOMIC_RELEASE);
+    syscall(SYS_futex, &there_, FUTEX_WAKE_PRIVATE, 1);
+  }
+  void wait() noexcept {
+    while (__atomic_exchange_n(&there_, 0, __ATOMIC_ACQUIRE) == 0) {
+      syscall(SYS_futex, &there_, FUTEX_WAIT_PRIVATE, 0, nullptr);
+    }
+  }
+
+ private:
+  std::uint32_t there_ = 0;
+};
+
 struct Explored {
   enum class State : std::uint8_t { unused, ready, asleep, ended };
 
-  sem_t turn;
+  Turn turn;
   pthread_t handle;
   int id;
   State state;
@@ -72,7 +91,7 @@ const char kAnything = 0;  // what one that lets others go first waits for
 Chooser* g_chooser;
 const Scenario* g_scenario;
 Report g_report;
-sem_t g_over;
+Turn g_over;
 Mutant g_mutant;
 bool g_quit;  // the thread that gets the next turn ends
 thread_local Explored* t_self = nullptr;
@@ -133,12 +152,7 @@ void make_all_visible(Explored& thread) noexcept {
 void hand_to(Explored& next) noexcept {
   next.last_turn = g_steps;
   ++g_turns;
-  sem_post(&next.turn);
-}
-
-void wait_for_turn(Explored& self) noexcept {
-  while (sem_wait(&self.turn) != 0) {
-  }
+  next.turn.give();
 }
 
 void wake_up(Explored& thread, bool timed_out) noexcept {
@@ -233,7 +247,7 @@ void let_others(Explored& self) noexcept {
   Explored& next = who_is_next(self);
   if (&next == &self) return;
   hand_to(next);
-  wait_for_turn(self);
+  self.turn.wait();
   self.in_a_row = 0;
 }
 
@@ -241,7 +255,7 @@ void* thread_main(void* given) noexcept {
   Explored& self = *static_cast<Explored*>(given);
   t_self = &self;
   for (;;) {
-    wait_for_turn(self);
+    self.turn.wait();
     if (g_quit) return nullptr;
     self.body(self.argument);
     make_all_visible(self);
@@ -250,7 +264,7 @@ void* thread_main(void* given) noexcept {
     bool over = true;
     for (int i = 0; i < g_used; ++i) over = over && g_threads[i].state == Explored::State::ended;
     if (over) {
-      sem_post(&g_over);
+      g_over.give();
     } else {
       hand_to(who_is_next(self));
     }
@@ -285,7 +299,7 @@ void make_thread(Explored& one) noexcept {
 void renew_threads() noexcept {
   g_quit = true;
   for (int i = 0; i < g_used; ++i) {
-    sem_post(&g_threads[i].turn);
+    g_threads[i].turn.give();
     __real_pthread_join(g_threads[i].handle, nullptr);
   }
   g_quit = false;
@@ -295,11 +309,7 @@ void renew_threads() noexcept {
 }  // namespace
 
 void set_up() noexcept {
-  sem_init(&g_over, 0, 0);
-  for (Explored& one : g_threads) {
-    sem_init(&one.turn, 0, 0);
-    make_thread(one);
-  }
+  for (Explored& one : g_threads) make_thread(one);
 }
 
 void set_mutant(Mutant mutant) noexcept {
@@ -316,8 +326,7 @@ void explore_run(const Scenario& scenario, Chooser& chooser) noexcept {
   chooser.begin();
   add_thread([](void* body) { reinterpret_cast<void (*)()>(body)(); }, reinterpret_cast<void*>(scenario.body));
   hand_to(g_threads[0]);
-  while (sem_wait(&g_over) != 0) {
-  }
+  g_over.wait();
   g_all_steps += g_steps;
   if (scenario.limits.fresh_threads) renew_threads();
 }

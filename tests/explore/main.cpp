@@ -32,23 +32,29 @@ constexpr Noticed kNoticed[] = {
 };
 
 struct Options {
+  const char* file = nullptr;
   const char* scenario = nullptr;
   const char* replay = nullptr;
   std::uint64_t seed = 20'260'101;
   Mutant mutant = Mutant::none;
   unsigned more = 1;
-  int half = -1;
+  unsigned less = 1;
 };
 
 Chooser g_chooser;
 
+// for_each_scenario calls `each` for those of a file, or of all if none is named.
 template <class Each>
-void for_each_scenario(Each each) {
-  const std::span<const Scenario> files[] = {run_queue_scenarios(), waiter_scenarios(), reactor_scenarios(),
-                                             channel_scenarios(),   select_scenarios(), lock_scenarios(),
-                                             runtime_scenarios()};
+void for_each_scenario(const char* wanted, Each each) {
+  const struct {
+    const char* name;
+    std::span<const Scenario> scenarios;
+  } files[] = {{"run_queue", run_queue_scenarios()}, {"waiter", waiter_scenarios()}, {"reactor", reactor_scenarios()},
+               {"channel", channel_scenarios()},     {"select", select_scenarios()}, {"locks", lock_scenarios()},
+               {"runtime", runtime_scenarios()}};
   for (const auto& file : files) {
-    for (const Scenario& one : file) each(one);
+    if (wanted != nullptr && strcmp(file.name, wanted) != 0) continue;
+    for (const Scenario& one : file.scenarios) each(one);
   }
 }
 
@@ -58,19 +64,15 @@ double seconds() noexcept {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. The halves keep apart.
-void stay_on_one_cpu(int half) noexcept {
-  cpu_set_t usable;
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  int nth = half > 0 && CPU_COUNT(&usable) > 1 ? 1 : 0;
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &usable) || nth-- > 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
+// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. Of several processes the
+// kernel has put each where there was room.
+void stay_on_one_cpu() noexcept {
+  const int cpu = sched_getcpu();
+  if (cpu < 0) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(cpu), &one);
+  sched_setaffinity(0, sizeof one, &one);
 }
 
 struct Searched {
@@ -98,8 +100,8 @@ void explore(const Scenario& scenario, const Options& options) noexcept {
   const double began = seconds();
   // The first run differs from the others: one-time allocations happen in it.
   search(scenario, 0, 0, 1);
-  const unsigned most = limits.interleavings * options.more;
-  const unsigned samples = limits.samples * options.more;
+  const unsigned most = limits.interleavings * options.more / options.less;
+  const unsigned samples = limits.samples * options.more / options.less;
   // Few preemptions first: the interleaving that is shown is then the simplest.
   int bound = -1;
   unsigned runs = 0;
@@ -133,10 +135,10 @@ bool is_noticed(const Noticed& one) noexcept {
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) == nullptr) _exit(2);
-    stay_on_one_cpu(1);
+    stay_on_one_cpu();
     set_mutant(one.mutant);
     set_up();
-    for_each_scenario([&](const Scenario& scenario) {
+    for_each_scenario(nullptr, [&](const Scenario& scenario) {
       if (strcmp(scenario.name, one.scenario) == 0) explore(scenario, {.more = 4});
     });
     _exit(0);
@@ -145,9 +147,11 @@ bool is_noticed(const Noticed& one) noexcept {
   return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
-int try_mutants() noexcept {
+// try_mutants tries one of them, or all if none is named.
+int try_mutants(const char* wanted) noexcept {
   int missed = 0;
   for (const Noticed& one : kNoticed) {
+    if (wanted != nullptr && strcmp(wanted, kMutants[static_cast<int>(one.mutant)]) != 0) continue;
     const bool noticed = is_noticed(one);
     missed += !noticed;
     printf("%s - %s notices %s\n", noticed ? "ok" : "not ok", one.scenario, kMutants[static_cast<int>(one.mutant)]);
@@ -158,13 +162,15 @@ int try_mutants() noexcept {
 
 int usage() noexcept {
   fputs(
-      "usage: explore [--scenario NAME] [--replay DECISIONS] [--seed N] [--mutant NAME] [--more N] [--half 0|1]\n"
-      "       explore --mutants | --list\n"
+      "usage: explore [--scenario NAME] [--replay DECISIONS] [--seed N] [--mutant NAME] [--more N]\n"
+      "               [--file NAME] [--gate]\n"
+      "       explore --mutants [NAME] | --list\n"
       "\n"
       "  --scenario  only those whose name holds NAME\n"
       "  --replay    one interleaving, as a failure has printed it\n"
       "  --more      so many times as many interleavings\n"
-      "  --half      every second scenario, for two processes at once\n"
+      "  --file      those of scenarios/NAME.cpp\n"
+      "  --gate      a quarter as many interleavings, unless COIR_TEST_TIER is everything\n"
       "  --mutant    every atomic operation weaker than it is written: no_fence, weak_stores, relaxed_release, "
       "lost_wake\n"
       "  --mutants   each of these, where it has to be noticed\n",
@@ -176,11 +182,16 @@ int usage() noexcept {
 
 int run(int argc, char** argv) noexcept {
   Options options;
-  for (int i = 1; i < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--gate") == 0) {
+      const char* tier = getenv("COIR_TEST_TIER");
+      if (tier == nullptr || strcmp(tier, "everything") != 0) options.less = 4;
+      continue;
+    }
     const char* const value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (strcmp(argv[i], "--mutants") == 0) return try_mutants();
+    if (strcmp(argv[i], "--mutants") == 0) return try_mutants(value);
     if (strcmp(argv[i], "--list") == 0) {
-      for_each_scenario([](const Scenario& one) { puts(one.name); });
+      for_each_scenario(nullptr, [](const Scenario& one) { puts(one.name); });
       return 0;
     }
     if (value == nullptr) return usage();
@@ -190,8 +201,8 @@ int run(int argc, char** argv) noexcept {
       options.replay = value;
     } else if (strcmp(argv[i], "--seed") == 0) {
       options.seed = strtoull(value, nullptr, 10);
-    } else if (strcmp(argv[i], "--half") == 0) {
-      options.half = atoi(value);
+    } else if (strcmp(argv[i], "--file") == 0) {
+      options.file = value;
     } else if (strcmp(argv[i], "--more") == 0) {
       options.more = static_cast<unsigned>(strtoul(value, nullptr, 10));
     } else if (strcmp(argv[i], "--mutant") == 0) {
@@ -202,14 +213,13 @@ int run(int argc, char** argv) noexcept {
     } else {
       return usage();
     }
+    ++i;
   }
-  stay_on_one_cpu(options.half);
+  stay_on_one_cpu();
   set_mutant(options.mutant);
   set_up();
   bool found = false;
-  int number = 0;
-  for_each_scenario([&](const Scenario& one) {
-    if (options.half >= 0 && number++ % 2 != options.half) return;
+  for_each_scenario(options.file, [&](const Scenario& one) {
     if (options.scenario != nullptr && strstr(one.name, options.scenario) == nullptr) return;
     found = true;
     if (options.replay == nullptr) return explore(one, options);

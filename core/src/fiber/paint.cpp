@@ -1,8 +1,6 @@
 #include "fiber/paint.h"
 
-#include <coir/config.h>
-
-#if COIR_PAINT
+#if defined(COIR_PAINT)
 
 #include <coir/spinlock.h>
 #include <coir/stack_size.h>

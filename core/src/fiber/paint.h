@@ -1,7 +1,5 @@
 #pragma once
 
-#include <coir/config.h>
-
 #include "fiber/control.h"
 
 namespace coir {
@@ -9,7 +7,7 @@ namespace coir {
 // Builds with COIR_PAINT fill every fresh stack with a pattern. When the fiber ends, the overwritten part tells how
 // deep it went; the deepest of each name is kept. Painting makes every page resident: use it to find the right stack
 // class, not on the board.
-#if COIR_PAINT
+#if defined(COIR_PAINT)
 // paint_stack fills the stack below the fiber's first frame.
 void paint_stack(FiberControl* fiber) noexcept;
 

@@ -3,7 +3,7 @@
 #
 # Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
 # conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, what it
-# passes on, reports to a broker and is found by, a clean end. Root, for the network.
+# passes on, checks, offers to agents, reports to a broker and is found by, a clean end. Root, for the network.
 import base64
 import hashlib
 import os
@@ -15,6 +15,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "coird"))
+import agent
 from daemon import *
 
 CHUNKED = b"POST /post HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\nabcd\r\n0\r\nX-T: y\r\n\r\n"
@@ -164,6 +165,68 @@ def passes_on(site, seen):
                 assert len(daemon.get("/plain/big").body) == len(daemon.get("/tls/big").body) == 3_000_000
 
 
+def checks(site):
+    """The servers of one route are asked for their health, by name, in the clear and by TLS; one of them is nobody."""
+    with tempfile.TemporaryDirectory() as state:
+        upstream = Daemon(program, "--state", state, files=site.path, tls_listen=("127.0.0.1:0",), wrapper=wrapper)
+        with upstream, socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            secure = upstream.addresses()[1].rsplit(":", 1)[1]
+            gone = nobody.getsockname()[1]
+            routes = os.path.join(state, "routes")
+            with open(routes, "w") as file:
+                for prefix, ways in (("/plain", f"http://localhost:{upstream.port}/,http://127.0.0.1:{gone}/"),
+                                     ("/secure", f"https://localhost:{secure}/,https://127.0.0.1:{gone}/")):
+                    file.write(f"{prefix} {ways} health=/healthz health-interval=1s\n")
+            options = ["--routes", routes, "--proxy-ca", os.path.join(state, "self-signed.pem")]
+            with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon, daemon.connect() as client:
+                for _ in range(2):
+                    daemon.line_with(f"127.0.0.1:{gone} is down")
+                for prefix in ("/plain", "/secure"):
+                    until(lambda: ask(client, "GET", prefix + "/healthz").status == 200, f"a healthy server of {prefix}")
+
+
+NOTES = """
+import json, sys
+results = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}},
+    "tools/list": {"tools": [{"name": "note", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [{"type": "text", "text": "noted"}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = results.get(asked["method"])
+        answer = {"result": result} if result else {"error": {"code": -32601, "message": "no such method"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
+"""
+
+
+def agents():
+    """Agents call its tools and those of servers that are mounted, and one listens for changes of their lists."""
+    tools = ["system", "memory", "fibers", "log", "time"]
+    switched_on = ["--mcp", "/mcp"] + [word for tool in tools for word in ("--mcp-tool", tool)]
+    with agent.Board() as folder, Daemon(program, *switched_on, wrapper=wrapper) as behind, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        mounts = ["--mcp-mount", f"home=http://localhost:{behind.port}/mcp",
+                  "--mcp-mount", f"gone=http://127.0.0.1:{nobody.getsockname()[1]}/mcp"]
+        wanted = tools + ["home_" + tool for tool in tools]
+        if not wrapper:  # qemu's user mode is not to start programs: its fork of many threads hangs now and then
+            mounts += ["--mcp-mount", "notes=" + sys.executable + " " + folder.write("notes.py", NOTES)]
+            wanted.append("notes_note")
+        with Daemon(program, *switched_on, *mounts, wrapper=wrapper) as daemon, daemon.connect() as listener:
+            listener.send(agent.message("subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
+            listed = lambda: [each["name"] for each in agent.ask(daemon, "tools/list").answer["result"]["tools"]]
+            until(lambda: sorted(listed()) == sorted(wanted), "the tools of the mounted servers")
+            for tool in wanted:
+                agent.good(daemon, tool)
+            assert agent.ask(daemon, "tools/call", {"name": "none", "arguments": {}}).answer["error"]
+            behind.end()
+            assert agent.ask(daemon, "tools/call", {"name": "home_time", "arguments": {}}).status == 200
+            while b"list_changed" not in listener.buffer:
+                listener._more()
+
+
 class Broker(threading.Thread):
     """Grants whatever a client of MQTT asks for, and tells the first that subscribes to reload."""
 
@@ -264,6 +327,8 @@ with Site(**files) as site:
     over_tls(site, seen)
     changes(seen)
     passes_on(site, seen)
+    checks(site)
+    agents()
     reports(site)
     is_found(site)
     # A second signal ends the requests under way.

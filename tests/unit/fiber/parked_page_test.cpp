@@ -1,6 +1,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/fiber.h>
+#include <coir/inspect.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <fcntl.h>
@@ -27,11 +28,6 @@ using coir::test::kThreadSanitized;
 
 namespace {
 
-#if COIR_PAINT
-constexpr bool kPainted = true;
-#else
-constexpr bool kPainted = false;
-#endif
 constexpr long kPageBytes = 4096;
 constexpr long kMostBytes = 4200;  // the page, and what reactor, timers and tables keep for the fiber elsewhere
 constexpr int kFibers = 2000;
@@ -49,10 +45,17 @@ long resident_kb() noexcept {
   return line == nullptr ? -1 : strtol(line + 5, nullptr, 10);
 }
 
+// is_painted tells whether each stack was written to before its fiber ran, to measure how deep that went.
+bool is_painted() noexcept {
+  bool measured = false;
+  const auto ended = run_until_idle({.workers = 1}, [&] { measured = coir::inspect(coir::current())->stack_measured; });
+  return ended && measured;
+}
+
 // unmeasurable says why resident memory cannot be measured here, or is null: a thousand fresh pages must show as such,
 // and go again. A sanitizer's stacks are larger, an emulator's answers its own.
 const char* unmeasurable() noexcept {
-  if (kPainted) return "paint makes every page of a stack resident";
+  if (is_painted()) return "paint makes every page of a stack resident";
   if (kAddressSanitized || kThreadSanitized) return "a sanitizer makes frames larger";
   constexpr long kPages = 1000;
   const long before = resident_kb();

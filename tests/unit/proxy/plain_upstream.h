@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -30,6 +31,9 @@ class PlainUpstream {
     socklen_t size = sizeof at;
     ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size);
     port_ = ntohs(at.sin_port);
+    // Each that is accepted inherits it.
+    const int on = 1;
+    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::listen(fd_, 64);
     pthread_create(&thread_, nullptr, &accept_all, this);
   }
