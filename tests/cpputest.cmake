@@ -10,6 +10,7 @@ target_compile_definitions(coir_cpputest PUBLIC
   CPPUTEST_HAVE_PTHREAD_MUTEX_LOCK)
 target_compile_options(coir_cpputest PRIVATE -w)
 target_link_libraries(coir_cpputest PUBLIC coir_language PRIVATE coir_build)
+set_target_properties(coir_cpputest PROPERTIES UNITY_BUILD "${COIR_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
 
 add_library(coir_test_support STATIC
   support/child.cpp support/name_server.cpp support/cxx_runtime.cpp support/test_main.cpp support/time_limit.cpp)
@@ -18,47 +19,56 @@ if(NOT COIR_NO_ASYNC)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 
-# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without much optimisation and
-# without debug information. What they test is compiled as it is shipped. Sanitizers name lines: they keep the tables.
+# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation (SHALLOW) and
+# without debug information. What they test is optimised as what is shipped. Sanitizers name lines: they keep the tables.
 add_library(coir_test_build INTERFACE)
 target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src"
   "${PROJECT_SOURCE_DIR}/net/src")
 target_link_libraries(coir_test_build INTERFACE coir_test_support coir_build)
 if(NOT COIR_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O1;-g0>)
+  target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O0;-g0>)
   target_link_options(coir_test_build INTERFACE -Wl,--strip-debug)
-endif()
-
-# All unit tests share one set of precompiled headers, but those that see mbedTLS, whose macros differ.
-if(COIR_PRECOMPILE)
-  add_library(coir_test_headers OBJECT support/precompiled.cpp)
-  target_link_libraries(coir_test_headers PRIVATE coir_net coir_test_build)
-  coir_precompile(coir_test_headers "${CMAKE_CURRENT_SOURCE_DIR}/support/precompiled.h")
 endif()
 
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
 add_custom_target(cpu_tests)
 
-# coir_test(ROOM/NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...])
+# coir_test(ROOM/NAME [CPU] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
 #
-# One executable and one CTest entry, NAME, from ROOM/NAME_test.cpp of the calling folder. Links coir_core unless LIBS
-# names others. CPU marks a test that can differ by CPU. Tests include private headers from the root of the tree:
-# #include "core/src/schedule/timer_wheel.h".
+# One CTest entry, NAME, with the tests of ROOM/NAME_test.cpp of the calling folder. The tests of a room are one program,
+# ROOM_tests, or that of PROGRAM; NAME_test is a link to it, by which it runs those of NAME alone (support/test_main.cpp).
+# Links coir_core unless LIBS names others. CPU marks a test that can differ by CPU; trees of a foreign CPU have those in
+# programs of their own. SHALLOW marks a test that measures stacks, or fills one: it is optimised, and no part of a batch.
+# WRAP has the linker lead calls of the functions to those that the test defines. Tests include private headers from the
+# root of the tree: #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU" "" "SOURCES;LIBS" ${ARGN})
-  if(NOT arg_LIBS)
-    set(arg_LIBS coir_core)
+  cmake_parse_arguments(arg "CPU;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
+  if(NOT arg_PROGRAM)
+    string(REGEX REPLACE "/.*" "" arg_PROGRAM "${path}")
   endif()
-  add_executable(${name}_test ${path}_test.cpp ${arg_SOURCES})
-  target_link_libraries(${name}_test PRIVATE ${arg_LIBS} coir_test_build)
-  if(COIR_PRECOMPILE AND NOT coir_mbedtls IN_LIST arg_LIBS)
-    target_precompile_headers(${name}_test REUSE_FROM coir_test_headers)
+  if(arg_CPU AND NOT COIR_CPU STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+    string(APPEND arg_PROGRAM _cpu)
   endif()
-  add_test(NAME ${name} COMMAND ${name}_test)
+  set(program ${arg_PROGRAM}_tests)
+  if(NOT TARGET ${program})
+    add_executable(${program})
+    set_target_properties(${program} PROPERTIES UNITY_BUILD "${COIR_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
+    target_link_libraries(${program} PRIVATE coir_core)
+  endif()
+  target_sources(${program} PRIVATE ${path}_test.cpp ${arg_SOURCES})
+  target_link_libraries(${program} PRIVATE ${arg_LIBS} coir_test_build)
+  list(TRANSFORM arg_WRAP PREPEND "LINKER:--wrap=")
+  target_link_options(${program} PRIVATE ${arg_WRAP})
+  if(arg_SHALLOW AND NOT COIR_SANITIZE)
+    set_source_files_properties(${path}_test.cpp PROPERTIES COMPILE_OPTIONS -O1)
+  endif()
+  file(CREATE_LINK ${program} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test" SYMBOLIC)
+  add_custom_target(${name}_test DEPENDS ${program})
+  add_test(NAME ${name} COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test")
   set_tests_properties(${name} PROPERTIES TIMEOUT 595)
   if(arg_CPU)
-    add_dependencies(cpu_tests ${name}_test)
+    add_dependencies(cpu_tests ${program})
     set_tests_properties(${name} PROPERTIES LABELS cpu)
   endif()
 endfunction()

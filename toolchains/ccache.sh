@@ -5,44 +5,32 @@
 # clone of this tree is found again in another, and in another build tree that compiles it alike: paths below ROOT count as
 # relative ones.
 #
-# A precompiled header holds absolute paths, so it is made anew in each clone. What is compiled with it is found all the
-# same: ccache takes the file X.pch.sum for the contents of X.pch.
+# A batch (COIR_UNITY) is a file of CMake's that includes others by absolute paths. A copy is compiled in its place, which
+# includes them by their paths below ROOT.
 set -eu
 root=$1
 shift
-previous='' output='' dependencies='' left=$#
+batch='' left=$#
 while [ "$left" -gt 0 ]; do
   argument=$1
   shift
-  case $previous in
-    -o) output=$argument ;;
-    -MF) dependencies=$argument ;;
-  esac
-  previous=$argument
-  # ccache makes other paths below ROOT relative itself, but not the first, which CMake hands to clang's inner half. The
-  # second is the folder of coir/config.h, in trees that lie elsewhere too.
+  # ccache makes other paths below ROOT relative itself. This one is the folder of coir/config.h, in trees that lie
+  # elsewhere too.
   case $argument in
-    "$PWD"/*/cmake_pch.hxx) argument=${argument#"$PWD"/} ;;
     -I"$PWD"/*) argument=-I${argument#"-I$PWD"/} ;;
+    "$PWD"/*/Unity/unity_*.cxx)
+      batch=${argument#"$PWD"/}
+      argument=${batch%.cxx}_below_root.cxx
+      sed "s|^#include \"$root/|#include \"|" "$batch" >"$argument"
+      ;;
   esac
   set -- "$@" "$argument"
   left=$((left - 1))
 done
-case $output in
-  *.pch)
-    "$@"
-    {
-      echo "$*"
-      # The rule's name ends with a colon, each line but the last with a backslash; no path here has a space.
-      sed 's/^[^ ]*: *//; s/\\$//' "$dependencies" | xargs cat --
-    } | sed "s|$PWD/||g; s|$root|.|g" | sha256sum >"$output.sum"
-    ;;
-  *)
-    export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/coir/ccache}" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
-    export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=yes CCACHE_PCH_EXTSUM=yes
-    # What a file depends on is taken from the compiler's own list: preprocessing it first would be a fifth of the work.
-    export CCACHE_DEPEND=yes
-    export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    exec ccache "$@"
-    ;;
-esac
+[ -z "$batch" ] || set -- "$@" -iquote "$root"
+export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/coir/ccache}" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
+export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=yes
+# What a file depends on is taken from the compiler's own list: preprocessing it first would be a fifth of the work.
+export CCACHE_DEPEND=yes
+export CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime
+exec ccache "$@"

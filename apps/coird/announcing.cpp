@@ -23,12 +23,12 @@ void Announced::take(std::string_view address, std::uint16_t port, bool tls) noe
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help tells of --mdns";
+constexpr const char* kSeeMdns = "coird --help tells of --mdns";
 
 }  // namespace
 
 bool apply_mdns(const char* text, Options& options) noexcept {
-  if (const char* bad = coir::mdns::bad_name(text)) return complain(kSeeHelp, {"--mdns '", text, "': ", bad});
+  if (const char* bad = coir::mdns::bad_name(text)) return complain(kSeeMdns, {"--mdns '", text, "': ", bad});
   options.mdns = text;
   return true;
 }

@@ -13,8 +13,6 @@
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help lists the options";
-
 bool is_visible(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }

@@ -17,7 +17,6 @@
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help lists the options";
 constexpr const char* kForm = "such as /api=http://127.0.0.1:8081";
 constexpr std::size_t kMostText = 64 * 1024;  // of the file of routes
 

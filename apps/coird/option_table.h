@@ -5,6 +5,9 @@
 // option.
 #include <getopt.h>
 
+// The cure that most complaints name.
+inline constexpr const char* kSeeHelp = "coird --help lists the options";
+
 // The options of coird that have no letter.
 enum Long : int {
   kMemory = 256,

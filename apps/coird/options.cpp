@@ -30,8 +30,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* kSeeHelp = "coird --help lists the options";
-
 bool add_listener(const char* name, const char* text, Options& options) noexcept {
   if (options.listen_count == coir::http::Server::kMaxListeners) {
     return complain(kSeeHelp,

@@ -27,7 +27,7 @@ using coir::mqtt::Qos;
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help tells of --mqtt";
+constexpr const char* kSeeMqtt = "coird --help tells of --mqtt";
 
 }  // namespace
 
@@ -43,7 +43,7 @@ bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
       options.mqtt_commands = true;
       return true;
     case kMqttDiscovery:
-      if (!coir::mqtt::may_publish(text)) return complain(kSeeHelp, {"--mqtt-discovery '", text, "': not a topic"});
+      if (!coir::mqtt::may_publish(text)) return complain(kSeeMqtt, {"--mqtt-discovery '", text, "': not a topic"});
       options.mqtt_discovery = text;
       return true;
     case kMqttInterval:
@@ -51,7 +51,7 @@ bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
         options.mqtt_interval = *time;
         return true;
       }
-      return complain(kSeeHelp, {"--mqtt-interval '", text, "': not a time such as 30s or 2m"});
+      return complain(kSeeMqtt, {"--mqtt-interval '", text, "': not a time such as 30s or 2m"});
     default:
       break;
   }
@@ -61,10 +61,10 @@ bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
     return complain("name a file of it by --mqtt-password-file: everybody can read a command line",
                     {"--mqtt: the address holds a password"});
   }
-  if (!url) return complain(kSeeHelp, {"--mqtt '", text, "': not an address such as mqtt://user@broker:1883/prefix"});
+  if (!url) return complain(kSeeMqtt, {"--mqtt '", text, "': not an address such as mqtt://user@broker:1883/prefix"});
   if (!url->path.empty() && (url->path.size() > 100 || !coir::mqtt::may_publish(url->path) || url->path.ends_with('/')))
-    return complain(kSeeHelp, {"--mqtt '", text, "': '", url->path, "' begins no topics"});
-  if (url->secure && !coir::kTls) return complain(kSeeHelp, {"--mqtt '", text, "': this build has no TLS"});
+    return complain(kSeeMqtt, {"--mqtt '", text, "': '", url->path, "' begins no topics"});
+  if (url->secure && !coir::kTls) return complain(kSeeMqtt, {"--mqtt '", text, "': this build has no TLS"});
   options.mqtt = text;
   return true;
 }
@@ -73,7 +73,7 @@ bool check_mqtt(const Options& options) noexcept {
   if (options.mqtt == nullptr) {
     const bool given = options.mqtt_password_file != nullptr || options.mqtt_authorities != nullptr ||
                        options.mqtt_discovery != nullptr || options.mqtt_commands;
-    return !given || complain(kSeeHelp, {"an option of --mqtt without --mqtt itself"});
+    return !given || complain(kSeeMqtt, {"an option of --mqtt without --mqtt itself"});
   }
   const auto url = coir::mqtt::parse_broker_url(options.mqtt);
   if (url->secure && options.mqtt_authorities == nullptr)
@@ -111,11 +111,11 @@ bool Reporting::prepare(const Options& options) noexcept {
   client_options_.context = this;
   if (const char* path = options.mqtt_password_file) {
     const auto file = coir::File::open(path);
-    if (!file) return complain(kSeeHelp, {path, ": ", file.error()});
+    if (!file) return complain(kSeeMqtt, {path, ": ", file.error()});
     if (const char* const why = exposed(file->fd()))
       return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
     const auto size = file->read_all(password_);
-    if (!size) return complain(kSeeHelp, {path, ": ", size.error()});
+    if (!size) return complain(kSeeMqtt, {path, ": ", size.error()});
     const std::string_view text(password_, *size);
     client_options_.password = text.substr(0, text.find_first_of("\r\n"));
     if (client_options_.password.empty()) return complain("its first line is the password", {path, ": it is empty"});
@@ -123,9 +123,9 @@ bool Reporting::prepare(const Options& options) noexcept {
 #if COIR_TLS
   if (url.secure) {
     const auto authorities = coir::slurp(options.mqtt_authorities, coir::account::buffers, 512_KiB);
-    if (!authorities) return complain(kSeeHelp, {options.mqtt_authorities, ": ", authorities.error()});
+    if (!authorities) return complain(kSeeMqtt, {options.mqtt_authorities, ": ", authorities.error()});
     auto context = coir::TlsContext::client({.authorities = authorities->text()});
-    if (!context) return complain(kSeeHelp, {options.mqtt_authorities, ": ", describe_tls(context.error())});
+    if (!context) return complain(kSeeMqtt, {options.mqtt_authorities, ": ", describe_tls(context.error())});
     trust_ = std::move(*context);
     client_options_.tls = &trust_;
   }

@@ -19,7 +19,7 @@ using coir::http::FastCgiScript;
 using coir::http::Upstreams;
 using coir::http::UpstreamServer;
 
-constexpr const char* kForm = "such as .php=unix:/run/php-fpm.sock or /app=127.0.0.1:9000";
+constexpr const char* kScriptForm = "such as .php=unix:/run/php-fpm.sock or /app=127.0.0.1:9000";
 constexpr std::uint64_t kMostSpooled = 1024 * 1024;
 
 // next_of takes the next of "A,B" off `text`.
@@ -45,7 +45,8 @@ std::size_t parse_servers(std::string_view where, std::string_view addresses,
     }
     servers[count++].url = address;
     if (address.find("://") == address.npos && Upstreams::create(address)) continue;
-    complain(kForm, {"--fastcgi '", where, "': '", address, "' is no address of a host and port or of a Unix socket"});
+    complain(kScriptForm,
+             {"--fastcgi '", where, "': '", address, "' is no address of a host and port or of a Unix socket"});
     return 0;
   }
   return count;
@@ -56,7 +57,7 @@ std::size_t parse_servers(std::string_view where, std::string_view addresses,
 bool apply_fastcgi(int, const char* text, Options& options) noexcept {
   const std::string_view all = text;
   const std::size_t equals = all.find('=');
-  const auto wrong = [text](Word what) { return complain(kForm, {"--fastcgi '", text, "': ", what}); };
+  const auto wrong = [text](Word what) { return complain(kScriptForm, {"--fastcgi '", text, "': ", what}); };
   if (equals == all.npos || (all.front() != '/' && all.front() != '.')) return wrong("not PREFIX=ADDRESS");
   const std::string_view where = all.substr(0, equals);
   if (where.find_first_of("?#%") != where.npos ||

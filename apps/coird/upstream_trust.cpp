@@ -11,20 +11,20 @@
 namespace {
 
 constexpr const char* kSystem[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"};
-constexpr std::size_t kMostBytes = 1024 * 1024;
+constexpr std::size_t kMostTrustBytes = 1024 * 1024;
 
 // read_pem reads a file that an option names. False: one line has said why not.
 bool read_pem(const char* option, const char* path, coir::FileBytes& into) noexcept {
   auto file = coir::File::open(path);
-  auto bytes = file ? file->read_all(coir::account::tls, kMostBytes) : std::unexpected(file.error());
+  auto bytes = file ? file->read_all(coir::account::tls, kMostTrustBytes) : std::unexpected(file.error());
   if (!bytes) return complain("name a file of PEM", {option, " '", path, "': ", describe(bytes.error())});
   into = std::move(*bytes);
   return true;
 }
 
-// Secret wipes what it has read.
-struct Secret {
-  ~Secret() {
+// SecretFile wipes what it has read.
+struct SecretFile {
+  ~SecretFile() {
     if (bytes.size() != 0) explicit_bzero(const_cast<char*>(bytes.bytes().data()), bytes.size());
   }
   coir::FileBytes bytes;
@@ -45,7 +45,7 @@ const char* read_authorities(const Options& options, coir::FileBytes& into) noex
 
 coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   coir::FileBytes authorities;
-  Secret chain, key;
+  SecretFile chain, key;
   const char* const path = read_authorities(options, authorities);
   if (path == nullptr) return {};
   coir::TlsCertificate own;

@@ -26,7 +26,7 @@ constexpr std::int64_t kNever = INT64_MAX;
 constexpr std::int64_t kEpochNs = 1'000'000'000;
 constexpr std::uint32_t kMostSteps = 60'000;
 constexpr int kVain = 3;  // a thread that has read one value from one place so often in a row waits for another's store
-constexpr std::uint32_t kFairSteps = 1500;
+constexpr std::uint32_t kMostStepsInRow = 1500;
 constexpr unsigned kPatience = 100;
 constexpr unsigned kBuffer = 6;
 constexpr std::size_t kStackBytes = std::size_t{1} << 20;
@@ -345,7 +345,7 @@ void before(Step kind, const void* at, std::memory_order order, const std::sourc
   self->kind = kind;
   g_chooser->step(self->id);
   // Who keeps everybody else from running for long is at the end of a loop that waits for somebody.
-  const bool for_long = ++self->in_a_row >= kFairSteps;
+  const bool for_long = ++self->in_a_row >= kMostStepsInRow;
   if (for_long) {
     self->in_a_row = 0;
     self->spins = true;

@@ -41,7 +41,7 @@ struct Options {
   unsigned less = 1;
 };
 
-Chooser g_chooser;
+Chooser g_decider;
 
 // for_each_scenario calls `each` for those of a file, or of all if none is named.
 template <class Each>
@@ -83,15 +83,15 @@ struct Searched {
 // search tries every interleaving within the bounds, up to `most`.
 Searched search(const Scenario& scenario, int preemptions, int delays, unsigned most) noexcept {
   Searched out;
-  g_chooser.be_exhaustive(preemptions, delays, scenario.limits.timeouts);
+  g_decider.be_exhaustive(preemptions, delays, scenario.limits.timeouts);
   for (;;) {
     if (out.runs == most) {
       out.complete = false;
       return out;
     }
     ++out.runs;
-    explore_run(scenario, g_chooser);
-    if (!g_chooser.next_run()) return out;
+    explore_run(scenario, g_decider);
+    if (!g_decider.next_run()) return out;
   }
 }
 
@@ -119,10 +119,10 @@ void explore(const Scenario& scenario, const Options& options) noexcept {
     late_runs = searched.runs;
     late_complete = searched.complete;
   }
-  g_chooser.be_random(options.seed, limits.delays != 0, limits.timeouts);
+  g_decider.be_random(options.seed, limits.delays != 0, limits.timeouts);
   for (unsigned i = 0; i < samples; ++i) {
-    explore_run(scenario, g_chooser);
-    g_chooser.next_run();
+    explore_run(scenario, g_decider);
+    g_decider.next_run();
   }
   printf("ok - %s # %u interleavings, all with %d preemptions; %u with stores delayed%s; %u by chance; %.1f s\n",
          scenario.name, runs, bound, late_runs, late_complete ? ", all" : "", samples, seconds() - began);
@@ -224,8 +224,8 @@ int run(int argc, char** argv) noexcept {
     found = true;
     if (options.replay == nullptr) return explore(one, options);
     search(one, 0, 0, 1);
-    if (!g_chooser.replay(options.replay)) exit(usage());
-    explore_run(one, g_chooser);
+    if (!g_decider.replay(options.replay)) exit(usage());
+    explore_run(one, g_decider);
     printf("ok - %s\n", one.name);
   });
   if (!found) {

@@ -40,7 +40,7 @@ struct Pipe {
   bool put(char byte = 'x') noexcept { return write(writer, &byte, 1) == 1; }
   bool get() noexcept {
     char byte;
-    return read(reader, &byte, 1) == 1;
+    return ::read(reader, &byte, 1) == 1;
   }
   void fill() noexcept {
     char bytes[4096] = {};
@@ -49,7 +49,7 @@ struct Pipe {
   }
   void drain() noexcept {
     char bytes[4096];
-    while (read(reader, bytes, sizeof bytes) > 0) {
+    while (::read(reader, bytes, sizeof bytes) > 0) {
     }
   }
 

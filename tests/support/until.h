@@ -64,7 +64,7 @@ inline void until_blocked(pid_t thread) {
     snprintf(name, sizeof name, "/proc/self/task/%d/stat", static_cast<int>(thread));
     const int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return true;
-    const ssize_t n = read(fd, text, sizeof text - 1);
+    const ssize_t n = ::read(fd, text, sizeof text - 1);
     close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char* const state = strrchr(text, ')');  // its name is in brackets, and may hold some

@@ -13,7 +13,7 @@ using coir::operator""_KiB;
 
 namespace {
 
-constexpr const char* kForm = "such as home=http://192.168.1.9:8080/mcp or notes=/usr/bin/notes --mcp";
+constexpr const char* kMountForm = "such as home=http://192.168.1.9:8080/mcp or notes=/usr/bin/notes --mcp";
 
 bool is_url(std::string_view text) noexcept {
   return text.starts_with("http://") || text.starts_with("https://");
@@ -55,11 +55,11 @@ bool Mounts::open(const McpOptions& options, void (*changed)(void* context, coir
       const auto end = std::find(std::begin(words), std::end(words), nullptr);
       mount.upstream.command = {words, static_cast<std::size_t>(end - words) + 1};
     } else {
-      return complain(kForm, {"--mcp-mount '", text, "': not a command of up to ", kMostWords, " words"});
+      return complain(kMountForm, {"--mcp-mount '", text, "': not a command of up to ", kMostWords, " words"});
     }
   }
   auto made = coir::mcp::Gateway::create(std::span(mounts_, count), {.changed = changed, .context = context});
-  if (!made) return complain(kForm, {"--mcp-mount: ", made.error()});
+  if (!made) return complain(kMountForm, {"--mcp-mount: ", made.error()});
   gateway_.emplace(std::move(*made));
   source_ = &gateway_->source();
   return true;

@@ -10,13 +10,13 @@
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help tells of --mcp";
+constexpr const char* kSeeMcpHelp = "coird --help tells of --mcp";
 
 template <std::size_t kMost>
 bool add(int chosen, const char* text, McpOptions::List<kMost>& into) noexcept {
-  if (*text == '\0') return complain(kSeeHelp, {"--", name_of(chosen), " '': a value is missing"});
-  if (into.has(text)) return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': this was given before"});
-  if (into.count == kMost) return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': more than ", kMost});
+  if (*text == '\0') return complain(kSeeMcpHelp, {"--", name_of(chosen), " '': a value is missing"});
+  if (into.has(text)) return complain(kSeeMcpHelp, {"--", name_of(chosen), " '", text, "': this was given before"});
+  if (into.count == kMost) return complain(kSeeMcpHelp, {"--", name_of(chosen), " '", text, "': more than ", kMost});
   into.texts[into.count++] = text;
   return true;
 }
@@ -29,7 +29,7 @@ bool add_tool(const char* text, McpOptions& mcp) noexcept {
   char names[256];
   coir::Formatter all(names);
   for (const coir::mcp::Tool& tool : coird_tools()) all.add(all.text().empty() ? "" : ", ", tool.marks.name);
-  return complain(kSeeHelp, {"--mcp-tool '", text, "': no such tool; there are ", all.text()});
+  return complain(kSeeMcpHelp, {"--mcp-tool '", text, "': no such tool; there are ", all.text()});
 }
 
 // add_mount takes "PREFIX=URL" or "PREFIX=COMMAND".
@@ -48,7 +48,7 @@ bool add_mount(const char* text, McpOptions& mcp) noexcept {
   }
   for (std::size_t i = 0; i < mcp.mounts.count; ++i) {
     if (mcp.mounts.texts[i].substr(0, equals + 1) == all.substr(0, equals + 1))
-      return complain(kSeeHelp, {"--mcp-mount '", text, "': this prefix was given before"});
+      return complain(kSeeMcpHelp, {"--mcp-mount '", text, "': this prefix was given before"});
   }
   return add(kMcpMount, text, mcp.mounts);
 }
@@ -91,7 +91,7 @@ bool check_mcp(const Options& options) noexcept {
   if (mcp.path == nullptr) {
     const bool given = mcp.token_file != nullptr || mcp.hosts.count != 0 || mcp.origins.count != 0 ||
                        mcp.tools.count != 0 || mcp.fetch_hosts.count != 0 || mcp.mounts.count != 0 || mcp.sysfs_given;
-    return !given || complain(kSeeHelp, {"an option of --mcp without --mcp itself"});
+    return !given || complain(kSeeMcpHelp, {"an option of --mcp without --mcp itself"});
   }
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)
     return complain("name the hosts that it may ask by --mcp-fetch-allow", {"--mcp-tool fetch alone asks nobody"});

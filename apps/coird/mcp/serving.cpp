@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr const char* kSeeHelp = "coird --help tells of --mcp";
+constexpr const char* kSeeMcp = "coird --help tells of --mcp";
 constexpr std::size_t kShortestToken = 20;
 
 }  // namespace
@@ -29,11 +29,11 @@ McpServing::~McpServing() {
 // read_token takes the first line of the file.
 bool McpServing::read_token(const char* path) noexcept {
   const auto file = coir::File::open(path);
-  if (!file) return complain(kSeeHelp, {path, ": ", file.error()});
+  if (!file) return complain(kSeeMcp, {path, ": ", file.error()});
   if (const char* const why = exposed(file->fd()))
     return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
   const auto size = file->read_all(token_room_);
-  if (!size) return complain(kSeeHelp, {path, ": ", size.error()});
+  if (!size) return complain(kSeeMcp, {path, ": ", size.error()});
   token_ = std::string_view(token_room_, *size);
   token_ = token_.substr(0, token_.find_first_of("\r\n"));
   const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
@@ -79,7 +79,7 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
   if (options.token_file != nullptr && !read_token(options.token_file)) return false;
   auto hardware = coir::port::Hardware::open(options.sysfs);
   if (!hardware && (options.sysfs_given || hardware.error() != ENOENT))
-    return complain(kSeeHelp, {"--sysfs ", options.sysfs, ": ", coir::Error::from_errno(hardware.error())});
+    return complain(kSeeMcp, {"--sysfs ", options.sysfs, ": ", coir::Error::from_errno(hardware.error())});
   if (hardware) box_.hardware = std::move(*hardware);
   box_.daemon = &daemon;
   utsname names = {};
@@ -91,7 +91,7 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
 #if COIR_CLIENT
   if (options.fetch_hosts.count != 0) {
     auto opened = fetcher_.emplace(FetchList({options.fetch_hosts.texts, options.fetch_hosts.count})).open();
-    if (!opened) return complain(kSeeHelp, {"--mcp-tool fetch: ", opened.error()});
+    if (!opened) return complain(kSeeMcp, {"--mcp-tool fetch: ", opened.error()});
     box_.fetcher = &*fetcher_;
   }
 #endif
@@ -117,7 +117,7 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
       .token = token_,
       .audit = write_audit,
   });
-  if (!server) return complain(kSeeHelp, {"--mcp: ", server.error()});
+  if (!server) return complain(kSeeMcp, {"--mcp: ", server.error()});
   server_.emplace(std::move(*server));
   return true;
 }

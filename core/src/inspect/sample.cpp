@@ -23,7 +23,7 @@ constinit SharedAtomic<std::uint32_t> g_phase{kIdle};
 constinit SharedAtomic<const Worker*> g_asked{nullptr};  // written while preparing
 Sample g_answer;                                         // written while answering
 struct sigaction g_previous;
-constinit SharedAtomic<bool> g_installed{false};
+constinit SharedAtomic<bool> g_sampler_installed{false};
 
 void on_sample(int number, siginfo_t* info, void* context) noexcept {
   const Worker* const worker = this_worker();
@@ -49,13 +49,13 @@ void on_sample(int number, siginfo_t* info, void* context) noexcept {
 
 // install installs the handler at the first question, and keeps it.
 void install() noexcept {
-  if (g_installed.load(std::memory_order_relaxed)) return;
+  if (g_sampler_installed.load(std::memory_order_relaxed)) return;
   struct sigaction action{};
   action.sa_sigaction = on_sample;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGURG, &action, &g_previous);
-  g_installed.store(true, std::memory_order_relaxed);
+  g_sampler_installed.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace

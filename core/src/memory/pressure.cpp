@@ -16,7 +16,7 @@ namespace {
 constinit Atomic<bool> g_giving{false};
 constinit Relief* g_reliefs = nullptr;
 constinit Atomic<std::uint32_t> g_pressure{1};  // the number of the pressure that is, or comes next
-constinit Atomic<bool> g_told{false};           // a line was written in it
+constinit Atomic<bool> g_line_written{false};   // a line was written in it
 
 // Hold keeps the list as it is while it is changed.
 class [[nodiscard]] Hold {
@@ -79,7 +79,7 @@ void Pressure::took(PressureStep& step) noexcept {
   if (step.told_.load(std::memory_order_relaxed) == now || step.told_.exchange(now, std::memory_order_relaxed) == now) {
     return;
   }
-  g_told.store(true, std::memory_order_relaxed);
+  g_line_written.store(true, std::memory_order_relaxed);
   // A pipe without a reader must not stop the worker that makes room.
   pollfd entry = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&entry, 1, 0) != 1 || (entry.revents & POLLOUT) == 0) return;
@@ -90,7 +90,7 @@ bool Pressure::eased() noexcept {
   const Account& total = Ledger::total();
   const std::size_t ceiling = total.ceiling();
   if (total.used() > ceiling - ceiling / 16) return false;
-  if (g_told.load(std::memory_order_relaxed) && g_told.exchange(false, std::memory_order_relaxed)) {
+  if (g_line_written.load(std::memory_order_relaxed) && g_line_written.exchange(false, std::memory_order_relaxed)) {
     g_pressure.fetch_add(1, std::memory_order_relaxed);
   }
   return true;

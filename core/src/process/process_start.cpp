@@ -59,7 +59,7 @@ class Start {
     posix_spawnattr_destroy(&attributes_);
   }
 
-  std::expected<Started, Error> run(const BlockingStop& stop) noexcept;
+  std::expected<StartedChild, Error> run(const BlockingStop& stop) noexcept;
 
  private:
   int prepare(const BlockingStop& stop) noexcept;
@@ -170,10 +170,10 @@ int Start::prepare(const BlockingStop& stop) noexcept {
   return error;
 }
 
-std::expected<Started, Error> Start::run(const BlockingStop& stop) noexcept {
+std::expected<StartedChild, Error> Start::run(const BlockingStop& stop) noexcept {
   if (const int error = prepare(stop); error != 0) return std::unexpected(Error::from_errno(error));
   if (stop.wanted()) return std::unexpected(stop.why());
-  Started started;
+  StartedChild started;
   char* const* const environment =
       command_.environment != nullptr ? const_cast<char* const*>(command_.environment) : environ;
   const int error = posix_spawnp(&started.pid, command_.argv[0], &actions_, &attributes_,
@@ -191,7 +191,7 @@ std::expected<Started, Error> Start::run(const BlockingStop& stop) noexcept {
 }  // namespace
 
 // The C library's spawn has frames of some kilobytes: run it on a thread of the pool.
-std::expected<Started, Error> start_process(const Command& command, Deadline deadline) noexcept {
+std::expected<StartedChild, Error> start_process(const Command& command, Deadline deadline) noexcept {
   const std::span<const char* const> argv = command.argv;
   if (argv.size() < 2 || argv.front() == nullptr || argv.back() != nullptr) {
     return std::unexpected(Error{ErrorCode::invalid, EINVAL});

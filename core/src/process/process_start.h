@@ -10,13 +10,13 @@
 
 namespace coir {
 
-// Started is a running child: its owner waits for it and closes the descriptors.
-struct Started {
+// StartedChild is a running child: its owner waits for it and closes the descriptors.
+struct StartedChild {
   pid_t pid = -1;
   int pidfd = -1;  // -1: this kernel has none
   int out = -1, err = -1;
 };
 
-std::expected<Started, Error> start_process(const Command& command, Deadline deadline) noexcept;
+std::expected<StartedChild, Error> start_process(const Command& command, Deadline deadline) noexcept;
 
 }  // namespace coir

@@ -61,7 +61,7 @@ bool is_hopeless(Error error) noexcept {
          error == ErrorCode::protocol;
 }
 
-bool is_field_value(std::string_view text) noexcept {
+bool may_be_a_field(std::string_view text) noexcept {
   return std::ranges::none_of(text, [](char c) { return is(c, kFieldControl); });
 }
 
@@ -104,7 +104,7 @@ std::expected<void, Error> EventFollowing::connect() noexcept {
   std::size_t count = 2;
   const std::string_view id = parser.last_id(kept());
   // An id with controls, which no field may hold, cannot be resumed from.
-  if (!id.empty() && is_field_value(id)) fields[count++] = {"Last-Event-ID", id};
+  if (!id.empty() && may_be_a_field(id)) fields[count++] = {"Last-Event-ID", id};
   for (const RequestField& field : options.fields) fields[count++] = field;
   ++attempts;
   auto answer = client.get(options.url, {.fields = std::span(fields).first(count), .to = options.to});

@@ -8,7 +8,7 @@ namespace coir::http {
 namespace {
 
 // What a client that has left is said to have been answered, in the log: it hears nothing.
-constexpr int kClientGone = 499;
+constexpr int kLoggedForGoneClient = 499;
 
 // next_id makes a stray record of the request before on a connection none of this one's.
 std::uint16_t next_id() noexcept {
@@ -94,7 +94,7 @@ void FastCgiExchange::fail(Error error) noexcept {
     }
     if (session.broken_ || session.fault_ != 0) return;
     exchange.close_after();
-    return answer(kClientGone);
+    return answer(kLoggedForGoneClient);
   }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory) {
     // A script that does not end is told to; and it is not to blame for want of memory here.

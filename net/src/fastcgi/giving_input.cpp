@@ -16,7 +16,7 @@ constexpr std::size_t kMostBeginning = 64 * 1024 + 64;
 // So much is heard before content has its turn again.
 constexpr std::size_t kMostHeard = 64 * 1024;
 
-bool is_late(Error error) noexcept {
+bool is_past_deadline(Error error) noexcept {
   return error == ErrorCode::timed_out && error.scope == 0;
 }
 
@@ -129,7 +129,7 @@ FastCgiExchange::Outcome FastCgiExchange::send_all(std::string_view bytes) noexc
       application().shutdown_write();
       return take_output();
     }
-    if (!is_late(sent.error())) return std::unexpected(sent.error());
+    if (!is_past_deadline(sent.error())) return std::unexpected(sent.error());
     // Output that was left is taken first: a wait hears only of more, and none comes while its socket is full.
     if (application().drained()) {
       const int fd = application().fd();
@@ -149,7 +149,7 @@ FastCgiExchange::Outcome FastCgiExchange::hear() noexcept {
   application().mark_readable();
   for (std::size_t heard = 0; heard < kMostHeard; heard += records().size()) {
     auto read = read_more(Deadline::now());
-    if (!read && is_late(read.error())) return {};
+    if (!read && is_past_deadline(read.error())) return {};
     if (!read || ended || application().drained()) return read;
   }
   session.engine_.yield_turn();

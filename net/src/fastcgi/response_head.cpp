@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kStatusLine = "HTTP/1.1 200 OK\r\n";
 
 // status_of reads "404" or "404 Not Found"; 0: it is neither.
-int status_of(std::string_view text) noexcept {
+int status_said(std::string_view text) noexcept {
   if (text.size() < 3 || (text.size() > 3 && text[3] != ' ')) return 0;
   int status = 0;
   for (const char digit : text.substr(0, 3)) {
@@ -63,7 +63,7 @@ ResponseState ScriptHead::parse(std::span<Header> fields, bool no_content, Parse
   int status = 200;
   const std::string_view said = response.header("Status");
   if (said.data() != nullptr) {
-    status = status_of(trim(said));
+    status = status_said(trim(said));
   } else if (!response.header("Location").empty()) {
     status = 302;
   }

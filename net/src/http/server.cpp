@@ -30,7 +30,7 @@ std::size_t Server::request_bytes() noexcept {
 Server::~Server() {
   if (engine_ == nullptr) return;
   if (engine_->at_work()) {
-    detail::fatal("a server is destroyed while handlers of its run: stop it, or let it outlive the run");
+    coir::detail::fatal("a server is destroyed while handlers of its run: stop it, or let it outlive the run");
   }
   Engine::destroy(engine_);
 }

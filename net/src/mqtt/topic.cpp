@@ -8,10 +8,10 @@ namespace coir::mqtt {
 
 namespace {
 
-constexpr std::size_t kMostText = 65'535;
+constexpr std::size_t kMostTopicBytes = 65'535;
 
 bool is_text(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= kMostText && !text.contains('\0') && is_utf8(text);
+  return !text.empty() && text.size() <= kMostTopicBytes && !text.contains('\0') && is_utf8(text);
 }
 
 // cut_level takes the first level off `text`. `more` tells whether a slash came behind it.

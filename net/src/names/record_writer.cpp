@@ -5,7 +5,7 @@
 namespace coir::names {
 namespace {
 
-constexpr unsigned char kPointer = 0xc0;
+constexpr unsigned char kPointerByte = 0xc0;
 constexpr std::size_t kFarthest = 0x3fff;  // what a pointer can reach
 
 void put16(unsigned char* at, std::uint16_t value) noexcept {
@@ -36,7 +36,7 @@ void RecordWriter::u16(std::uint16_t value) noexcept {
 // is_at tells whether the labels of `wire` stand at `at`, byte for byte; pointers there are this writer's own.
 bool RecordWriter::is_at(std::size_t at, std::span<const unsigned char> wire) const noexcept {
   for (;;) {
-    while ((room_[at] & kPointer) == kPointer) at = (room_[at] & ~kPointer & 0xffu) << 8 | room_[at + 1];
+    while ((room_[at] & kPointerByte) == kPointerByte) at = (room_[at] & ~kPointerByte & 0xffu) << 8 | room_[at + 1];
     const std::size_t size = 1u + room_[at];
     if (size > wire.size() || memcmp(room_.data() + at, wire.data(), size) != 0) return false;
     if (size == 1) return true;
@@ -52,7 +52,7 @@ void RecordWriter::name(const Name& name, bool compress) noexcept {
   while (rest.size() > 1) {
     for (std::uint8_t i = 0; compress && i < known; ++i) {
       if (!is_at(suffixes_[i], rest)) continue;
-      return u16(static_cast<std::uint16_t>(kPointer << 8 | suffixes_[i]));
+      return u16(static_cast<std::uint16_t>(kPointerByte << 8 | suffixes_[i]));
     }
     if (!full_ && suffix_count_ < kMostSuffixes && at_ <= kFarthest) {
       suffixes_[suffix_count_++] = static_cast<std::uint16_t>(at_);

@@ -110,14 +110,14 @@ void write_servers(MetricsText& text, const GatewayGroups& groups, std::string_v
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept {
   if (forwarder != nullptr) write_forwarder(text, *forwarder);
   if (groups.count == 0) return;
-  using State = UpstreamServerState;
-  static constexpr Column kRequests[] = {{"", &State::requests}};
-  static constexpr Column kFailures[] = {{"unreachable", &State::unreachable},
-                                         {"cut", &State::cut},
-                                         {"malformed", &State::malformed},
-                                         {"timed_out", &State::timed_out}};
-  static constexpr Column kChecks[] = {{"", &State::failed_checks}};
-  static constexpr Column kDowns[] = {{"", &State::downs}};
+  using ServerState = UpstreamServerState;
+  static constexpr Column kRequests[] = {{"", &ServerState::requests}};
+  static constexpr Column kFailures[] = {{"unreachable", &ServerState::unreachable},
+                                         {"cut", &ServerState::cut},
+                                         {"malformed", &ServerState::malformed},
+                                         {"timed_out", &ServerState::timed_out}};
+  static constexpr Column kChecks[] = {{"", &ServerState::failed_checks}};
+  static constexpr Column kDowns[] = {{"", &ServerState::downs}};
   write_servers(text, groups, "coir_upstream_requests_total", "Times that a server was chosen for a request.",
                 kRequests);
   write_servers(text, groups, "coir_upstream_failures_total", "Of these, failed, by what was wrong.", kFailures);

@@ -10,9 +10,9 @@
 namespace coir::http {
 namespace {
 
-constexpr int kBurst = 8;            // reads, until others are served
-constexpr std::size_t kBefore = 18;  // a chunk's size with its line end
-constexpr std::size_t kBehind = 2 + kLastChunk.size();
+constexpr int kMostReads = 8;               // reads, until others are served
+constexpr std::size_t kBeforeRelayed = 18;  // a chunk's size with its line end
+constexpr std::size_t kBehindRelayed = 2 + kLastChunk.size();
 
 bool would_wait(Error error) noexcept {
   return error == ErrorCode::timed_out;
@@ -23,12 +23,12 @@ bool would_wait(Error error) noexcept {
 // pass_down passes on what the upstream has sent, as long as the client takes it.
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
   Stream& client = pair.client->stream;
-  for (int reads = 0; reads < kBurst; ++reads) {
+  for (int reads = 0; reads < kMostReads; ++reads) {
     if (const Next flushed = flush(client, pair.unsent_to_client); flushed != Next::again) return flushed;
     if (pair.whole) return Next::end;
     if (pair.upstream_ended) return pair.client_ended ? Next::end : Next::rest;
     if (pair.lease.stream().drained()) return Next::rest;
-    const std::span<char> place = memory.in.subspan(kBefore, memory.in.size() - kBefore - kBehind);
+    const std::span<char> place = memory.in.subspan(kBeforeRelayed, memory.in.size() - kBeforeRelayed - kBehindRelayed);
     const auto got = pair.lease.stream().read(place, Deadline::now());
     if (!got && would_wait(got.error())) return Next::rest;
     const Next next = got ? take_content(pair, place.first(*got)) : end_of_upstream(pair, got.error());
@@ -57,7 +57,7 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
   char* end = begin + content;
   if (pair.writes_chunks) {
     if (content != 0) {
-      char line[kBefore];
+      char line[kBeforeRelayed];
       const std::string_view size = write_chunk_size(content, line);
       begin -= size.size();
       memcpy(begin, size.data(), size.size());
@@ -89,7 +89,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
   const bool tunnel = pair.kind == ForwardPair::Kind::tunnel;
   Stream& client = pair.client->stream;
   Stream& upstream = pair.lease.stream();
-  for (int reads = 0; reads < kBurst; ++reads) {
+  for (int reads = 0; reads < kMostReads; ++reads) {
     if (const Next flushed = flush(upstream, pair.unsent_to_upstream); flushed != Next::again) return flushed;
     if (pair.client_ended && pair.upstream_ended) return Next::end;
     if (client.drained()) return Next::rest;

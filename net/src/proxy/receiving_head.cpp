@@ -7,17 +7,17 @@ namespace coir::http {
 namespace {
 
 constexpr unsigned kMostInterim = 16;
-constexpr std::size_t kMostRoom = 16 * 1024;
+constexpr std::size_t kMostHeadRoom = 16 * 1024;
 
-constexpr std::unexpected<Error> kMalformed{Error{ErrorCode::protocol}};
+constexpr std::unexpected<Error> kMalformedHead{Error{ErrorCode::protocol}};
 
 }  // namespace
 
 // read_more reads once, behind what has come of a response.
 Forwarding::Outcome Forwarding::read_more(Deadline deadline) noexcept {
   if (have == heads().size()) {
-    if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::limit});
-    if (auto grown = grow(kMostRoom, have); !grown) return grown;
+    if (room.size() >= kMostHeadRoom) return std::unexpected(Error{ErrorCode::limit});
+    if (auto grown = grow(kMostHeadRoom, have); !grown) return grown;
   }
   const auto got = upstream().read(heads().subspan(have), deadline);
   if (!got) {
@@ -41,22 +41,22 @@ std::expected<bool, Error> Forwarding::took_head() noexcept {
       case ResponseState::incomplete:
         return false;
       case ResponseState::bad:
-        return kMalformed;
+        return kMalformedHead;
       case ResponseState::too_many_fields:
-        if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::limit});
-        if (auto grown = grow(kMostRoom, have); !grown) return std::unexpected(grown.error());
+        if (room.size() >= kMostHeadRoom) return std::unexpected(Error{ErrorCode::limit});
+        if (auto grown = grow(kMostHeadRoom, have); !grown) return std::unexpected(grown.error());
         seen = 0;
         continue;
       case ResponseState::complete:
         break;
     }
     if (response.status >= 200 || response.status == 101) {
-      if (response.status == 101 && !asks_upgrade) return kMalformed;
+      if (response.status == 101 && !asks_upgrade) return kMalformedHead;
       begin = parsed.head_bytes;
       got_head = true;
       return true;
     }
-    if (++interim > kMostInterim) return kMalformed;
+    if (++interim > kMostInterim) return kMalformedHead;
     if (response.status == 100) {
       // The client is told so when its content is read.
       got_leave = true;

@@ -10,7 +10,7 @@ namespace coir::http {
 namespace {
 
 // After so much without waiting others get their turn.
-constexpr std::size_t kSlice = 512 * 1024;
+constexpr std::size_t kRelayedInTurn = 512 * 1024;
 // What is read at a time of content that is long.
 constexpr std::size_t kBulkBytes = 64 * 1024;
 
@@ -38,7 +38,7 @@ void Forwarding::relay() noexcept {
   for (std::size_t slice = 0; !ended;) {
     if (!bytes.empty() && !pass_content(bytes)) return;
     if (ended) break;
-    if ((slice += bytes.size()) >= kSlice) {
+    if ((slice += bytes.size()) >= kRelayedInTurn) {
       slice = 0;
       session.engine_.yield_turn();
     }

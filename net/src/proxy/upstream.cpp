@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kBytes = sizeof(UpstreamConnection) + kKernelBytesPerConnection;
+constexpr std::size_t kConnectionBytes = sizeof(UpstreamConnection) + kKernelBytesPerConnection;
 // A name is looked up once a second at most, and again after this time where that failed.
 constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
 
@@ -148,10 +148,10 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadli
 }
 
 std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline) noexcept {
-  if (!Pressure::charge(account::connections, kBytes)) return std::unexpected(Error{ErrorCode::limit});
+  if (!Pressure::charge(account::connections, kConnectionBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = malloc(sizeof(UpstreamConnection));
   if (memory == nullptr) {
-    account::connections.refund(kBytes);
+    account::connections.refund(kConnectionBytes);
     return std::unexpected(Error{ErrorCode::limit});
   }
   auto* const connection = ::new (memory) UpstreamConnection;
@@ -240,7 +240,7 @@ void UpstreamGroup::destroy(UpstreamConnection& connection, bool in_good_order) 
   if (!in_good_order) connection.stream.abandon();
   connection.~UpstreamConnection();
   free(&connection);
-  account::connections.refund(kBytes);
+  account::connections.refund(kConnectionBytes);
 }
 
 void UpstreamLease::give_back(bool reusable) noexcept {

@@ -7,10 +7,8 @@
 
 namespace coir {
 
-using Use = detail::UsedDescriptor::Use;
-
 std::expected<Datagram, Error> DatagramSocket::receive_from(std::span<char> into, Deadline deadline) noexcept {
-  const Use use(socket_);
+  const detail::UsedDescriptor::Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   sockaddr_storage name;
   alignas(cmsghdr) unsigned char control[kLocalEndSpace];
@@ -42,7 +40,7 @@ std::expected<void, Error> DatagramSocket::wait_for_room(int fd, bool connected,
 
 std::expected<void, Error> DatagramSocket::send_message(std::string_view bytes, const Address* to, const LocalEnd& from,
                                                         Deadline deadline) noexcept {
-  const Use use(socket_);
+  const detail::UsedDescriptor::Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   alignas(cmsghdr) unsigned char control[kLocalEndSpace];
   iovec part = {const_cast<char*>(bytes.data()), bytes.size()};

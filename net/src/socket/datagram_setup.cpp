@@ -15,7 +15,7 @@ constexpr int kIpv6MulticastAll = 29;  // Linux 4.20
 constexpr int kIpv6MulticastAll = IPV6_MULTICAST_ALL;
 #endif
 
-std::unexpected<Error> failed(int negative) noexcept {
+std::unexpected<Error> refused_by_kernel(int negative) noexcept {
   return std::unexpected(Error::from_errno(-negative));
 }
 
@@ -36,7 +36,7 @@ std::unexpected<Error> membership_error(int number) noexcept {
 std::expected<DatagramSocket, Error> DatagramSocket::open(const Address& of, const Options& options) noexcept {
   const int family = of.get()->sa_family;
   const int fd = kernel::datagram_socket(family);
-  if (fd < 0) return failed(fd);
+  if (fd < 0) return refused_by_kernel(fd);
   if (options.receive_bytes > 0) {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &options.receive_bytes, sizeof options.receive_bytes);
   }
@@ -66,7 +66,7 @@ std::expected<DatagramSocket, Error> DatagramSocket::bind(const Address& at, Opt
   }
   if (const int outcome = kernel::bind(fd, at.get(), at.length()); outcome < 0) {
     if (ipv4_too && outcome == -EADDRNOTAVAIL) return bind(at.as_ipv4_any(), options);
-    return failed(outcome);
+    return refused_by_kernel(outcome);
   }
   return socket;
 }
@@ -85,7 +85,7 @@ std::expected<void, Error> DatagramSocket::connect_to(const Address& peer) noexc
   do {
     outcome = kernel::connect(use.fd(), peer.get(), peer.length());
   } while (outcome == -EINTR);
-  if (outcome < 0) return failed(outcome);
+  if (outcome < 0) return refused_by_kernel(outcome);
   return {};
 }
 
@@ -164,7 +164,7 @@ std::expected<Address, Error> DatagramSocket::local_address() const noexcept {
   sockaddr_storage name;
   socklen_t length;
   if (!is_open()) return std::unexpected(Error{ErrorCode::closed});
-  if (const int outcome = kernel::local_name(fd(), name, length); outcome < 0) return failed(outcome);
+  if (const int outcome = kernel::local_name(fd(), name, length); outcome < 0) return refused_by_kernel(outcome);
   return Address::from_sockaddr(reinterpret_cast<const sockaddr*>(&name), length);
 }
 

@@ -15,10 +15,10 @@ bool all_zero(const unsigned char* bytes, std::size_t size) noexcept {
 }
 
 // What an IPv6 address begins with that stands for one of IPv4.
-constexpr unsigned char kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr unsigned char kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool is_mapped(const unsigned char* address) noexcept {
-  return memcmp(address, kMapped, sizeof kMapped) == 0;
+  return memcmp(address, kMappedPrefix, sizeof kMappedPrefix) == 0;
 }
 
 // leads_to_ipv4 tells it of the address that a socket of IPv6 sends to.
@@ -30,7 +30,7 @@ bool leads_to_ipv4(const sockaddr* to) noexcept {
 // goes_to_many tells of an IPv6 or mapped address whether it is a group's, or all hosts'.
 bool goes_to_many(const unsigned char* address) noexcept {
   if (!is_mapped(address)) return address[0] == 0xff;
-  const unsigned char* const ipv4 = address + sizeof kMapped;
+  const unsigned char* const ipv4 = address + sizeof kMappedPrefix;
   return (ipv4[0] & 0xf0) == 0xe0 || (ipv4[0] & ipv4[1] & ipv4[2] & ipv4[3]) == 0xff;
 }
 
@@ -88,7 +88,7 @@ std::size_t put_local_end(const LocalEnd& from, int fd, int family, const sockad
   info.ipi6_ifindex = from.interface;
   memcpy(&info.ipi6_addr, from.address, sizeof info.ipi6_addr);
   // The kernel takes none but a mapped one then, also where it is to choose.
-  if (leads_to_ipv4(to)) memcpy(&info.ipi6_addr, kMapped, sizeof kMapped);
+  if (leads_to_ipv4(to)) memcpy(&info.ipi6_addr, kMappedPrefix, sizeof kMappedPrefix);
   part->cmsg_level = IPPROTO_IPV6;
   part->cmsg_type = IPV6_PKTINFO;
   part->cmsg_len = CMSG_LEN(sizeof info);

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kHasMissed = 1;
 
 // The sender sends to so many before it asks whether others have waited for long.
-constexpr unsigned kBatch = 32;
+constexpr unsigned kSentInTurn = 32;
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options)
 }
 
 void FeedKeeper::destroy(FeedKeeper* keeper) noexcept {
-  if (!keeper->stopped()) detail::fatal("a feed is destroyed before its server has stopped");
+  if (!keeper->stopped()) coir::detail::fatal("a feed is destroyed before its server has stopped");
   std::destroy_at(keeper);
   free(keeper);
   account::streams.refund(sizeof(FeedKeeper));
@@ -180,7 +180,7 @@ void FeedKeeper::send_to_all() noexcept {
          })) {
     send_news(*next, memory, false);
     // To send to thousands takes tens of milliseconds.
-    if (++sent % kBatch == 0) slice.go_on();
+    if (++sent % kSentInTurn == 0) slice.go_on();
   }
   while (Connection* const fallen = take(Direction::writable, [this](const Connection& each, bool&) {
            return history_.has_fallen_off(cursor(each));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostFields = 24;
 static_assert(sizeof(Header) == sizeof(phr_header) && alignof(Header) >= alignof(phr_header));
 
-std::unexpected<Error> fails(ErrorCode code, int sys = 0) noexcept {
+std::unexpected<Error> refused_with(ErrorCode code, int sys = 0) noexcept {
   return std::unexpected(Error{code, sys});
 }
 
@@ -40,14 +40,14 @@ bool is_target(std::string_view text) noexcept {
   if (phr_parse_response(head.data(), head.size(), &minor, &status, &phrase, &phrase_size,
                          reinterpret_cast<phr_header*>(fields.data()), &count, 0) < 0 ||
       minor == 0) {
-    return fails(ErrorCode::protocol);
+    return refused_with(ErrorCode::protocol);
   }
   for (Header& slot : std::span(fields).first(count)) {
     const phr_header raw = *reinterpret_cast<const phr_header*>(&slot);
     slot = {{raw.name, raw.name_len}, {raw.value, raw.value_len}};
   }
   const auto chosen = check_handshake(status, std::span(fields).first(count), key, offered);
-  if (!chosen) return fails(ErrorCode::protocol, status == 101 ? 0 : status);
+  if (!chosen) return refused_with(ErrorCode::protocol, status == 101 ? 0 : status);
   return *chosen;
 }
 
@@ -62,7 +62,7 @@ std::expected<WebSocket, Error> WebSocket::connect(Stream&& stream, const WebSoc
   const auto key_memory = websocket_key(random);
   const std::string_view key(key_memory.data(), key_memory.size());
 
-  if (!is_target(request.target)) return fails(ErrorCode::invalid);
+  if (!is_target(request.target)) return refused_with(ErrorCode::invalid);
   ResponseHead head(buffer->bytes());
   head.fixed("GET ");
   head.fixed(request.target);
@@ -71,14 +71,14 @@ std::expected<WebSocket, Error> WebSocket::connect(Stream&& stream, const WebSoc
   write_handshake_fields(head, key, request.subprotocols);
   head.fixed(request.fields);
   const std::string_view asked = head.finish();
-  if (asked.empty()) return fails(ErrorCode::invalid);
+  if (asked.empty()) return refused_with(ErrorCode::invalid);
   if (auto sent = stream.write(asked, deadline); !sent) return std::unexpected(sent.error());
 
   // The head is looked for behind what was seen before, less the three bytes that its end may have begun in.
   constexpr std::string_view kEnd = "\r\n\r\n";
   std::size_t used = 0, end = std::string_view::npos;
   while (end == std::string_view::npos) {
-    if (used == buffer->size()) return fails(ErrorCode::limit);
+    if (used == buffer->size()) return refused_with(ErrorCode::limit);
     const auto got = stream.read(buffer->bytes().subspan(used), deadline);
     if (!got) return std::unexpected(got.error() == ErrorCode::end_of_stream ? ErrorCode::truncated : got.error());
     const std::size_t from = used < kEnd.size() ? 0 : used - kEnd.size() + 1;

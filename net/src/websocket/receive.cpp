@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kFirstInput = 4096;    // between messages most are small
 constexpr std::size_t kLargeInput = 16'384;  // in the middle of one
 
-std::int64_t after(std::int64_t ns, std::chrono::milliseconds span) noexcept {
+std::int64_t time_after(std::int64_t ns, std::chrono::milliseconds span) noexcept {
   return ns + std::chrono::nanoseconds(span).count();
 }
 
@@ -141,7 +141,7 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
     const bool pings = options.ping_after.count() > 0 && !closing;
     const auto patience = closing ? options.close_timeout : pinged ? options.pong_timeout : options.ping_after;
     const std::int64_t since = closing ? close_ns.load(std::memory_order_relaxed) : alive_ns;
-    const Deadline silence = pings || closing ? Deadline::at_ns(after(since, patience)) : Deadline::never();
+    const Deadline silence = pings || closing ? Deadline::at_ns(time_after(since, patience)) : Deadline::never();
     const auto ready = await_readable(std::min(deadline, silence));
     if (ready) break;
     // The server stops: the client is told, and then waited for.

@@ -104,7 +104,7 @@ class Reading {
   const bool mine_;
 };
 
-std::unexpected<Error> fails(ErrorCode code) noexcept {
+std::unexpected<Error> fails_with(ErrorCode code) noexcept {
   return std::unexpected(Error{code});
 }
 
@@ -112,15 +112,15 @@ std::unexpected<Error> fails(ErrorCode code) noexcept {
 
 std::expected<WebSocketMessage, Error> WebSocket::receive(Deadline deadline) noexcept {
   const Reading mine(state().reading);
-  if (!mine) return fails(ErrorCode::busy);
+  if (!mine) return fails_with(ErrorCode::busy);
   return state().receive(deadline);
 }
 
 std::expected<WebSocketPiece, Error> WebSocket::receive_piece(Deadline deadline) noexcept {
   State& self = state();
   const Reading mine(self.reading);
-  if (!mine) return fails(ErrorCode::busy);
-  if (self.collects) return fails(ErrorCode::invalid);
+  if (!mine) return fails_with(ErrorCode::busy);
+  if (self.collects) return fails_with(ErrorCode::invalid);
   const auto piece = self.next_piece(deadline);
   if (!piece) return std::unexpected(piece.error());
   self.in_pieces = !piece->ends;
@@ -128,7 +128,7 @@ std::expected<WebSocketPiece, Error> WebSocket::receive_piece(Deadline deadline)
 }
 
 std::expected<void, Error> WebSocket::send_text(std::string_view text, Deadline deadline) noexcept {
-  if (!is_utf8(text)) return fails(ErrorCode::invalid);
+  if (!is_utf8(text)) return fails_with(ErrorCode::invalid);
   return state().send(Opcode::text, text, deadline);
 }
 
@@ -141,7 +141,7 @@ std::expected<void, Error> WebSocket::send_piece(const WebSocketPiece& piece, De
 }
 
 std::expected<void, Error> WebSocket::ping(std::string_view payload, Deadline deadline) noexcept {
-  if (payload.size() > kMostControlPayload) return fails(ErrorCode::limit);
+  if (payload.size() > kMostControlPayload) return fails_with(ErrorCode::limit);
   return state().send(Opcode::ping, payload, deadline);
 }
 

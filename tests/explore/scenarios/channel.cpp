@@ -134,7 +134,7 @@ void many_at_a_time() {
       });
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kChannelScenarios[] = {
     {"channel_rendezvous", rendezvous},
     {"channel_bounded_with_two_senders", bounded_with_two_senders},
     {"channel_close_drains", close_drains},
@@ -148,7 +148,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> channel_scenarios() noexcept {
-  return kScenarios;
+  return kChannelScenarios;
 }
 
 }  // namespace coir::explore

@@ -230,7 +230,7 @@ void rw_lock_keeps_writers_alone() {
   });
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kLocksScenarios[] = {
     {"mutex_is_handed_over", mutex_is_handed_over},
     {"mutex_timeout_leaves_the_line", mutex_timeout_leaves_the_line, {.timeouts = true}},
     {"mutex_keeps_the_line", mutex_keeps_the_line},
@@ -249,7 +249,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> lock_scenarios() noexcept {
-  return kScenarios;
+  return kLocksScenarios;
 }
 
 }  // namespace coir::explore

@@ -112,7 +112,7 @@ void event_meets_leaving() {
           [&] { Poller::get_ready(kFd); });
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kReactorScenarios[] = {
     {"reactor_no_event_is_lost", no_event_is_lost},
     {"reactor_timeout_loses_no_event", timeout_loses_no_event, {.timeouts = true}},
     {"reactor_closing_ends_the_wait", closing_ends_the_wait},
@@ -122,7 +122,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> reactor_scenarios() noexcept {
-  return kScenarios;
+  return kReactorScenarios;
 }
 
 }  // namespace coir::explore

@@ -151,7 +151,7 @@ void woken_slot_owner_and_two_thieves() {
   had.check(2);
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kRunQueueScenarios[] = {
     {"run_queue_owner_and_thief", owner_and_thief, {.preemptions = 3, .delays = 2}},
     {"run_queue_owner_and_two_thieves", owner_and_two_thieves},
     {"run_queue_overflow_and_thief", overflow_and_thief, {.preemptions = 1, .delays = 0, .samples = 200}},
@@ -164,7 +164,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> run_queue_scenarios() noexcept {
-  return kScenarios;
+  return kRunQueueScenarios;
 }
 
 }  // namespace coir::explore

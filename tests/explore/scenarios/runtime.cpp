@@ -350,7 +350,7 @@ void every_wakeup_migrates() {
 
 constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 2500, .samples = 600};
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kRuntimeScenarios[] = {
     {"runtime_fibers_end", fibers_end, kWhole},
     {"runtime_join_meets_end", join_meets_end, kWhole},
     {"runtime_nursery_waits_for_the_last_child", nursery_waits_for_the_last_child, kWhole},
@@ -383,7 +383,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> runtime_scenarios() noexcept {
-  return kScenarios;
+  return kRuntimeScenarios;
 }
 
 }  // namespace coir::explore

@@ -107,7 +107,7 @@ void event_against_send() {
   require(static_cast<int>(channel.size()) == sent);
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kSelectScenarios[] = {
     {"select_two_senders",
      two_senders,
      {.preemptions = 1, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
@@ -124,7 +124,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> select_scenarios() noexcept {
-  return kScenarios;
+  return kSelectScenarios;
 }
 
 }  // namespace coir::explore

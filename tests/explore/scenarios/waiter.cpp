@@ -215,7 +215,7 @@ void cancel_against_wake() {
   require(second);
 }
 
-constexpr Scenario kScenarios[] = {
+constexpr Scenario kWaiterScenarios[] = {
     {"waiter_is_claimed_once", claimed_once, {.preemptions = 3}},
     {"waiter_two_compete", two_compete},
     {"waiter_late_claim_meets_no_later_wait", late_claim_meets_no_later_wait, {.timeouts = true}},
@@ -228,7 +228,7 @@ constexpr Scenario kScenarios[] = {
 }  // namespace
 
 std::span<const Scenario> waiter_scenarios() noexcept {
-  return kScenarios;
+  return kWaiterScenarios;
 }
 
 }  // namespace coir::explore

@@ -1,6 +1,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/deadline.h>
 
+namespace deadline_test {
+
 using coir::Deadline;
 using coir::monotonic_ns;
 using namespace std::chrono_literals;
@@ -51,3 +53,5 @@ TEST(Deadline, the_earlier_one_is_less) {
   CHECK_TRUE(Deadline::after(10s) < Deadline::never());
   CHECK_TRUE(Deadline::never() == Deadline());
 }
+
+}  // namespace deadline_test

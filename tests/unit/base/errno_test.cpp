@@ -13,6 +13,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 
+namespace errno_test {
+
 using coir::kManyWorkers;
 using coir::run_until_idle;
 using coir::spawn;
@@ -103,3 +105,5 @@ TEST(Errno, is_the_one_that_the_c_library_sets) {
   errno = ENOENT;
   LONGS_EQUAL(ENOENT, errno);
 }
+
+}  // namespace errno_test

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+namespace error_test {
+
 using coir::describe;
 using coir::Error;
 using coir::ErrorCode;
@@ -51,3 +53,5 @@ TEST(Error, equality_is_of_the_code) {
   CHECK_FALSE(Error{ErrorCode::closed} == ErrorCode::end_of_stream);
   static_assert(sizeof(Error) == 8);
 }
+
+}  // namespace error_test

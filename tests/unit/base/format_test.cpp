@@ -12,6 +12,8 @@
 
 #include "tests/support/random.h"
 
+namespace format_test {
+
 using coir::byte_size;
 using coir::cut;
 using coir::fixed;
@@ -304,3 +306,5 @@ TEST(Format, a_line_takes_less_than_400_bytes_of_stack) {
     if (deep < 16 || deep >= 400) FAIL(StringFromFormat("%zu bytes", deep).asCharString());
   }
 }
+
+}  // namespace format_test

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+namespace utf8_test {
+
 namespace {
 
 using coir::is_utf8;
@@ -173,3 +175,5 @@ TEST(Utf8, a_checker_begins_anew_after_reset) {
 TEST(Utf8, a_checker_is_four_bytes) {
   LONGS_EQUAL(4, sizeof(Utf8Checker));
 }
+
+}  // namespace utf8_test

@@ -16,6 +16,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace blocking_test {
+
 using coir::blocking;
 using coir::blocking_borrowed;
 using coir::BlockingStop;
@@ -271,3 +273,5 @@ TEST(Blocking, many_fibers_with_and_without_deadlines_lose_no_wakeup) {
     await(Owned::alive, 0);
   });
 }
+
+}  // namespace blocking_test

@@ -20,6 +20,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
+namespace blocking_threads_test {
+
 using coir::blocking;
 using coir::blocking_borrowed;
 using coir::BlockingStop;
@@ -215,3 +217,5 @@ TEST(BlockingThreads, a_call_that_waits_for_a_thread_is_counted_and_dumped) {
     expect(coir::stats().blocking_waiting == 0);
   });
 }
+
+}  // namespace blocking_threads_test

@@ -16,6 +16,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
+namespace descriptor_stream_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::DescriptorStream;
@@ -286,3 +288,5 @@ TEST(DescriptorStream, bytes_a_cancellation_and_a_close_end_a_wait) {
 }
 
 #endif
+
+}  // namespace descriptor_stream_test

@@ -12,6 +12,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
+namespace file_replace_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::FileReplacement;
@@ -206,3 +208,5 @@ TEST(FileReplace, a_writer_that_is_killed_at_any_moment_leaves_the_old_content_o
     CHECK_TRUE(holds(folder.at("a"), {ones, sizeof ones}) || holds(folder.at("a"), {twos, sizeof twos}));
   }
 }
+
+}  // namespace file_replace_test

@@ -17,6 +17,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/support/folder.h"
 
+namespace file_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -230,3 +232,5 @@ TEST(File, a_cancelled_fiber_reads_and_replaces_nothing) {
   check();
 }
 #endif
+
+}  // namespace file_test

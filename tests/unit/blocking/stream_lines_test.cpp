@@ -12,6 +12,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/support/pipe.h"
 
+namespace stream_lines_test {
+
 using coir::Deadline;
 using coir::DescriptorStream;
 using coir::ErrorCode;
@@ -36,7 +38,7 @@ TEST_GROUP_BASE(StreamLines, coir::test::BothSides){
     template <class Lines>
     static bool told(Lines & lines, ErrorCode code){const auto line = lines.next(Deadline::now());
 return !line && line.error() == code;
-}
+}  // namespace stream_lines_test
 }
 ;
 
@@ -104,3 +106,5 @@ TEST(StreamLines, want_a_buffer) {
     expect(told(lines, ErrorCode::invalid));
   });
 }
+
+}  // namespace stream_lines_test

@@ -13,6 +13,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_faults_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using namespace coir::test;
@@ -93,7 +95,7 @@ for (const char* const path : {"/", "/chunks", "/moved"}) {
     }
   }
 }
-}
+}  // namespace client_faults_test
 }
 ;
 
@@ -106,3 +108,5 @@ TEST(ClientFaults, fail_one_request_and_leave_nothing) {
   check("on a fiber");
 #endif
 }
+
+}  // namespace client_faults_test

@@ -9,6 +9,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_guard_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Address;
@@ -62,7 +64,7 @@ TEST_GROUP_BASE(ClientGuard, coir::test::BothSides){template <class Body> void w
   expect(client.has_value());
   if (client) body(*client, notes);
 });
-}
+}  // namespace client_guard_test
 }
 ;
 
@@ -137,3 +139,5 @@ TEST(ClientGuard, no_proxy_is_asked_which_would_look_names_up_itself) {
   unsetenv("http_proxy");
   UNSIGNED_LONGS_EQUAL(0, proxy.connections());
 }
+
+}  // namespace client_guard_test

@@ -11,6 +11,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_gzip_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -92,7 +94,7 @@ TEST_GROUP_BASE(ClientGzip, coir::test::BothSides){
       }
       expect(coir::account::http.used() == http);
     });
-}
+}  // namespace client_gzip_test
 void ends_with(const std::string& answer, ErrorCode code, const char* phrase) {
   answered(answer, [&](Client&, Response& response) {
     const ReadAll all = read_all(response, 4096);
@@ -233,3 +235,5 @@ TEST(ClientGzip, what_is_cut_off_or_broken_is_told) {
   ends_with(with_length(std::string(kHello) + "garbage"), ErrorCode::protocol, "compressed content");
   ends_with(with_length("no gzip at all"), ErrorCode::protocol, "compressed content");
 }
+
+}  // namespace client_gzip_test

@@ -13,6 +13,8 @@
 #include <coir/nursery.h>
 #endif
 
+namespace client_pool_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -57,7 +59,7 @@ TEST_GROUP_BASE(ClientPool, coir::test::BothSides){
       }
       expect(coir::account::connections.used() == connections);
     });
-}
+}  // namespace client_pool_test
 }
 ;
 
@@ -378,3 +380,5 @@ TEST(ClientPool, is_shared_by_fibers) {
   }
 }
 #endif
+
+}  // namespace client_pool_test

@@ -10,6 +10,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_proxy_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -39,7 +41,7 @@ std::string_view proxy_for(std::string_view url) {
 
 TEST_GROUP_BASE(ClientProxy,
                 coir::test::BothSides){void setup() override{for (const char* const each : kVariables) unsetenv(each);
-}
+}  // namespace client_proxy_test
 void teardown() override {
   setup();
 }
@@ -158,3 +160,5 @@ TEST(ClientProxy, that_refuses_a_tunnel_is_told) {
     }
   });
 }
+
+}  // namespace client_proxy_test

@@ -7,6 +7,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_redirect_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -76,7 +78,7 @@ TEST_GROUP_BASE(ClientRedirect,
   expect(client.has_value());
   if (client) body(*client);
 });
-}
+}  // namespace client_redirect_test
 }
 ;
 
@@ -249,3 +251,5 @@ TEST(ClientRedirect, takes_no_host_of_the_callers_to_another_origin) {
     expect(hello(answer) && second.heard("\r\nHost: 127.0.0.1:") && !second.heard("board.example"));
   });
 }
+
+}  // namespace client_redirect_test

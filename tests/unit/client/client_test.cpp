@@ -13,6 +13,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -61,7 +63,7 @@ TEST_GROUP_BASE(Client, coir::test::BothSides){
       expect(coir::account::connections.used() == connections);
       expect(coir::account::http.used() == http);
     });
-}
+}  // namespace client_test
 // error_of_answer is what a request ends with, or its content, if all that the server says is `answer`.
 template <class Check>
 void with_answer(std::string_view answer, Check check) {
@@ -640,3 +642,5 @@ TEST(Client, reads_json_and_says_what_is_none) {
 }
 
 #endif
+
+}  // namespace client_test

@@ -19,6 +19,8 @@
 #include "tests/support/tls_pair.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace client_tls_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -136,7 +138,7 @@ both_sides([&] {
   expect(client.has_value());
   if (client) body(*client);
 });
-}
+}  // namespace client_tls_test
 static ClientOptions trusting() {
   ClientOptions options;
   options.tls = authority().client();
@@ -340,3 +342,5 @@ TEST(ClientTls, tells_that_the_clock_is_not_set_where_a_certificate_does_not_hol
   });
   LONGS_EQUAL(0, end.status);
 }
+
+}  // namespace client_tls_test

@@ -8,6 +8,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace event_client_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -41,7 +43,7 @@ TEST_GROUP_BASE(EventClient, coir::test::BothSides){
       }
       expect(coir::account::http.used() == before);
     });
-}
+}  // namespace event_client_test
 }
 ;
 
@@ -219,3 +221,5 @@ TEST(EventClient, an_event_ends_the_growth_of_the_pause) {
     for (int i = 0; i < 20; ++i) expect(events.next(patience()).has_value());
   });
 }
+
+}  // namespace event_client_test

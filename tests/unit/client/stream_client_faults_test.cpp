@@ -16,6 +16,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace stream_client_faults_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using namespace coir::test;
@@ -155,3 +157,5 @@ TEST(StreamClientFaults, end_one_websocket_and_leave_nothing) {
 TEST(StreamClientFaults, end_one_follower_or_one_connection_and_leave_nothing) {
   everywhere(tell, follow);
 }
+
+}  // namespace stream_client_faults_test

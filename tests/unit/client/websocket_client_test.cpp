@@ -11,6 +11,8 @@
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace websocket_client_test {
+
 using namespace std::chrono_literals;
 using namespace coir::http;
 using coir::Deadline;
@@ -116,3 +118,5 @@ TEST(WebSocketClient, asks_a_proxy_for_a_tunnel) {
     if (socket) expect(socket->receive().has_value());
   });
 }
+
+}  // namespace websocket_client_test

@@ -24,6 +24,8 @@
 #include "tests/support/child.h"
 #include "tests/unit/cxx/heap.h"
 
+namespace containers_test {
+
 // The containers of the C++ library work on coir::cxx alone, and leave nothing on the account.
 
 TEST_GROUP(Containers) {
@@ -219,3 +221,5 @@ TEST(Containers, where_the_library_would_throw_a_line_says_why) {
   CHECK_TRUE(dies("bad_variant_access", [] { return std::get<1>(std::variant<int, long>(1)); }));
   CHECK_TRUE(dies("bad_function_call", [] { return std::function<int()>()(); }));
 }
+
+}  // namespace containers_test

@@ -14,6 +14,8 @@
 #include "tests/support/random.h"
 #include "tests/unit/cxx/heap.h"
 
+namespace heap_test {
+
 using coir::test::entered;
 using coir::test::Limited;
 using std::align_val_t;
@@ -184,3 +186,5 @@ TEST(Heap, the_line_names_the_fiber) {
   LONGS_EQUAL(SIGABRT, end.signal);
   CHECK_TRUE(end.wrote("; fiber ") && end.wrote("\"main\", spawned at "));
 }
+
+}  // namespace heap_test

@@ -18,6 +18,8 @@
 #include "tests/support/thread.h"
 #include "tests/unit/cxx/heap.h"
 
+namespace heap_threads_test {
+
 using coir::account::heap;
 using coir::test::entered;
 using coir::test::Thread;
@@ -191,3 +193,5 @@ TEST(HeapThreads, an_isolate_beyond_the_ceiling_ends_the_process_with_a_line) {
   CHECK_TRUE(end.wrote("coir: no memory: ") && end.wrote("bytes"));
   if (coir::kManyWorkers) CHECK_TRUE(end.wrote("\"greedy\""));
 }
+
+}  // namespace heap_threads_test

@@ -13,6 +13,8 @@
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
 
+namespace fastcgi_exchange_test {
+
 using namespace coir::test;
 using coir::Address;
 using coir::http::FastCgiRules;
@@ -200,3 +202,5 @@ TEST(FastCgiExchange, an_application_that_writes_much_before_it_reads_is_heard_t
     peer.until_gone();
   });
 }
+
+}  // namespace fastcgi_exchange_test

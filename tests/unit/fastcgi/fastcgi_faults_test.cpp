@@ -12,6 +12,8 @@
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
 
+namespace fastcgi_faults_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -166,3 +168,5 @@ TEST(FastCgiFaults, whatever_fails_ends_one_exchange) {
   met({Call::charge, Call::close, Call::recv, Call::send});
   CHECK_TRUE(g_complaints > 0);
 }
+
+}  // namespace fastcgi_faults_test

@@ -10,6 +10,8 @@
 #include "net/src/fastcgi/record.h"
 #include "net/src/fastcgi/response_head.h"
 
+namespace fastcgi_records_test {
+
 using namespace coir::http;
 
 namespace {
@@ -234,3 +236,5 @@ TEST(ScriptHead, one_that_is_too_long_can_go_on_in_larger_memory) {
   CHECK(head.parse(fields, false, response) == ResponseState::complete);
   CHECK(response.header("X-Long") == std::string(100, 'x'));
 }
+
+}  // namespace fastcgi_records_test

@@ -13,6 +13,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace fiber_test {
+
 using coir::ErrorCode;
 using coir::Fiber;
 using coir::FiberRef;
@@ -26,7 +28,7 @@ using coir::test::kThreadSanitized;
 using coir::test::until;
 
 TEST_GROUP(Fiber){void setup() override{Counted::reset();
-}
+}  // namespace fiber_test
 }
 ;
 
@@ -301,3 +303,5 @@ TEST(Fiber, an_empty_handle_is_stale) {
   CHECK_TRUE(!cancelled && cancelled.error() == ErrorCode::stale);
   fiber.detach();
 }
+
+}  // namespace fiber_test

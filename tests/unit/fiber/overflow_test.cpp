@@ -11,6 +11,8 @@
 #include "tests/support/child.h"
 #include "tests/support/scale.h"
 
+namespace overflow_test {
+
 using coir::Fiber;
 using coir::GuardMode;
 using coir::running_fiber;
@@ -172,3 +174,5 @@ TEST(Overflow, any_other_fault_is_left_to_its_owner) {
     CHECK_FALSE(end->wrote("overflowed"));
   }
 }
+
+}  // namespace overflow_test

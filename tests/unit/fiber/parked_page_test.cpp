@@ -18,6 +18,8 @@
 
 #include "tests/support/scale.h"
 
+namespace parked_page_test {
+
 using coir::Deadline;
 using coir::Direction;
 using coir::run_until_idle;
@@ -148,3 +150,5 @@ TEST(ParkedPage, a_fiber_parked_for_a_descriptor_holds_one_page) {
   delete[] fds;
   holds_one_page(bytes);
 }
+
+}  // namespace parked_page_test

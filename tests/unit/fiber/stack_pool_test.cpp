@@ -13,6 +13,8 @@
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
 
+namespace stack_pool_test {
+
 using coir::Error;
 using coir::ErrorCode;
 using coir::FiberControl;
@@ -233,3 +235,5 @@ TEST(StackPool, a_halved_cache_keeps_the_hottest_and_at_least_one) {
   POINTERS_EQUAL(slots[4], cache.acquire(*pool, 2, error));
   LONGS_EQUAL(0, cache.pooled());
 }
+
+}  // namespace stack_pool_test

@@ -7,6 +7,8 @@
 
 #include "tests/support/scale.h"
 
+namespace waiter_test {
+
 using coir::kManyWorkers;
 using coir::Waiter;
 using coir::WakeReason;
@@ -132,3 +134,5 @@ TEST(Waiter, of_many_sources_one_wins_and_no_wakeup_is_lost) {
   for (pthread_t thread : threads) pthread_join(thread, nullptr);
   LONGS_EQUAL(0, wrong);
 }
+
+}  // namespace waiter_test

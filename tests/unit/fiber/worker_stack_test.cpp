@@ -9,6 +9,8 @@
 
 #include "tests/support/everywhere.h"
 
+namespace worker_stack_test {
+
 using coir::on_worker_stack;
 using coir::spawn;
 using namespace std::chrono_literals;
@@ -105,3 +107,5 @@ TEST(GiveWay, lets_a_timer_that_is_due_fire_before_the_next_slice) {
   // The timer is due in the second slice, or in the third by the rounding of ticks; a slice is as long as it takes.
   CHECK_TRUE(slices_at_wake <= 4);
 }
+
+}  // namespace worker_stack_test

@@ -8,6 +8,8 @@
 
 #include "http/session/client_limits.h"
 
+namespace http_client_limits_test {
+
 using coir::Address;
 using coir::http::ClientLimits;
 using coir::http::Exchange;
@@ -146,3 +148,5 @@ TEST(ClientLimits, every_connection_that_there_can_be_has_its_entry) {
   for (std::uint64_t each = 1; each <= kMost; ++each) CHECK(enter(each << 40) != 0);
   for (std::uint64_t each = 1; each <= kMost; ++each) CHECK_FALSE(limits.enter(each << 40).has_value());
 }
+
+}  // namespace http_client_limits_test

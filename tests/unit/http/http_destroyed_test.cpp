@@ -17,6 +17,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace http_destroyed_test {
+
 using coir::Address;
 using coir::Deadline;
 using coir::Event;
@@ -157,3 +159,5 @@ TEST(Stopped, a_server_that_has_stopped_may_be_destroyed_at_once) {
     }
   });
 }
+
+}  // namespace http_destroyed_test

@@ -17,6 +17,8 @@
 #include "tests/unit/http/faults_client.h"
 #include "tests/unit/http/faults_server.h"
 
+namespace http_faults_test {
+
 using namespace coir::test;
 
 namespace {
@@ -215,3 +217,5 @@ TEST(HttpFaults, a_server_that_cannot_start_says_so_and_leaves_nothing) {
     }
   }
 }
+
+}  // namespace http_faults_test

@@ -15,6 +15,8 @@
 #include "tests/support/tls_pair.h"
 #endif
 
+namespace http_handler_clients_test {
+
 using namespace std::chrono_literals;
 using namespace coir::test;
 using coir::Address;
@@ -310,3 +312,5 @@ TEST(HandlerClientsTls, the_certificate_of_the_client_is_known) {
 }
 
 #endif
+
+}  // namespace http_handler_clients_test

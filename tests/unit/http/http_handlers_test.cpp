@@ -7,6 +7,8 @@
 #include "net/src/socket/kernel.h"
 #include "tests/unit/http/handler_server.h"
 
+namespace http_handlers_test {
+
 using namespace std::chrono_literals;
 using namespace coir::test;
 using coir::Address;
@@ -340,3 +342,5 @@ TEST(HttpHandlers, what_ended_one_handler_does_not_reach_the_next_of_its_fiber) 
     }
   });
 }
+
+}  // namespace http_handlers_test

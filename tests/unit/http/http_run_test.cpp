@@ -25,6 +25,8 @@
 #include "tests/support/tls_pair.h"
 #endif
 
+namespace http_run_test {
+
 namespace {
 
 using namespace coir;
@@ -62,7 +64,7 @@ class Client {
   }
   bool ask(std::string_view path = "/") {
     char request[100];
-    say(format(request, "GET ", path, " HTTP/1.1\r\nHost: t\r\n\r\n"));
+    say(coir::format(request, "GET ", path, " HTTP/1.1\r\nHost: t\r\n\r\n"));
     return status_of(hear("served\n")) == 200;
   }
   // ended waits for the end, which comes with or without a reset.
@@ -401,3 +403,5 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
 }
 
 #endif
+
+}  // namespace http_run_test

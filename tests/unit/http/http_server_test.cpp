@@ -24,6 +24,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/http/run_beside.h"
 
+namespace http_server_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
@@ -483,3 +485,5 @@ TEST(HttpServer, options_that_cannot_work_are_refused) {
   large_head.limits.max_head_bytes = 1 << 20;
   CHECK(Server::create(large_head).error() == ErrorCode::invalid);
 }
+
+}  // namespace http_server_test

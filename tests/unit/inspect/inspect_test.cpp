@@ -17,6 +17,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace inspect_test {
+
 using coir::Backtrace;
 using coir::Channel;
 using coir::Deadline;
@@ -254,3 +256,5 @@ TEST(Inspect, no_signal_is_taken_that_cannot_be) {
   const auto kill = coir::dump_fibers_on(SIGKILL);
   CHECK_TRUE(!kill);
 }
+
+}  // namespace inspect_test

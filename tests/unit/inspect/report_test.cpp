@@ -16,6 +16,8 @@
 #include "tests/support/child.h"
 #include "tests/support/until.h"
 
+namespace report_test {
+
 using coir::Error;
 using coir::ErrorCode;
 using coir::Nursery;
@@ -195,3 +197,5 @@ TEST(Report, a_deadlock_shows_the_failures_that_nobody_has_asked_for) {
   CHECK_TRUE(end.wrote("coir: deadlock"));
   CHECK_TRUE(end.wrote("\"writer\" failed, not awaited: limit reached"));
 }
+
+}  // namespace report_test

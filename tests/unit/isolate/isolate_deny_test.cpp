@@ -24,6 +24,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/thread.h"
 
+namespace isolate_deny_test {
+
 using coir::Deny;
 using coir::Error;
 using coir::ErrorCode;
@@ -93,7 +95,7 @@ TEST_GROUP_BASE(IsolateDeny,
                 coir::test::Everywhere){bool skipped(const char* promise){const char* const why = why_not();
 if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
 return why != nullptr;
-}
+}  // namespace isolate_deny_test
 
 // in_isolate returns what `ask` returned in an isolate with that denial.
 template <class Ask>
@@ -320,3 +322,5 @@ TEST(IsolateDeny, every_call_of_the_kernels_table_was_judged) {
   CHECK_TRUE(seen > 200);
   CHECK_TRUE(highest <= coir::port::kLastKnownCall);
 }
+
+}  // namespace isolate_deny_test

@@ -14,6 +14,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/thread.h"
 
+namespace isolate_handle_test {
+
 using namespace std::chrono_literals;
 using coir::Deny;
 using coir::Error;
@@ -204,3 +206,5 @@ TEST(IsolateHandle, other_denials_leave_isolates_allowed) {
     expect(isolate && isolate->await<bool>().value_or(false));
   });
 }
+
+}  // namespace isolate_handle_test

@@ -15,6 +15,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
+namespace isolate_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::Error;
@@ -49,7 +51,7 @@ for (int i = from; i < from + count; ++i) {
   right += back && *back == i + 1;
 }
 return right;
-}
+}  // namespace isolate_test
 }
 ;
 
@@ -261,3 +263,5 @@ TEST(Isolate, a_plain_threads_wait_for_it_ends_with_its_scope) {
   const auto got = isolate->receive<int>(Deadline::after(60s));
   CHECK_TRUE(!got && got.error() == ErrorCode::cancelled && scope.caused(got.error()));
 }
+
+}  // namespace isolate_test

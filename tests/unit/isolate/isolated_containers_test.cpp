@@ -16,6 +16,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/unit/cxx/heap.h"
 
+namespace isolated_containers_test {
+
 using coir::Error;
 using coir::ErrorCode;
 using coir::Isolate;
@@ -57,21 +59,25 @@ struct Person {
 
 }  // namespace
 
+}  // namespace isolated_containers_test
+
 template <>
-struct coir::Marshal<Person> {
+struct coir::Marshal<isolated_containers_test::Person> {
+  using Person = isolated_containers_test::Person;
   static std::size_t bytes(const Person& person) noexcept { return sizeof(int) + person.name.size(); }
   static void write(const Person& person, std::span<std::byte> into) noexcept {
     memcpy(into.data(), &person.age, sizeof(int));
     memcpy(into.data() + sizeof(int), person.name.data(), person.name.size());
   }
-  static std::expected<Person, Error> read(std::span<const std::byte> from) noexcept {
-    if (from.size() < sizeof(int)) return std::unexpected(Error{ErrorCode::invalid});
+  static std::expected<Person, coir::Error> read(std::span<const std::byte> from) noexcept {
+    if (from.size() < sizeof(int)) return std::unexpected(coir::Error{coir::ErrorCode::invalid});
     Person person{{reinterpret_cast<const char*>(from.data()) + sizeof(int), from.size() - sizeof(int)}, 0};
     memcpy(&person.age, from.data(), sizeof(int));
     return person;
   }
 };
 
+namespace isolated_containers_test {
 namespace {
 
 static_assert(Message<Line> && Message<Person> && Message<vector<Line>> && !Message<map<Point*, int>>);
@@ -272,3 +278,5 @@ TEST(IsolatedContainers, a_message_beyond_the_queue_is_refused) {
     expect(isolate->await<std::size_t>().value_or(0) == 240);
   });
 }
+
+}  // namespace isolated_containers_test

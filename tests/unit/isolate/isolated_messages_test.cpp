@@ -9,6 +9,8 @@
 
 #include "tests/support/everywhere.h"
 
+namespace isolated_messages_test {
+
 using coir::Error;
 using coir::ErrorCode;
 using coir::Isolate;
@@ -163,3 +165,5 @@ TEST(IsolatedMessages, what_unmarshals_badly_is_an_error_and_gone) {
     expect(next && next->text() == "next");
   });
 }
+
+}  // namespace isolated_messages_test

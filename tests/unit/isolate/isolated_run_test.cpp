@@ -17,6 +17,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 
+namespace isolated_run_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::Error;
@@ -221,3 +223,5 @@ TEST(IsolatedRun, its_stacks_are_refunded) {
 }
 
 #endif
+
+}  // namespace isolated_run_test

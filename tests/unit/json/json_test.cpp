@@ -8,6 +8,8 @@
 #include <memory>
 #include <string_view>
 
+namespace json_test {
+
 using namespace coir;
 
 namespace {
@@ -39,7 +41,7 @@ void refuses(std::string_view text, ErrorCode code = ErrorCode::invalid) {
 }  // namespace
 
 TEST_GROUP(Json){void teardown() override{CHECK_EQUAL(0, account::json.used());
-}
+}  // namespace json_test
 }
 ;
 
@@ -300,3 +302,5 @@ TEST(Json, a_text_at_the_front_of_the_memory_is_parsed_there) {
   CHECK(value->data() > memory && value->data() < memory + text.size());
   CHECK_EQUAL(0, account::json.used());
 }
+
+}  // namespace json_test

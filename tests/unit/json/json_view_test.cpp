@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+namespace json_view_test {
+
 using namespace coir;
 
 namespace {
@@ -176,3 +178,5 @@ TEST(JsonView, only_refuses_unknown_and_repeated_members) {
   CHECK(!repeated.root().only({"a", "b"}));
   CHECK_COMPLAINT("a: stands here twice", repeated);
 }
+
+}  // namespace json_view_test

@@ -9,6 +9,8 @@
 
 #include "tests/support/child.h"
 
+namespace json_writer_test {
+
 using namespace coir;
 
 namespace {
@@ -94,7 +96,7 @@ TEST(JsonWriter, long_text_is_escaped_in_pieces_of_whole_characters) {
     Sink sink;
     CHECK(JsonWriter(sink).value({text, size}).finish().has_value());
     char whole[4000];
-    CHECK(sink.view() == format(whole, json_quoted({text, size})));
+    CHECK(sink.view() == coir::format(whole, json_quoted({text, size})));
   }
 }
 
@@ -199,3 +201,5 @@ TEST(JsonWriter, what_is_no_json_ends_the_program_with_a_line) {
   says("an end too many", [](JsonWriter& out) { out.array().end().end(); });
   says("a second value follows", [](JsonWriter& out) { out.value(1).value(2); });
 }
+
+}  // namespace json_writer_test

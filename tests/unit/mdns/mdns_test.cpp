@@ -3,6 +3,8 @@
 
 #include "network.h"
 
+namespace mdns_test {
+
 using namespace coir;
 using namespace coir::test;
 
@@ -420,7 +422,7 @@ TEST(Mdns, a_long_name_makes_room_for_its_number) {
 }
 
 TEST_GROUP(MdnsServe){void teardown() override{account::mdns.set_ceiling(SIZE_MAX);
-}
+}  // namespace mdns_test
 }
 ;
 
@@ -439,3 +441,5 @@ TEST(MdnsServe, what_it_keeps_is_charged_and_given_back) {
   CHECK_EQUAL(0u, account::mdns.used());
   CHECK_TRUE(account::mdns.high_water() > mdns::kServeBytes / 2);
 }
+
+}  // namespace mdns_test

@@ -9,6 +9,8 @@
 
 #include <CppUTest/TestHarness.h>
 
+namespace ledger_test {
+
 namespace {
 
 // Accounts live as long as the process, so that each test has its own.
@@ -105,3 +107,5 @@ TEST(Ledger, threads_that_race_never_pass_the_ceiling_together) {
   LONGS_EQUAL(0, shared.used());
 }
 #endif
+
+}  // namespace ledger_test

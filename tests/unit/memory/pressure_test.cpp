@@ -7,6 +7,8 @@
 
 #include <initializer_list>
 
+namespace pressure_test {
+
 using coir::Account;
 using coir::Ledger;
 using coir::Pressure;
@@ -108,3 +110,5 @@ TEST(Pressure, who_was_removed_is_not_asked) {
   LONGS_EQUAL(300, cached.used());
   Pressure::add(trim);
 }
+
+}  // namespace pressure_test

@@ -11,6 +11,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mqtt/scripted_broker.h"
 
+namespace mqtt_client_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mqtt;
 using coir::Deadline;
@@ -304,3 +306,5 @@ TEST(MqttClient, bad_options_are_refused) {
   CHECK_TRUE(refused({.client_id = "c", .subscriptions = kBad}, ErrorCode::invalid));
   CHECK_EQUAL(0u, coir::account::mqtt.used());
 }
+
+}  // namespace mqtt_client_test

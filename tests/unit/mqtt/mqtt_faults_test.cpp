@@ -18,6 +18,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mqtt/scripted_broker.h"
 
+namespace mqtt_faults_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mqtt;
 using namespace coir::test;
@@ -133,3 +135,5 @@ TEST(MqttFaults, whatever_fails_all_is_delivered_or_the_client_says_so_and_nothi
     if (failed_calls[static_cast<unsigned>(call)] == 0) FAIL(coir::test::name_of(call));
   }
 }
+
+}  // namespace mqtt_faults_test

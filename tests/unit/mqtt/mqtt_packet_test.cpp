@@ -8,6 +8,8 @@
 
 #include <array>
 
+namespace mqtt_packet_test {
+
 using namespace coir::mqtt;
 using namespace std::string_view_literals;
 
@@ -138,3 +140,5 @@ TEST(MqttUrl, is_refused_when_it_is_malformed_or_holds_a_password) {
     CHECK_TRUE(why(bad) == coir::ErrorCode::invalid);
   }
 }
+
+}  // namespace mqtt_packet_test

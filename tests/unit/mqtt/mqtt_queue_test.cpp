@@ -15,6 +15,8 @@
 
 #include "mqtt/queue_file.h"
 
+namespace mqtt_queue_test {
+
 using namespace coir::mqtt;
 using coir::ErrorCode;
 
@@ -257,3 +259,5 @@ TEST(MqttQueueFile, survives_a_kill_in_the_middle_of_a_write) {
     CHECK_TRUE(last == told || last == told + 1);
   }
 }
+
+}  // namespace mqtt_queue_test

@@ -3,6 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <string.h>
 
+namespace dns_message_test {
+
 using namespace coir::names;
 
 namespace {
@@ -127,3 +129,5 @@ TEST(DnsMessage, a_record_that_was_cut_off_is_none) {
   CHECK_TRUE(reader.read(header) && reader.read(question));
   CHECK_FALSE(reader.read(record));
 }
+
+}  // namespace dns_message_test

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+namespace name_cache_test {
+
 using namespace coir;
 using namespace coir::names;
 
@@ -37,7 +39,7 @@ std::uint32_t first_of(const Addresses& addresses) {
 }  // namespace
 
 TEST_GROUP(NameCache){void setup() override{forget_all();
-}
+}  // namespace name_cache_test
 void teardown() override {
   forget_all();
 }
@@ -91,3 +93,5 @@ TEST(NameCache, the_newest_answers_take_the_place_of_the_oldest_and_none_is_mixe
     CHECK_TRUE(kept > 12 || i < 13);
   }
 }
+
+}  // namespace name_cache_test

@@ -3,6 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <string.h>
 
+namespace record_writer_test {
+
 using namespace coir::names;
 
 namespace {
@@ -92,3 +94,5 @@ TEST(RecordWriter, what_does_not_fit_is_taken_back_whole) {
     }
   }
 }
+
+}  // namespace record_writer_test

@@ -18,6 +18,8 @@
 #include <coir/runtime.h>
 #endif
 
+namespace resolve_test {
+
 using namespace std::chrono_literals;
 using coir::Addresses;
 using coir::Deadline;
@@ -82,7 +84,7 @@ if (end.status == kNoServer) {
 STRCMP_EQUAL("", end.output);
 LONGS_EQUAL(0, end.signal);
 LONGS_EQUAL(0, end.status);
-}
+}  // namespace resolve_test
 }
 ;
 
@@ -285,3 +287,5 @@ TEST(Resolve, a_cancelled_fiber_goes_on_at_once) {
 }
 
 #endif
+
+}  // namespace resolve_test

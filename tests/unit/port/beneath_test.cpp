@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+namespace beneath_test {
+
 using coir::port::open_beneath;
 using coir::port::open_beneath_to_write;
 using coir::port::walk_beneath;
@@ -182,3 +184,5 @@ TEST(Beneath, links_that_do_not_fit_the_memory_are_refused) {
   char work[8];
   LONGS_EQUAL(-ENAMETOOLONG, walk_beneath(root, "a/around/file", work));
 }
+
+}  // namespace beneath_test

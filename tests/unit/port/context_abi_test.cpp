@@ -2,6 +2,8 @@
 
 #include <CppUTest/TestHarness.h>
 
+namespace context_abi_test {
+
 TEST_GROUP(ContextAbi) {
   alignas(16) char stack[16 * 1024];
   context_abi::Pair pair;
@@ -18,3 +20,5 @@ TEST(ContextAbi, switching_away_and_back_keeps_every_callee_saved_register) {
 TEST(ContextAbi, the_other_context_keeps_every_callee_saved_register_too) {
   STRCMP_EQUAL(nullptr, pair.there.changed());
 }
+
+}  // namespace context_abi_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+namespace context_test {
+
 using coir::port::coir_call_on;
 using coir::port::coir_context_arrive;
 using coir::port::coir_switch;
@@ -198,3 +200,5 @@ TEST(Context, call_on_works_within_a_context) {
 TEST(Context, no_shadow_stack_guards_this_process) {
   CHECK_FALSE(coir::port::shadow_stack_active());
 }
+
+}  // namespace context_test

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+namespace hardware_test {
+
 using coir::port::Hardware;
 using coir::port::Led;
 using coir::port::Thermometer;
@@ -164,3 +166,5 @@ TEST(Hardware, nothing_outside_of_the_folder_is_read_or_written) {
   STRCMP_EQUAL("1\n", get("out/brightness"));
   STRCMP_EQUAL("0\n", get("out/value"));
 }
+
+}  // namespace hardware_test

@@ -14,6 +14,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/without_syscall.h"
 
+namespace kernel_time_test {
+
 using namespace std::chrono_literals;
 using coir::SharedAtomic;
 using coir::port::futex_wait;
@@ -83,3 +85,5 @@ TEST(KernelTime, a_kernel_without_times_of_64_bits_serves_as_well) {
   LONGS_EQUAL(0, status);
 }
 #endif
+
+}  // namespace kernel_time_test

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+namespace limits_test {
+
 using coir::port::Limits;
 using coir::port::limits_for;
 
@@ -70,3 +72,5 @@ TEST(Limits, a_program_has_those_of_the_memory_that_it_sees_and_never_more_than_
   UNSIGNED_LONGS_EQUAL(limits_for(here.memory_bytes).connections, here.connections);
   CHECK_TRUE(strlen(coir::port::board_name()) > 0);
 }
+
+}  // namespace limits_test

@@ -9,6 +9,8 @@
 
 #include <CppUTest/TestHarness.h>
 
+namespace toolchain_test {
+
 namespace {
 
 int constructed_before_main = 0;
@@ -48,3 +50,5 @@ TEST(Toolchain, doubles_are_printed) {
   snprintf(text, sizeof text, "%.3f %Lg", 1.0 / 3, 2.5L);
   STRCMP_EQUAL("0.333 2.5", text);
 }
+
+}  // namespace toolchain_test

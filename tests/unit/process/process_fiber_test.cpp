@@ -13,6 +13,8 @@
 #include "core/src/wait/wait_several.h"
 #include "tests/support/everywhere.h"
 
+namespace process_fiber_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -136,3 +138,5 @@ TEST(ProcessFiber, a_flood_ends_with_the_deadline_of_a_scope) {
     expect(no_child_is_left());
   });
 }
+
+}  // namespace process_fiber_test

@@ -14,6 +14,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/shell.h"
 
+namespace process_group_test {
+
 using coir::Command;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -179,3 +181,5 @@ TEST(ProcessGroup, ends_whole_at_the_deadline_of_a_scope) {
     expect(no_child_is_left());
   });
 }
+
+}  // namespace process_group_test

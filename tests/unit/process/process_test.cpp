@@ -19,6 +19,8 @@
 #include "tests/support/shell.h"
 #include "tests/support/until.h"
 
+namespace process_test {
+
 using coir::Capture;
 using coir::Command;
 using coir::Deadline;
@@ -270,3 +272,5 @@ TEST(Process, a_pipeline_that_cannot_be_started_or_ended_in_time_leaves_none) {
     expect(coir::test::fds_are_back_to(before));
   });
 }
+
+}  // namespace process_test

@@ -11,6 +11,8 @@
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
 
+namespace process_without_pidfd_test {
+
 // In a file of its own, because no other thread may run when it forks.
 using coir::Deadline;
 using coir::ErrorCode;
@@ -63,3 +65,5 @@ TEST(ProcessWithoutPidfd, a_kernel_without_pidfd_is_asked_from_the_pool) {
   LONGS_EQUAL(0, end.status);
   CHECK_TRUE(end.wrote("coir: debug: this kernel has no pidfd_open: the ends of child processes are polled for\n"));
 }
+
+}  // namespace process_without_pidfd_test

@@ -14,6 +14,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace signal_test {
+
 using coir::catch_signals;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -275,3 +277,5 @@ TEST(Signal, one_from_another_process_ends_a_program_in_good_order) {
   });
   LONGS_EQUAL(7, end.status);
 }
+
+}  // namespace signal_test

@@ -6,6 +6,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace forward_failures_test {
+
 using namespace coir::test;
 using coir::http::ForwardFailure;
 using coir::http::Upstreams;
@@ -16,7 +18,7 @@ TEST_GROUP_BASE(ForwardFailures,
                              for (std::size_t i = 0; i < coir::http::kForwardFailures;
                                   ++i){const std::uint64_t wanted = i == static_cast<std::size_t>(failure) ? 1 : 0;
 expect(stage.forwarder->counters().failures[i].load() == wanted);
-}
+}  // namespace forward_failures_test
 }
 // fails has the upstream play a script, and checks what the client hears.
 void fails(ForwardFailure failure, std::string_view status, ScriptedServer::Script script,
@@ -161,3 +163,5 @@ TEST(ForwardFailures, each_has_a_word) {
   STRCMP_EQUAL("all-down", word_of(ForwardFailure::all_down));
   STRCMP_EQUAL("loop", word_of(ForwardFailure::loop));
 }
+
+}  // namespace forward_failures_test

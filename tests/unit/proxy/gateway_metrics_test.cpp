@@ -6,6 +6,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace gateway_metrics_test {
+
 using namespace coir;
 using namespace coir::http;
 using namespace coir::test;
@@ -103,3 +105,5 @@ TEST(GatewayMetrics, a_name_is_escaped_and_cut_and_a_server_that_comes_twice_dif
     }
   });
 }
+
+}  // namespace gateway_metrics_test

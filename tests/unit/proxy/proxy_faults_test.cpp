@@ -11,6 +11,8 @@
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
 
+namespace proxy_faults_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -157,3 +159,5 @@ TEST(ProxyFaults, a_server_stops_though_something_fails) {
   // What rests: the last two.
   a_stop_while_something_fails(std::span(kLives).subspan(4, 2));
 }
+
+}  // namespace proxy_faults_test

@@ -4,6 +4,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace proxy_fields_test {
+
 using namespace coir::test;
 
 TEST_GROUP_BASE(ProxyFields, Gateway){
@@ -15,7 +17,7 @@ through(keep_head(heard), rules, [&](const coir::Address& address, Stage&) {
   expect(client.say(request) && client.hear("hello"));
   check(heard);
 });
-}
+}  // namespace proxy_fields_test
 template <class Check>
 void asked(std::string_view request, Check check) {
   asked(request, {}, check);
@@ -221,3 +223,5 @@ TEST(ProxyFields, trailers_pass_where_the_client_takes_them_and_none_that_steers
     expect(takes_none.say(kGet) && takes_none.hear("\r\n5\r\nhello\r\n0\r\n\r\n"));
   });
 }
+
+}  // namespace proxy_fields_test

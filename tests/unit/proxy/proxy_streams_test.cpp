@@ -7,6 +7,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace proxy_streams_test {
+
 using namespace coir::test;
 
 namespace {
@@ -32,7 +34,7 @@ struct Steps {
 TEST_GROUP_BASE(ProxyStreams, Gateway){// rests returns once so many exchanges rest with the forwarder.
                                        bool rests(Stage & stage, std::size_t streams = 1){
                                            return until([&] { return stage.forwarder->streams() == streams; }, soon());
-}
+}  // namespace proxy_streams_test
 }
 ;
 
@@ -349,3 +351,5 @@ TEST(ProxyStreams, streams_are_evicted_behind_idle_connections) {
             soon()));
       });
 }
+
+}  // namespace proxy_streams_test

@@ -7,6 +7,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace proxy_table_test {
+
 using namespace coir::test;
 namespace account = coir::account;
 using coir::http::Proxy;
@@ -342,3 +344,5 @@ TEST(ProxyTable, memory_is_charged_and_given_back) {
   }
   CHECK_EQUAL(before, account::http.used());
 }
+
+}  // namespace proxy_table_test

@@ -4,13 +4,15 @@
 
 #include <CppUTest/TestHarness.h>
 
+namespace route_line_test {
+
 using namespace coir::http;
 
 TEST_GROUP(RouteLine){// refused tells whether a line is refused, by that word and with a cure.
                       static bool refused(std::string_view line, std::string_view word){RouteLine route;
 const auto parsed = parse_route_line(line, route);
 return !parsed && parsed.error().word == word && parsed.error().cure[0] != '\0';
-}
+}  // namespace route_line_test
 static bool taken(std::string_view line, RouteLine& route) {
   const auto parsed = parse_route_line(line, route);
   return parsed && *parsed;
@@ -185,3 +187,5 @@ TEST(RouteLine, no_more_fields_than_there_is_room_for) {
   line[148] = 'v';
   CHECK(refused({line, 149}, {line + 11, 138}));
 }
+
+}  // namespace route_line_test

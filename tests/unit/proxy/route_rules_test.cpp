@@ -7,6 +7,8 @@
 
 #include "tests/unit/proxy/gateway.h"
 
+namespace route_rules_test {
+
 using namespace coir::test;
 using coir::Deadline;
 using coir::http::ForwardFailure;
@@ -302,3 +304,5 @@ TEST(RouteRules, a_stream_that_says_something_in_time_is_not_cut) {
         expect(proxy.counters().silent.load() == 0 || !in_time);
       });
 }
+
+}  // namespace route_rules_test

@@ -9,6 +9,8 @@
 
 #include "tests/support/everywhere.h"
 
+namespace upstream_group_test {
+
 using namespace coir;
 using namespace coir::http;
 using namespace std::chrono_literals;
@@ -29,7 +31,8 @@ struct Servers {
   explicit Servers(std::initializer_list<unsigned> weights) {
     for (const unsigned weight : weights) {
       listeners[count] = std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0")));
-      servers[count] = {format(text[count], "http://127.0.0.1:", listeners[count].local_address().port()), weight};
+      servers[count] = {coir::format(text[count], "http://127.0.0.1:", listeners[count].local_address().port()),
+                        weight};
       ++count;
     }
   }
@@ -188,3 +191,5 @@ TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_n
     expect(upstreams.state().answering == 0);
   });
 }
+
+}  // namespace upstream_group_test

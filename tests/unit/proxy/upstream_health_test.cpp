@@ -11,6 +11,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
+namespace upstream_health_test {
+
 using namespace coir;
 using namespace coir::http;
 using namespace coir::test;
@@ -68,7 +70,7 @@ struct Ward {
   std::size_t count = 0;
 
   void add(std::uint16_t port) {
-    servers[count] = {.url = format(texts[count], "http://127.0.0.1:", port)};
+    servers[count] = {.url = coir::format(texts[count], "http://127.0.0.1:", port)};
     ++count;
   }
   Upstreams watched(UpstreamOptions options) {
@@ -130,8 +132,8 @@ TEST(UpstreamHealth, a_check_is_a_request_of_the_path_by_the_server_s_name) {
     expect(until([&] { return clinic.checks > 0; }, soon()));
     char wanted[200];
     expect(std::string_view(clinic.head) ==
-           format(wanted, "GET /healthz?now HTTP/1.1\r\nHost: 127.0.0.1:", clinic.server.port(),
-                  "\r\nUser-Agent: coir\r\nAccept: */*\r\nConnection: close\r\n\r\n"));
+           coir::format(wanted, "GET /healthz?now HTTP/1.1\r\nHost: 127.0.0.1:", clinic.server.port(),
+                        "\r\nUser-Agent: coir\r\nAccept: */*\r\nConnection: close\r\n\r\n"));
   });
 }
 
@@ -174,11 +176,11 @@ TEST(UpstreamHealth, what_is_no_answer_is_told_and_a_silent_server_has_its_time)
 TEST(UpstreamHealth, without_a_path_a_server_that_is_down_at_start_is_told_once_and_again_when_it_is_back) {
   everywhere([&] {
     char path[64];
-    const std::string_view at = format(path, "/tmp/coir-upstream-health-", ::getpid(), '\0');
+    const std::string_view at = coir::format(path, "/tmp/coir-upstream-health-", ::getpid(), '\0');
     ::unlink(at.data());
     char url[80];
     Ward ward;
-    ward.servers[ward.count++] = {.url = format(url, "unix:", path)};
+    ward.servers[ward.count++] = {.url = coir::format(url, "unix:", path)};
     auto upstreams = ward.watched({.longest = 1s});
     expect(ward.news.comes_to(1) && !upstreams.server(0).up);
     ScriptedServer server(answer_all(kWell), at.data());
@@ -299,3 +301,5 @@ TEST(UpstreamHealth, a_path_that_is_none_is_refused) {
     }
   });
 }
+
+}  // namespace upstream_health_test

@@ -13,6 +13,8 @@
 #include "tests/support/child.h"
 #include "tests/support/name_server.h"
 
+namespace upstream_names_test {
+
 using namespace coir;
 using namespace coir::http;
 using namespace coir::test;
@@ -92,3 +94,5 @@ TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_addr
   LONGS_EQUAL(0, end.signal);
   LONGS_EQUAL(0, end.status);
 }
+
+}  // namespace upstream_names_test

@@ -12,6 +12,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
+namespace deadlock_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -157,3 +159,5 @@ TEST(Deadlock, a_plain_thread_can_still_cancel_so_there_is_none) {
   LONGS_EQUAL(0, end.status);
   STRCMP_EQUAL("", end.output);
 }
+
+}  // namespace deadlock_test

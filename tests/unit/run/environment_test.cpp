@@ -13,6 +13,8 @@
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
 
+namespace environment_test {
+
 using coir::kManyWorkers;
 using coir::spawn;
 using coir::test::ChildEnd;
@@ -159,3 +161,5 @@ TEST(DebugLine, a_call_that_blocks_outside_a_fiber_is_told_of) {
 TEST(DebugLine, a_bad_wish_is_one_line_and_exit_2) {
   for (const char* value : {"yes", "2", ""}) bad_value("COIR_DEBUG", value);
 }
+
+}  // namespace environment_test

@@ -15,6 +15,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 
+namespace runtime_test {
+
 using coir::Deadline;
 using coir::Direction;
 using coir::ErrorCode;
@@ -255,3 +257,5 @@ TEST(Runtime, any_thread_may_look_while_fibers_come_and_go) {
   });
   CHECK_TRUE(ended.has_value());
 }
+
+}  // namespace runtime_test

@@ -12,6 +12,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
 
+namespace migrate_test {
+
 using coir::Fiber;
 using coir::kManyWorkers;
 using coir::run_until_idle;
@@ -124,3 +126,5 @@ TEST(Migrate, thread_locals_are_those_of_the_thread_that_runs) {
   CHECK_TRUE(ended.has_value());
   LONGS_EQUAL(0, wrong);
 }
+
+}  // namespace migrate_test

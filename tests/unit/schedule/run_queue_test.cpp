@@ -10,6 +10,8 @@
 
 #include <coir/config.h>
 
+namespace run_queue_test {
+
 using coir::FiberControl;
 using coir::FiberList;
 using coir::Inbox;
@@ -172,3 +174,5 @@ TEST(RunQueue, nothing_is_lost_or_doubled_between_owner_and_thieves) {
   LONGS_EQUAL(0, wrong);
 }
 #endif
+
+}  // namespace run_queue_test

@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+namespace seed_test {
+
 using coir::Fiber;
 using coir::run_until_idle;
 using coir::spawn;
@@ -86,3 +88,5 @@ TEST(Seed, it_runs_one_worker) {
   CHECK_TRUE(run_until_idle({.workers = 4, .seed = 5}, [&] { workers = coir::stats().workers; }).has_value());
   LONGS_EQUAL(1, workers);
 }
+
+}  // namespace seed_test

@@ -10,6 +10,8 @@
 
 #include "tests/support/scale.h"
 
+namespace timer_wheel_test {
+
 using coir::Timer;
 using coir::TimerWheel;
 using coir::test::scaled;
@@ -249,3 +251,5 @@ TEST(TimerWheel, after_stop_has_returned_a_timer_is_the_owners_alone) {
   LONGS_EQUAL(0, armed);
   LONGS_EQUAL(0, late);
 }
+
+}  // namespace timer_wheel_test

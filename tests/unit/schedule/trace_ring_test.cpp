@@ -6,6 +6,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
+namespace trace_ring_test {
+
 using coir::TraceEvent;
 using coir::TraceKind;
 using coir::TraceRing;
@@ -89,3 +91,5 @@ TEST(TraceRing, an_event_is_read_whole_or_not_at_all) {
   LONGS_EQUAL(0, torn);
   CHECK_TRUE(whole > 0);
 }
+
+}  // namespace trace_ring_test

@@ -13,6 +13,8 @@
 #include "tests/support/until.h"
 #include "tests/support/without_syscall.h"
 
+namespace woken_slot_test {
+
 using coir::Channel;
 using coir::Deadline;
 using coir::Event;
@@ -79,3 +81,5 @@ TEST(WokenSlot, on_a_kernel_without_membarrier_too) {
   }
   LONGS_EQUAL(0, status);
 }
+
+}  // namespace woken_slot_test

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+namespace yield_test {
+
 using coir::Fiber;
 using coir::run_until_idle;
 using coir::spawn;
@@ -114,3 +116,5 @@ TEST(Yield, a_pair_that_wakes_each_other_starves_nobody) {
 TEST(Yield, on_a_plain_thread_it_returns) {
   coir::yield();
 }
+
+}  // namespace yield_test

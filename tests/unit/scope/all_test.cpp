@@ -13,6 +13,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace all_test {
+
 using coir::all;
 using coir::all_of;
 using coir::Error;
@@ -172,3 +174,5 @@ TEST(All, works_on_a_plain_thread) {
     expect(shared.right);
   });
 }
+
+}  // namespace all_test

@@ -14,6 +14,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace cancellation_test {
+
 using coir::CancellationSource;
 using coir::CancellationToken;
 using coir::CancellationWatch;
@@ -174,3 +176,5 @@ TEST(Cancellation, a_select_with_a_case_for_the_source_is_told_by_it_though_its_
     expect(told.load());
   });
 }
+
+}  // namespace cancellation_test

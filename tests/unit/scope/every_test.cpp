@@ -13,6 +13,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace every_test {
+
 using coir::CancelScope;
 using coir::Deadline;
 using coir::Error;
@@ -156,3 +158,5 @@ TEST(Every, an_interval_of_centuries_waits) {
     expect(is(every(std::chrono::nanoseconds::max(), [] {}), ErrorCode::timed_out));
   });
 }
+
+}  // namespace every_test

@@ -10,6 +10,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace group_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -209,3 +211,5 @@ TEST(Group, of_a_plain_thread_with_jobs_from_fibers_and_threads) {
     expect(shared.outcome.has_value() && shared.ended == 20);
   });
 }
+
+}  // namespace group_test

@@ -10,6 +10,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
+namespace handle_outside_test {
+
 using coir::Error;
 using coir::ErrorCode;
 using coir::kManyWorkers;
@@ -53,7 +55,7 @@ int rounds() {
 
 TEST_GROUP(HandleOutside){// A handle of a run that has ended takes no stack with it.
                           void teardown() override{LONGS_EQUAL(0, coir::account::stacks.used());
-}
+}  // namespace handle_outside_test
 }
 ;
 
@@ -83,3 +85,5 @@ TEST(HandleOutside, that_is_dropped_while_its_run_ends_leaves_the_pool_as_it_was
   }
   CHECK_TRUE(run_until_idle({.workers = 2}, [] { static_cast<void>(spawn([] {}).join()); }).has_value());
 }
+
+}  // namespace handle_outside_test

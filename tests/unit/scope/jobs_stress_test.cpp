@@ -10,6 +10,8 @@
 
 #include "tests/support/mixed.h"
 
+namespace jobs_stress_test {
+
 using namespace coir;
 using namespace coir::test;
 
@@ -138,3 +140,5 @@ TEST(JobsStress, blocking) {
   });
   mixed.check();
 }
+
+}  // namespace jobs_stress_test

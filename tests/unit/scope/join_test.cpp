@@ -9,6 +9,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace join_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -216,3 +218,5 @@ TEST(Join, a_plain_thread_times_out_repeats_and_is_woken_by_the_end) {
   CHECK_TRUE(from.timed_out);
   CHECK_TRUE(from.joined);
 }
+
+}  // namespace join_test

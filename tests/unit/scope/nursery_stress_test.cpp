@@ -17,6 +17,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace nursery_stress_test {
+
 using coir::CancellationSource;
 using coir::CancellationWatch;
 using coir::CancelScope;
@@ -220,3 +222,5 @@ TEST(NurseryStress, of_three_workers_that_migrate_everything) {
 TEST(NurseryStress, of_a_seeded_schedule) {
   run_grove({.workers = 1, .seed = 12345});
 }
+
+}  // namespace nursery_stress_test

@@ -13,6 +13,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace nursery_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -596,3 +598,5 @@ TEST(Nursery, of_a_plain_thread_owns_fibers_all_the_same) {
     expect(is(outsider.second, ErrorCode::closed) && outsider.cancelled == 3);
   });
 }
+
+}  // namespace nursery_test

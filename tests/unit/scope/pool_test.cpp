@@ -13,6 +13,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace pool_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -272,3 +274,5 @@ TEST(Pool, what_fibers_and_threads_submit_side_by_side_runs_once) {
     expect(submitters.ran == submitters.taken);
   });
 }
+
+}  // namespace pool_test

@@ -10,6 +10,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace race_test {
+
 using coir::any;
 using coir::Error;
 using coir::ErrorCode;
@@ -173,3 +175,5 @@ TEST(Race, one_inside_another_is_cancelled_with_it) {
     expect(first && *first == 2 && cancelled == 2);
   });
 }
+
+}  // namespace race_test

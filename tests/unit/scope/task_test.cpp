@@ -10,6 +10,8 @@
 #include "tests/support/expectations.h"
 #include "tests/support/until.h"
 
+namespace task_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -38,7 +40,7 @@ Counted make_result(int number) {
 }  // namespace
 
 TEST_GROUP_BASE(Task, coir::test::Expecting){void setup() override{Counted::reset();
-}
+}  // namespace task_test
 
 void all_is_gone() {
   check();
@@ -293,3 +295,5 @@ TEST(Task, a_large_result_lies_on_its_fibers_stack) {
   }));
   all_is_gone();
 }
+
+}  // namespace task_test

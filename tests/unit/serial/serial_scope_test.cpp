@@ -7,6 +7,8 @@
 #include "core/src/wait/wait_several.h"
 #include "tests/support/pipe.h"
 
+namespace serial_scope_test {
+
 using namespace std::chrono_literals;
 using coir::CancelScope;
 using coir::Deadline;
@@ -56,3 +58,5 @@ TEST(SerialScope, with_timeout_works) {
   pipe.put();
   CHECK_TRUE(coir::with_timeout(1h, [&] { return coir::wait(pipe.reader, Direction::readable); }).has_value());
 }
+
+}  // namespace serial_scope_test

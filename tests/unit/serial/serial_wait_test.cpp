@@ -12,6 +12,8 @@
 #include "tests/support/child.h"
 #include "tests/support/pipe.h"
 
+namespace serial_wait_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::Direction;
@@ -113,3 +115,5 @@ TEST(SerialWait, a_program_that_is_to_have_workers_is_refused_in_one_line) {
   LONGS_EQUAL(1, refused.lines());
   CHECK(refused.wrote("COIR_WORKERS"));
 }
+
+}  // namespace serial_wait_test

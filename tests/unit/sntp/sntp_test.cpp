@@ -17,6 +17,8 @@
 #include "sntp/sntp_message.h"
 #include "tests/support/both_sides.h"
 
+namespace sntp_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::Error;
@@ -197,7 +199,7 @@ TEST_GROUP_BASE(Sntp, coir::test::BothSides){
     std::expected<TimeSample, Error> ask(const TimeServer& server, std::chrono::milliseconds patience = 60s,
                                          unsigned rounds = 2, Deadline deadline = Deadline::never()){
         return query_time("127.0.0.1", {.port = server.port(), .patience = patience, .rounds = rounds}, deadline);
-}
+}  // namespace sntp_test
 }
 ;
 
@@ -348,3 +350,5 @@ TEST(SetClock, adds_to_the_clock) {
   }
 }
 #endif
+
+}  // namespace sntp_test

@@ -11,6 +11,8 @@
 #include "tests/support/expectations.h"
 #include "tests/support/until.h"
 
+namespace accept_test {
+
 using coir::Address;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -31,7 +33,7 @@ Deadline soon() {
 TEST_GROUP_BASE(Accept, coir::test::Expecting){
     template <class Body> void run(Body body){CHECK_TRUE(coir::run_until_idle({.workers = 1}, body).has_value());
 check();
-}
+}  // namespace accept_test
 }
 ;
 
@@ -92,3 +94,5 @@ TEST(Accept, without_a_descriptor_left_a_connection_waits_for_one) {
     expect(accepting.await(soon()).has_value());
   });
 }
+
+}  // namespace accept_test

@@ -7,6 +7,8 @@
 
 #include <string_view>
 
+namespace address_test {
+
 using coir::Address;
 
 namespace {
@@ -110,3 +112,5 @@ TEST(Address, text_that_does_not_fit_is_empty) {
   CHECK(Address::parse("127.0.0.1:80")->format(small).empty());
   CHECK_FALSE(Address::parse("*:80")->format(small).empty());
 }
+
+}  // namespace address_test

@@ -16,6 +16,8 @@
 #include "socket/spare_mappings.h"
 #include "tests/support/thread.h"
 
+namespace buffer_pool_test {
+
 using coir::Account;
 using coir::Buffer;
 using coir::ErrorCode;
@@ -31,7 +33,7 @@ constinit Account wanted("wanted");
 
 TEST_GROUP(BufferPool){// used is how much is borrowed.
                        static std::size_t used(){return coir::account::buffers.used() - Buffer::spare_bytes();
-}
+}  // namespace buffer_pool_test
 
 void teardown() override {
   LONGS_EQUAL(0, used());
@@ -181,3 +183,5 @@ TEST(BufferPool, what_is_kept_is_kept_for_those_who_ask_for_spare_ones) {
   POINTERS_EQUAL(nullptr, mappings.take());
   wanted.set_ceiling(SIZE_MAX);
 }
+
+}  // namespace buffer_pool_test

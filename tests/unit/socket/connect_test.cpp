@@ -18,6 +18,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
+namespace connect_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Addresses;
@@ -264,3 +266,5 @@ TEST(Connect, a_cancelled_fiber_gives_up_at_once_and_leaves_no_descriptor) {
 }
 
 #endif
+
+}  // namespace connect_test

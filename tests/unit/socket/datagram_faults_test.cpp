@@ -8,6 +8,8 @@
 #include "tests/support/faults.h"
 #include "tests/support/pipe.h"
 
+namespace datagram_faults_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::DatagramSocket;
@@ -79,3 +81,5 @@ TEST(DatagramFaults, want_of_memory_is_told_and_passes) {
     withdraw();
   });
 }
+
+}  // namespace datagram_faults_test

@@ -18,6 +18,8 @@
 #include "tests/support/until.h"
 #include "tests/support/without_syscall.h"
 
+namespace datagram_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Datagram;
@@ -467,3 +469,5 @@ TEST(Datagram, a_sender_waits_for_room_in_a_unix_peers_queue) {
 }
 
 #endif
+
+}  // namespace datagram_test

@@ -15,6 +15,8 @@
 #include "tests/support/child.h"
 #include "tests/support/until.h"
 
+namespace multicast_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::DatagramSocket;
@@ -212,3 +214,5 @@ TEST(MulticastIpv6, members_alone_receive_and_link_local_addresses_answer) {
   }
   CHECK_EQUAL(0, end.status);
 }
+
+}  // namespace multicast_test

@@ -5,6 +5,8 @@
 #include <CppUTest/TestHarness.h>
 #include <stdio.h>
 
+namespace public_address_test {
+
 using coir::Address;
 using coir::is_public;
 
@@ -63,3 +65,5 @@ TEST(PublicAddress, an_address_that_carries_another_is_as_public_as_that) {
 TEST(PublicAddress, a_unix_socket_is_not) {
   CHECK_FALSE(is_public(*Address::parse("unix:/run/it.sock")));
 }
+
+}  // namespace public_address_test

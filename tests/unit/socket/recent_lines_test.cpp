@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+namespace recent_lines_test {
+
 using coir::keep_log_lines;
 using coir::kRecentLogBytes;
 using coir::log_line;
@@ -78,3 +80,5 @@ TEST(RecentLines, a_line_that_fits_nowhere_is_left_out) {
   log_line({much, sizeof much});
   CHECK_TRUE(holds("kept\n"));
 }
+
+}  // namespace recent_lines_test

@@ -23,6 +23,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace tcp_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
@@ -130,7 +132,7 @@ std::size_t read_all(TcpStream& stream) {
 }  // namespace
 
 TEST_GROUP(Tcp){void setup() override{fill();
-}
+}  // namespace tcp_test
 }
 ;
 
@@ -467,3 +469,5 @@ TEST(Tcp, a_stream_that_is_closed_at_any_moment_reads_from_no_other) {
   }
   LONGS_EQUAL(0, failed_line);
 }
+
+}  // namespace tcp_test

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+namespace unix_socket_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
@@ -99,3 +101,5 @@ TEST(UnixSocket, abstract_names_need_no_file) {
   CHECK(listener.has_value());
   CHECK(TcpStream::connect(at).has_value());
 }
+
+}  // namespace unix_socket_test

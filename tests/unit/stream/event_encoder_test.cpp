@@ -10,6 +10,8 @@
 #include "net/src/stream/event_parser.h"
 #include "tests/support/random.h"
 
+namespace event_encoder_test {
+
 namespace {
 
 using namespace coir::http;
@@ -143,3 +145,5 @@ TEST(EventEncoder, random_data_is_read_back) {
     reads_back({.data = {data, size}, .type = "t", .id = "1"});
   }
 }
+
+}  // namespace event_encoder_test

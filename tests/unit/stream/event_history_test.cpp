@@ -13,6 +13,8 @@
 #include "net/src/stream/history.h"
 #include "tests/support/random.h"
 
+namespace event_history_test {
+
 namespace {
 
 using namespace coir::http;
@@ -279,3 +281,5 @@ TEST(EventHistory, a_ceiling_and_limits_of_nothing_refuse_it) {
   CHECK_TRUE(History::create({.bytes = 10, .events = 0}, g_account).error() == coir::ErrorCode::invalid);
   LONGS_EQUAL(0, g_account.used());
 }
+
+}  // namespace event_history_test

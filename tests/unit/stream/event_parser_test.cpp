@@ -10,6 +10,8 @@
 
 #include "net/src/stream/event_parser.h"
 
+namespace event_parser_test {
+
 namespace {
 
 using namespace coir::http;
@@ -400,3 +402,5 @@ TEST(EventParser, a_stream_of_events_has_no_ceiling) {
 TEST(EventParser, a_parser_is_forty_bytes) {
   LONGS_EQUAL(40, sizeof(EventParser));
 }
+
+}  // namespace event_parser_test

@@ -15,6 +15,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/stream/event_client.h"
 
+namespace event_stream_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -359,3 +361,5 @@ TEST(EventStreams, a_server_that_stops_ends_a_handler_that_only_sends) {
     client->~EventClient();
   });
 }
+
+}  // namespace event_stream_test

@@ -16,6 +16,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/stream/event_client.h"
 
+namespace feed_server_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -48,7 +50,7 @@ TEST_GROUP_BASE(FeedServer, EventServers){
 with_server({.handler = follow, .context = &*feed, .max_connections = 2048, .evict_after = 0ms}, tls,
             [&](Server& server, const coir::Address& address) { body(*feed, server, address); });
 expect(feed->subscribers() == 0);
-}
+}  // namespace feed_server_test
 template <class Body>
 void with_feed(const FeedOptions& options, Body body) {
   with_feed(options, nullptr, body);
@@ -195,3 +197,5 @@ TEST(FeedServer, a_feed_that_is_destroyed_while_it_is_followed_says_so) {
   CHECK_TRUE(end.status != 0);
   CHECK_TRUE(end.wrote("a feed is destroyed before its server has stopped"));
 }
+
+}  // namespace feed_server_test

@@ -25,6 +25,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/http/run_beside.h"
 
+namespace feed_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
@@ -417,3 +419,5 @@ TEST(Feed, may_be_published_to_from_a_thread) {
 }
 
 #endif
+
+}  // namespace feed_test

@@ -11,6 +11,8 @@
 
 #include "tests/unit/http/faulty_streams.h"
 
+namespace stream_faults_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -137,3 +139,5 @@ TEST(StreamFaults, a_server_stops_though_something_fails) {
   a_stop_while_something_fails(std::span(kLives).first(1));
   a_stop_while_something_fails(std::span(kLives).subspan(3, 1));
 }
+
+}  // namespace stream_faults_test

@@ -13,6 +13,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace broadcast_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -181,3 +183,5 @@ TEST(Broadcast, stress) {
   mixed.expect(news.subscribers() == 0);
   mixed.check();
 }
+
+}  // namespace broadcast_test

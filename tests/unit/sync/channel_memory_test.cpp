@@ -14,6 +14,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace channel_memory_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -157,3 +159,5 @@ TEST(ChannelMemory, to_destroy_one_on_which_somebody_waits_stops_the_program) {
   CHECK_TRUE(end.signal != 0 || end.status > 1);
   CHECK_TRUE(end.wrote("a channel was destroyed"));
 }
+
+}  // namespace channel_memory_test

@@ -13,6 +13,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace channel_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -282,3 +284,5 @@ TEST(Channel, stress) {
     mixed.check();
   }
 }
+
+}  // namespace channel_test

@@ -16,6 +16,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace classic_echo_test {
+
 using coir::close_fd;
 using coir::Deadline;
 using coir::Direction;
@@ -169,3 +171,5 @@ TEST(ClassicEcho, ten_thousand_connections_echo_a_hundred_messages_each_and_lose
   CHECK_TRUE(end.stacks_used <= static_cast<std::uint64_t>(2 * wave + 2 * kHotStacks + 16));
   if (!coir::test::kThreadSanitized) LONGS_EQUAL(fds, count_fds());
 }
+
+}  // namespace classic_echo_test

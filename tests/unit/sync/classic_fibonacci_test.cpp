@@ -11,6 +11,8 @@
 #include "core/src/schedule/worker.h"
 #include "tests/support/scale.h"
 
+namespace classic_fibonacci_test {
+
 using coir::kManyWorkers;
 using coir::run_until_idle;
 using coir::spawn;
@@ -77,3 +79,5 @@ TEST(ClassicFibonacci, every_result_is_right_and_the_load_is_shared) {
   }
   CHECK_TRUE(shared);
 }
+
+}  // namespace classic_fibonacci_test

@@ -8,6 +8,8 @@
 
 #include "tests/support/pipe.h"
 
+namespace classic_pipes_test {
+
 using coir::Direction;
 using coir::Fiber;
 using coir::run_until_idle;
@@ -79,3 +81,5 @@ TEST(ClassicPipes, two_pipes_carry_a_thousand_messages_each_and_then_end) {
     }
   }
 }
+
+}  // namespace classic_pipes_test

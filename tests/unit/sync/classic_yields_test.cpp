@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+namespace classic_yields_test {
+
 using coir::run_until_idle;
 using coir::spawn;
 
@@ -26,3 +28,5 @@ TEST(ClassicYields, a_hundred_fibers_of_a_thousand_yields_are_a_hundred_thousand
     LONGS_EQUAL(100'000, yields);
   }
 }
+
+}  // namespace classic_yields_test

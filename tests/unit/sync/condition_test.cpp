@@ -11,6 +11,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace condition_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -148,3 +150,5 @@ TEST(Condition, stress) {
   });
   mixed.check();
 }
+
+}  // namespace condition_test

@@ -13,6 +13,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace mutex_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -228,3 +230,5 @@ TEST(Mutex, stress) {
   mixed.expect(entered > 0);
   mixed.check();
 }
+
+}  // namespace mutex_test

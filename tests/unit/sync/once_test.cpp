@@ -12,6 +12,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace once_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -133,3 +135,5 @@ TEST(Once, stress) {
   });
   mixed.check();
 }
+
+}  // namespace once_test

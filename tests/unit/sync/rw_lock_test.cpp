@@ -11,6 +11,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace rw_lock_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -118,3 +120,5 @@ TEST(RwLock, stress) {
   mixed.expect(lock.try_write().has_value());
   mixed.check();
 }
+
+}  // namespace rw_lock_test

@@ -20,6 +20,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace select_cancelled_test {
+
 using coir::CancellationSource;
 using coir::CancellationToken;
 using coir::CancelScope;
@@ -211,3 +213,5 @@ TEST(SelectCancelled, stress) {
   });
   if (wrong() != 0) fprintf(stderr, "COIR_STRESS_SEED=%llu\n", static_cast<unsigned long long>(seed));
 }
+
+}  // namespace select_cancelled_test

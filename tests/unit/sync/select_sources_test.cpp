@@ -13,6 +13,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace select_sources_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -248,3 +250,5 @@ TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
     check();
   }
 }
+
+}  // namespace select_sources_test

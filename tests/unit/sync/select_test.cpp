@@ -16,6 +16,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace select_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -292,3 +294,5 @@ TEST(Select, stress) {
   mixed.expect(Counted::alive() == 0);
   mixed.check();
 }
+
+}  // namespace select_test

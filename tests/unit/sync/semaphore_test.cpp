@@ -11,6 +11,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace semaphore_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -133,3 +135,5 @@ TEST(Semaphore, stress) {
   mixed.expect(permits.available() == kPermits);
   mixed.check();
 }
+
+}  // namespace semaphore_test

@@ -15,6 +15,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace stress_test {
+
 using coir::Deadline;
 using coir::Direction;
 using coir::ErrorCode;
@@ -204,3 +206,5 @@ TEST(Stress, of_two_workers_that_migrate_everything_with_ppoll) {
 TEST(Stress, of_a_seeded_schedule) {
   run_chaos({.workers = 1, .seed = 12345});
 }
+
+}  // namespace stress_test

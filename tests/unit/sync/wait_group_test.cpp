@@ -11,6 +11,8 @@
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
 
+namespace wait_group_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::Fiber;
@@ -123,3 +125,5 @@ TEST(WaitGroup, stress) {
   mixed.expect(group.count() == 0 && working == 0);
   mixed.check();
 }
+
+}  // namespace wait_group_test

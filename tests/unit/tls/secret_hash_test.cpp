@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+namespace secret_hash_test {
+
 using namespace coir;
 using namespace std::string_view_literals;
 
@@ -47,3 +49,5 @@ TEST(SecretHash, pbkdf2) {
   STRCMP_EQUAL("55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc",
                hex(derive_digest("passwd", "salt", 1)));
 }
+
+}  // namespace secret_hash_test

@@ -12,6 +12,8 @@
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_pair.h"
 
+namespace tls_allocations_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::TlsContext;
@@ -191,3 +193,5 @@ TEST(TlsAllocations, that_fail_while_a_context_is_made_refuse_it_and_leak_nothin
     if (!failed) break;
   }
 }
+
+}  // namespace tls_allocations_test

@@ -15,6 +15,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/tls_pair.h"
 
+namespace tls_blocking_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::TlsContext;
@@ -258,3 +260,5 @@ TEST(TlsBlocking, thread_may_say_the_closing_word_while_another_reads) {
   CHECK_TRUE(right);
 }
 #endif
+
+}  // namespace tls_blocking_test

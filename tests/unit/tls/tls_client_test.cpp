@@ -9,6 +9,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/tls_pair.h"
 
+namespace tls_client_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
@@ -242,3 +244,5 @@ TEST(TlsClient, a_fault_tells_which_input_it_is_of) {
   CHECK_TRUE(at_fault({.certificates = fine, .client_authorities = "x"}).input == TlsFault::Input::authorities);
   CHECK_TRUE(at_fault({.certificates = fine, .protocols = protocols}).input == TlsFault::Input::protocols);
 }
+
+}  // namespace tls_client_test

@@ -14,6 +14,8 @@
 #include "tests/support/tls_talk.h"
 #include "tests/support/until.h"
 
+namespace tls_endings_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
@@ -440,3 +442,5 @@ TEST(TlsEndings, ticket_that_arrives_with_the_answer_does_not_hold_it_up) {
     expect(serving.join().has_value());
   });
 }
+
+}  // namespace tls_endings_test

@@ -9,6 +9,8 @@
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_talk.h"
 
+namespace tls_flood_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
@@ -28,7 +30,7 @@ constexpr char kCipherChange[] = {20, 3, 3, 0, 1, 1};
 
 TEST_GROUP_BASE(TlsFlood, coir::test::TlsTalk){void setup() override{stack = 64 * 1024;
 server_begins = true;
-}
+}  // namespace tls_flood_test
 
 // say has mbedTLS write a record by `one`. False: the peer has gone.
 template <class One>
@@ -145,3 +147,5 @@ TEST(TlsFlood, a_reader_of_warnings_ends_at_its_deadline_and_lets_others_run) {
     return mbedtls_ssl_send_alert_message(&ssl, MBEDTLS_SSL_ALERT_LEVEL_WARNING, kUserCanceled);
   });
 }
+
+}  // namespace tls_flood_test

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string_view>
 
+namespace tls_self_signed_test {
+
 using coir::ErrorCode;
 using coir::SelfSigned;
 
@@ -83,3 +85,5 @@ TEST(TlsSelfSigned, as_many_names_as_there_may_be_fit_and_more_are_refused) {
   CHECK_TRUE(make_self_signed(std::span(names).first(SelfSigned::kMaxNames), *again).has_value());
   CHECK_FALSE(make_self_signed(names, *again).has_value());
 }
+
+}  // namespace tls_self_signed_test

@@ -11,6 +11,8 @@
 #include "tests/support/tls_inside.h"
 #include "tests/support/tls_pair.h"
 
+namespace tls_stalled_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
@@ -139,3 +141,5 @@ TEST(TlsStalled, handshake_can_be_cancelled_in_every_flight) {
     });
   });
 }
+
+}  // namespace tls_stalled_test

@@ -14,6 +14,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/tls_pair.h"
 
+namespace tls_stress_test {
+
 using coir::Deadline;
 using coir::ErrorCode;
 using coir::spawn;
@@ -115,3 +117,5 @@ TEST(TlsStress, reads_and_writes_at_once_on_workers_that_exchange_every_fiber) {
   stress({.workers = 3, .migrate = true});
 }
 #endif
+
+}  // namespace tls_stress_test

@@ -10,6 +10,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/tls_talk.h"
 
+namespace tls_test {
+
 using coir::Deadline;
 using coir::Error;
 using coir::ErrorCode;
@@ -258,3 +260,5 @@ TEST(Tls, leaves_nothing_on_the_ledger_but_what_the_library_keeps) {
   LONGS_EQUAL(0, coir::tls_counters().sessions.load());
   LONGS_EQUAL(0, coir::tls_counters().under_way.load());
 }
+
+}  // namespace tls_test

@@ -9,6 +9,8 @@
 
 #include "tests/support/tls_pair.h"
 
+namespace tls_time_test {
+
 using coir::ErrorCode;
 using coir::TlsContext;
 using coir::TlsStream;
@@ -64,3 +66,5 @@ TEST(TlsTime, is_the_clock_s_unless_a_later_one_was_seen_by_which_certificates_e
   STRCMP_EQUAL("the certificate has expired", coir::describe_tls(late.error()));
   CHECK_TRUE(coir::tls_fault(late.error()).input == coir::TlsFault::Input::certificate);
 }
+
+}  // namespace tls_time_test

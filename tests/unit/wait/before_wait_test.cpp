@@ -9,6 +9,8 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/until.h"
 
+namespace before_wait_test {
+
 using namespace std::chrono_literals;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -102,3 +104,5 @@ TEST(BeforeWait, cancel_waiting_ends_a_wait_and_nothing_else) {
     expect(fiber.join().has_value());
   });
 }
+
+}  // namespace before_wait_test

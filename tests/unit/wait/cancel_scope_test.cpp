@@ -17,6 +17,8 @@
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 
+namespace cancel_scope_test {
+
 using coir::CancelScope;
 using coir::Deadline;
 using coir::Direction;
@@ -432,3 +434,5 @@ TEST(CancelScope, of_shields_fifteen_may_be_nested_and_one_more_is_told) {
   LONGS_EQUAL(SIGABRT, end.signal);
   CHECK_TRUE(end.wrote("coir: more than 15 shields are nested"));
 }
+
+}  // namespace cancel_scope_test

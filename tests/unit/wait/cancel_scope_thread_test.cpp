@@ -17,6 +17,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace cancel_scope_thread_test {
+
 using coir::CancelScope;
 using coir::Case;
 using coir::Deadline;
@@ -267,3 +269,5 @@ TEST(CancelScopeThread, cancelled_it_keeps_nobody_from_subscribing) {
     expect(over.wait().has_value());
   });
 }
+
+}  // namespace cancel_scope_thread_test

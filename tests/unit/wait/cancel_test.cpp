@@ -22,6 +22,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace cancel_test {
+
 using coir::Deadline;
 using coir::Direction;
 using coir::Error;
@@ -351,3 +353,5 @@ TEST(Cancel, no_wait_outlives_a_cancellation_that_races_with_it) {
     LONGS_EQUAL(kRounds, cancelled);
   }
 }
+
+}  // namespace cancel_test

@@ -14,6 +14,8 @@
 #include "tests/support/mixed.h"
 #include "tests/support/pipe.h"
 
+namespace nowhere_to_wait_test {
+
 using coir::CancelScope;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -119,3 +121,5 @@ TEST(NowhereToWait, in_a_call_on_a_workers_stack_every_wait_is_unsupported) {
     });
   });
 }
+
+}  // namespace nowhere_to_wait_test

@@ -34,6 +34,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/thread.h"
 
+namespace outside_test {
+
 using coir::Case;
 using coir::Deadline;
 using coir::Error;
@@ -301,3 +303,5 @@ TEST(Outside, a_fiber_that_is_brought_keeps_the_run_from_ending) {
   door::leave();
   door::close();
 }
+
+}  // namespace outside_test

@@ -12,6 +12,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace resting_wait_test {
+
 using coir::arm_resting_wait;
 using coir::Deadline;
 using coir::Direction;
@@ -268,3 +270,5 @@ TEST(RestingWait, arming_may_race_with_the_bytes) {
     LONGS_EQUAL(0, doubled);
   }
 }
+
+}  // namespace resting_wait_test

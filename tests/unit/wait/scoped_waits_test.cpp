@@ -7,6 +7,8 @@
 #include "tests/support/thread.h"
 #include "tests/support/until.h"
 
+namespace scoped_waits_test {
+
 using coir::CancelScope;
 using coir::Deadline;
 using coir::ErrorCode;
@@ -58,3 +60,5 @@ TEST(ScopedWaits, end_when_the_scope_is_cancelled) {
     }
   });
 }
+
+}  // namespace scoped_waits_test

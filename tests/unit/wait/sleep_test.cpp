@@ -9,6 +9,8 @@
 
 #include "tests/support/scale.h"
 
+namespace sleep_test {
+
 using coir::Deadline;
 using coir::Fiber;
 using coir::monotonic_ns;
@@ -142,3 +144,5 @@ TEST(Sleep, ends_though_its_worker_computes_and_the_other_is_never_idle) {
              }).has_value());
   LONGS_EQUAL(0, missed);
 }
+
+}  // namespace sleep_test

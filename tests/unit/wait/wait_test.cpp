@@ -17,6 +17,8 @@
 #include "tests/support/scale.h"
 #include "tests/support/until.h"
 
+namespace wait_test {
+
 using coir::Deadline;
 using coir::Direction;
 using coir::Error;
@@ -52,7 +54,7 @@ TEST_GROUP_BASE(Wait, Everywhere){template <class Body> void everywhere(Body bod
   body();
   expect(coir::stats().fd_waits == 0);
 });
-}
+}  // namespace wait_test
 }
 ;
 
@@ -371,3 +373,5 @@ TEST(Wait, what_the_poller_refuses_it_refuses_to_both_who_ask_at_once) {
              }).has_value());
   LONGS_EQUAL(0, others);
 }
+
+}  // namespace wait_test

@@ -18,6 +18,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/websocket/raw_peer.h"
 
+namespace websocket_fiber_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -317,3 +319,5 @@ TEST(WebSocketFiber, by_tls_both_sides_talk_and_rest_without_buffers) {
   });
 }
 #endif
+
+}  // namespace websocket_fiber_test

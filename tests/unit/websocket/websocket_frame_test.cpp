@@ -14,6 +14,8 @@
 #include "net/src/websocket/close_payload.h"
 #include "net/src/websocket/frame.h"
 
+namespace websocket_frame_test {
+
 namespace {
 
 using namespace coir::http;
@@ -306,3 +308,5 @@ TEST(WebSocketFrame, a_reason_is_utf8_of_123_bytes_at_most) {
   CHECK_TRUE(write_close(CloseCode::normal, "\xff", memory).error() == coir::ErrorCode::invalid);
   CHECK_TRUE(write_close(CloseCode::abnormal, "", memory).error() == coir::ErrorCode::invalid);
 }
+
+}  // namespace websocket_frame_test

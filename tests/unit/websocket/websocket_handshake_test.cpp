@@ -14,6 +14,8 @@
 #include "net/src/websocket/handshake.h"
 #include "net/src/websocket/sha1.h"
 
+namespace websocket_handshake_test {
+
 namespace {
 
 using namespace coir::http;
@@ -263,3 +265,5 @@ TEST(WebSocketHandshake, a_client_takes_no_subprotocol_that_it_did_not_offer) {
                   .check(101, offered)
                   .has_value());
 }
+
+}  // namespace websocket_handshake_test

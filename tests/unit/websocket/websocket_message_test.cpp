@@ -15,6 +15,8 @@
 #include "tests/support/random.h"
 #include "tests/support/scale.h"
 
+namespace websocket_message_test {
+
 namespace {
 
 using namespace coir::http;
@@ -593,3 +595,5 @@ TEST(WebSocketMessage, a_random_conversation_is_heard_alike_in_random_pieces) {
 TEST(WebSocketMessage, a_decoder_is_32_bytes) {
   LONGS_EQUAL(32, sizeof(MessageDecoder));
 }
+
+}  // namespace websocket_message_test

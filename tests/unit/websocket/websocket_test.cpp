@@ -11,6 +11,8 @@
 #include "tests/unit/websocket/no_buffers.h"
 #include "tests/unit/websocket/raw_peer.h"
 
+namespace websocket_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -345,3 +347,5 @@ TEST(WebSocket, a_refused_buffer_in_the_middle_of_a_message_ends_with_1013) {
     expect(talk.peer.hear().closes(CloseCode::try_again_later));
   });
 }
+
+}  // namespace websocket_test

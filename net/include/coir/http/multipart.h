@@ -72,7 +72,6 @@ class Multipart {
   std::string_view left_;  // of a piece that read() did not take whole
   Error failed_{};         // what ended it
   bool in_part_ = false;
-  bool ended_ = false;
 };
 
 }  // namespace coir::http

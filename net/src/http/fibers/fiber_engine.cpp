@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
+constexpr std::size_t aligned(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -24,12 +24,12 @@ FiberEngine& self(Engine& engine) noexcept {
 }  // namespace
 
 FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
-  const std::size_t connections_at = rounded(sizeof(FiberEngine), kLine);
+  const std::size_t connections_at = aligned(sizeof(FiberEngine), kLine);
   // On a page of their own, for sessions and records are freed by whole pages.
   const std::size_t sessions_at =
-      rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
+      aligned(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t numbers_at = sessions_at + options.max_active * sizeof(Session);
-  const std::size_t bytes = rounded(numbers_at + options.max_active * sizeof(std::uint32_t), port::kPageBytes);
+  const std::size_t bytes = aligned(numbers_at + options.max_active * sizeof(std::uint32_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) FiberEngine(options, reinterpret_cast<Connection*>(memory + connections_at),

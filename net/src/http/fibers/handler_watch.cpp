@@ -17,11 +17,11 @@ constexpr const char* kEnded = "the client has ended its side";
 HandlerWatch::HandlerWatch(Engine& engine) noexcept : engine_(engine) {
   before_wait = about_to_wait;
   around_work = work;
-  detail::enter(*this, Deadline::never());
+  coir::detail::enter(*this, Deadline::never());
 }
 
 HandlerWatch::~HandlerWatch() {
-  detail::leave(*this);
+  coir::detail::leave(*this);
 }
 
 // about_to_wait is before_wait: everything that could have ended a wait before this one began is looked at here, and
@@ -60,7 +60,7 @@ void HandlerWatch::attend() noexcept {
     wake_ = connection_->wake;
     connection_->wake = woken;
     connection_->watch = this;
-    if (!outlives_stop_) stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
+    if (!outlives_stop_) stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   }
   // acquire pairs with the release in woken: the record is the owner's again.
   if (asleep_.load(std::memory_order_acquire) || client_.load(std::memory_order_relaxed) != Client::there) return;
@@ -75,7 +75,7 @@ void HandlerWatch::attend() noexcept {
 // takes, orders that before.
 bool HandlerWatch::server_stops() noexcept {
   if (outlives_stop_ || !engine_.stops.cancelled()) return false;
-  stop_watch_.emplace(engine_.stops.token(), static_cast<detail::Scope&>(*this));
+  stop_watch_.emplace(engine_.stops.token(), static_cast<coir::detail::Scope&>(*this));
   return true;
 }
 
@@ -118,9 +118,9 @@ void HandlerWatch::tell(Client client) noexcept {
   gone_.set();
   client_.store(client, std::memory_order_relaxed);
   if (client == Client::gone) {
-    detail::cancel(*this, kGone);
+    coir::detail::cancel(*this, kGone);
   } else {
-    static_cast<void>(detail::cancel_waiting(*this, kEnded));
+    static_cast<void>(coir::detail::cancel_waiting(*this, kEnded));
   }
 }
 
@@ -152,10 +152,10 @@ bool HandlerWatch::finish() noexcept {
   const bool noticed = watching_ ? let_go() : take_noticed();
   if (cancelled.load(std::memory_order_relaxed)) {
     // What ended this handler is not the next one's.
-    detail::leave(*this);
+    coir::detail::leave(*this);
     cancelled.store(false, std::memory_order_relaxed);
     reason.store(nullptr, std::memory_order_relaxed);
-    detail::enter(*this, Deadline::never());
+    coir::detail::enter(*this, Deadline::never());
   }
   return noticed;
 }

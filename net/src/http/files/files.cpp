@@ -19,7 +19,7 @@
 namespace coir::http {
 namespace {
 
-constexpr std::string_view kAllow = "Allow: GET, HEAD, OPTIONS\r\n";
+constexpr std::string_view kAllowReads = "Allow: GET, HEAD, OPTIONS\r\n";
 constexpr std::string_view kAllowChanges = "Allow: GET, HEAD, PUT, DELETE, OPTIONS\r\n";
 constexpr std::string_view kIndex = "index.html";
 // Room behind a path for "/index.html" and the suffix of a compressed form.
@@ -102,7 +102,7 @@ void FileTree::serve(Exchange& exchange) noexcept {
   std::string_view within;
   if (kSite && writable_ >= 0 && resolved.status == 0) within = path_within(options_.writable, resolved.relative);
   const bool changes = !within.empty() && !resolved.directory;
-  const std::string_view allow = changes ? kAllowChanges : kAllow;
+  const std::string_view allow = changes ? kAllowChanges : kAllowReads;
   if (method == Method::options) {
     exchange.start(204).fixed(allow);
     static_cast<void>(exchange.begin_empty());

@@ -10,8 +10,8 @@
 namespace coir::http {
 namespace {
 
-// take_number reads digits from the start of `text`, as many as there are; a number too great stays at the greatest.
-std::uint64_t take_number(std::string_view& text) noexcept {
+// take_position reads digits from the start of `text`, as many as there are; a number too great stays at the greatest.
+std::uint64_t take_position(std::string_view& text) noexcept {
   std::uint64_t number = 0;
   while (!text.empty() && is_digit(text[0])) {
     const auto digit = static_cast<std::uint64_t>(text[0] - '0');
@@ -30,7 +30,7 @@ Range part(std::uint64_t first, std::uint64_t last) noexcept {
 Range parse_suffix(std::string_view spec, std::uint64_t size) noexcept {
   spec.remove_prefix(1);
   if (spec.empty()) return {};
-  const std::uint64_t length = take_number(spec);
+  const std::uint64_t length = take_position(spec);
   if (!spec.empty()) return {};
   if (length == 0) return {.kind = Range::Kind::unsatisfiable};
   if (size == 0) return {};
@@ -46,12 +46,12 @@ Range parse_range(std::string_view value, std::uint64_t size) noexcept {
   if (spec.empty()) return {};
   if (spec[0] == '-') return parse_suffix(spec, size);
   if (!is_digit(spec[0])) return {};
-  const std::uint64_t first = take_number(spec);
+  const std::uint64_t first = take_position(spec);
   if (spec.empty() || spec[0] != '-') return {};
   spec.remove_prefix(1);
   std::uint64_t last = UINT64_MAX;
   if (!spec.empty()) {
-    last = take_number(spec);
+    last = take_position(spec);
     if (!spec.empty() || last < first) return {};
   }
   if (first >= size) return {.kind = Range::Kind::unsatisfiable};

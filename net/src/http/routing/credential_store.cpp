@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kRemembered = 32;
 // So many requests wait for the check of a password; each holds a session of the server.
 constexpr std::uint32_t kMostWaiting = 8;
-constexpr std::size_t kBytes = 20 * 1024;
+constexpr std::size_t kCheckBytes = 20 * 1024;
 
 class Hex {
  public:
@@ -98,11 +98,11 @@ struct CredentialStore::State {
 };
 
 std::expected<CredentialStore, Error> CredentialStore::create() noexcept {
-  static_assert(sizeof(State) <= kBytes);
-  if (!Pressure::charge(account::http, kBytes)) return std::unexpected(Error{ErrorCode::limit});
-  void* const memory = port::reserve(kBytes);
+  static_assert(sizeof(State) <= kCheckBytes);
+  if (!Pressure::charge(account::http, kCheckBytes)) return std::unexpected(Error{ErrorCode::limit});
+  void* const memory = port::reserve(kCheckBytes);
   if (memory == nullptr) {
-    account::http.refund(kBytes);
+    account::http.refund(kCheckBytes);
     return std::unexpected(Error{ErrorCode::no_memory});
   }
   auto* const state = new (memory) State;
@@ -117,8 +117,8 @@ CredentialStore::~CredentialStore() {
   if (state_ == nullptr) return;
   std::destroy_at(state_);
   explicit_bzero(state_, sizeof *state_);
-  port::release(state_, kBytes);
-  account::http.refund(kBytes);
+  port::release(state_, kCheckBytes);
+  account::http.refund(kCheckBytes);
 }
 
 std::expected<std::size_t, CredentialStore::Fault> CredentialStore::load(std::string_view text) noexcept {

@@ -14,7 +14,7 @@ namespace coir::http {
 namespace {
 
 // The most that is written of each part that the client chooses. All of them, and the rest, fit a line.
-constexpr std::size_t kLineBytes = 2048;
+constexpr std::size_t kLogLineBytes = 2048;
 constexpr std::size_t kMostTarget = 1000;
 constexpr std::size_t kMostReferer = 400;
 constexpr std::size_t kMostAgent = 300;
@@ -124,10 +124,10 @@ void Session::told_end() noexcept {
 // log_access writes a line of the combined format, with seconds and scheme behind it, and what has been noted. Nobody
 // waits for the reader of the log.
 void Session::log_access(std::int64_t duration_ns) noexcept {
-  Line line(std::span<char>(scratch_).first(kLineBytes));
+  Line line(std::span<char>(scratch_).first(kLogLineBytes));
   add_host(line, connection_->stream.tcp().peer_address());
   line.add(" - ");
-  add_user(line, request_.header("Authorization"), std::span(scratch_).subspan<kLineBytes, 256>());
+  add_user(line, request_.header("Authorization"), std::span(scratch_).subspan<kLogLineBytes, 256>());
   line.add(" ");
   add_time(line, now());
   if (request_.method_text.empty()) {

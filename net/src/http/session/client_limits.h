@@ -101,7 +101,7 @@ class ClientLimits {
   std::size_t bytes_ = 0;
   Entry* entries_ = nullptr;
   Entry** chains_ = nullptr;
-  detail::IntrusiveList<Entry> gone_;  // without connections, the first to go first
+  coir::detail::IntrusiveList<Entry> gone_;  // without connections, the first to go first
 };
 
 }  // namespace coir::http

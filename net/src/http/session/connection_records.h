@@ -33,7 +33,7 @@ class ConnectionRecords {
  private:
   Connection* const array_;
   const std::size_t most_;
-  detail::IntrusiveStack<Connection> free_;
+  coir::detail::IntrusiveStack<Connection> free_;
   std::size_t used_ = 0;  // those that were ever taken: the rest of the array is untouched
   std::size_t taken_ = 0;
 };

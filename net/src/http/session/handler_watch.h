@@ -52,7 +52,7 @@ class HandlerWatch {
 
 #else
 
-class HandlerWatch : detail::Scope {
+class HandlerWatch : coir::detail::Scope {
  public:
   // The fiber that serves enters the scope here, and leaves it in the end.
   explicit HandlerWatch(Engine& engine) noexcept;

@@ -9,7 +9,7 @@
 namespace coir::http {
 
 Keeper::~Keeper() {
-  if (size() != 0) detail::fatal("a keeper of streams is destroyed before their server has stopped");
+  if (size() != 0) coir::detail::fatal("a keeper of streams is destroyed before their server has stopped");
   if (Engine* const engine = this->engine()) engine->keepers.remove(*this);
 }
 

@@ -14,7 +14,7 @@ namespace coir::http {
 namespace {
 
 // What a call of the program's sends goes out when so much has gathered, if not at its end.
-constexpr std::size_t kGathered = 16 * 1024;
+constexpr std::size_t kCorkedBytes = 16 * 1024;
 
 std::size_t bytes_of(std::span<const iovec> parts) noexcept {
   std::size_t bytes = 0;
@@ -22,7 +22,7 @@ std::size_t bytes_of(std::span<const iovec> parts) noexcept {
   return bytes;
 }
 
-std::unexpected<Error> fails(ErrorCode code) noexcept {
+std::unexpected<Error> not_sent(ErrorCode code) noexcept {
   return std::unexpected(Error{code});
 }
 
@@ -42,7 +42,7 @@ std::expected<void, Error> SocketTable::send(SocketRecord& record, Opcode opcode
 
 std::expected<void, Error> SocketTable::put(SocketRecord& record, std::span<const iovec> parts) noexcept {
   const tls::Holding held(record.lock);
-  if (!record.open || record.closing.load(std::memory_order_relaxed)) return fails(ErrorCode::closed);
+  if (!record.open || record.closing.load(std::memory_order_relaxed)) return not_sent(ErrorCode::closed);
   bool wants_owner = false;
   const auto out = put_held(record, parts, wants_owner);
   if (wants_owner) hand_over_held(record);
@@ -55,7 +55,7 @@ std::expected<void, Error> SocketTable::put(std::uint32_t socket, std::uint32_t 
   const tls::Holding held(record.lock);
   if (record.generation.load(std::memory_order_relaxed) != generation || !record.open ||
       record.closing.load(std::memory_order_relaxed)) {
-    return fails(ErrorCode::closed);
+    return not_sent(ErrorCode::closed);
   }
   bool wants_owner = false;
   const auto out = put_held(record, parts, wants_owner);
@@ -70,7 +70,7 @@ std::expected<void, Error> SocketTable::put(std::uint32_t socket, std::uint32_t 
 // put_held sends a frame, or keeps what of it the kernel does not take. `wants_owner`: the owner has to go on with it.
 std::expected<void, Error> SocketTable::put_held(SocketRecord& record, std::span<const iovec> parts,
                                                  bool& wants_owner) noexcept {
-  if (record.doomed.load(std::memory_order_relaxed)) return fails(ErrorCode::closed);
+  if (record.doomed.load(std::memory_order_relaxed)) return not_sent(ErrorCode::closed);
   const Stream& stream = record.connection->stream;
   if (record.corked || record.unsent || stream.secure()) {
     // The owner sends what is there anyhow, but of a socket that rests.
@@ -83,7 +83,7 @@ std::expected<void, Error> SocketTable::put_held(SocketRecord& record, std::span
   const ssize_t sent = kernel::send_parts(stream.fd(), parts.data(), parts.size(), 0);
   if (sent < 0 && sent != -EAGAIN && sent != -EINTR) {
     doom_held(record);
-    return fails(ErrorCode::closed);
+    return not_sent(ErrorCode::closed);
   }
   const auto taken = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
   if (taken == bytes_of(parts)) return {};
@@ -98,14 +98,15 @@ std::expected<void, Error> SocketTable::put_held(SocketRecord& record, std::span
 std::expected<void, Error> SocketTable::append_held(SocketRecord& record, std::span<const iovec> parts,
                                                     std::size_t skip, bool bounded) noexcept {
   const std::size_t bytes = bytes_of(parts) - skip;
-  if (record.corked && record.unsent && record.waiting() + bytes > kGathered && !record.connection->stream.secure()) {
+  if (record.corked && record.unsent && record.waiting() + bytes > kCorkedBytes &&
+      !record.connection->stream.secure()) {
     SocketRecord::Part& part = record.unsent_part();
     const ssize_t sent =
         kernel::send(record.connection->stream.fd(), record.unsent.data() + part.at, record.waiting(), 0);
     if (sent > 0) part.at += static_cast<std::uint32_t>(sent);
   }
-  if (bounded && record.waiting() + bytes > options_.max_unsent) return fails(ErrorCode::limit);
-  if (!room_held(record, bytes)) return fails(record.sending ? ErrorCode::limit : ErrorCode::no_memory);
+  if (bounded && record.waiting() + bytes > options_.max_unsent) return not_sent(ErrorCode::limit);
+  if (!room_held(record, bytes)) return not_sent(record.sending ? ErrorCode::limit : ErrorCode::no_memory);
   for (const iovec& part : parts) {
     const std::size_t left_out = std::min(skip, part.iov_len);
     skip -= left_out;
@@ -196,7 +197,7 @@ std::expected<void, Error> SocketTable::put_close(SocketRecord& record, CloseCod
   const iovec parts[] = {{const_cast<char*>(head.data()), head.size()},
                          {const_cast<char*>(written->data()), written->size()}};
   const tls::Holding held(record.lock);
-  if (!record.open || record.closing.load(std::memory_order_relaxed)) return fails(ErrorCode::closed);
+  if (!record.open || record.closing.load(std::memory_order_relaxed)) return not_sent(ErrorCode::closed);
   bool wants_owner = false;
   auto out = put_held(record, parts, wants_owner);
   if (out) record.closing.store(true, std::memory_order_relaxed);
@@ -206,7 +207,7 @@ std::expected<void, Error> SocketTable::put_close(SocketRecord& record, CloseCod
 }
 
 std::expected<void, Error> RestingSocket::send_text(std::string_view text) noexcept {
-  if (!is_utf8(text)) return fails(ErrorCode::invalid);
+  if (!is_utf8(text)) return not_sent(ErrorCode::invalid);
   return record(*this).table().send(record(*this), Opcode::text, text);
 }
 

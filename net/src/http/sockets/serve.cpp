@@ -10,7 +10,7 @@
 namespace coir::http {
 namespace {
 
-constexpr int kBurst = 8;  // reads, until others are served
+constexpr int kReadsInTurn = 8;  // reads, until others are served
 
 MessageLimits limits_of(const WebSocketOptions& options) noexcept {
   return {options.max_message, options.max_frame, options.max_fragments};
@@ -56,13 +56,13 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
       if (rest(connection, Direction::writable, doomed)) return;
       continue;
     }
-    if (stream.drained() || memory.in.empty() || reads == kBurst) {
+    if (stream.drained() || memory.in.empty() || reads == kReadsInTurn) {
       const bool more = !stream.drained();
       const auto work = [&record, more] { return more || record.work.load(std::memory_order_relaxed); };
       connection.since_ns = coarse_ns();
       if (rest(connection, Direction::readable, work)) return;
       // Whoever only sends leaves the reading to a session, and so does who has had its turn.
-      if (memory.in.empty() || reads == kBurst) return serve_soon(connection);
+      if (memory.in.empty() || reads == kReadsInTurn) return serve_soon(connection);
       continue;
     }
     const auto got = stream.read(memory.in, Deadline::now());

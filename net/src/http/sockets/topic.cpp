@@ -28,7 +28,7 @@ std::expected<Mutex::Guard, Error> turn_of(Mutex& turn) noexcept {
 }  // namespace
 
 Topic::~Topic() {
-  if (subscribers() != 0) detail::fatal("a topic is destroyed while sockets are subscribed to it");
+  if (subscribers() != 0) coir::detail::fatal("a topic is destroyed while sockets are subscribed to it");
 }
 
 std::expected<void, Error> SocketTable::subscribe(SocketRecord& record, Topic& topic) noexcept {

@@ -21,10 +21,10 @@ struct ListWords {
   std::string_view method;
   std::string_view member;
 };
-constexpr ListWords kLists[] = {{"tools/list", "tools"},
-                                {"resources/list", "resources"},
-                                {"resources/templates/list", "resourceTemplates"},
-                                {"prompts/list", "prompts"}};
+constexpr ListWords kWordsOfLists[] = {{"tools/list", "tools"},
+                                       {"resources/list", "resources"},
+                                       {"resources/templates/list", "resourceTemplates"},
+                                       {"prompts/list", "prompts"}};
 
 std::int64_t fresh_ms(JsonView result) noexcept {
   const auto ttl = result.find("ttlMs");
@@ -42,7 +42,7 @@ bool is_private(JsonView result) noexcept {
 // hand_out calls `each` with the items of a page. False: it has had enough.
 bool hand_out(const Answer& page, Listed what, bool by_http, McpClient::Each each, void* context,
               std::size_t& count) noexcept {
-  const std::string_view member = kLists[static_cast<std::size_t>(what)].member;
+  const std::string_view member = kWordsOfLists[static_cast<std::size_t>(what)].member;
   const auto items = page.result().find(member);
   if (!items || items->kind() != JsonKind::array) return true;
   detail::RawElements texts(detail::raw_member(page.text(), member));
@@ -90,7 +90,8 @@ std::expected<ListedAs, Failure> McpClient::list(Listed what, Each each, void* c
   GrowingText params;
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
     auto page = request(
-        {.method = kLists[static_cast<std::size_t>(what)].method, .params = params.view(), .repeatable = true}, within);
+        {.method = kWordsOfLists[static_cast<std::size_t>(what)].method, .params = params.view(), .repeatable = true},
+        within);
     if (!page) return std::unexpected(std::move(page.error()));
     const std::chrono::milliseconds fresh{fresh_ms(page->result())};
     listed.fresh = first ? fresh : std::min(listed.fresh, fresh);

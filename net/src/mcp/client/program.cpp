@@ -25,7 +25,7 @@ std::optional<std::uint64_t> named_in(const ReplyBlock& message) noexcept {
   return meta && meta->kind() == JsonKind::object ? number_in(*meta, kSubscriptionKey) : std::nullopt;
 }
 
-bool is_callers(Error error) noexcept {
+bool is_of_caller(Error error) noexcept {
   return error == ErrorCode::cancelled || error == ErrorCode::timed_out;
 }
 
@@ -179,11 +179,11 @@ std::expected<void, Error> Program::write(std::string_view message, std::uint32_
       sent += *more;
       continue;
     }
-    if (sent == 0 && is_callers(more.error())) return std::unexpected(more.error());
+    if (sent == 0 && is_of_caller(more.error())) return std::unexpected(more.error());
     // Half a line: nothing can be said to this child any more.
     const Locked locked(lock_);
     if (living_ != nullptr) living_->cancel("a line to the program was cut off");
-    return std::unexpected(is_callers(more.error()) ? more.error() : Error{ErrorCode::closed});
+    return std::unexpected(is_of_caller(more.error()) ? more.error() : Error{ErrorCode::closed});
   }
   return {};
 }
@@ -227,7 +227,7 @@ Outcome send_by_program(McpClientState& state, const Agreement& session, Ask& as
   for (;;) {
     auto message = program.take_queued(pending);
     if (!message) {
-      if (is_callers(message.error()) && !ask.to_listen && ask.request.method != "initialize") {
+      if (is_of_caller(message.error()) && !ask.to_listen && ask.request.method != "initialize") {
         tell_cancelled(state, session, ask.id);
       }
       return Outcome::of(message.error());

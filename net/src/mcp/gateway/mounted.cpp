@@ -17,11 +17,11 @@ static_assert(static_cast<int>(Listed::tools) == static_cast<int>(ItemKind::tool
 constexpr std::string_view kIds[] = {"name", "uri", "uriTemplate", "name"};
 constexpr ItemKind kKinds[] = {ItemKind::tools, ItemKind::resources, ItemKind::templates, ItemKind::prompts};
 
-bool is_callers(Error error) noexcept {
+bool is_of_asker(Error error) noexcept {
   return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
 }
 
-bool is_of_uris(ItemKind kind) noexcept {
+bool names_by_uri(ItemKind kind) noexcept {
   return kind == ItemKind::resources || kind == ItemKind::templates;
 }
 
@@ -77,7 +77,7 @@ std::expected<void, Error> Mounted::refresh(ItemKind kind) noexcept {
   const auto asked = ask_for(kind);
   if (asked) {
     breaker.succeeded();
-  } else if (is_callers(asked.error())) {
+  } else if (is_of_asker(asked.error())) {
     breaker.given_up();
     return asked;
   } else {
@@ -124,7 +124,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
       };
       const auto listened = client.listen({.tools = true, .prompts = true, .resources = true}, listening);
       hears.store(false, std::memory_order_relaxed);
-      if (!listened && is_callers(listened.error().error())) return std::unexpected(listened.error().error());
+      if (!listened && is_of_asker(listened.error().error())) return std::unexpected(listened.error().error());
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
       if (tells_none) {
@@ -133,7 +133,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
       }
       // Nobody has told of changes while nobody listened.
       for (const ItemKind kind : kKinds) list(kind).make_stale();
-    } else if (is_callers(had.error())) {
+    } else if (is_of_asker(had.error())) {
       return had;
     }
     const auto pause = options.pause * (std::int64_t{1} << std::min(fruitless++, 16u));
@@ -143,8 +143,8 @@ std::expected<void, Error> Mounted::follow() noexcept {
 
 std::string_view Mounted::of_prefix(ItemKind kind, std::string_view name) const noexcept {
   const std::string_view prefix = mount.prefix;
-  const char separator = is_of_uris(kind) ? '+' : '_';
-  if (prefix.empty()) return is_of_uris(kind) ? std::string_view() : name;
+  const char separator = names_by_uri(kind) ? '+' : '_';
+  if (prefix.empty()) return names_by_uri(kind) ? std::string_view() : name;
   if (name.size() <= prefix.size() + 1 || !name.starts_with(prefix) || name[prefix.size()] != separator) return {};
   return name.substr(prefix.size() + 1);
 }
@@ -170,7 +170,7 @@ std::string_view Mounted::own_name(ItemKind kind, std::string_view name) noexcep
   const std::string_view own = of_prefix(kind, name);
   // Of a list that may have changed the upstream itself knows.
   if (!own.empty() && (has(kind, own) || (!mount.prefix.empty() && !list(kind).is_fresh()))) return own;
-  return is_of_uris(kind) && has(kind, name) ? name : std::string_view();
+  return names_by_uri(kind) && has(kind, name) ? name : std::string_view();
 }
 
 }  // namespace coir::mcp::detail

@@ -84,7 +84,7 @@ std::expected<JsonView, Error> keep_answer(CallState& call, Capability what, con
 std::expected<JsonView, Error> ask_now(CallState& call, Capability what, std::string_view params) noexcept {
   Incoming& in = call.in;
   Text answer({}, in.core.options.request.max_bytes * 2);
-  Question question;
+  OpenQuestion question;
   question.answer = &answer;
   in.core.sessions.ask(*in.session, question);
   bool sent;

@@ -198,11 +198,11 @@ void Call::result_json(std::string_view json) noexcept {
   out.cut(0);
   begin_result(state_.in, out);
   // No member stands there twice: where the other server says what kind of a result it is, or who it is, ours go.
-  constexpr std::string_view kBegin = "\"result\":{";
+  constexpr std::string_view kResultBegin = "\"result\":{";
   if (state_.in.era() == Era::modern && !out.failed()) {
     const bool says_type = json.find("\"resultType\"") != std::string_view::npos;
     if (says_type || json.find("\"_meta\"") != std::string_view::npos) {
-      out.cut(out.view().rfind(kBegin) + kBegin.size());
+      out.cut(out.view().rfind(kResultBegin) + kResultBegin.size());
       if (!says_type) put(out, R"("resultType":"complete")");
     }
   }

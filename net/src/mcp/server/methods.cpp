@@ -72,14 +72,14 @@ void subscribe(Incoming& in) noexcept {
   refuse(in, 503, kBusy, "this server has no memory for it: try again later");
 }
 
-struct Method {
+struct ServedMethod {
   std::string_view name;
   Since since;
   Needs needs;
   void (*answer)(Incoming& in) noexcept;
 };
 
-constexpr Method kMethods[] = {
+constexpr ServedMethod kMethods[] = {
     {"tools/call", Since::both, Needs::tools, answer_call},
     {"tools/list", Since::both, Needs::tools, [](Incoming& in) noexcept { answer_list(in, ItemKind::tools); }},
     {"resources/read", Since::both, Needs::resources, answer_read},
@@ -97,8 +97,8 @@ constexpr Method kMethods[] = {
     {"resources/unsubscribe", Since::legacy, Needs::resources, subscribe},
 };
 
-const Method* find(const ServerCore& core, Version version, std::string_view name) noexcept {
-  for (const Method& each : kMethods) {
+const ServedMethod* find(const ServerCore& core, Version version, std::string_view name) noexcept {
+  for (const ServedMethod& each : kMethods) {
     if (each.name != name) continue;
     if (each.since == Since::legacy && era_of(version) != Era::legacy) return nullptr;
     if (each.since == Since::modern && era_of(version) != Era::modern) return nullptr;

@@ -152,13 +152,13 @@ void Sessions::cancel_call(Session& session, const MessageId& id) noexcept {
   }
 }
 
-void Sessions::ask(Session& session, Question& question) noexcept {
+void Sessions::ask(Session& session, OpenQuestion& question) noexcept {
   Locked locked(lock_);
   question.number = ++session.questions_so_far;
   session.questions.add(question);
 }
 
-void Sessions::give_up(Session& session, Question& question) noexcept {
+void Sessions::give_up(Session& session, OpenQuestion& question) noexcept {
   bool taken;
   {
     Locked locked(lock_);
@@ -171,10 +171,10 @@ void Sessions::give_up(Session& session, Question& question) noexcept {
 }
 
 void Sessions::answer(Session& session, const Message& message) noexcept {
-  Question* found = nullptr;
+  OpenQuestion* found = nullptr;
   {
     Locked locked(lock_);
-    for (Question* each = session.questions.first(); each != nullptr && !message.id.is_text; each = each->next) {
+    for (OpenQuestion* each = session.questions.first(); each != nullptr && !message.id.is_text; each = each->next) {
       if (each->number == message.id.number) found = each;
     }
     if (found == nullptr) return;

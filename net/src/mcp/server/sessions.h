@@ -31,10 +31,10 @@ struct ActiveCall {
   CancelScope* scope = nullptr;
 };
 
-// Question is what a legacy client has been asked and has not answered. A local variable of the asking fiber.
-struct Question {
-  Question* previous = nullptr;
-  Question* next = nullptr;
+// OpenQuestion is what a legacy client has been asked and has not answered. A local variable of the asking fiber.
+struct OpenQuestion {
+  OpenQuestion* previous = nullptr;
+  OpenQuestion* next = nullptr;
   std::uint32_t number = 0;
   Text* answer = nullptr;  // the result, as JSON
   bool taken = false;      // somebody writes the answer
@@ -78,7 +78,7 @@ struct Session {
   std::uint32_t questions_so_far = 0;
   std::int64_t used_ns = 0;
   coir::detail::IntrusiveSet<ActiveCall> calls;
-  coir::detail::IntrusiveSet<Question> questions;
+  coir::detail::IntrusiveSet<OpenQuestion> questions;
   coir::detail::IntrusiveSet<RecordedStream> streams;
   Interests interests;
 
@@ -108,8 +108,8 @@ class Sessions {
   void end_call(Session& session, ActiveCall& call) noexcept;
   void cancel_call(Session& session, const MessageId& id) noexcept;
 
-  void ask(Session& session, Question& question) noexcept;
-  void give_up(Session& session, Question& question) noexcept;  // waits for an answer that is being written
+  void ask(Session& session, OpenQuestion& question) noexcept;
+  void give_up(Session& session, OpenQuestion& question) noexcept;  // waits for an answer that is being written
   void answer(Session& session, const Message& message) noexcept;
 
   // recorded_streams.cpp has these.

@@ -186,9 +186,9 @@ void ProxyState::commit(Running& made, ProxyTable::List& list, ProxyChange& chan
 
 // sweep takes out what nobody holds and destroys it behind the lock, as a group that goes may wait for a wake that runs.
 void ProxyState::sweep() noexcept {
-  detail::IntrusiveList<Running> tables;
-  detail::IntrusiveList<ProxyRoute> routes;
-  detail::IntrusiveList<ProxyGroup> groups;
+  coir::detail::IntrusiveList<Running> tables;
+  coir::detail::IntrusiveList<ProxyRoute> routes;
+  coir::detail::IntrusiveList<ProxyGroup> groups;
   {
     const Locked locked(lock_);
     // acquire pairs with the release of whoever lets go: nothing is touched behind that.

@@ -120,8 +120,8 @@ class ProxyState {
     Running* previous = nullptr;
     Running* next = nullptr;
   };
-  using Routes = detail::CountedList<ProxyRoute>;
-  using Groups = detail::CountedList<ProxyGroup>;
+  using Routes = coir::detail::CountedList<ProxyRoute>;
+  using Groups = coir::detail::CountedList<ProxyGroup>;
 
   ProxyState(Forwarder&& forwarder, const ProxyGate& gate) noexcept : gate_(gate), forwarder_(std::move(forwarder)) {}
   ~ProxyState();
@@ -151,10 +151,10 @@ class ProxyState {
   const ProxyGate gate_;
   Forwarder forwarder_;
   mutable Spinlock lock_;
-  Running* current_ = nullptr;              // guarded by lock_; what it points to is changed by nobody
-  detail::IntrusiveList<Running> retired_;  // guarded by lock_
-  Routes routes_;                           // of current_, and those that are still held; guarded by lock_
-  Groups groups_;                           // of these; guarded by lock_
+  Running* current_ = nullptr;                    // guarded by lock_; what it points to is changed by nobody
+  coir::detail::IntrusiveList<Running> retired_;  // guarded by lock_
+  Routes routes_;                                 // of current_, and those that are still held; guarded by lock_
+  Groups groups_;                                 // of these; guarded by lock_
   Atomic<bool> applying_ = false;
   Atomic<bool> left_over_ = false;  // something is held that no exchange to come will find
 

@@ -12,7 +12,7 @@
 namespace coir::http {
 namespace {
 
-std::unexpected<RouteFault> fault(std::string_view word, const char* what, const char* cure) noexcept {
+std::unexpected<RouteFault> table_fault(std::string_view word, const char* what, const char* cure) noexcept {
   return std::unexpected(RouteFault{word, what, cure});
 }
 
@@ -32,9 +32,10 @@ ProxyTable::~ProxyTable() {
 
 std::expected<bool, RouteFault> ProxyTable::add(std::string_view line) noexcept {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
-  if (line.size() > kMostLine) return fault(line.substr(0, 32), "the line is longer than 2048 bytes", "say less in it");
+  if (line.size() > kMostLine)
+    return table_fault(line.substr(0, 32), "the line is longer than 2048 bytes", "say less in it");
   ProxyRoute* const made = make_charged<ProxyRoute>(line.size(), line.size());
-  if (made == nullptr) return fault(line.substr(0, line.find(' ')), "no memory for the route", "see --memory");
+  if (made == nullptr) return table_fault(line.substr(0, line.find(' ')), "no memory for the route", "see --memory");
   const auto read = read_line(*made, line);
   if (read && *read) {
     list_->routes[list_->count++] = made;
@@ -50,10 +51,10 @@ std::expected<bool, RouteFault> ProxyTable::read_line(ProxyRoute& route, std::st
   if (const auto parsed = parse_route_line(line, made); !parsed || !*parsed) return parsed;
   const auto secure = check_servers(made.prefix, made.urls);
   if (!secure) return secure;
-  if (list_->count == kMost) return fault(made.prefix, "more than 64 routes", "join some of them");
+  if (list_->count == kMost) return table_fault(made.prefix, "more than 64 routes", "join some of them");
   for (const ProxyRoute* const before : std::span(list_->routes).first(list_->count)) {
     if (before->line.prefix == made.prefix && before->line.hosts == made.hosts)
-      return fault(made.prefix, "this prefix was given before", "one route for a prefix and a host");
+      return table_fault(made.prefix, "this prefix was given before", "one route for a prefix and a host");
   }
   memcpy(reinterpret_cast<char*>(&route + 1), line.data(), line.size());
   ::new (&made) RouteLine;

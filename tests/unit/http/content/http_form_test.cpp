@@ -11,6 +11,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_form_test {
+
 namespace {
 
 using namespace coir::http;
@@ -100,3 +102,5 @@ TEST(HttpForm, a_media_type_is_compared_without_case_and_parameters) {
   CHECK_FALSE(has_media_type("text/html2", "text/html"));
   CHECK_FALSE(has_media_type("", "text/html"));
 }
+
+}  // namespace http_form_test

@@ -9,6 +9,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_json_test {
+
 namespace {
 
 using namespace coir;
@@ -45,11 +47,12 @@ std::string_view post(Handler* handler, std::string_view type, std::string_view 
   static char request[2048];
   const std::string_view whole =
       chunked
-          ? format(request,
-                   "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nContent-Type: ",
-                   type, "\r\n\r\n", hex(content.size()), "\r\n", content, "\r\n0\r\n\r\n")
-          : format(request, "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ", content.size(),
-                   "\r\nContent-Type: ", type, "\r\n\r\n", content);
+          ? coir::format(
+                request,
+                "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nContent-Type: ", type,
+                "\r\n\r\n", hex(content.size()), "\r\n", content, "\r\n0\r\n\r\n")
+          : coir::format(request, "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ", content.size(),
+                         "\r\nContent-Type: ", type, "\r\n\r\n", content);
   return ask({.handler = handler}, whole);
 }
 
@@ -59,7 +62,7 @@ constexpr std::string_view kSum = "{\"label\":\"caf\xc3\xa9\",\"sum\":321}";
 }  // namespace
 
 TEST_GROUP(HttpJson){void teardown() override{CHECK_EQUAL(0, account::json.used());
-}
+}  // namespace http_json_test
 }
 ;
 
@@ -138,3 +141,5 @@ TEST(HttpJson, no_room_on_the_ledger_is_503) {
     CHECK(answer.find("Retry-After: 1\r\n") != answer.npos);
   }
 }
+
+}  // namespace http_json_test

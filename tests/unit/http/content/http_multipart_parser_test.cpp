@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string_view>
 
+namespace http_multipart_parser_test {
+
 namespace {
 
 using namespace coir::http;
@@ -252,3 +254,5 @@ TEST(HttpMultipartParser, a_boundary_is_named_once_in_the_media_type) {
     CHECK_EQUAL(415u, begun(type));
   }
 }
+
+}  // namespace http_multipart_parser_test

@@ -12,6 +12,8 @@
 #include "tests/support/ask.h"
 #include "tests/support/folder.h"
 
+namespace http_multipart_test {
+
 namespace {
 
 using namespace coir::http;
@@ -233,3 +235,5 @@ TEST(HttpMultipart, a_file_that_cannot_be_made_is_500) {
   CHECK_EQUAL(500, status_of(upload(1, "\r\n--XX--", kImage.size() + 1024 + 8)));
   CHECK_EQUAL(0, rmdir(site.folder.at("image")));
 }
+
+}  // namespace http_multipart_test

@@ -7,6 +7,8 @@
 
 #include "net/src/http/files/file_cache.h"
 
+namespace http_file_cache_test {
+
 using coir::http::FileCache;
 using coir::http::FileFacts;
 using coir::http::FileTree;
@@ -153,3 +155,5 @@ TEST(HttpFileCache, without_places_it_keeps_nothing) {
   none->drop("a", false);
   FileCache::destroy(none);
 }
+
+}  // namespace http_file_cache_test

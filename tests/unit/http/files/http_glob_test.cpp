@@ -6,6 +6,8 @@
 
 #include "net/src/http/files/glob.h"
 
+namespace http_glob_test {
+
 using coir::http::matches_glob;
 
 TEST_GROUP(HttpGlob){};
@@ -45,3 +47,5 @@ TEST(HttpGlob, many_stars_cost_no_more_than_pattern_times_path) {
   // Backtracking over each star would not end.
   CHECK_FALSE(matches_glob("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", {path, sizeof path}));
 }
+
+}  // namespace http_glob_test

@@ -7,6 +7,8 @@
 
 #include "net/src/http/files/name_list.h"
 
+namespace http_name_list_test {
+
 using coir::http::NameList;
 
 TEST_GROUP(HttpNameList) {
@@ -55,3 +57,5 @@ TEST(HttpNameList, more_than_fits_comes_whole_and_in_order_share_by_share) {
   CHECK_TRUE(walk(1009, 40) > 1);
   CHECK_TRUE(walk(101, 240) > 1);
 }
+
+}  // namespace http_name_list_test

@@ -7,6 +7,8 @@
 
 #include "net/src/http/message/base64.h"
 
+namespace http_base64_test {
+
 namespace {
 
 using namespace coir::http;
@@ -57,3 +59,5 @@ TEST(HttpBase64, text_with_anything_else_in_it_is_refused) {
   }
   CHECK_TRUE(decode_base64("Zm9v", {memory, 2}).error() == coir::ErrorCode::limit);
 }
+
+}  // namespace http_base64_test

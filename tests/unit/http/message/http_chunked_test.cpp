@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+namespace http_chunked_test {
+
 namespace {
 
 using namespace coir::http;
@@ -209,3 +211,5 @@ TEST(HttpChunked, a_written_size_is_read_back) {
   CHECK(write_chunk_size(0x1a2b, line) == "1a2b\r\n");
   CHECK(write_chunk_size(UINT64_MAX, line) == "ffffffffffffffff\r\n");
 }
+
+}  // namespace http_chunked_test

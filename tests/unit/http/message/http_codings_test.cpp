@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+namespace http_codings_test {
+
 using namespace coir::http;
 
 namespace {
@@ -73,3 +75,5 @@ TEST(HttpCodings, several_lines_are_one_list_of_which_the_last_word_counts) {
   LONGS_EQUAL(kGzip, best("br", kAll, "br;q=0, gzip"));
   LONGS_EQUAL(kBr, best("gzip", kAll, "br"));
 }
+
+}  // namespace http_codings_test

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+namespace http_conditional_test {
+
 namespace {
 
 using namespace coir::http;
@@ -228,3 +230,5 @@ TEST(HttpConditional, a_tag_is_weak_until_the_file_has_settled) {
   CHECK(make_etag(now + 1, 1, now).weak());
   CHECK(make_etag(0x1234, 1, 0x1235).text() == "W/\"1234-1\"");
 }
+
+}  // namespace http_conditional_test

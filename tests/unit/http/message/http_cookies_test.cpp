@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+namespace http_cookies_test {
+
 namespace {
 
 using namespace coir::http;
@@ -97,3 +99,5 @@ TEST(HttpCookies, what_does_not_fit_is_not_written) {
   CHECK(write_cookie("id", "abc", {}, {small, whole.size() - 1}).error() == ErrorCode::limit);
   CHECK_EQUAL('#', small[39]);
 }
+
+}  // namespace http_cookies_test

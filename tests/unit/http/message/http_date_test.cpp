@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+namespace http_date_test {
+
 namespace {
 
 using namespace coir::http;
@@ -124,3 +126,5 @@ TEST(HttpDate, a_clock_that_was_never_set_gives_no_line) {
   CHECK(date.line(kClockIsSet - 1).empty());
   CHECK(date.line(kClockIsSet) == "Date: Wed, 01 Jan 2020 00:00:00 GMT\r\n");
 }
+
+}  // namespace http_date_test

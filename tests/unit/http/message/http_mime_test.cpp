@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+namespace http_mime_test {
+
 using coir::http::media_type;
 
 TEST_GROUP(HttpMime){};
@@ -26,3 +28,5 @@ TEST(HttpMime, what_is_unknown_is_bytes) {
     CHECK_TEXT(media_type(name) == "application/octet-stream", name);
   }
 }
+
+}  // namespace http_mime_test

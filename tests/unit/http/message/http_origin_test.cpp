@@ -9,6 +9,8 @@
 
 #include "net/src/http/message/origin.h"
 
+namespace http_origin_test {
+
 namespace {
 
 using namespace coir::http;
@@ -77,3 +79,5 @@ TEST(HttpOrigin, an_origin_that_is_there_twice_is_not_allowed) {
   CHECK_FALSE(
       is_allowed_origin(Asked("Origin: http://board.local\r\nOrigin: http://board.local\r\n").request, false, all));
 }
+
+}  // namespace http_origin_test

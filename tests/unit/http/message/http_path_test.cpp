@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+namespace http_path_test {
+
 namespace {
 
 using namespace coir::http;
@@ -160,3 +162,5 @@ TEST(HttpPath, a_long_way_down_and_up_is_linear) {
   LONGS_EQUAL(0, path.status);
   LONGS_EQUAL(5000 * 2 - 1, path.relative.size());
 }
+
+}  // namespace http_path_test

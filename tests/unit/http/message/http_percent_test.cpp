@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+namespace http_percent_test {
+
 namespace {
 
 using namespace coir::http;
@@ -150,3 +152,5 @@ TEST(HttpQuery, a_value_that_does_not_fit_or_holds_nul_is_an_error) {
   CHECK(query_value("a=12345", "a", {out, 4}).error() == ErrorCode::limit);
   CHECK(query_value("a=1%002", "a", out).error() == ErrorCode::invalid);
 }
+
+}  // namespace http_percent_test

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+namespace http_range_test {
+
 namespace {
 
 using namespace coir::http;
@@ -105,3 +107,5 @@ TEST(HttpRange, content_range_names_the_part_and_the_size) {
   CHECK(write_content_range(longest, UINT64_MAX, text) ==
         "bytes 18446744073709551615-18446744073709551615/18446744073709551615");
 }
+
+}  // namespace http_range_test

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+namespace http_request_test {
+
 namespace {
 
 using namespace coir::http;
@@ -658,3 +660,5 @@ TEST(HttpRequest, list_has_token_compares_whole_tokens) {
   CHECK_FALSE(list_has_token("", "upgrade"));
   CHECK_FALSE(list_has_token("a b", "b"));
 }
+
+}  // namespace http_request_test

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+namespace http_response_parser_test {
+
 using namespace coir::http;
 
 namespace {
@@ -93,3 +95,5 @@ TEST(HttpResponseParser, tells_too_many_fields_from_bad_ones) {
   CHECK(Read("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\nE: 5\r\n\r\n").result.state ==
         ResponseState::too_many_fields);
 }
+
+}  // namespace http_response_parser_test

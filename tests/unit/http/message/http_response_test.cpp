@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string_view>
 
+namespace http_response_test {
+
 namespace {
 
 using namespace coir::http;
@@ -125,3 +127,5 @@ TEST(HttpResponse, decimals_of_every_length_are_written) {
   char text[20];
   CHECK(std::string_view(text, write_decimal(text, UINT64_MAX)) == "18446744073709551615");
 }
+
+}  // namespace http_response_test

@@ -6,6 +6,8 @@
 
 #include <string_view>
 
+namespace http_url_test {
+
 using namespace coir::http;
 using coir::ErrorCode;
 
@@ -136,3 +138,5 @@ TEST(HttpUrl, origins_are_scheme_host_and_port) {
   CHECK_FALSE(same("http://a/", "http://a:81/"));
   CHECK_FALSE(same("http://a/", "http://www.a/"));
 }
+
+}  // namespace http_url_test

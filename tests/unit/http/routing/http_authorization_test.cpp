@@ -11,6 +11,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_authorization_test {
+
 namespace {
 
 using namespace coir::http;
@@ -168,3 +170,5 @@ TEST(HttpAuthorization, a_guarded_route_asks_for_a_token) {
   CHECK_EQUAL(401, status_of(answer));
   CHECK(answer.find("\r\nWWW-Authenticate: Bearer realm=\"coir\", error=\"invalid_token\"\r\n") != answer.npos);
 }
+
+}  // namespace http_authorization_test

@@ -9,6 +9,8 @@
 #include "net/src/http/message/base64.h"
 #include "net/src/http/routing/credential_line.h"
 
+namespace http_credential_store_test {
+
 using namespace coir::http;
 using namespace std::string_view_literals;
 
@@ -152,3 +154,5 @@ TEST(HttpCredentialStore, no_line_is_made_of_bad_names_and_secrets) {
   CHECK_FALSE(bearer_line("robot", kToken.substr(0, 19), line).has_value());
   CHECK_FALSE(bearer_line("robot", "with a blank that is no token", line).has_value());
 }
+
+}  // namespace http_credential_store_test

@@ -10,6 +10,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_routes_test {
+
 namespace {
 
 using namespace coir::http;
@@ -312,3 +314,5 @@ TEST(HttpRoutes, added_fields_that_do_not_fit_are_500_and_end_with_their_exchang
   CHECK(both.find("X: 1") != both.npos);
   CHECK(both.find("X: 1") == both.rfind("X: 1"));
 }
+
+}  // namespace http_routes_test

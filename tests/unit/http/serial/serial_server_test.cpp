@@ -13,6 +13,8 @@
 #include <atomic>
 #include <string_view>
 
+namespace serial_server_test {
+
 using namespace std::chrono_literals;
 using coir::Address;
 using coir::Deadline;
@@ -186,3 +188,5 @@ TEST(SerialServer, a_client_that_never_pauses_is_asked_to_come_back_when_others_
   CHECK(served);
   CHECK(sent_away);
 }
+
+}  // namespace serial_server_test

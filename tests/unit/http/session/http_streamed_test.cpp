@@ -8,6 +8,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_streamed_test {
+
 namespace {
 
 using namespace coir::http;
@@ -49,3 +51,5 @@ TEST(HttpStreamed, content_streams_both_ways_at_once) {
     asker.expectations.expect(asker.hear(heard) == "0\r\n\r\n");
   });
 }
+
+}  // namespace http_streamed_test

@@ -8,6 +8,8 @@
 
 #include "tests/support/ask.h"
 
+namespace http_trailers_test {
+
 namespace {
 
 using namespace coir::http;
@@ -141,3 +143,5 @@ TEST(HttpTrailers, one_that_does_not_want_them_is_not) {
                                     "HEAD / HTTP/1.1\r\nHost: t\r\nTE: trailers\r\nConnection: close\r\n\r\n");
   CHECK_TRUE(head.ends_with("\r\n\r\n") && head.find("X-Sum") == head.npos);
 }
+
+}  // namespace http_trailers_test

@@ -20,6 +20,8 @@
 #include <coir/inspect.h>
 #endif
 
+namespace resting_sockets_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -690,3 +692,5 @@ TEST(RestingSockets, by_tls_they_do_the_same) {
   });
 }
 #endif
+
+}  // namespace resting_sockets_test

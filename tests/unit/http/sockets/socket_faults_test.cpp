@@ -11,6 +11,8 @@
 
 #include "tests/unit/http/faulty_streams.h"
 
+namespace socket_faults_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -159,3 +161,5 @@ TEST(SocketFaults, a_message_from_elsewhere_that_cannot_be_sent_ends_the_socket)
     nothing_is_left();
   }
 }
+
+}  // namespace socket_faults_test

@@ -12,6 +12,8 @@
 
 #include "tests/unit/http/sockets/socket_server.h"
 
+namespace websocket_server_test {
+
 using namespace coir::http;
 using namespace coir::test;
 using namespace std::chrono_literals;
@@ -161,3 +163,5 @@ TEST(WebSocketServer, by_tls_it_does_the_same) {
   });
 }
 #endif
+
+}  // namespace websocket_server_test

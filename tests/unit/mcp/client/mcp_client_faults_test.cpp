@@ -11,6 +11,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
+namespace mcp_client_faults_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -136,3 +138,5 @@ TEST(McpClientFaults, fail_one_request_of_a_legacy_server_and_leave_nothing) {
   CHECK_TRUE(ran.has_value());
   check();
 }
+
+}  // namespace mcp_client_faults_test

@@ -7,6 +7,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
+namespace mcp_client_legacy_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -324,3 +326,5 @@ TEST(McpClientLegacy, listens_by_a_stream_of_its_own_and_ends_its_session) {
     expect(!listened && listened.error() == ErrorCode::unsupported);
   });
 }
+
+}  // namespace mcp_client_legacy_test

@@ -12,6 +12,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
+namespace mcp_client_program_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -250,3 +252,5 @@ TEST(McpClientProgram, that_ignores_the_end_of_its_input_is_killed) {
   with("trap '' TERM; exec 2>/dev/null;" PRELUDE "call() { say '\"result\":{}'; }; loop; while :; do sleep 1; done", {},
        [&](coir::mcp::McpClient& client) { expect(client.call("one", {}, patience()).has_value()); });
 }
+
+}  // namespace mcp_client_program_test

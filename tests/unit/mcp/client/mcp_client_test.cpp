@@ -7,6 +7,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
+namespace mcp_client_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -375,3 +377,5 @@ TEST(McpClient, is_made_of_an_address_or_a_command) {
   CHECK_TRUE(!coir::mcp::McpClient::create({.url = "http://a/", .max_message = 2 * 1024 * 1024}));
   CHECK_TRUE(coir::mcp::McpClient::create({.url = "http://a/"}).has_value());
 }
+
+}  // namespace mcp_client_test

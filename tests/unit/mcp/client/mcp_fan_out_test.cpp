@@ -9,6 +9,8 @@
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
+namespace mcp_fan_out_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -128,3 +130,5 @@ TEST(McpFanOut, a_limit_is_kept_and_a_cancelled_caller_ends_all) {
     for (Branch& each : branches) expect(!each.outcome && each.outcome.error() == ErrorCode::cancelled);
   });
 }
+
+}  // namespace mcp_fan_out_test

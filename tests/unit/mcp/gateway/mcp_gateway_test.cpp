@@ -6,6 +6,8 @@
 #include "tests/support/shell.h"
 #include "tests/unit/mcp/gateway/front.h"
 
+namespace mcp_gateway_test {
+
 using namespace std::chrono_literals;
 using namespace coir::mcp;
 using namespace coir::test;
@@ -309,3 +311,5 @@ TEST(McpGateway, refuses_mounts_that_cannot_be_told_apart) {
   }
   CHECK_EQUAL(0u, coir::account::mcp.used());
 }
+
+}  // namespace mcp_gateway_test

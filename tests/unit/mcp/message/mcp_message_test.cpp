@@ -12,6 +12,8 @@
 #include "mcp/message/request_state.h"
 #include "mcp/message/text.h"
 
+namespace mcp_message_test {
+
 using namespace coir;
 using namespace coir::mcp;
 
@@ -52,7 +54,7 @@ TEST(McpMessage, an_id_is_a_text_or_a_whole_number) {
          MessageId{.given = true, .is_text = true, .text = "7"}));
   for (const std::string_view id : {"1.5", "null", "true", "[]", "{}", "18446744073709551615"}) {
     char text[100];
-    LONGS_EQUAL(kInvalidRequest, Parsed(format(text, R"({"jsonrpc":"2.0","method":"x","id":)", id, "}")).code());
+    LONGS_EQUAL(kInvalidRequest, Parsed(coir::format(text, R"({"jsonrpc":"2.0","method":"x","id":)", id, "}")).code());
   }
   LONGS_EQUAL(kInvalidRequest, Parsed(R"({"jsonrpc":"2.0","id":1,"id":2,"method":"x"})").code());
 }
@@ -226,3 +228,5 @@ TEST(McpMessage, a_text_that_grows_is_charged_and_bounded) {
   CHECK(text.write("7").error() == ErrorCode::no_memory);
   account::mcp.set_ceiling(SIZE_MAX);
 }
+
+}  // namespace mcp_message_test

@@ -9,6 +9,8 @@
 
 #include "tests/unit/http/faulty_streams.h"
 
+namespace mcp_faults_test {
+
 using namespace coir::test;
 using namespace std::chrono_literals;
 namespace http = coir::http;
@@ -124,3 +126,5 @@ TEST(McpFaults, whatever_fails_ends_one_request) {
 TEST(McpFaults, a_server_stops_though_something_fails) {
   a_stop_while_something_fails(std::span(kLives).last(1));
 }
+
+}  // namespace mcp_faults_test

@@ -4,6 +4,8 @@
 
 #include "mcp_stage.h"
 
+namespace mcp_listening_test {
+
 using namespace coir;
 using namespace coir::test;
 
@@ -25,7 +27,7 @@ std::size_t count(std::string_view text, std::string_view part) {
 
 TEST(McpListening, the_first_message_says_what_will_be_heard) {
   serving([&](Stage& stage) {
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     // There are no prompts to hear of.
     peer.say(listen(R"({"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["t://one"]})"));
     expect(peer.hears("\n\n"));
@@ -38,7 +40,7 @@ TEST(McpListening, the_first_message_says_what_will_be_heard) {
 
 TEST(McpListening, nothing_outside_the_filter_is_told) {
   serving([&](Stage& stage) {
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(listen(R"({"resourcesListChanged":true,"resourceSubscriptions":["t://one"]})"));
     expect(peer.hears("acknowledged"));
     stage.mcp->list_changed(mcp::ItemKind::tools);
@@ -54,7 +56,7 @@ TEST(McpListening, nothing_outside_the_filter_is_told) {
 TEST(McpListening, a_server_that_stops_ends_the_request_in_order) {
   serving([](mcp::ServerOptions&) {},
           [&](Stage& stage, http::Server& server) {
-            Peer peer(stage.address);
+            McpPeer peer(stage.address);
             peer.say(listen(R"({"toolsListChanged":true})"));
             expect(peer.hears("acknowledged"));
             expect(until([&] { return stage.mcp->gauges().listeners == 1; }, soon()));
@@ -68,7 +70,7 @@ TEST(McpListening, a_server_that_stops_ends_the_request_in_order) {
 
 TEST(McpListening, many_changes_of_one_thing_pile_up_for_nobody) {
   serving([&](Stage& stage) {
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(listen(R"({"toolsListChanged":true})"));
     expect(peer.hears("acknowledged"));
     const std::size_t before = account::mcp.used();
@@ -83,7 +85,7 @@ TEST(McpListening, a_stream_at_rest_costs_a_record) {
   serving([&](Stage& stage) {
     constexpr std::size_t kPeers = 20;
     const std::size_t before = account::mcp.used() + account::connections.used();
-    std::vector<Peer> peers;
+    std::vector<McpPeer> peers;
     for (std::size_t i = 0; i < kPeers; ++i) {
       peers.emplace_back(stage.address);
       peers.back().say(listen(R"({"toolsListChanged":true})"));
@@ -94,7 +96,7 @@ TEST(McpListening, a_stream_at_rest_costs_a_record) {
     // Of which the kernel's part is an estimate.
     expect(each - http::kKernelBytesPerConnection <= 250);
     stage.mcp->list_changed(mcp::ItemKind::tools);
-    for (Peer& each_peer : peers) expect(each_peer.hears("tools/list_changed"));
+    for (McpPeer& each_peer : peers) expect(each_peer.hears("tools/list_changed"));
     peers.clear();
     expect(until([&] { return stage.mcp->gauges().listeners == 0; }, soon()));
   });
@@ -103,7 +105,7 @@ TEST(McpListening, a_stream_at_rest_costs_a_record) {
 TEST(McpListening, a_silent_stream_hears_comments) {
   serving([](mcp::ServerOptions& options) { options.keep_alive = 5ms; },
           [&](Stage& stage, http::Server&) {
-            Peer peer(stage.address);
+            McpPeer peer(stage.address);
             peer.say(listen("{}"));
             expect(peer.hears("\n\n:\n\n"));
           });
@@ -122,7 +124,7 @@ TEST(McpListening, a_legacy_session_listens_and_comes_again) {
         ask(stage.address,
             legacy(session, R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"t://one"}})")),
         R"("result":{})"));
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(get(""));
     expect(peer.hears("id: 0-0\nretry: 1000\ndata: \n\n"));
     stage.mcp->resource_updated("t://one");
@@ -133,14 +135,16 @@ TEST(McpListening, a_legacy_session_listens_and_comes_again) {
     peer.reset();
     expect(until([&] { return stage.mcp->gauges().listeners == 0; }, soon()));
     stage.mcp->list_changed(mcp::ItemKind::tools);
-    Peer again(stage.address);
+    McpPeer again(stage.address);
     again.say(get("0-0"));
     expect(again.hears("tools/list_changed") && again.hears("resources/updated"));
     // A second stream takes the place of the first.
-    Peer second(stage.address);
+    McpPeer second(stage.address);
     second.say(get(""));
     expect(again.hears_end());
     stage.mcp->list_changed(mcp::ItemKind::tools);
     expect(second.hears("tools/list_changed"));
   });
 }
+
+}  // namespace mcp_listening_test

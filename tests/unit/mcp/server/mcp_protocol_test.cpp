@@ -2,6 +2,8 @@
 
 #include "mcp_stage.h"
 
+namespace mcp_protocol_test {
+
 using namespace coir;
 using namespace coir::test;
 
@@ -101,7 +103,7 @@ TEST(McpProtocol, progress_and_lines_come_only_to_who_wants_them) {
     const std::string meta =
         R"("_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},)"
         R"("io.modelcontextprotocol/logLevel":"info","progressToken":"p"})";
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(modern("tools/call", R"(,"name":"twice")", "twice", meta));
     expect(peer.hears("\"twice\""));
     expect(peer.has("text/event-stream") && peer.has("X-Accel-Buffering: no"));
@@ -112,7 +114,7 @@ TEST(McpProtocol, progress_and_lines_come_only_to_who_wants_them) {
 
 TEST(McpProtocol, closing_the_connection_cancels_a_modern_call) {
   serving([&](Stage& stage) {
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(modern_call("hold"));
     expect(until([&] { return stage.holding == 1; }, soon()));
     peer.reset();
@@ -219,7 +221,7 @@ TEST(McpProtocol, a_token_is_wanted_and_compared) {
         expect(with("Authorization: Bearer secret\r\n").starts_with("HTTP/1.1 200"));
         expect(with("Authorization: Bearer secrets\r\n").starts_with("HTTP/1.1 401"));
         // Where to get one is told to everybody.
-        Peer peer(stage.address);
+        McpPeer peer(stage.address);
         peer.say(
             "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         expect(peer.hears_end() && peer.has("200 OK") && peer.has(R"("resource":"https://board.example/mcp")"));
@@ -283,13 +285,13 @@ TEST(McpProtocol, clients_that_vanish_in_the_middle_leave_nothing) {
     constexpr int kEach = 25;
     const std::size_t before = account::mcp.used();
     for (int round = 1; round <= kRounds; ++round) {
-      std::vector<Peer> peers;
+      std::vector<McpPeer> peers;
       for (int i = 0; i < kEach; ++i) {
         peers.emplace_back(stage.address);
         peers.back().say(modern_call("hold"));
       }
       expect(until([&] { return stage.holding == kEach; }, soon()));
-      for (Peer& each : peers) each.reset();
+      for (McpPeer& each : peers) each.reset();
       expect(until([&] { return stage.cancelled == round * kEach && stage.holding == 0; }, soon()));
     }
     expect(until([&] { return account::mcp.used() == before; }, soon()));
@@ -337,3 +339,5 @@ TEST(McpProtocol, a_mounted_servers_tools_appear_as_ours) {
                          R"({"jsonrpc":"2.0","id":3,"result":{"content":)"));
           });
 }
+
+}  // namespace mcp_protocol_test

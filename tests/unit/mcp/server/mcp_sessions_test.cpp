@@ -2,6 +2,8 @@
 
 #include "mcp_stage.h"
 
+namespace mcp_sessions_test {
+
 using namespace coir;
 using namespace coir::test;
 
@@ -71,7 +73,7 @@ TEST(McpSessions, batches_exist_in_the_first_revision_alone) {
 TEST(McpSessions, closing_the_connection_leaves_a_legacy_call_running) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(legacy_call(session, 7, "hold"));
     expect(until([&] { return stage.holding == 1; }, soon()));
     peer.reset();
@@ -86,7 +88,7 @@ TEST(McpSessions, closing_the_connection_leaves_a_legacy_call_running) {
 TEST(McpSessions, a_notification_cancels_a_legacy_call) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(legacy_call(session, 7, "hold"));
     expect(until([&] { return stage.holding == 1; }, soon()));
     // Another session's, and another id, cancel nothing.
@@ -105,16 +107,16 @@ TEST(McpSessions, a_notification_cancels_a_legacy_call) {
 TEST(McpSessions, a_client_comes_again_for_the_rest_of_its_own_stream) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(legacy_call(session, 7, "leave"));
     expect(peer.hears_end());
     // First an event without content, whose id the client comes again by.
     expect(peer.has("id: 1-0\nretry: 1000\ndata: \n\n") && !peer.has("the rest"));
     // Another stream of the session runs beside.
-    Peer other(stage.address);
+    McpPeer other(stage.address);
     other.say(legacy_call(session, 8, "hold", R"(,"_meta":{"progressToken":1})"));
     expect(other.hears("notifications/progress"));
-    Peer again(stage.address);
+    McpPeer again(stage.address);
     again.say(get(session, "1-0"));
     expect(again.hears("text/event-stream"));
     stage.go.set();
@@ -122,7 +124,7 @@ TEST(McpSessions, a_client_comes_again_for_the_rest_of_its_own_stream) {
     expect(again.has("id: 1-1\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\"") && again.has("the rest"));
     expect(!again.has("progress") && !again.has("held"));
     // It is remembered for one who comes once more, and nobody else's session has it.
-    Peer third(stage.address);
+    McpPeer third(stage.address);
     third.say(get(session, "1-0"));
     expect(third.hears_end() && third.has("the rest"));
     expect(ask(stage.address, get(begin(stage.address), "1-0")).starts_with("HTTP/1.1 400"));
@@ -134,7 +136,7 @@ TEST(McpSessions, a_client_comes_again_for_the_rest_of_its_own_stream) {
 TEST(McpSessions, a_legacy_client_is_asked_on_the_stream) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
-    Peer peer(stage.address);
+    McpPeer peer(stage.address);
     peer.say(legacy_call(session, 7, "name"));
     expect(peer.hears("\"method\":\"elicitation/create\""));
     // An answer to what nobody asked changes nothing.
@@ -166,3 +168,5 @@ TEST(McpSessions, a_session_at_rest_costs_400_bytes_at_most) {
     expect(until([&] { return account::mcp.used() <= before + 10 * 400; }, soon()));
   });
 }
+
+}  // namespace mcp_sessions_test

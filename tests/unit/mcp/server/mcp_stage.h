@@ -28,12 +28,12 @@ inline Deadline soon() {
   return Deadline::after(100s);
 }
 
-// Peer is one connection, and what it has heard.
-struct Peer {
+// McpPeer is one connection, and what it has heard.
+struct McpPeer {
   TcpStream stream;
   std::string heard;
 
-  explicit Peer(const Address& to) {
+  explicit McpPeer(const Address& to) {
     if (auto connected = TcpStream::connect(to, soon())) stream = std::move(*connected);
   }
   bool say(std::string_view text) { return stream.write(text, soon()).has_value(); }
@@ -99,7 +99,7 @@ inline constexpr std::string_view kMeta =
 inline std::string post(std::string_view fields, std::string_view body) {
   char length[64];
   std::string text = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
-  text += format(length, "Content-Length: ", body.size(), "\r\n");
+  text += coir::format(length, "Content-Length: ", body.size(), "\r\n");
   text += fields;
   text += "\r\n";
   text += body;
@@ -124,7 +124,7 @@ inline std::string legacy(std::string_view session, std::string_view body) {
 }
 inline std::string legacy_call(std::string_view session, int id, std::string_view tool, std::string_view rest = {}) {
   char number[16];
-  return legacy(session, R"({"jsonrpc":"2.0","id":)" + std::string(format(number, id)) +
+  return legacy(session, R"({"jsonrpc":"2.0","id":)" + std::string(coir::format(number, id)) +
                              R"(,"method":"tools/call","params":{"name":")" + std::string(tool) + "\"" +
                              std::string(rest) + "}}");
 }
@@ -136,7 +136,7 @@ inline std::string initialize(std::string_view version = "2025-11-25") {
 
 // ask is what a request is answered, head and content.
 inline std::string ask(const Address& to, const std::string& request) {
-  Peer peer(to);
+  McpPeer peer(to);
   peer.say(request);
   peer.whole();
   return peer.heard;
@@ -227,7 +227,8 @@ class McpServer : public Everywhere {
               auto& of = *static_cast<Stage*>(context);
               char text[200];
               const Locked locked(of.lock);
-              of.audit = format(text, line.who, "|", line.method, "|", line.name, "|", line.outcome, "|", line.code);
+              of.audit =
+                  coir::format(text, line.who, "|", line.method, "|", line.name, "|", line.outcome, "|", line.code);
               ++of.audits;
             }};
   }

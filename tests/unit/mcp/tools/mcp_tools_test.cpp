@@ -7,6 +7,8 @@
 
 #include "mcp/tools/checking.h"
 
+namespace mcp_tools_test {
+
 using namespace coir;
 using namespace coir::mcp;
 
@@ -118,3 +120,5 @@ TEST(McpTools, a_mirrored_field_says_what_the_argument_does) {
   CHECK(same_as_value(root["b"], "true") && !same_as_value(root["b"], "True"));
   CHECK(!same_as_value(root["f"], "1.5"));
 }
+
+}  // namespace mcp_tools_test

@@ -1,1 +1,0 @@
-// The object that the precompiled headers of the unit tests belong to; it holds nothing.
