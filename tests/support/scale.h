@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/config.h>
+#include <stdlib.h>
 
 namespace coir::test {
 
@@ -24,6 +25,12 @@ consteval int scaled(Scale scale) {
          : kAddressSanitized ? scale.address_sanitized
          : kEmulated         ? scale.emulated
                              : scale.plain;
+}
+
+// full tells whether a dear test is to do all of its rounds: the environment has COIR_TEST_FULL, as by scripts/test
+// everything. Else it does as many as a gate has time for.
+inline bool full() noexcept {
+  return getenv("COIR_TEST_FULL") != nullptr;
 }
 
 }  // namespace coir::test
