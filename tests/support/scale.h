@@ -2,6 +2,7 @@
 
 #include <coir/config.h>
 #include <stdlib.h>
+#include <string.h>
 
 namespace coir::test {
 
@@ -27,10 +28,11 @@ consteval int scaled(Scale scale) {
                              : scale.plain;
 }
 
-// full tells whether a dear test is to do all of its rounds: the environment has COIR_TEST_FULL, as by scripts/test
-// everything. Else it does as many as a gate has time for.
+// full tells whether a test does all of its rounds: COIR_TEST_TIER is everything. Else it does as many as the gate has time
+// for.
 inline bool full() noexcept {
-  return getenv("COIR_TEST_FULL") != nullptr;
+  const char* const tier = getenv("COIR_TEST_TIER");
+  return tier != nullptr && strcmp(tier, "everything") == 0;
 }
 
 }  // namespace coir::test
