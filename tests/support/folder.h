@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@
 
 namespace coir::test {
 
-// Folder is a temporary folder, removed with its content.
+// Folder is a temporary folder, removed with all that is in it. It lies in TMPDIR, which scripts/test removes even if a test
+// is killed.
 class Folder {
  public:
   Folder() noexcept {
@@ -23,9 +25,14 @@ class Folder {
     if (mkdtemp(path_) == nullptr) abort();
   }
   ~Folder() {
-    for_each([this](const char* name) { unlink(at(name)); });
-    rmdir(path_);
+    constexpr int kMostOpen = 8;
+    nftw(
+        path_, [](const char* path, const struct stat*, int, FTW*) { return ::remove(path); }, kMostOpen,
+        FTW_DEPTH | FTW_PHYS);
   }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const char* path() const noexcept { return path_; }
   const char* at(const char* name) noexcept {
     snprintf(file_, sizeof file_, "%s/%s", path_, name);
     return file_;

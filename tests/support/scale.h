@@ -1,6 +1,8 @@
 #pragma once
 
 #include <coir/config.h>
+#include <stdlib.h>
+#include <string.h>
 
 namespace coir::test {
 
@@ -24,6 +26,13 @@ consteval int scaled(Scale scale) {
          : kAddressSanitized ? scale.address_sanitized
          : kEmulated         ? scale.emulated
                              : scale.plain;
+}
+
+// full tells whether a test does all of its rounds: COIR_TEST_TIER is everything. Else it does as many as the gate has time
+// for.
+inline bool full() noexcept {
+  const char* const tier = getenv("COIR_TEST_TIER");
+  return tier != nullptr && strcmp(tier, "everything") == 0;
 }
 
 }  // namespace coir::test

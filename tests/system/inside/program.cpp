@@ -44,6 +44,11 @@ void poll_input() {
   }
 }
 
+// await_parked returns once a fiber waits where it is to wait: on a busy machine another worker may take its time.
+void await_parked(const coir::Fiber& fiber) {
+  while (coir::inspect(fiber)->state != coir::FiberState::parked) static_cast<void>(coir::sleep(1ms));
+}
+
 }  // namespace
 
 extern "C" {
@@ -125,6 +130,7 @@ int main(int count, char** arguments) {
     coir::Fiber sleeper = coir::spawn({.name = "sleeper"}, [] { sleeps_long(); });
     coir::Fiber locker = coir::spawn({.name = "locker"}, [&] { wants_the_mutex(shared); });
     static_cast<void>(coir::sleep(20ms));
+    for (const coir::Fiber* each : {&reader, &sleeper, &locker}) await_parked(*each);
     coir::Fiber fresh = coir::spawn({.name = "fresh"}, [] {});
     acts(shared);
     if (strcmp(shared.what, "trace") == 0) {

@@ -10,6 +10,7 @@
 #endif
 
 #include "tests/support/both_sides.h"
+#include "tests/support/folder.h"
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
@@ -563,10 +564,10 @@ TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
 }
 
 TEST(Client, reaches_a_unix_socket) {
+  coir::test::Folder folder;
+  const char* const path = folder.at("socket");
   with_client({}, [&](Client& client) {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/coir-client-%d.sock", getpid());
-    char text[80];
+    char text[200];
     snprintf(text, sizeof text, "unix:%s", path);
     {
       const ScriptedServer server(answer_all(kHello), path);

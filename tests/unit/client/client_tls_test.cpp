@@ -16,6 +16,7 @@
 
 #include "tests/support/both_sides.h"
 #include "tests/support/child.h"
+#include "tests/support/folder.h"
 #include "tests/support/tls_pair.h"
 #include "tests/unit/client/scripted_server.h"
 
@@ -198,11 +199,9 @@ TEST(ClientTls, verifies_by_default) {
 }
 
 TEST(ClientTls, reads_the_authorities_that_the_environment_names) {
-  char path[64];
-  snprintf(path, sizeof path, "/tmp/coir-client-%d.crt", getpid());
-  FILE* const file = fopen(path, "w");
-  fputs(authority().made.certificate, file);
-  fclose(file);
+  coir::test::Folder folder;
+  const char* const path = folder.at("authorities");
+  coir::test::put(path, authority().made.certificate);
   setenv("SSL_CERT_FILE", path, 1);
   const SecureServer server(secure_server(authority().server()));
   with_client({}, [&](Client& client) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "fastcgi/record.h"
+#include "tests/support/folder.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
 
@@ -115,14 +116,16 @@ bool say_output(Application& application, std::size_t bytes) {
 }  // namespace
 
 TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
+  coir::test::Folder folder;
+  const char* const path = folder.at("socket");
+
   // through runs a client that sends and reads at the same time, beside an application of that script.
   void through(ScriptedServer::Script script) {
     serving({.handler = pass, .body_timeout = 100s}, [&](Server& server, const Address& address, Seen&) {
       Passed passed;
       g_passed = &passed;
       // What a Unix socket holds is bounded, and nobody is told of room before a whole piece is read.
-      char path[64], url[80];
-      snprintf(path, sizeof path, "/tmp/coir-fastcgi.%d", getpid());
+      char url[200];
       std::optional<ScriptedServer> application(std::in_place, script, path);
       passed.group.emplace(
           std::move(*coir::http::Upstreams::create(coir::format(url, "unix:", std::string_view(path)))));

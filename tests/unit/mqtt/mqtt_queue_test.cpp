@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "mqtt/queue_file.h"
+#include "tests/support/folder.h"
 
 namespace mqtt_queue_test {
 
@@ -99,15 +100,10 @@ TEST(MqttQueue, drops_its_oldest_though_it_is_in_flight) {
 }
 
 TEST_GROUP(MqttQueueFile) {
-  char path[64];
+  // Where a child that is killed may leave what it was writing.
+  coir::test::Folder folder;
+  const char* const path = folder.at("queue");
   char room[8192];
-  void setup() override {
-    snprintf(path, sizeof path, "/tmp/coir-mqtt-queue.%d", static_cast<int>(getpid()));
-    unlink(path);
-  }
-  void teardown() override {
-    unlink(path);
-  }
 
   void add(QueueFile & file, MessageQueue & queue, std::string_view payload) {
     const PublishFields next = message(queue, payload);

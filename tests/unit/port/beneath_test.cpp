@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
+
 namespace beneath_test {
 
 using coir::port::open_beneath;
@@ -19,12 +21,11 @@ using coir::port::open_beneath_to_write;
 using coir::port::walk_beneath;
 
 TEST_GROUP(Beneath) {
-  char base[64] = "/tmp/coir-beneath.XXXXXX";
+  coir::test::Folder base;
   int root = -1;
 
   void setup() override {
-    CHECK(mkdtemp(base) != nullptr);
-    CHECK_EQUAL(0, chdir(base));
+    CHECK_EQUAL(0, chdir(base.path()));
     make_directory("root");
     make_directory("root/a");
     make_directory("root/a/b");
@@ -52,9 +53,6 @@ TEST_GROUP(Beneath) {
   void teardown() override {
     close(root);
     CHECK_EQUAL(0, chdir("/"));
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", base);
-    CHECK_EQUAL(0, system(command));
   }
   void make_directory(const char* path) {
     CHECK_EQUAL(0, mkdir(path, 0700));

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
+
 namespace hardware_test {
 
 using coir::port::Hardware;
@@ -17,12 +19,11 @@ using coir::port::Led;
 using coir::port::Thermometer;
 
 TEST_GROUP(Hardware) {
-  char base[64] = "/tmp/coir-hardware.XXXXXX";
+  coir::test::Folder base;
   Hardware board;
 
   void setup() override {
-    CHECK(mkdtemp(base) != nullptr);
-    CHECK_EQUAL(0, chdir(base));
+    CHECK_EQUAL(0, chdir(base.path()));
     CHECK_EQUAL(0, system("mkdir -p sys/class/thermal sys/class/leds sys/class/gpio sys/devices/zone sys/devices/adc "
                           "sys/bus/iio/devices sys/class/cvi-saradc/cvi-saradc0/device out"));
     auto opened = Hardware::open("sys");
@@ -32,9 +33,6 @@ TEST_GROUP(Hardware) {
   void teardown() override {
     board = Hardware();
     CHECK_EQUAL(0, chdir("/"));
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", base);
-    CHECK_EQUAL(0, system(command));
   }
   void put(const char* path, const char* text) {
     char folder[256];

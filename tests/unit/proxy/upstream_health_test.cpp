@@ -8,6 +8,7 @@
 
 #include "proxy/upstream.h"
 #include "tests/support/everywhere.h"
+#include "tests/support/folder.h"
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 
@@ -174,19 +175,18 @@ TEST(UpstreamHealth, what_is_no_answer_is_told_and_a_silent_server_has_its_time)
 }
 
 TEST(UpstreamHealth, without_a_path_a_server_that_is_down_at_start_is_told_once_and_again_when_it_is_back) {
+  Folder folder;
+  const char* const path = folder.at("socket");
   everywhere([&] {
-    char path[64];
-    const std::string_view at = coir::format(path, "/tmp/coir-upstream-health-", ::getpid(), '\0');
-    ::unlink(at.data());
-    char url[80];
+    char url[200];
     Ward ward;
-    ward.servers[ward.count++] = {.url = coir::format(url, "unix:", path)};
+    ward.servers[ward.count++] = {.url = coir::format(url, "unix:", std::string_view(path))};
     auto upstreams = ward.watched({.longest = 1s});
     expect(ward.news.comes_to(1) && !upstreams.server(0).up);
-    ScriptedServer server(answer_all(kWell), at.data());
+    ScriptedServer server(answer_all(kWell), path);
     expect(ward.news.comes_to(2) && ward.news.view() == "not found\nup\n");
     expect(upstreams.server(0).up && upstreams.server(0).downs == 1);
-    ::unlink(at.data());
+    ::unlink(path);
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include "tests/support/both_sides.h"
 #include "tests/support/child.h"
+#include "tests/support/folder.h"
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
 #include "tests/support/without_syscall.h"
@@ -60,18 +61,12 @@ constinit char g_large[70'000] = {};
 }  // namespace
 
 TEST_GROUP_BASE(Datagram, coir::test::BothSides) {
-  char folder[64] = "/tmp/coir-datagram.XXXXXX";
-  char text[96], other_text[96];
+  coir::test::Folder folder;
+  char text[200], other_text[200];
 
   void setup() override {
-    CHECK(mkdtemp(folder) != nullptr);
-    snprintf(text, sizeof text, "unix:%s/one", folder);
-    snprintf(other_text, sizeof other_text, "unix:%s/two", folder);
-  }
-  void teardown() override {
-    unlink(text + 5);
-    unlink(other_text + 5);
-    rmdir(folder);
+    snprintf(text, sizeof text, "unix:%s", folder.at("one"));
+    snprintf(other_text, sizeof other_text, "unix:%s", folder.at("two"));
   }
   bool exists(const char* at) const {
     struct stat info;

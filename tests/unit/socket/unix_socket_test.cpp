@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/folder.h"
+
 namespace unix_socket_test {
 
 using namespace std::chrono_literals;
@@ -19,16 +21,11 @@ using coir::TcpListener;
 using coir::TcpStream;
 
 TEST_GROUP(UnixSocket) {
-  char directory[64] = "/tmp/coir-unix.XXXXXX";
-  char text[96];
+  coir::test::Folder folder;
+  char text[200];
 
   void setup() override {
-    CHECK(mkdtemp(directory) != nullptr);
-    snprintf(text, sizeof text, "unix:%s/socket", directory);
-  }
-  void teardown() override {
-    unlink(path());
-    rmdir(directory);
+    snprintf(text, sizeof text, "unix:%s", folder.at("socket"));
   }
   const char* path() const {
     return text + 5;

@@ -333,7 +333,7 @@ TEST(RestingSockets, a_client_that_vanishes_ends_as_1006) {
 }
 
 TEST(RestingSockets, the_program_closes_and_waits_for_the_answer_in_time) {
-  options.socket.close_timeout = 50ms;
+  options.socket.close_timeout = 100s;
   serving([&] {
     auto peer = joined();
     expect(peer.say(Opcode::text, "c"));
@@ -344,18 +344,20 @@ TEST(RestingSockets, the_program_closes_and_waits_for_the_answer_in_time) {
     expect(peer.ended());
     until([&] { return g_program->closed_count == 1; });
     expect(g_program->last_code == 4002);
-
+  });
+  options.socket.close_timeout = 50ms;
+  serving([&] {
     auto silent = joined();
     expect(silent.say(Opcode::text, "c") && silent.hear().closes(CloseCode{4002}));
     expect(silent.ended());
-    until([&] { return g_program->closed_count == 2; });
+    until([&] { return g_program->closed_count == 1; });
     expect(g_program->last_code == 1006);
   });
 }
 
 TEST(RestingSockets, the_silent_are_pinged_and_those_that_do_not_answer_closed) {
   options.socket.ping_after = 20ms;
-  options.socket.pong_timeout = 5s;
+  options.socket.pong_timeout = 100s;
   serving([&] {
     auto peer = joined();
     for (int i = 0; i < 3; ++i) {

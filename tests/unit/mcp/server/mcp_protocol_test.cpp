@@ -22,7 +22,7 @@ TEST(McpProtocol, a_modern_call_is_answered_and_leaves_nothing) {
     expect(holds(heard, R"("io.modelcontextprotocol/serverInfo":{"name":"t","version":"1"})"));
     expect(!holds(heard, "Mcp-Session-Id"));
     expect(until([&] { return account::mcp.used() == before; }, soon()));
-    expect(stage.last() == "|tools/call|echo|ok|0");
+    expect(stage.says("|tools/call|echo|ok|0"));
   });
 }
 
@@ -92,7 +92,7 @@ TEST(McpProtocol, arguments_are_judged_before_the_function_runs) {
     const std::string heard = ask(stage.address, modern_call("echo", "{}"));
     expect(heard.starts_with("HTTP/1.1 200") && holds(heard, "arguments.text: missing") &&
            holds(heard, R"("isError":true)"));
-    expect(stage.last() == "|tools/call|echo|failed|0");
+    expect(stage.says("|tools/call|echo|failed|0"));
   });
 }
 
@@ -127,7 +127,7 @@ TEST(McpProtocol, a_call_ends_at_its_deadline) {
   serving([&](Stage& stage) {
     const std::string heard = ask(stage.address, modern_call("slow"));
     expect(heard.starts_with("HTTP/1.1 200") && holds(heard, "-31001"));
-    expect(stage.last() == "|tools/call|slow|timed out|-31001");
+    expect(stage.says("|tools/call|slow|timed out|-31001"));
   });
 }
 
@@ -231,7 +231,7 @@ TEST(McpProtocol, a_token_is_wanted_and_compared) {
 TEST(McpProtocol, a_principal_makes_so_many_requests_a_second) {
   serving(
       [](mcp::ServerOptions& options) {
-        options.calls_per_second = 3;
+        options.calls_per_second = 1;
         options.authorize = [](void*, const http::Request&, std::string_view token, mcp::Principal& who) {
           who.set(token);
           return token.data() == nullptr ? mcp::Verdict::unknown : mcp::Verdict::allowed;
@@ -243,12 +243,11 @@ TEST(McpProtocol, a_principal_makes_so_many_requests_a_second) {
           request.insert(request.find("Content-Type"), "Authorization: Bearer " + std::string(who) + "\r\n");
           return ask(stage.address, request).substr(9, 3);
         };
-        int refused = 0;
-        for (int i = 0; i < 6; ++i) refused += as("ann") == "429";
-        expect(refused > 0);
+        // On a busy machine a second may pass between two of them.
+        expect(until([&] { return as("ann") == "429"; }, soon()));
         // Another has its own.
         expect(as("bob") == "200");
-        expect(stage.last().starts_with("bob|"));
+        expect(stage.says("bob|"));
       });
 }
 

@@ -82,11 +82,14 @@ struct Stage {
   std::atomic<int> holding{0};    // calls of `hold` under way
   std::atomic<int> cancelled{0};  // of which were cancelled
   std::atomic<int> finished{0};
-  std::atomic<int> audits{0};
-  // last is the latest line that was audited.
-  std::string last() {
-    const Locked locked(lock);
-    return audit;
+  // says waits until the latest line that was audited begins so. A call is audited behind its response.
+  bool says(std::string_view text) {
+    return until(
+        [&] {
+          const Locked locked(lock);
+          return std::string_view(audit).starts_with(text);
+        },
+        soon());
   }
   Spinlock lock;
   std::string audit;
@@ -229,7 +232,6 @@ class McpServer : public Everywhere {
               const Locked locked(of.lock);
               of.audit =
                   coir::format(text, line.who, "|", line.method, "|", line.name, "|", line.outcome, "|", line.code);
-              ++of.audits;
             }};
   }
   template <class Change, class Visit>
