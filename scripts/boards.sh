@@ -42,6 +42,25 @@ board_target() {
   echo "$board_answer"
 }
 
+# all_targets prints the targets with a C library of their own, one a line.
+all_targets() {
+  for target_file in "$root"/toolchains/*-linux-*.cmake; do
+    target_file=${target_file##*/}
+    echo "${target_file%.cmake}"
+  done
+}
+
+# tree_target TREE prints the target of a build tree, which is named after a board, or after its target and what it leaves out.
+tree_target() {
+  if is_board "$1"; then
+    board_target "$1"
+    return
+  fi
+  for target_answer in $(all_targets) host; do
+    case $1 in "$target_answer" | "$target_answer"-*) echo "$target_answer"; return ;; esac
+  done
+}
+
 # target_emulator TARGET prints the command that runs its programs on this machine; nothing where they run as they are.
 target_emulator() {
   [ "${1%%-*}" != "$(uname -m)" ] || return 0

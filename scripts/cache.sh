@@ -2,7 +2,6 @@
 #
 #   sources/<file>               tarballs as Debian ships them
 #   <what>-<hash>/               the result of one recipe; the hash covers its pin and the recipe itself
-#   apt/                         a private apt state that reads Debian's source lists, whatever release the host runs
 #
 # toolchains/cache.cmake computes the same names, so that CMake finds them without these scripts.
 
@@ -54,18 +53,28 @@ fetch_source() {
   set -- $(grep "^$1 " "$pins") || die "$1 is not pinned in $pins"
   package=$1 version=$2 suite=$3 want=$4
   mkdir -p "$cache/sources"
-  source_file=$(find "$cache/sources" -name "${package}_$version.orig.tar.*" ! -name '*.asc' | head -n 1)
+  source_file=$(find "$cache/sources" -name "${package}_$version.orig.tar.*" | head -n 1)
   if [ -z "$source_file" ]; then
     say "      $package $version: fetching its source ..."
-    private_apt "$suite"
-    revision=$(apt-cache showsrc --only-source "$package" |
-      sed -n 's/^Version: //p' | grep -F "$version-" | tail -n 1)
-    [ -n "$revision" ] || die "Debian $suite has no $package $version any more; look at toolchains/pins.txt"
+    mirror=$(debian_mirror)
+    mirror=${mirror%/}
+    [ -n "$mirror" ] ||
+      die "apt on this machine names no Debian archive; set COIR_DEBIAN_MIRROR to the address of one"
+    case $package in lib*) pool=${package%"${package#????}"} ;; *) pool=${package%"${package#?}"} ;; esac
     fetched=$(mktemp -d "$cache/sources/fetch.XXXXXX")
-    (cd "$fetched" && quietly "$fetched/log" apt-get -q source --download-only --tar-only "$package=$revision")
-    source_file=$(find "$fetched" -name "${package}_$version.orig.tar.*" ! -name '*.asc')
-    mv "$source_file" "$cache/sources/"
-    source_file=$cache/sources/${source_file##*/}
+    # apt's own way to fetch a file, through the proxy that it is configured for.
+    for kind in gz xz bz2; do
+      file=${package}_$version.orig.tar.$kind
+      if /usr/lib/apt/apt-helper download-file "$mirror/pool/main/$pool/$package/$file" "$fetched/$file" >>"$fetched/log" 2>&1 </dev/null; then
+        source_file=$cache/sources/$file
+        mv "$fetched/$file" "$source_file"
+        break
+      fi
+    done
+    [ -n "$source_file" ] || {
+      tail -n 3 "$fetched/log" >&2
+      die "$mirror has no $package $version (Debian $suite); look at toolchains/pins.txt (whole log: $fetched/log)"
+    }
     rm -rf "$fetched"
   fi
   have=$(sha256sum "$source_file" | cut -d' ' -f1)
@@ -84,35 +93,4 @@ debian_mirror() {
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
   APT_CONFIG='' apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
     awk -v r="$release" '($1 == r || $1 ~ /^(old)*stable$|^testing$|^sid$/) && $2 == "main" { print $3; exit }'
-}
-
-# private_apt SUITE makes apt-get and apt-cache of this shell read the source lists of one Debian suite, in lists and
-# folders of their own, trusting the Debian archive keyring and nothing else. It needs no root.
-private_apt() {
-  state=$cache/apt/$1
-  mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
-  mirror=$(debian_mirror)
-  [ -n "$mirror" ] ||
-    die "apt on this machine names no Debian archive; set COIR_DEBIAN_MIRROR to the address of one"
-  keyring=
-  for candidate in /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp; do
-    [ -e "$candidate" ] && keyring=$candidate
-  done
-  [ -n "$keyring" ] || die "no Debian archive keyring; run: apt-get install debian-archive-keyring"
-  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-    "$mirror" "$1" "$keyring" >"$state/debian.sources"
-  cat >"$state/apt.conf" <<EOF
-Dir::State::lists "$state/lists";
-Dir::State::status "/dev/null";
-Dir::Cache "$state/cache";
-Dir::Etc::sourcelist "$state/debian.sources";
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferencesparts "-";
-APT::Sandbox::User "$(id -un)";
-EOF
-  export APT_CONFIG="$state/apt.conf"
-  if [ ! -e "$state/fresh" ] || [ -n "$(find "$state/fresh" -mmin +60)" ]; then
-    quietly "$state/log" apt-get -q -o APT::Update::Error-Mode=any update
-    : >"$state/fresh"
-  fi
 }

@@ -1,10 +1,12 @@
 # Sourced by the scripts: build trees outlive changes of the toolchain files, whose flags CMake reads only once.
 
-# freshness TREE prints --fresh if the tree was configured with toolchain files that have changed since, and notes them.
+# freshness TREE [OFF] prints --fresh if the tree was configured with toolchain files that have changed since, and notes
+# them; also if it was configured without tests, unless OFF says that none are wanted.
 freshness() {
   now=$(cat "$root"/toolchains/*.cmake "$root/toolchains/pins.txt" "$root"/toolchains/recipes/*.sh | sha256sum)
   mkdir -p "$root/$1"
-  if [ "$(cat "$root/$1/toolchain.sum" 2>/dev/null)" != "$now" ]; then
+  if [ "$(cat "$root/$1/toolchain.sum" 2>/dev/null)" != "$now" ] ||
+    { [ -z "${2:-}" ] && grep -qs '^COIR_BUILD_TESTS:BOOL=OFF' "$root/$1/CMakeCache.txt"; }; then
     echo "$now" >"$root/$1/toolchain.sum"
     echo --fresh
   fi

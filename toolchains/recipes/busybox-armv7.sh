@@ -26,5 +26,7 @@ sed -i -e 's/^# CONFIG_STATIC is not set/CONFIG_STATIC=y/' \
   -e 's/^\(CONFIG_\(TC\|SHA.*_HWACCEL\|NAND.*\|FLASH.*\|UBI.*\)\)=y/# \1 is not set/' .config
 yes '' | make oldconfig >/dev/null
 make -j"$(nproc)" ARCH=arm CC="$PWD/cc" LD=ld.lld-19 AR=llvm-ar-19 NM=llvm-nm-19 STRIP=llvm-strip-19 \
-  OBJCOPY=llvm-objcopy-19 SKIP_STRIP=y busybox
+  OBJCOPY=llvm-objcopy-19 SKIP_STRIP=y busybox busybox.links
 llvm-strip-19 busybox -o "$OUT/busybox"
+# The names of its applets, with their folders.
+cp busybox.links "$OUT/"
