@@ -32,18 +32,21 @@ endif()
 
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
 add_custom_target(cpu_tests)
+# What the gate builds and runs of them under the thread sanitizer: all of core's rooms, and what is marked LOCKS.
+add_custom_target(locks_tests)
+set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run schedule scope sync wait)
 
-# coir_test(ROOM/NAME [CPU] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
+# coir_test(ROOM/NAME [CPU] [LOCKS] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
 #
 # One CTest entry, NAME, with the tests of ROOM/NAME_test.cpp of the calling folder. The tests of a room are one program,
 # ROOM_tests, or that of PROGRAM; NAME_test is a link to it, by which it runs those of NAME alone (support/test_main.cpp).
 # Links coir_core unless LIBS names others. CPU marks a test that can differ by CPU; trees of a foreign CPU have those in
-# programs of their own. SHALLOW marks a test that measures stacks, or fills one: it is optimised, and no part of a batch.
+# programs of their own. LOCKS marks a test of net of what several workers share. SHALLOW marks a test that measures stacks, or fills one: it is optimised, and no part of a batch.
 # WRAP has the linker lead calls of the functions to those that the test defines. Tests include private headers from the
 # root of the tree: #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
+  cmake_parse_arguments(arg "CPU;LOCKS;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
   if(NOT arg_PROGRAM)
     string(REGEX REPLACE "/.*" "" arg_PROGRAM "${path}")
   endif()
@@ -69,6 +72,11 @@ function(coir_test path)
   set_tests_properties(${name} PROPERTIES TIMEOUT 595)
   if(arg_CPU)
     add_dependencies(cpu_tests ${program})
-    set_tests_properties(${name} PROPERTIES LABELS cpu)
+    set_property(TEST ${name} APPEND PROPERTY LABELS cpu)
+  endif()
+  get_filename_component(room "${path}" DIRECTORY)
+  if(arg_LOCKS OR room IN_LIST coir_rooms_with_locks)
+    add_dependencies(locks_tests ${program})
+    set_property(TEST ${name} APPEND PROPERTY LABELS locks)
   endif()
 endfunction()

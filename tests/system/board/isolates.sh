@@ -4,13 +4,14 @@
 #   isolates_prepare    puts the programs into $vm_dir/data
 #   isolates_promises
 
-# built TREE: the tests of that tree, as programs that begin with the tree's name.
+# built TREE: the tests of that tree, in a folder of its name. A test's program has that test alone by its name.
 built() {
   quietly "$vm_dir/programs.log" "$root/tests/programs" "$1" isolate_deny_test isolate_handle_test
-  for test in deny handle; do cp "$root/build/$1/tests/unit/isolate_${test}_test" "$vm_dir/data/$1-$test"; done
+  mkdir "$vm_dir/data/$1"
+  for test in deny handle; do cp "$root/build/$1/tests/unit/isolate_${test}_test" "$vm_dir/data/$1"; done
 }
 
-# enforces TREE-TEST: all tests ran, none was skipped for want of a filter.
+# enforces TREE/TEST: all tests ran, none was skipped for want of a filter.
 enforces() {
   vm_exec --timeout 120 "/mnt/data/$1" >"$vm_dir/ran" || { cat "$vm_dir/ran"; return 1; }
   cat "$vm_dir/ran"
@@ -26,8 +27,8 @@ isolates_prepare() {
 }
 
 isolates_promises() {
-  promise "what an isolate is denied is denied by the board's kernel" enforces "$vm_board"-deny
-  [ -z "$own_run" ] || promise "and so is an isolate with a run of its own" enforces "$own_run-deny"
-  promise "an isolate that is denied isolates starts none on the board's kernel" enforces "$vm_board"-handle
-  [ -z "$own_run" ] || promise "nor does one with a run of its own" enforces "$own_run-handle"
+  promise "what an isolate is denied is denied by the board's kernel" enforces "$vm_board"/isolate_deny_test
+  [ -z "$own_run" ] || promise "and so is an isolate with a run of its own" enforces "$own_run/isolate_deny_test"
+  promise "an isolate that is denied isolates starts none on the board's kernel" enforces "$vm_board"/isolate_handle_test
+  [ -z "$own_run" ] || promise "nor does one with a run of its own" enforces "$own_run/isolate_handle_test"
 }
