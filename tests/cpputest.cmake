@@ -39,14 +39,17 @@ endif()
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
 add_custom_target(cpu_tests)
 
-# coir_test(ROOM/NAME [CPU] [SOURCES FILE ...] [LIBS TARGET ...])
+# coir_test(ROOM/NAME [CPU] [VM] [SOURCES FILE ...] [LIBS TARGET ...])
 #
 # One executable and one CTest entry, NAME, from ROOM/NAME_test.cpp of the calling folder. Links coir_core unless LIBS
-# names others. CPU marks a test that can differ by CPU. Tests include private headers from the root of the tree:
+# names others. CPU marks a test that can differ by CPU. VM marks one that starts
+# programs while it has other threads: QEMU's user mode forks there, where a kernel has vfork, and the child hangs now and
+# then by a lock that another thread held. On a foreign CPU it is no CTest entry: tests/system/vm_serves runs it on the
+# board's kernel. Tests include private headers from the root of the tree:
 # #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "CPU;VM" "" "SOURCES;LIBS" ${ARGN})
   if(NOT arg_LIBS)
     set(arg_LIBS coir_core)
   endif()
@@ -55,10 +58,15 @@ function(coir_test path)
   if(COIR_PRECOMPILE AND NOT coir_mbedtls IN_LIST arg_LIBS)
     target_precompile_headers(${name}_test REUSE_FROM coir_test_headers)
   endif()
+  if(arg_CPU)
+    add_dependencies(cpu_tests ${name}_test)
+  endif()
+  if(arg_VM AND NOT COIR_NO_ASYNC AND NOT COIR_CPU STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES TIMEOUT 595)
   if(arg_CPU)
-    add_dependencies(cpu_tests ${name}_test)
     set_tests_properties(${name} PROPERTIES LABELS cpu)
   endif()
 endfunction()
