@@ -36,17 +36,20 @@ add_custom_target(cpu_tests)
 add_custom_target(locks_tests)
 set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run schedule scope sync wait)
 
-# coir_test(ROOM/NAME [CPU] [LOCKS] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
+# coir_test(ROOM/NAME [CPU] [VM] [LOCKS] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
 #
 # One CTest entry, NAME, with the tests of ROOM/NAME_test.cpp of the calling folder. The tests of a room are one program,
 # ROOM_tests, or that of PROGRAM; NAME_test is a link to it, by which it runs those of NAME alone (support/test_main.cpp).
 # Links coir_core unless LIBS names others. CPU marks a test that can differ by CPU; trees of a foreign CPU have those in
-# programs of their own. LOCKS marks a test of net of what several workers share. SHALLOW marks a test that measures stacks, or fills one: it is optimised, and no part of a batch.
+# programs of their own. LOCKS marks a test of net of what several workers share. SHALLOW marks a test that measures
+# stacks, or fills one: it is optimised, and no part of a batch. VM marks one that starts programs while it has other
+# threads: QEMU's user mode forks there, where a kernel has vfork, and the child hangs now and then by a lock that another
+# thread held. On a foreign CPU it is no CTest entry: tests/system/vm_serves runs it on the board's kernel.
 # WRAP has the linker lead calls of the functions to those that the test defines. Tests include private headers from the
 # root of the tree: #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU;LOCKS;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
+  cmake_parse_arguments(arg "CPU;VM;LOCKS;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
   if(NOT arg_PROGRAM)
     string(REGEX REPLACE "/.*" "" arg_PROGRAM "${path}")
   endif()
@@ -68,10 +71,15 @@ function(coir_test path)
   endif()
   file(CREATE_LINK ${program} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test" SYMBOLIC)
   add_custom_target(${name}_test DEPENDS ${program})
+  if(arg_CPU)
+    add_dependencies(cpu_tests ${program})
+  endif()
+  if(arg_VM AND NOT COIR_NO_ASYNC AND NOT COIR_CPU STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test")
   set_tests_properties(${name} PROPERTIES TIMEOUT 595)
   if(arg_CPU)
-    add_dependencies(cpu_tests ${program})
     set_property(TEST ${name} APPEND PROPERTY LABELS cpu)
   endif()
   get_filename_component(room "${path}" DIRECTORY)
