@@ -12,6 +12,7 @@ done
 # new_app makes a program beside the tree, builds it, boots it and asks it, and prints the seconds from the beginning.
 new_app() {
   vm_build
+  "$root/scripts/build" --board "$vm_board" --no-tests >/dev/null
   "$root/scripts/build" --target "$(uname -m)-linux-musl" --no-tests >/dev/null
   app=$vm_dir/first-light
   began=$(date +%s%N)

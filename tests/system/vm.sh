@@ -29,7 +29,7 @@ vm_build() {
   vm_coird=${COIR_VM_COIRD:-}
   if [ -z "$vm_coird" ]; then
     vm_coird=$root/build/$vm_board/apps/coird/coird
-    "$root/scripts/build" --board "$vm_board" --no-tests >"$vm_dir/build.log" 2>&1 || {
+    "$root/scripts/build" --board "$vm_board" --daemon >"$vm_dir/build.log" 2>&1 || {
       cat "$vm_dir/build.log"
       echo "not ok - coird builds for the board"
       exit 1
