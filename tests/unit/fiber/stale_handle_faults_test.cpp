@@ -12,6 +12,8 @@
 #include "tests/support/faults.h"
 #include "tests/support/until.h"
 
+namespace stale_handle_faults_test {
+
 using coir::Fiber;
 using coir::FiberRef;
 using coir::run_until_idle;
@@ -51,3 +53,5 @@ TEST(StaleHandleFaults, says_so_while_the_stack_is_given_back_by_a_mapping) {
   CHECK_TRUE(ended.has_value());
   CHECK_TRUE(failed != 0);
 }
+
+}  // namespace stale_handle_faults_test
