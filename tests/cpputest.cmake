@@ -19,7 +19,7 @@ if(NOT COIR_NO_ASYNC)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 
-# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation (SHALLOW) and
+# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation (OPTIMISED) and
 # without debug information. What they test is optimised as what is shipped. Sanitizers name lines: they keep the tables.
 add_library(coir_test_build INTERFACE)
 target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src"
@@ -36,12 +36,12 @@ add_custom_target(cpu_tests)
 add_custom_target(locks_tests)
 set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run schedule scope sync wait)
 
-# coir_test(ROOM/NAME [CPU] [VM] [LOCKS] [SHALLOW] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
+# coir_test(ROOM/NAME [CPU] [VM] [LOCKS] [OPTIMISED] [PROGRAM NAME] [SOURCES FILE ...] [LIBS TARGET ...] [WRAP FUNCTION ...])
 #
 # One CTest entry, NAME, with the tests of ROOM/NAME_test.cpp of the calling folder. The tests of a room are one program,
 # ROOM_tests, or that of PROGRAM; NAME_test is a link to it, by which it runs those of NAME alone (support/test_main.cpp).
 # Links coir_core unless LIBS names others. CPU marks a test that can differ by CPU; trees of a foreign CPU have those in
-# programs of their own. LOCKS marks a test of net of what several workers share. SHALLOW marks a test that measures
+# programs of their own. LOCKS marks a test of net of what several workers share. OPTIMISED marks a test that measures
 # stacks, or fills one: it is optimised, and no part of a batch. VM marks one that starts programs while it has other
 # threads: QEMU's user mode forks there, where a kernel has vfork, and the child hangs now and then by a lock that another
 # thread held. On a foreign CPU it is no CTest entry: tests/system/vm_serves runs it on the board's kernel.
@@ -49,7 +49,7 @@ set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run
 # root of the tree: #include "core/src/schedule/timer_wheel.h".
 function(coir_test path)
   get_filename_component(name "${path}" NAME)
-  cmake_parse_arguments(arg "CPU;VM;LOCKS;SHALLOW" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
+  cmake_parse_arguments(arg "CPU;VM;LOCKS;OPTIMISED" "PROGRAM" "SOURCES;LIBS;WRAP" ${ARGN})
   if(NOT arg_PROGRAM)
     string(REGEX REPLACE "/.*" "" arg_PROGRAM "${path}")
   endif()
@@ -66,7 +66,7 @@ function(coir_test path)
   target_link_libraries(${program} PRIVATE ${arg_LIBS} coir_test_build)
   list(TRANSFORM arg_WRAP PREPEND "LINKER:--wrap=")
   target_link_options(${program} PRIVATE ${arg_WRAP})
-  if(arg_SHALLOW AND NOT COIR_SANITIZE)
+  if(arg_OPTIMISED AND NOT COIR_SANITIZE)
     set_source_files_properties(${path}_test.cpp PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   file(CREATE_LINK ${program} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test" SYMBOLIC)
