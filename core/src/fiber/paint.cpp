@@ -17,7 +17,7 @@ namespace coir {
 namespace {
 
 constexpr std::uint64_t kPattern = 0xc01fc01fc01fc01f;
-constexpr std::size_t kMostNames = 64;
+constexpr std::size_t kMostUses = 64;
 
 struct Use {
   const char* name;
@@ -26,8 +26,8 @@ struct Use {
   std::uint64_t fibers;
 };
 
-constinit Spinlock g_lock;
-constinit Use g_uses[kMostNames] = {};
+constinit Spinlock g_stack_uses_lock;
+constinit Use g_stack_uses[kMostUses] = {};
 
 std::size_t stack_bytes_of(const FiberControl* fiber) noexcept {
   return nominal_stack_bytes(fiber->stack_class) * kStackInflation;
@@ -54,8 +54,8 @@ void note_stack_use(const FiberControl* fiber) noexcept {
   const std::size_t bytes = stack_bytes_of(fiber);
   const std::size_t peak = painted_peak(fiber);
   const char* const name = fiber->name.load(std::memory_order_relaxed);
-  Locked hold(g_lock);
-  for (Use& use : g_uses) {
+  Locked hold(g_stack_uses_lock);
+  for (Use& use : g_stack_uses) {
     if (use.name == nullptr) use = {.name = name, .class_bytes = bytes, .peak_bytes = 0, .fibers = 0};
     if (use.class_bytes != bytes || strcmp(use.name, name) != 0) continue;
     if (peak > use.peak_bytes) use.peak_bytes = peak;
@@ -69,7 +69,7 @@ void write_stack_use() noexcept {
   if (path == nullptr) return;
   const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
-  for (const Use& use : g_uses) {
+  for (const Use& use : g_stack_uses) {
     if (use.name == nullptr) break;
     dprintf(fd, "%s\t%zu\t%zu\t%llu\n", use.name, use.class_bytes / 1024, use.peak_bytes,
             static_cast<unsigned long long>(use.fibers));
