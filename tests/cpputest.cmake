@@ -19,8 +19,8 @@ if(NOT COIR_NO_ASYNC)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 
-# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation (OPTIMISED) and
-# without debug information. What they test is optimised as what is shipped. Sanitizers name lines: they keep the tables.
+# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation, unless they
+# are marked OPTIMISED, and without debug information. What they test is optimised as what is shipped. Sanitizers name lines: they keep the tables.
 add_library(coir_test_build INTERFACE)
 target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src"
   "${PROJECT_SOURCE_DIR}/net/src")
@@ -42,7 +42,7 @@ set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run
 # ROOM_tests, or that of PROGRAM; NAME_test is a link to it, by which it runs those of NAME alone (support/test_main.cpp).
 # Links coir_core unless LIBS names others. CPU marks a test that can differ by CPU; trees of a foreign CPU have those in
 # programs of their own. LOCKS marks a test of net of what several workers share. OPTIMISED marks a test that measures
-# stacks, or fills one: it is optimised, and no part of a batch. VM marks one that starts programs while it has other
+# stacks, fills one, or computes for long: it is no part of a batch. VM marks one that starts programs while it has other
 # threads: QEMU's user mode forks there, where a kernel has vfork, and the child hangs now and then by a lock that another
 # thread held. On a foreign CPU it is no CTest entry: tests/system/vm_serves runs it on the board's kernel.
 # WRAP has the linker lead calls of the functions to those that the test defines. Tests include private headers from the

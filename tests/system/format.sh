@@ -1,6 +1,6 @@
 #!/bin/sh
 # The formatting of the tree: every C and C++ file is as clang-format 19 writes it by .clang-format. Comments are left
-# alone: the formatter breaks drawings and tables in them.
+# as they are: the formatter breaks drawings and tables in them.
 set -eu
 cd "$(dirname -- "$0")/../.."
 found=$(mktemp "${TMPDIR:-/tmp}/coir-format.XXXXXX")
