@@ -108,7 +108,7 @@ run_step() {
       jobs=3
       [ "$try" = 1 ] || { set -- --rerun-failed; jobs=1; }
       # A test ends itself before that, with all its fibers and threads shown (tests/support/test_main.cpp).
-      bounded 3000 ctest --test-dir "build/$name" --verbose -j$jobs --timeout 595 "$@" || status=$?
+      bounded 3000 ctest --test-dir "build/test/$name" --verbose -j$jobs --timeout 595 "$@" || status=$?
       ;;
     system)
       limit=$(limit_of "$name")
@@ -165,8 +165,8 @@ is_native() {
 # build_tree TREE builds what that tree's tests, and the system tests, run of it. A program that does not build is a
 # failure; the others run still.
 build_tree() {
-  lock_tree "build/$1"
-  fresh=$(freshness "build/$1")
+  lock_tree "build/test/$1"
+  fresh=$(freshness "build/test/$1")
   label=$(label_of "$1")
   case $label in
     '') goals=all ;;
@@ -178,12 +178,12 @@ build_tree() {
     *) goals="$goals system_programs" ;;
   esac
   # shellcheck disable=SC2086 # one argument for each goal
-  if { [ -z "$fresh" ] && [ -e "build/$1/build.ninja" ] || configure_tree "$1" "build/$1" ${fresh:+"$fresh"} -DCOIR_BUILD_TESTS=ON; } >"build/$1/build.log" 2>&1 &&
-    bounded 3000 cmake --build "build/$1" --target $goals -- -k 0 >>"build/$1/build.log" 2>&1; then
+  if { [ -z "$fresh" ] && [ -e "build/test/$1/build.ninja" ] || configure_tree "$1" "build/test/$1" ${fresh:+"$fresh"} -DCOIR_BUILD_TESTS=ON; } >"build/test/$1/build.log" 2>&1 &&
+    bounded 3000 cmake --build "build/test/$1" --target $goals -- -k 0 >>"build/test/$1/build.log" 2>&1; then
     return 0
   fi
-  grep -E ' error: |^CMake Error|^FAILED: ' "build/$1/build.log" | cut -c1-200 | head -n 20 || true
-  echo "not ok - $1 builds (whole log: build/$1/build.log)"
+  grep -E ' error: |^CMake Error|^FAILED: ' "build/test/$1/build.log" | cut -c1-200 | head -n 20 || true
+  echo "not ok - $1 builds (whole log: build/test/$1/build.log)"
   return 1
 }
 

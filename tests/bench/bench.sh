@@ -17,7 +17,7 @@ build_coir() {
   local preset=$1
   shift
   say "building $* for $preset ..."
-  quietly "$programs/build.log" "$root/tests/programs" "$preset" "$@"
+  quietly "$programs/build.log" "$root/tests/programs" --shipped "$preset" "$@"
 }
 
 # build_host SOURCE [FLAG ...] compiles one of the programs here for this machine, once per change.

@@ -14,7 +14,7 @@ mkdir -p "$programs"
 
 preset=$(uname -m)-linux-musl-single
 say "building the programs ..."
-quietly "$programs/build.log" "$root/tests/programs" "$preset" example_chat example_service
+quietly "$programs/build.log" "$root/tests/programs" --shipped "$preset" example_chat example_service
 
 # lines_of FILE counts the lines that are code.
 lines_of() {

@@ -34,7 +34,7 @@ promise() {
 nothing_found() { [ ! -s "$scratch/found" ]; }
 
 "$root/tests/programs" x86_64-linux-musl+no-site coird -- -DCOIR_SITE=OFF -DCOIR_PROXY=OFF -DCOIR_MCP=OFF -DCOIR_MDNS=OFF -DCOIR_MQTT=OFF
-coird=$root/build/x86_64-linux-musl-no-site/apps/coird/coird
+coird=$root/build/test/x86_64-linux-musl-no-site/apps/coird/coird
 names='list_folder|NameList|open_writable|FileTree6change|AcceptedCodings|matches_glob|CredentialStore|bearer_token|pbkdf2'
 llvm-nm-19 "$coird" | grep -E "$names" >"$scratch/found" || true
 llvm-nm-19 "$coird" | grep -E 'Forwarding|UpstreamGroup|FastCgi|names.*Asking|4coir3mcp|JsonDocument|ClientCore|4mdns|4mqtt' >>"$scratch/found" || true

@@ -28,8 +28,8 @@ trap 'exit 143' TERM HUP
 vm_build() {
   vm_coird=${COIR_VM_COIRD:-}
   if [ -z "$vm_coird" ]; then
-    vm_coird=$root/build/$vm_board/apps/coird/coird
-    "$root/scripts/build" --board "$vm_board" --daemon >"$vm_dir/build.log" 2>&1 || {
+    vm_coird=$root/build/test/$vm_board/apps/coird/coird
+    "$root/tests/programs" "$vm_board" coird >"$vm_dir/build.log" 2>&1 || {
       cat "$vm_dir/build.log"
       echo "not ok - coird builds for the board"
       exit 1

@@ -23,7 +23,7 @@ load_build() {
   quietly "$load_log" "$root/tests/programs" "$vm_board" epoll_floor memory_hog
   load_data=$vm_dir/programs load_overlay=$vm_dir/overlay
   mkdir -p "$load_data" "$load_overlay/etc/default"
-  cp "$root/build/$vm_board/tests/bench/epoll_floor" "$root/build/$vm_board/tests/bench/memory_hog" "$load_data"
+  cp "$root/build/test/$vm_board/tests/bench/epoll_floor" "$root/build/test/$vm_board/tests/bench/memory_hog" "$load_data"
   {
     cat "$root/port/init/busybox/etc/default/coird"
     echo 'ulimit -n 65536'
@@ -34,7 +34,7 @@ load_start() {
   rm -f "$vm_dir/client_load.in" "$vm_dir/client_load.out"
   mkfifo "$vm_dir/client_load.in" "$vm_dir/client_load.out"
   load_address=${vm_url#http://}
-  load_program=$root/build/$load_tree/tests/bench/client_load
+  load_program=$root/build/test/$load_tree/tests/bench/client_load
   [ "$1" -ne 443 ] || load_program="python3 -B $root/tests/bench/tls_client_load.py"
   # shellcheck disable=SC2086 # $vm_enter and the program are commands of several words
   setpriv --pdeathsig TERM timeout 900 $vm_enter $load_program \

@@ -40,7 +40,7 @@ upstream_build() {
 
 upstream_serve() {
   # shellcheck disable=SC2086 # a command of several words
-  setpriv --pdeathsig TERM timeout 900 $vm_enter "$root/build/$load_tree/tests/bench/streams_server" $upstream_port 0 $upstream_address \
+  setpriv --pdeathsig TERM timeout 900 $vm_enter "$root/build/test/$load_tree/tests/bench/streams_server" $upstream_port 0 $upstream_address \
     2>"$vm_dir/upstream.log" 4<&- &
   upstream_process=$!
   vm_await 20 grep -q listening "$vm_dir/upstream.log" || die "the upstream does not start: $(cat "$vm_dir/upstream.log")"
@@ -53,7 +53,7 @@ upstream_stop() {
 
 streams_build() {
   quietly "$load_log" "$root/tests/programs" "$vm_board" streams_server
-  llvm-strip-19 "$root/build/$vm_board/tests/bench/streams_server" -o "$load_data/streams_server"
+  llvm-strip-19 "$root/build/test/$vm_board/tests/bench/streams_server" -o "$load_data/streams_server"
   for kind; do
     program=$(streams_program "$kind")
     quietly "$load_log" g++ -std=c++20 -O2 -DNDEBUG -static "$root/tests/bench/$program.cpp" -o "$vm_dir/$program"

@@ -8,7 +8,7 @@
 built() {
   quietly "$vm_dir/programs.log" "$root/tests/programs" "$1" isolate_deny_test isolate_handle_test
   mkdir "$vm_dir/data/$1"
-  for test in deny handle; do cp "$root/build/$1/tests/unit/isolate_${test}_test" "$vm_dir/data/$1"; done
+  for test in deny handle; do cp "$root/build/test/$1/tests/unit/isolate_${test}_test" "$vm_dir/data/$1"; done
 }
 
 # enforces TREE/TEST: all tests ran, none was skipped for want of a filter.

@@ -16,7 +16,7 @@ processes_prepare() {
   # shellcheck disable=SC2046,SC2086 # one argument for each
   quietly "$vm_dir/programs.log" "$root/tests/programs" "$vm_board" $(printf '%s_test ' $starting)
   for test in $starting; do
-    llvm-strip-19 "$root/build/$vm_board/tests/unit/${test}_test" -o "$vm_dir/data/${test}_test"
+    llvm-strip-19 "$root/build/test/$vm_board/tests/unit/${test}_test" -o "$vm_dir/data/${test}_test"
   done
 }
 

@@ -46,7 +46,7 @@ def build(tree, target="coird", folder="apps/coird", options=()):
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         sys.exit(f"{target} does not build in {tree}:\n{done.stdout[-3000:]}")
-    return os.path.join(ROOT, "build", tree.replace("+", "-"), folder, target)
+    return os.path.join(ROOT, "build", "test", tree.replace("+", "-"), folder, target)
 
 
 def build_inside(preset, target="inside_program", folder="tests/system/inside"):
