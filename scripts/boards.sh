@@ -61,6 +61,12 @@ tree_target() {
   done
 }
 
+# board_cpu BOARD prints the CPU of its target: what its emulated machine is called by.
+board_cpu() {
+  cpu_answer=$(board_target "$1")
+  echo "${cpu_answer%%-*}"
+}
+
 # target_emulator TARGET prints the command that runs its programs on this machine; nothing where they run as they are.
 target_emulator() {
   [ "${1%%-*}" != "$(uname -m)" ] || return 0
