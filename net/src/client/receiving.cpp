@@ -75,9 +75,14 @@ Transfer::Outcome Transfer::read_head(Deadline until, bool no_content) noexcept 
 
 // begin_content follows a final head: what came behind it is content already, or nobody's.
 Transfer::Outcome Transfer::begin_content() noexcept {
-  raw_at = content_at = content_end = content_begin;
+  raw = {in.data() + content_begin, have - content_begin};
   left = response.end == ContentEnd::length ? response.content_length : 0;
-  decoder = ChunkedDecoder();
+  chunks = ChunkedContent();
+  if (response.end == ContentEnd::chunked && room().size() - content_begin < ChunkedContent::kLeastWindow) {
+    auto taken = Buffer::take(Buffer::kLeast);
+    if (!taken) return std::unexpected(taken.error());
+    window = std::move(*taken);
+  }
   coded = asks_coding && response.end != ContentEnd::none &&
           equals_ignoring_case(trim(response.header("Content-Encoding")), core.options.coding->name);
   if (response.end == ContentEnd::none) end_content();

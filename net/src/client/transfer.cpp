@@ -140,8 +140,8 @@ Transfer::Outcome Transfer::exchange() noexcept {
 }
 
 Transfer::Outcome Transfer::exchange_once() noexcept {
-  sent_any = received_any = got_head = reusable = cut_short = chunks_done = done = false;
-  have = seen = content_at = content_end = raw_at = content_begin = 0;
+  sent_any = received_any = got_head = reusable = cut_short = done = false;
+  have = seen = content_begin = 0;
   interim = 0;
   left = 0;
   if (!in) {

@@ -12,12 +12,12 @@
 namespace coir::http {
 
 void Session::begin_body(std::size_t head_bytes) noexcept {
-  head_end_ = body_at_ = content_at_ = content_end_ = begin_ + static_cast<std::uint32_t>(head_bytes);
+  head_end_ = body_at_ = begin_ + static_cast<std::uint32_t>(head_bytes);
   body_left_ = request_.framing == Framing::length ? request_.content_length : 0;
   body_done_ = request_.framing == Framing::none || (request_.framing == Framing::length && body_left_ == 0);
-  body_begun_ = chunks_done_ = false;
+  body_begun_ = false;
   max_body_ = engine_.options.limits.max_body;
-  if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
+  if (request_.framing == Framing::chunked) chunks_ = ChunkedContent();
 }
 
 // begin_taking does what comes before the first piece of content.
@@ -65,41 +65,26 @@ std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t si
 }
 
 std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t size) noexcept {
-  const ChunkedLimits limits = {.max_body = max_body_};
-  while (content_at_ == content_end_) {
-    if (chunks_done_) {
-      body_done_ = true;
-      return std::unexpected(Error{ErrorCode::end_of_stream});
-    }
-    if (body_at_ == end_) {
-      body_at_ = end_ = head_end_;
-      const auto got = read_for_body({in_ + end_, kInputBytes - end_});
-      if (!got) return got;
-      end_ += static_cast<std::uint32_t>(*got);
-    }
-    const ChunkedResult decoded = decoder_.decode({in_ + body_at_, end_ - body_at_}, limits, trailers_);
-    content_at_ = body_at_;
-    content_end_ = body_at_ + static_cast<std::uint32_t>(decoded.data_bytes);
-    body_at_ += static_cast<std::uint32_t>(decoded.consumed);
-    if (decoded.state == ChunkedState::bad) {
-      fault_ = decoded.status;
-      return std::unexpected(Error{decoded.status == 413 ? ErrorCode::limit : ErrorCode::invalid});
-    }
-    chunks_done_ = decoded.state == ChunkedState::done;
+  std::span<char> raw(in_ + body_at_, end_ - body_at_);
+  const auto taken =
+      chunks_.take({into, size}, raw, {in_ + head_end_, kInputBytes - head_end_}, {.max_body = max_body_}, trailers_,
+                   [&](std::span<char> window) { return read_for_body(window); });
+  body_at_ = static_cast<std::uint32_t>(raw.data() - in_);
+  end_ = body_at_ + static_cast<std::uint32_t>(raw.size());
+  if (taken) return taken;
+  if (chunks_.is_delivered()) {
+    body_done_ = true;
+  } else if (chunks_.status() != 0) {
+    fault_ = static_cast<std::uint16_t>(chunks_.status());
+    return std::unexpected(Error{fault_ == 413 ? ErrorCode::limit : ErrorCode::invalid});
   }
-  std::size_t taken = content_end_ - content_at_;
-  if (into != nullptr) {
-    taken = std::min(taken, size);
-    memcpy(into, in_ + content_at_, taken);
-  }
-  content_at_ += static_cast<std::uint32_t>(taken);
   return taken;
 }
 
 // trailer looks through what the decoder has kept: "Name: value\r", one behind the other.
 std::string_view Session::trailer(std::string_view name) const noexcept {
-  if (!body_done_ || !chunks_done_) return {};
-  std::string_view rest(trailers_, decoder_.trailer_bytes());
+  if (!body_done_) return {};
+  std::string_view rest(trailers_, chunks_.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -132,8 +117,7 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
 // `beside` may be ready.
 std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noexcept {
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
-  if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || content_at_ < content_end_ || chunks_done_)
-    return true;
+  if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || chunks_.has_some()) return true;
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
   Stream& client = connection_->stream;
   const auto is_there = [&]() -> std::expected<bool, Error> {

@@ -2,7 +2,6 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/chunked.h>
 #include <coir/http/date.h>
 #include <coir/http/exchange.h>
 #include <coir/http/request.h>
@@ -17,6 +16,8 @@
 #include <expected>
 #include <span>
 #include <string_view>
+
+#include "http/message/chunked_content.h"
 
 namespace coir::http {
 
@@ -49,6 +50,7 @@ struct alignas(kSessionAlignment) Session {
   static constexpr std::uint64_t kMostUnwanted = 64 * 1024;
   // Behind the longest head there is room to read content.
   static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
+  static_assert(kInputBytes - kMaxHeadBytes >= ChunkedContent::kLeastWindow);
 
   explicit Session(Engine& engine) noexcept : engine_(engine) {}
   Session(const Session&) = delete;
@@ -107,7 +109,7 @@ struct alignas(kSessionAlignment) Session {
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
-  bool holds_trailers() const noexcept { return chunks_done_ && decoder_.trailer_bytes() != 0; }
+  bool holds_trailers() const noexcept { return chunks_.trailer_bytes() != 0; }
 
   // trailers.cpp: what follows its content
   std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
@@ -164,17 +166,14 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t out_used_ = 0;
   Deadline head_deadline_;
 
-  // The request's content. Content that is decoded and not delivered yet lies at content_at_ .. content_end_.
+  // The request's content.
   std::uint32_t head_end_ = 0;
   std::uint32_t body_at_ = 0;
-  std::uint32_t content_at_ = 0;
-  std::uint32_t content_end_ = 0;
   std::uint64_t body_left_ = 0;
-  ChunkedDecoder decoder_;
+  ChunkedContent chunks_;
   Deadline body_deadline_;
   bool body_begun_ = false;  // the handler has asked for it
   bool body_done_ = true;
-  bool chunks_done_ = false;
   bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
 
