@@ -209,6 +209,10 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:
       return set_time(chosen, text, server.body_timeout);
+    case kBodyRate:
+      if (!set_size(chosen, text, 0, UINT32_MAX, value)) return false;
+      server.body_rate = static_cast<std::uint32_t>(value);
+      return true;
     case kWriteTimeout:
       return set_time(chosen, text, server.write_timeout);
     case kDrainTimeout:

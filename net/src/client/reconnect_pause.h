@@ -1,7 +1,8 @@
 #pragma once
 
+#include <coir/deadline.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 

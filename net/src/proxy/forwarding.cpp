@@ -35,6 +35,8 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
 void Forwarding::run() noexcept {
   if (const int status = refusal(); status != 0) return answer(status);
   session.max_body_ = std::min(session.max_body_, rules.max_body);
+  if (rules.body_timeout.count() != 0) session.body_timeout_ = rules.body_timeout;
+  if (rules.body_rate) session.body_rate_ = *rules.body_rate;
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();

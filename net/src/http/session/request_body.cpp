@@ -17,6 +17,9 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
   body_done_ = request_.framing == Framing::none || (request_.framing == Framing::length && body_left_ == 0);
   body_begun_ = false;
   max_body_ = engine_.options.limits.max_body;
+  body_timeout_ = engine_.options.body_timeout;
+  body_rate_ = engine_.options.body_rate;
+  body_waited_ns_ = 0;
   if (request_.framing == Framing::chunked) chunks_ = ChunkedContent();
 }
 
@@ -24,12 +27,28 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
 std::expected<void, Error> Session::begin_taking() noexcept {
   if (body_begun_) return {};
   body_begun_ = true;
-  body_deadline_ = Deadline::after(engine_.options.body_timeout);
   // Whoever has begun to send the content does not wait for leave.
   if (!request_.expects_continue || body_at_ != end_ || phase_ != Phase::none) return {};
   if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return sent;
   engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);
   return {};
+}
+
+// body_deadline is for how long a wait for content that begins now may last. Only such waits count: where the handler is
+// slow the client is not to blame.
+Deadline Session::body_deadline(std::int64_t now_ns) const noexcept {
+  const std::chrono::nanoseconds timeout = body_timeout_;
+  std::chrono::nanoseconds left = timeout;
+  if (body_rate_ != 0) {
+    const std::uint64_t received =
+        request_.framing == Framing::chunked ? chunks_.content_bytes() : request_.content_length - body_left_;
+    const std::chrono::milliseconds earned(received * 1000 / body_rate_);
+    // Milliseconds, as nanoseconds do not hold the time that the longest content earns.
+    const auto waited =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(body_waited_ns_));
+    if (earned < waited) left = std::max(timeout - (waited - earned), std::chrono::nanoseconds(0));
+  }
+  return Deadline::at_ns(now_ns + left.count());
 }
 
 std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
@@ -102,9 +121,12 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   auto got = connection_->stream.read(into, Deadline::now());
   watch_->resume();
   if (!got && got.error() == ErrorCode::timed_out) {
-    begin_waiting(Direction::readable, Owes::content, body_deadline_);
-    got = connection_->stream.read(into, body_deadline_);
+    const std::int64_t began_ns = monotonic_ns();
+    const Deadline deadline = body_deadline(began_ns);
+    begin_waiting(Direction::readable, Owes::content, deadline);
+    got = connection_->stream.read(into, deadline);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
+    body_waited_ns_ += monotonic_ns() - began_ns;
   }
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;
@@ -131,10 +153,14 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noe
   if (const auto there = is_there(); !there || *there) return there;
   if (!may_wait) return false;
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
-  begin_waiting(Direction::readable, Owes::content, body_deadline_);
-  const auto ready = wait_several(either, body_deadline_);
+  const std::int64_t began_ns = monotonic_ns();
+  const Deadline deadline = body_deadline(began_ns);
+  begin_waiting(Direction::readable, Owes::content, deadline);
+  const auto ready = wait_several(either, deadline);
   client.mark_readable();
-  if (!end_waiting() || (!ready && ready.error() == ErrorCode::timed_out)) return true;
+  const bool may_go_on = end_waiting();
+  body_waited_ns_ += monotonic_ns() - began_ns;
+  if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return true;
   if (!ready) return std::unexpected(ready.error());
   return is_there();
 }

@@ -105,6 +105,7 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
   std::expected<void, Error> begin_taking() noexcept;
+  Deadline body_deadline(std::int64_t now_ns) const noexcept;
   std::expected<bool, Error> await_content(int beside, bool may_wait = true) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
@@ -171,8 +172,10 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t body_at_ = 0;
   std::uint64_t body_left_ = 0;
   ChunkedContent chunks_;
-  Deadline body_deadline_;
-  bool body_begun_ = false;  // the handler has asked for it
+  std::chrono::milliseconds body_timeout_{0};  // ServerOptions::body_timeout and body_rate, or the handler's own
+  std::uint32_t body_rate_ = 0;
+  std::int64_t body_waited_ns_ = 0;  // for which the client has been waited for
+  bool body_begun_ = false;          // the handler has asked for it
   bool body_done_ = true;
   bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
