@@ -65,15 +65,25 @@ Session::After Session::run() noexcept {
         got = read_rest_of_head();
       }
     } else {
-      got = read_rest_of_head();
+      if constexpr (!kFibers) {
+        // The only session does not wait, but for whom nothing can be kept.
+        if (!flush()) return After::close;
+        got = read_what_is_there();
+        if (!got && got.error() == ErrorCode::timed_out && !head_deadline_.passed()) {
+          if (engine_.rest_with_head(*connection_, {in_ + begin_, end_ - begin_})) return After::kept;
+          got = read_rest_of_head();
+        }
+      } else {
+        got = read_rest_of_head();
+      }
     }
     if (!got) {
       if (got.error() != ErrorCode::timed_out)
         return connection_->stream.has_told_fault() ? After::linger : After::close;
       if (between_requests) return After::rest;
       refuse(408);
-      // All that it has sent has been read: it does not lose the answer.
-      return engine_.stopping() ? After::close : After::linger;
+      // All that it has sent has been read: it does not lose the answer. The only session lingers for nobody.
+      return engine_.stopping() || !kFibers ? After::close : After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
     if (burst % kBurst == 0) hurried_ = !engine_.yield_turn();
@@ -184,6 +194,14 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     ended_ns_ = 0;
     broken_ = cut_short_ = hurried_ = look_again_ = false;
+    if constexpr (!kFibers) {
+      // What came of its head before is all seen.
+      end_ = seen_ = static_cast<std::uint32_t>(engine_.take_head(*connection, in_));
+      if (end_ != 0) {
+        head_deadline_ =
+            Deadline::at_ns(connection->since_ns + std::chrono::nanoseconds(engine_.options.header_timeout).count());
+      }
+    }
     for (;;) {
       After after = After::go_on;
       if constexpr (kTls) {
@@ -258,6 +276,13 @@ std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
   auto got = read_input(head_deadline_);
   if (!end_waiting()) return std::unexpected(Error{ErrorCode::timed_out});
   return got;
+}
+
+// read_what_is_there reads more of a head without waiting.
+std::expected<std::size_t, Error> Session::read_what_is_there() noexcept {
+  if (begin_ > 0) compact();
+  if (connection_->stream.drained()) return std::unexpected(Error{ErrorCode::timed_out});
+  return read_input(Deadline::now());
 }
 
 // refuse answers a request that could not be understood, or did not arrive. The bytes behind it have no known meaning.

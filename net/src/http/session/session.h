@@ -86,6 +86,7 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
   void compact() noexcept;
   std::expected<std::size_t, Error> read_rest_of_head() noexcept;
+  std::expected<std::size_t, Error> read_what_is_there() noexcept;
   void linger() noexcept;
   // These are the engine's, with the watch over the handler paused meanwhile.
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
