@@ -83,20 +83,23 @@ struct alignas(kSessionAlignment) Session {
   After run() noexcept;
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;
-  std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
-  void compact() noexcept;
-  std::expected<std::size_t, Error> read_rest_of_head() noexcept;
-  std::expected<std::size_t, Error> read_what_is_there() noexcept;
   void linger() noexcept;
   // These are the engine's, with the watch over the handler paused meanwhile.
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
   void release_buffer() noexcept;
-  void refuse(int status) noexcept;
   After finish() noexcept;
   After hand_over() noexcept;
   void serve_kept(Connection& connection) noexcept;
+
+  // request_head.cpp: the request's head
+  std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
+  void compact() noexcept;
+  std::expected<std::size_t, Error> read_rest_of_head() noexcept;
+  std::expected<std::size_t, Error> read_what_is_there() noexcept;
+  void take_half_head() noexcept;
+  void refuse(int status) noexcept;
 
   // request_body.cpp: the request's content
   void begin_body(std::size_t head_bytes) noexcept;
