@@ -15,10 +15,6 @@ namespace {
 // What a client that has left is said to have been answered, in the log: it hears nothing.
 constexpr int kClientGone = 499;
 
-bool is_idempotent(Method method) noexcept {
-  return method != Method::post && method != Method::patch;
-}
-
 }  // namespace
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
