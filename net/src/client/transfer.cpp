@@ -83,6 +83,7 @@ Transfer::Outcome Transfer::run() noexcept {
   for (;;) {
     if (auto chosen = choose_way(); !chosen) return chosen;
     if (auto answered = exchange(); !answered) return answered;
+    if (leaves_out_expect()) continue;
     const auto goes_on = follow();
     if (!goes_on) return std::unexpected(goes_on.error());
     if (!*goes_on) break;

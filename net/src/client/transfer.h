@@ -69,7 +69,9 @@ struct Transfer {
   bool has_content() const noexcept {
     return with_content && (request->upload != nullptr || !request->content.empty());
   }
-  bool waits_for_leave() const noexcept { return has_content() && request->continue_wait.count() != 0; }
+  bool waits_for_leave() const noexcept {
+    return has_content() && request->continue_wait.count() != 0 && !without_expect;
+  }
 
   // sending.cpp
   Outcome send() noexcept;
@@ -85,7 +87,8 @@ struct Transfer {
   Outcome read_more(Deadline until) noexcept;
   Outcome begin_content() noexcept;
 
-  // redirects.cpp: follow prepares the request that a redirect asks for. False: the response is the answer.
+  // redirects.cpp: leaves_out_expect prepares the request without Expect where a server has refused that. follow prepares the request that a redirect asks for. False: the response is the answer.
+  bool leaves_out_expect() noexcept;
   std::expected<bool, Error> follow() noexcept;
   void drain() noexcept;
 
@@ -122,12 +125,13 @@ struct Transfer {
   std::uint32_t content_begin = 0;
   std::uint8_t redirects = 0;
   std::uint8_t interim = 0;
-  bool in_place = false;       // it holds one of the pool's places
-  bool fresh = false;          // no resting connection is taken
-  bool tunnels = false;        // a proxy is asked for a tunnel by http too
-  bool with_content = true;    // false behind a redirect that turned into GET
-  bool drops_secrets = false;  // the origin has changed once
-  bool sent_any = false;       // of this request on this connection
+  bool in_place = false;        // it holds one of the pool's places
+  bool fresh = false;           // no resting connection is taken
+  bool tunnels = false;         // a proxy is asked for a tunnel by http too
+  bool with_content = true;     // false behind a redirect that turned into GET
+  bool drops_secrets = false;   // the origin has changed once
+  bool without_expect = false;  // a server has answered 417
+  bool sent_any = false;        // of this request on this connection
   bool received_any = false;
   bool got_head = false;       // `response` is a final one
   bool reusable = false;       // the connection may carry another request once the content has ended
