@@ -19,20 +19,33 @@ int failed(Status status, std::string_view what, Error error) noexcept {
   return status;
 }
 
+// is_the_rest tells whether an answer is all that is missing, of the version that came before.
+bool is_the_rest(const Response& response, const Saving& saving) noexcept {
+  const auto range = response.content_range();
+  if (!range || !range->size || range->first != saving.have() || range->last + 1 != *range->size) return false;
+  const auto length = response.content_length();
+  if (length && *length != *range->size - range->first) return false;
+  return response.header("ETag") == saving.tag() && (!saving.total() || *saving.total() == *range->size);
+}
+
+// is_whole tells whether an answer of 416 says that all had come before.
+bool is_whole(const Response& response, const Saving& saving) noexcept {
+  char whole[40];
+  const std::string_view tag = response.header("ETag");
+  return response.header("Content-Range") == coir::format(whole, "bytes */", saving.have()) &&
+         (tag.data() == nullptr || tag == saving.tag()) && (!saving.total() || *saving.total() == saving.have());
+}
+
 // save writes the content where it belongs.
 int save(Response& response, Saving& saving, const FetchOptions& options) noexcept {
   const bool continues = response.status() == 206;
-  if (continues) {
-    const auto range = response.content_range();
-    if (!range || range->first != saving.have()) {
-      say_error(options.url, "the server has sent another range than it was asked for");
-      return kResponse;
-    }
-  }
   const std::string_view name = options.output != nullptr ? options.output : "standard output";
-  if (auto begun = saving.begin(continues, response.header("ETag")); !begun) return failed(kFile, name, begun.error());
   const auto length = response.content_length();
-  const std::optional<std::uint64_t> total = length ? std::optional(saving.have() + *length) : std::nullopt;
+  std::optional<std::uint64_t> total = length;
+  if (continues) total = response.content_range()->size;
+  if (auto begun = saving.begin(continues, response.header("ETag"), total); !begun) {
+    return failed(kFile, name, begun.error());
+  }
   {
     Progress progress(!options.quiet && options.output != nullptr, saving.have(), total);
     static char buffer[16 * 1024];
@@ -47,6 +60,12 @@ int save(Response& response, Saving& saving, const FetchOptions& options) noexce
         return failed(kFile, name, written.error());
       progress.add(*got);
     }
+  }
+  // Content in chunks may be another length than its range.
+  if (continues && saving.have() != *total) {
+    saving.forget();
+    say_error(options.url, "the server has sent another range than it announced");
+    return kResponse;
   }
   if (auto finished = saving.finish(); !finished) return failed(kFile, name, finished.error());
   return kDone;
@@ -73,15 +92,24 @@ int fetch(const FetchOptions& options) noexcept {
   }
   auto response = client->get(options.url, request);
   if (!response) return failed(status_of(response.error()), options.url, response.error());
-  // All of it had come before: the validator says that it is still the same.
-  if (saving.have() != 0 && response->status() == 416) {
-    const auto size = response->header("Content-Range");
-    char whole[40];
-    if (size == coir::format(whole, "bytes */", saving.have())) {
-      if (auto begun = saving.begin(true, {}); !begun) return failed(kFile, options.output, begun.error());
-      if (auto finished = saving.finish(); !finished) return failed(kFile, options.output, finished.error());
-      return kDone;
-    }
+  if (saving.have() != 0 && response->status() == 416 && is_whole(*response, saving)) {
+    if (auto begun = saving.begin(true, {}, {}); !begun) return failed(kFile, options.output, begun.error());
+    if (auto finished = saving.finish(); !finished) return failed(kFile, options.output, finished.error());
+    return kDone;
+  }
+  // What does not fit what came before is another version, or the server errs: all of it is asked for.
+  if (saving.have() != 0 &&
+      (response->status() == 416 || (response->status() == 206 && !is_the_rest(*response, saving)))) {
+    saving.forget();
+    request.range.reset();
+    request.if_range = {};
+    *response = Response();
+    response = client->get(options.url, request);
+    if (!response) return failed(status_of(response.error()), options.url, response.error());
+  }
+  if (saving.have() == 0 && response->status() == 206) {
+    say_error(options.url, "the server has sent a part of what it was asked for");
+    return kResponse;
   }
   if (auto good = response->expect_success(); !good) {
     char why[128];

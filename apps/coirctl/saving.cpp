@@ -2,10 +2,13 @@
 
 #include <coir/descriptor_stream.h>
 #include <coir/format.h>
+#include <coir/http/percent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 Saving::Outcome Saving::open(const char* path, bool resume) noexcept {
   path_ = path;
@@ -23,12 +26,27 @@ Saving::Outcome Saving::open(const char* path, bool resume) noexcept {
   if (!there) return {};
   const auto size = there->size();
   if (!size) return {};
-  tag_size_ = known->size();
+  const std::string_view text(tag_, known->size());
+  tag_size_ = std::min(text.find('\n'), text.size());
+  if (tag_size_ < text.size()) {
+    std::string_view length = text.substr(tag_size_ + 1);
+    if (length.ends_with('\n')) length.remove_suffix(1);
+    if (const auto bytes = coir::http::parse_integer(length); bytes && *bytes >= 0) {
+      total_ = static_cast<std::uint64_t>(*bytes);
+    }
+  }
   have_ = *size;
   return {};
 }
 
-Saving::Outcome Saving::begin(bool continues, std::string_view tag) noexcept {
+void Saving::forget() noexcept {
+  have_ = 0;
+  tag_size_ = 0;
+  total_.reset();
+  if (resumes_) ::unlink(tag_path_);
+}
+
+Saving::Outcome Saving::begin(bool continues, std::string_view tag, std::optional<std::uint64_t> total) noexcept {
   if (path_ == nullptr) return {};
   if (!resumes_) {
     auto begun = coir::FileReplacement::begin(path_);
@@ -36,19 +54,18 @@ Saving::Outcome Saving::begin(bool continues, std::string_view tag) noexcept {
     replacement_ = std::move(*begun);
     return {};
   }
-  if (!continues) {
-    have_ = 0;
-    ::unlink(tag_path_);
-  }
+  if (!continues) forget();
   auto opened = coir::File::open(part_path_, {.write = true, .create = true, .truncate = !continues, .append = true});
   if (!opened) return std::unexpected(opened.error());
   part_ = std::move(*opened);
   // A weak validator joins no two parts.
-  if (continues || tag.empty() || tag.starts_with("W/") || tag.size() > sizeof tag_) return {};
-  return coir::replace_file(tag_path_, tag);
+  if (continues || tag.empty() || tag.starts_with("W/") || tag.size() > kMostTag) return {};
+  char text[sizeof tag_];
+  return coir::replace_file(tag_path_, total ? coir::format(text, tag, "\n", *total, "\n") : tag);
 }
 
 Saving::Outcome Saving::write(std::span<const char> bytes) noexcept {
+  have_ += bytes.size();
   if (replacement_.is_open()) return replacement_.write(bytes);
   if (part_.is_open()) return part_.write_all(bytes);
   while (!bytes.empty()) {

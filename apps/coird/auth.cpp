@@ -70,7 +70,8 @@ bool load_auth(const char* path, CredentialStore& store, const char* cure) noexc
 bool is_admitted(coir::http::Exchange& exchange, CredentialStore& store, coir::http::FileTree* files) noexcept {
   int status = 401;
   std::string_view fields = "WWW-Authenticate: Basic realm=\"coird\", charset=\"UTF-8\"\r\n";
-  switch (store.judge(exchange.request())) {
+  const auto client = exchange.peer_address();
+  switch (store.judge(exchange.request(), client ? &*client : nullptr)) {
     case CredentialStore::Verdict::admitted:
       return true;
     case CredentialStore::Verdict::refused:

@@ -151,7 +151,10 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
   if (trust_) how.tls = &trust_;
 #endif
 #if COIRD_ROUTE_AUTH
-  if (!auth_.load(*table, *stays == '\0' ? "coird --help tells of --routes" : stays + 2)) return std::nullopt;
+  const std::size_t most_waiting = options.server.max_active / 2;
+  if (!auth_.load(*table, most_waiting, *stays == '\0' ? "coird --help tells of --routes" : stays + 2)) {
+    return std::nullopt;
+  }
 #endif
   const auto changed = proxy_->apply(*table, how);
 #if COIRD_ROUTE_AUTH

@@ -175,7 +175,7 @@ int serve(Options& options) noexcept {
 #endif
 #if COIR_TLS && COIR_SITE
   if (options.credentials != nullptr) {
-    auto store = coir::http::CredentialStore::create();
+    auto store = coir::http::CredentialStore::create(options.server.max_active / 2);
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
     if (!load_auth(options.credentials, *store, "coird --help tells of --auth")) return 2;
     daemon.credentials.emplace(std::move(*store));

@@ -62,12 +62,13 @@ bool check_tls(const Options& options) noexcept {
   return true;
 }
 
-bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t most, std::uint64_t& into) noexcept {
+template <class Number>
+bool set_size(int chosen, const char* text, std::uint64_t least, std::uint64_t most, Number& into) noexcept {
   const auto value = parse_size(text);
   if (!value || *value < least || *value > most) {
     return complain(kSeeHelp, {"--", name_of(chosen), " '", text, "': not a number from ", least, " to ", most});
   }
-  into = *value;
+  into = static_cast<Number>(*value);
   return true;
 }
 
@@ -157,24 +158,16 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return true;
     case kMaxConnections:
       options.connections_given = true;
-      if (!set_size(chosen, text, 1, 1'000'000, value)) return false;
-      server.max_connections = static_cast<std::size_t>(value);
-      return true;
+      return set_size(chosen, text, 1, 1'000'000, server.max_connections);
     case kBacklog:
-      if (!set_size(chosen, text, 1, 65'535, value)) return false;
-      options.backlog = static_cast<int>(value);
-      return true;
+      return set_size(chosen, text, 1, 65'535, options.backlog);
     case kMemory:
       return set_memory(text, options);
     case kKeepFree:
       options.reserve_given = true;
-      if (!set_size(chosen, text, 0, std::uint64_t{1} << 40, value)) return false;
-      options.reserve = static_cast<std::size_t>(value);
-      return true;
+      return set_size(chosen, text, 0, std::uint64_t{1} << 40, options.reserve);
     case kConnectionCost:
-      if (!set_size(chosen, text, 0, 1 << 20, value)) return false;
-      server.kernel_bytes_per_connection = static_cast<std::size_t>(value);
-      return true;
+      return set_size(chosen, text, 0, 1 << 20, server.kernel_bytes_per_connection);
     case kPrintBudget:
       options.action = Options::Action::print_budget;
       return true;
@@ -188,17 +181,11 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       server.max_active = static_cast<std::size_t>(value);
       return true;
     case kMaxRequests:
-      if (!set_size(chosen, text, 0, UINT32_MAX, value)) return false;
-      server.max_requests_per_connection = static_cast<std::uint32_t>(value);
-      return true;
+      return set_size(chosen, text, 0, UINT32_MAX, server.max_requests_per_connection);
     case kLimitConnections:
-      if (!set_size(chosen, text, 0, 1'000'000, value)) return false;
-      server.max_connections_per_client = static_cast<std::uint32_t>(value);
-      return true;
+      return set_size(chosen, text, 0, 1'000'000, server.max_connections_per_client);
     case kLimitRate:
-      if (!set_size(chosen, text, 0, 1'000'000, value)) return false;
-      server.max_requests_per_client = static_cast<std::uint32_t>(value);
-      return true;
+      return set_size(chosen, text, 0, 1'000'000, server.max_requests_per_client);
     case kMaxBody:
       return set_size(chosen, text, 0, std::uint64_t{1} << 40, server.limits.max_body);
     case kIdleTimeout:
@@ -209,6 +196,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return set_time(chosen, text, server.header_timeout);
     case kBodyTimeout:
       return set_time(chosen, text, server.body_timeout);
+    case kBodyRate:
+      return set_size(chosen, text, 0, UINT32_MAX, server.body_rate);
     case kWriteTimeout:
       return set_time(chosen, text, server.write_timeout);
     case kDrainTimeout:

@@ -9,7 +9,7 @@
 
 using coir::http::CredentialStore;
 
-bool RouteAuth::load(const coir::http::ProxyTable& table, const char* cure) noexcept {
+bool RouteAuth::load(const coir::http::ProxyTable& table, std::size_t most_waiting, const char* cure) noexcept {
   for (File& file : files_) file.wanted = false;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string_view path = table[i].auth;
@@ -19,7 +19,7 @@ bool RouteAuth::load(const coir::http::ProxyTable& table, const char* cure) noex
     if (file == nullptr && (file = make_room()) == nullptr)
       return complain(cure, {"auth=", path, ": more than ", kMost, " files of credentials"});
     if (!file->store) {
-      auto store = CredentialStore::create();
+      auto store = CredentialStore::create(most_waiting);
       if (!store) return complain(cure, {"auth=", path, ": ", store.error()});
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';

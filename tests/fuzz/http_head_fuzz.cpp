@@ -31,7 +31,7 @@ void check_complete(std::string_view bytes, const Limits& limits, const ParseRes
     require(head[at] != '\r' || head[at + 1] == '\n');
     require(head[at] != '\0');
   }
-  require(method_name(request.method) == request.method_text);
+  require(method_name(request.method) == (request.method == Method::other ? "" : request.method_text));
   require(request.target.size() <= limits.max_target && visible(request.target));
   require(request.target.find('#') == std::string_view::npos);
   require(request.target.find("%00") == std::string_view::npos);

@@ -29,7 +29,7 @@ bool is_clean(std::string_view segment) {
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   Source source(data, size);
-  const auto method = static_cast<Method>(source.byte() % 7);
+  const auto method = static_cast<Method>(source.byte() % 9);
   const Exact memory(source.byte());
   const Exact path(source.rest());
   // parse_head refuses these before there is a path.

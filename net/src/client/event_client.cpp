@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "client/client_fault.h"
+#include "client/reconnect_pause.h"
 #include "http/message/characters.h"
 #include "socket/buffer_pool.h"
 #include "stream/event_parser.h"
@@ -42,7 +44,8 @@ struct EventFollowing {
   EventParser parser;
   Response response;
   bool connected = false;
-  std::uint32_t fruitless = 0;  // attempts since the last event
+  bool fruitful = false;  // the last attempt has brought an event
+  ReconnectPause waits;
   std::uint64_t attempts = 0;
   Deadline next_attempt = Deadline::now();
   std::string_view unread;  // of the input
@@ -67,15 +70,13 @@ bool may_be_a_field(std::string_view text) noexcept {
 
 }  // namespace
 
-// break_off ends a connection. The pause before the next one doubles while none brings an event.
+// break_off ends a connection.
 void EventFollowing::break_off() noexcept {
   response = Response();
   connected = false;
   unread = {};
-  std::chrono::milliseconds pause = options.pause;
-  if (const auto wanted = parser.retry_ms()) pause = std::chrono::milliseconds(*wanted);
-  pause = std::min(pause * (std::int64_t{1} << std::min(fruitless, 16u)), std::max(options.longest_pause, pause));
-  ++fruitless;
+  const auto pause =
+      waits.after(std::exchange(fruitful, false), {options.pause, options.longest_pause}, parser.retry_ms());
   // Up to a quarter more, so that not all clients of a server that has restarted come at once.
   const std::int64_t spread = monotonic_ns() % 256 * pause.count() / 1024;
   next_attempt = Deadline::after(pause + std::chrono::milliseconds(spread));
@@ -131,7 +132,7 @@ std::expected<ServerEvent, Error> EventFollowing::next() noexcept {
     } else {
       const ParsedEvent parsed = parser.parse(unread, kept(), options.max_event_bytes);
       if (parsed.state == EventState::event) {
-        fruitless = 0;
+        fruitful = true;
         return parsed.event;
       }
       if (parsed.state == EventState::limit) {

@@ -1,19 +1,68 @@
 #include "client/proxies.h"
 
+#include <coir/format.h>
 #include <coir/http/percent.h>
 #include <coir/http/request.h>
+#include <coir/net/address.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <algorithm>
 
 #include "http/message/characters.h"
 
 namespace coir::http {
 namespace {
 
-// names tells whether an entry, without port, is the host or a domain around it.
+// HostBits is an address of IPv4 or IPv6 with its bits.
+struct HostBits {
+  unsigned char bytes[16] = {};
+  unsigned size = 0;
+};
+
+std::optional<HostBits> bits_of(std::string_view text) noexcept {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  char with_port[64];
+  const bool is_v6 = text.find(':') != text.npos;
+  Formatter out(with_port);
+  out.add(is_v6 ? "[" : "", text, is_v6 ? "]:0" : ":0");
+  if (text.empty() || text.front() == '*' || !out.fits()) return std::nullopt;
+  const auto address = Address::parse(out.text());
+  if (!address || address->is_any()) return std::nullopt;
+  HostBits ip;
+  if (address->family() == Address::Family::ipv4) {
+    ip.size = 4;
+    memcpy(ip.bytes, &reinterpret_cast<const sockaddr_in*>(address->get())->sin_addr, ip.size);
+  } else if (address->family() == Address::Family::ipv6) {
+    ip.size = 16;
+    memcpy(ip.bytes, &reinterpret_cast<const sockaddr_in6*>(address->get())->sin6_addr, ip.size);
+  } else {
+    return std::nullopt;
+  }
+  return ip;
+}
+
+// network_holds tells whether a network, "10.0.0.0/8", or an address, holds an address.
+bool network_holds(std::string_view entry, const HostBits& ip) noexcept {
+  const std::size_t slash = std::min(entry.find('/'), entry.size());
+  const auto network = bits_of(first(entry, slash));
+  if (!network || network->size != ip.size) return false;
+  unsigned bits = 8 * ip.size;
+  if (slash < entry.size()) {
+    const auto given = parse_integer(after(entry, slash + 1));
+    if (!given || *given < 0 || *given > static_cast<std::int64_t>(bits)) return false;
+    bits = static_cast<unsigned>(*given);
+  }
+  if (memcmp(network->bytes, ip.bytes, bits / 8) != 0) return false;
+  return bits % 8 == 0 || ((network->bytes[bits / 8] ^ ip.bytes[bits / 8]) >> (8 - bits % 8)) == 0;
+}
+
+// names tells whether an entry, without port, is the host, a domain around it, or where the host is an address a network
+// around that. An address lies in no domain: "0.0.1" is not around 127.0.0.1.
 bool names(std::string_view entry, std::string_view host) noexcept {
+  if (const auto bits = bits_of(host)) return network_holds(entry, *bits);
   if (entry.starts_with('.')) entry.remove_prefix(1);
-  if (entry.starts_with('[') && entry.ends_with(']')) entry = entry.substr(1, entry.size() - 2);
   if (entry.empty() || entry.size() > host.size()) return false;
   const std::size_t before = host.size() - entry.size();
   return equals_ignoring_case(after(host, before), entry) && (before == 0 || host[before - 1] == '.');

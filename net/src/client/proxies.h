@@ -32,8 +32,8 @@ struct Proxies {
   char texts_[1024];
 };
 
-// is_excepted tells whether a list as no_proxy has it, "board.lan, .example.org, 10.0.0.1:8080, *", names this host:
-// the very host, a domain that it lies in, or all.
+// is_excepted tells whether a list as no_proxy has it, "board.lan, .example.org, 10.0.0.1:8080, 10.0.0.0/8, *", names
+// this host: the very host, a domain that it lies in, for an address the network, or all.
 bool is_excepted(std::string_view list, std::string_view host, std::uint16_t port) noexcept;
 
 }  // namespace coir::http

@@ -10,6 +10,12 @@ namespace {
 constexpr unsigned kMostInterim = 16;
 constexpr std::size_t kMostHead = 64 * 1024;
 
+// is_coded_by knows a coding by its old name too (RFC 9110, 8.4.1): "x-gzip".
+bool is_coded_by(std::string_view field, std::string_view coding) noexcept {
+  const std::string_view name = trim(field);
+  return equals_ignoring_case(begins_ignoring_case(name, "x-") ? after(name, 2) : name, coding);
+}
+
 }  // namespace
 
 // read_more reads once, behind what has come of a response.
@@ -75,11 +81,16 @@ Transfer::Outcome Transfer::read_head(Deadline until, bool no_content) noexcept 
 
 // begin_content follows a final head: what came behind it is content already, or nobody's.
 Transfer::Outcome Transfer::begin_content() noexcept {
-  raw_at = content_at = content_end = content_begin;
+  raw = {in.data() + content_begin, have - content_begin};
   left = response.end == ContentEnd::length ? response.content_length : 0;
-  decoder = ChunkedDecoder();
+  chunks = ChunkedContent();
+  if (response.end == ContentEnd::chunked && room().size() - content_begin < ChunkedContent::kLeastWindow) {
+    auto taken = Buffer::take(Buffer::kLeast);
+    if (!taken) return std::unexpected(taken.error());
+    window = std::move(*taken);
+  }
   coded = asks_coding && response.end != ContentEnd::none &&
-          equals_ignoring_case(trim(response.header("Content-Encoding")), core.options.coding->name);
+          is_coded_by(response.header("Content-Encoding"), core.options.coding->name);
   if (response.end == ContentEnd::none) end_content();
   return {};
 }

@@ -9,12 +9,21 @@ constexpr std::uint64_t kMostDrained = 16 * 1024;
 
 }  // namespace
 
+// RFC 9110, 10.1.1: a client that gets 417 repeats the request without Expect.
+bool Transfer::leaves_out_expect() noexcept {
+  if (response.status != 417 || !waits_for_leave() || !rewind_content()) return false;
+  drain();
+  without_expect = true;
+  return true;
+}
+
 std::expected<bool, Error> Transfer::follow() noexcept {
   const int status = response.status;
   const bool redirects_here = status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
   if (!redirects_here || request->max_redirects == 0) return false;
   const std::string_view location = response.header("Location");
-  if (location.data() == nullptr) return false;
+  // An empty one leads here again.
+  if (location.empty()) return false;
   if (++redirects > request->max_redirects) {
     return std::unexpected(client_error(ErrorCode::limit, ClientFault::too_many_redirects));
   }

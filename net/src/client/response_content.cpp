@@ -26,38 +26,22 @@ std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noe
 
 std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) noexcept {
   if (response.end == ContentEnd::chunked) {
-    const ChunkedLimits limits = {.max_body = INT64_MAX};
-    while (content_at == content_end) {
-      if (chunks_done) {
-        end_content();
-        return std::unexpected(Error{ErrorCode::end_of_stream});
-      }
-      if (raw_at == have) {
-        raw_at = have = content_begin;
-        const auto got = stream().read(room().subspan(have), until(Phase::between_bytes));
-        if (!got) return got;
-        have += static_cast<std::uint32_t>(*got);
-      }
-      const ChunkedResult decoded = decoder.decode({in.data() + raw_at, have - raw_at}, limits);
-      content_at = raw_at;
-      content_end = raw_at + static_cast<std::uint32_t>(decoded.data_bytes);
-      raw_at += static_cast<std::uint32_t>(decoded.consumed);
-      if (decoded.state == ChunkedState::bad) {
-        return std::unexpected(client_error(ErrorCode::protocol, ClientFault::bad_chunk));
-      }
-      chunks_done = decoded.state == ChunkedState::done;
+    const auto taken =
+        chunks.take(into, raw, window ? window.bytes() : room().subspan(content_begin), {.max_body = INT64_MAX}, {},
+                    [&](std::span<char> free) { return stream().read(free, until(Phase::between_bytes)); });
+    if (chunks.is_delivered()) end_content();
+    if (!taken && chunks.status() != 0) {
+      return std::unexpected(client_error(ErrorCode::protocol, ClientFault::bad_chunk));
     }
-    const std::size_t taken = take_content(into);
-    if (content_at == content_end && chunks_done) end_content();
     return taken;
   }
   if (response.end == ContentEnd::length)
     into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left)));
   std::size_t taken;
-  if (raw_at < have) {
-    taken = std::min<std::size_t>(have - raw_at, into.size());
-    memcpy(into.data(), in.data() + raw_at, taken);
-    raw_at += static_cast<std::uint32_t>(taken);
+  if (!raw.empty()) {
+    taken = std::min(raw.size(), into.size());
+    memcpy(into.data(), raw.data(), taken);
+    raw = raw.subspan(taken);
   } else {
     // Straight to its place, and never past the end of the content.
     const auto got = stream().read(into, until(Phase::between_bytes));
@@ -71,18 +55,11 @@ std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) n
   return taken;
 }
 
-std::size_t Transfer::take_content(std::span<char> into) noexcept {
-  const std::size_t taken = std::min<std::size_t>(content_end - content_at, into.size());
-  memcpy(into.data(), in.data() + content_at, taken);
-  content_at += static_cast<std::uint32_t>(taken);
-  return taken;
-}
-
 // end_content gives the connection back with the last byte, not when the response's owner is done with it. Bytes behind
 // the content are nobody's: such a connection is closed.
 void Transfer::end_content() noexcept {
   done = true;
-  if (raw_at != have) reusable = false;
+  if (!raw.empty()) reusable = false;
   let_go();
   if (std::exchange(in_place, false)) core.pool.leave();
 }

@@ -83,6 +83,7 @@ Transfer::Outcome Transfer::run() noexcept {
   for (;;) {
     if (auto chosen = choose_way(); !chosen) return chosen;
     if (auto answered = exchange(); !answered) return answered;
+    if (leaves_out_expect()) continue;
     const auto goes_on = follow();
     if (!goes_on) return std::unexpected(goes_on.error());
     if (!*goes_on) break;
@@ -140,8 +141,8 @@ Transfer::Outcome Transfer::exchange() noexcept {
 }
 
 Transfer::Outcome Transfer::exchange_once() noexcept {
-  sent_any = received_any = got_head = reusable = cut_short = chunks_done = done = false;
-  have = seen = content_at = content_end = raw_at = content_begin = 0;
+  sent_any = received_any = got_head = reusable = cut_short = done = false;
+  have = seen = content_begin = 0;
   interim = 0;
   left = 0;
   if (!in) {

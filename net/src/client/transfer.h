@@ -1,11 +1,11 @@
 #pragma once
 
-#include <coir/http/chunked.h>
 #include <coir/http/url.h>
 #include <coir/net/resolve.h>
 
 #include "client/client_core.h"
 #include "client/client_fault.h"
+#include "http/message/chunked_content.h"
 #include "http/message/response_parser.h"
 #include "socket/buffer_pool.h"
 
@@ -17,6 +17,8 @@ namespace coir::http::detail {
 // content behind it as far as it came along, and the records of the fields in its last quarter:
 //
 //   | head | content not read yet | free | fields |
+//
+// Where a head leaves no room for chunks, these have a buffer of their own.
 //
 // The parts: transfer.cpp, how one begins, is retried and ends; dialling.cpp, the connection; request_head.cpp;
 // sending.cpp; receiving.cpp, heads of responses; redirects.cpp; response_content.cpp, and coded_content.cpp around it;
@@ -67,7 +69,9 @@ struct Transfer {
   bool has_content() const noexcept {
     return with_content && (request->upload != nullptr || !request->content.empty());
   }
-  bool waits_for_leave() const noexcept { return has_content() && request->continue_wait.count() != 0; }
+  bool waits_for_leave() const noexcept {
+    return has_content() && request->continue_wait.count() != 0 && !without_expect;
+  }
 
   // sending.cpp
   Outcome send() noexcept;
@@ -83,14 +87,14 @@ struct Transfer {
   Outcome read_more(Deadline until) noexcept;
   Outcome begin_content() noexcept;
 
-  // redirects.cpp: follow prepares the request that a redirect asks for. False: the response is the answer.
+  // redirects.cpp: leaves_out_expect prepares the request without Expect where a server has refused that. follow prepares the request that a redirect asks for. False: the response is the answer.
+  bool leaves_out_expect() noexcept;
   std::expected<bool, Error> follow() noexcept;
   void drain() noexcept;
 
   // response_content.cpp: read_plain reads the content as it was sent.
   std::expected<std::size_t, Error> read_plain(std::span<char> into) noexcept;
   std::expected<std::size_t, Error> read_decoded(std::span<char> into) noexcept;
-  std::size_t take_content(std::span<char> into) noexcept;
   void end_content() noexcept;
 
   Deadline until(Phase phase) const noexcept;
@@ -102,6 +106,7 @@ struct Transfer {
   const ClientRequest* request;  // null once the head of the response is there
   ClientConnection* connection = nullptr;
   Buffer in;
+  Buffer window;      // for content in chunks, where the head has left no room behind it in `in`
   Buffer redirected;  // holds url_text behind a redirect
   Buffer collected;   // what Response::text has read
   struct Decoding;
@@ -111,28 +116,26 @@ struct Transfer {
   Url url;
   std::optional<Url> proxy;
   ParsedResponse response;
-  ChunkedDecoder decoder;
+  ChunkedContent chunks;
+  std::span<char> raw;  // content that has come and is neither decoded nor delivered
   Deadline deadline;
-  std::uint64_t left = 0;        // of content with a length
-  std::uint32_t have = 0;        // bytes of a response in `in`
-  std::uint32_t seen = 0;        // of these, parsed before
-  std::uint32_t content_at = 0;  // decoded content in `in`, up to content_end
-  std::uint32_t content_end = 0;
-  std::uint32_t raw_at = 0;  // what is not decoded yet, up to `have`
+  std::uint64_t left = 0;  // of content with a length
+  std::uint32_t have = 0;  // bytes of a response in `in`
+  std::uint32_t seen = 0;  // of these, parsed before
   std::uint32_t content_begin = 0;
   std::uint8_t redirects = 0;
   std::uint8_t interim = 0;
-  bool in_place = false;       // it holds one of the pool's places
-  bool fresh = false;          // no resting connection is taken
-  bool tunnels = false;        // a proxy is asked for a tunnel by http too
-  bool with_content = true;    // false behind a redirect that turned into GET
-  bool drops_secrets = false;  // the origin has changed once
-  bool sent_any = false;       // of this request on this connection
+  bool in_place = false;        // it holds one of the pool's places
+  bool fresh = false;           // no resting connection is taken
+  bool tunnels = false;         // a proxy is asked for a tunnel by http too
+  bool with_content = true;     // false behind a redirect that turned into GET
+  bool drops_secrets = false;   // the origin has changed once
+  bool without_expect = false;  // a server has answered 417
+  bool sent_any = false;        // of this request on this connection
   bool received_any = false;
-  bool got_head = false;   // `response` is a final one
-  bool reusable = false;   // the connection may carry another request once the content has ended
-  bool cut_short = false;  // content that was announced has not been sent
-  bool chunks_done = false;
+  bool got_head = false;       // `response` is a final one
+  bool reusable = false;       // the connection may carry another request once the content has ended
+  bool cut_short = false;      // content that was announced has not been sent
   bool done = false;           // the content has been read whole
   bool asks_coding = false;    // the request accepts ClientOptions::coding
   bool coded = false;          // the response's content has it

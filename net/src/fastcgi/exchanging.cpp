@@ -71,7 +71,7 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
 bool FastCgiExchange::may_retry(Error error) const noexcept {
   if (!lease.reused() || heard_any || unrepeatable || client_left || session.broken_) return false;
   const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed;
-  return left_us && ((request.method != Method::post && request.method != Method::patch) || !sent_any);
+  return left_us && (is_idempotent(request.method) || !sent_any);
 }
 
 // abort tells the application that nobody wants its answer. The end of the connection does, too: it must not wait.

@@ -15,10 +15,6 @@ namespace {
 // What a client that has left is said to have been answered, in the log: it hears nothing.
 constexpr int kClientGone = 499;
 
-bool is_idempotent(Method method) noexcept {
-  return method != Method::post && method != Method::patch;
-}
-
 }  // namespace
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
@@ -35,6 +31,8 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
 void Forwarding::run() noexcept {
   if (const int status = refusal(); status != 0) return answer(status);
   session.max_body_ = std::min(session.max_body_, rules.max_body);
+  if (rules.body_timeout.count() != 0) session.body_timeout_ = rules.body_timeout;
+  if (rules.body_rate) session.body_rate_ = *rules.body_rate;
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();

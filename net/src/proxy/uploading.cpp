@@ -137,7 +137,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
     const auto got = exchange.read_body(place);
     if (!got && !session.body_done_) return std::unexpected(got.error());
     std::string_view piece(place.data(), got ? *got : 0);
-    last = session.body_done_ || (chunked && session.chunks_done_ && session.content_at_ == session.content_end_);
+    last = session.body_done_ || (chunked && session.chunks_.is_delivered());
     if (chunked) {
       char* from = place.data();
       char* to = from + piece.size();
@@ -168,7 +168,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
 Forwarding::Outcome Forwarding::upload_trailers() noexcept {
   ResponseHead lines({room.data(), room.size() / 4});
   lines.fixed("0\r\n");
-  std::string_view rest(session.trailers_, session.decoder_.trailer_bytes());
+  std::string_view rest(session.trailers_, session.chunks_.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));

@@ -65,9 +65,11 @@ bool EventParser::take_mark(std::string_view& bytes, std::span<char> buffer) noe
 bool EventParser::take_text(std::string_view text, std::span<char> buffer, std::size_t max_line) noexcept {
   if (text.empty()) return true;
   if (raw_ == 0) comment_ = text.front() == ':';
+  // Nothing of a comment is kept, however long it is.
+  if (comment_) return raw_ = 1, true;
   if (text.size() > UINT32_MAX - raw_ || raw_ + text.size() > max_line) return false;
   raw_ += static_cast<std::uint32_t>(text.size());
-  return comment_ || put(text, buffer);
+  return put(text, buffer);
 }
 
 // put adds text to the line, mended.

@@ -42,7 +42,7 @@ class EventParser {
  public:
   // parse takes bytes off the front of `bytes` up to the end of an event, or all. `buffer` is the same, with its
   // content untouched, as long as the parser is used, and at most 2^32 - 1 bytes. `max_line` is the ceiling for a line,
-  // comments and unknown fields included, which need no room in the buffer for long or none.
+  // unknown fields included, which need no room in the buffer for long. A comment needs none and may have any length.
   [[nodiscard]] ParsedEvent parse(std::string_view& bytes, std::span<char> buffer, std::size_t max_line) noexcept;
 
   // last_id is the id to resume behind: of the latest event that came to its end, with data or without. Empty: none.

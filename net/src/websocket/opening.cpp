@@ -1,12 +1,13 @@
 // The client's opening handshake.
 #include <coir/http/request.h>
 #include <coir/http/response.h>
-#include <picohttpparser.h>
+#include <string.h>
 
 #include <algorithm>
 #include <array>
 
 #include "http/message/characters.h"
+#include "http/message/response_parser.h"
 #include "socket/buffer_pool.h"
 #include "socket/randomness.h"
 #include "websocket/accept.h"
@@ -17,7 +18,7 @@ namespace coir::http {
 namespace {
 
 constexpr std::size_t kMostFields = 24;
-static_assert(sizeof(Header) == sizeof(phr_header) && alignof(Header) >= alignof(phr_header));
+constexpr unsigned kMostEarlyHeads = 16;
 
 std::unexpected<Error> refused_with(ErrorCode code, int sys = 0) noexcept {
   return std::unexpected(Error{code, sys});
@@ -28,27 +29,25 @@ bool is_target(std::string_view text) noexcept {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
 }
 
+// Heard is what has been heard of the answer: `bytes` of a head, if that is whole, and whether it is the last one.
+struct Heard {
+  std::size_t bytes = 0;
+  bool final = false;
+  std::string_view subprotocol = {};
+};
+
 // A function of its own, so that its frame is gone while the connection is waited for.
-[[gnu::noinline]] std::expected<std::string_view, Error> subprotocol_of(
-    std::string_view head, std::string_view key, std::span<const std::string_view> offered) noexcept {
-  // As by parse_head each line is converted where it stands.
+[[gnu::noinline]] std::expected<Heard, Error> hear(std::string_view bytes, std::size_t seen, std::string_view key,
+                                                   std::span<const std::string_view> offered) noexcept {
   std::array<Header, kMostFields> fields;
-  std::size_t count = kMostFields;
-  int minor = 0, status = 0;
-  const char* phrase = nullptr;
-  std::size_t phrase_size = 0;
-  if (phr_parse_response(head.data(), head.size(), &minor, &status, &phrase, &phrase_size,
-                         reinterpret_cast<phr_header*>(fields.data()), &count, 0) < 0 ||
-      minor == 0) {
-    return refused_with(ErrorCode::protocol);
-  }
-  for (Header& slot : std::span(fields).first(count)) {
-    const phr_header raw = *reinterpret_cast<const phr_header*>(&slot);
-    slot = {{raw.name, raw.name_len}, {raw.value, raw.value_len}};
-  }
-  const auto chosen = check_handshake(status, std::span(fields).first(count), key, offered);
-  if (!chosen) return refused_with(ErrorCode::protocol, status == 101 ? 0 : status);
-  return *chosen;
+  ParsedResponse response;
+  const auto parsed = parse_response(bytes, seen, fields, false, response);
+  if (parsed.state == ResponseState::incomplete) return Heard();
+  if (parsed.state != ResponseState::complete || response.minor == 0) return refused_with(ErrorCode::protocol);
+  if (response.status < 200 && response.status != 101) return Heard{.bytes = parsed.head_bytes};
+  const auto chosen = check_handshake(response.status, response.headers, key, offered);
+  if (!chosen) return refused_with(ErrorCode::protocol, response.status == 101 ? 0 : response.status);
+  return Heard{.bytes = parsed.head_bytes, .final = true, .subprotocol = *chosen};
 }
 
 }  // namespace
@@ -74,22 +73,29 @@ std::expected<WebSocket, Error> WebSocket::connect(Stream&& stream, const WebSoc
   if (asked.empty()) return refused_with(ErrorCode::invalid);
   if (auto sent = stream.write(asked, deadline); !sent) return std::unexpected(sent.error());
 
-  // The head is looked for behind what was seen before, less the three bytes that its end may have begun in.
-  constexpr std::string_view kEnd = "\r\n\r\n";
-  std::size_t used = 0, end = std::string_view::npos;
-  while (end == std::string_view::npos) {
+  std::size_t used = 0, seen = 0;
+  for (unsigned interim = 0; interim <= kMostEarlyHeads;) {
+    const auto heard = hear({buffer->data(), used}, seen, key, request.subprotocols);
+    if (!heard) return std::unexpected(heard.error());
+    if (heard->final) {
+      return WebSocketAccess::make(std::move(stream), WebSocketRole::client, options, heard->subprotocol,
+                                   {buffer->data() + heard->bytes, used - heard->bytes});
+    }
+    if (heard->bytes != 0) {
+      // 100 and 103 say nothing to a WebSocket.
+      ++interim;
+      used -= heard->bytes;
+      memmove(buffer->data(), buffer->data() + heard->bytes, used);
+      seen = 0;
+      continue;
+    }
     if (used == buffer->size()) return refused_with(ErrorCode::limit);
     const auto got = stream.read(buffer->bytes().subspan(used), deadline);
     if (!got) return std::unexpected(got.error() == ErrorCode::end_of_stream ? ErrorCode::truncated : got.error());
-    const std::size_t from = used < kEnd.size() ? 0 : used - kEnd.size() + 1;
+    seen = used;
     used += *got;
-    end = std::string_view(buffer->data(), used).find(kEnd, from);
   }
-  end += kEnd.size();
-  const auto subprotocol = subprotocol_of({buffer->data(), end}, key, request.subprotocols);
-  if (!subprotocol) return std::unexpected(subprotocol.error());
-  return WebSocketAccess::make(std::move(stream), WebSocketRole::client, options, *subprotocol,
-                               {buffer->data() + end, used - end});
+  return refused_with(ErrorCode::protocol);
 }
 
 }  // namespace coir::http

@@ -24,6 +24,7 @@ BROKEN = [
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"GET / HTTP/2.0\r\nHost: t\r\n\r\n",
     b"BREW / HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"CONNECT t:80 HTTP/1.1\r\nHost: t:80\r\n\r\n",
     b"GET /%00 HTTP/1.1\r\nHost: t\r\n\r\n",
     b"GET /../../etc HTTP/1.1\r\nHost: t\r\n\r\n",
     b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: t\r\n\r\n",

@@ -177,6 +177,13 @@ TEST(ClientGzip, no_content_is_none) {
   });
 }
 
+TEST(ClientGzip, is_known_by_its_old_name) {
+  answered(with_length(kHello, "X-gzip"), [&](Client&, Response& response) {
+    const auto text = response.text();
+    expect(text && *text == "hello, board");
+  });
+}
+
 TEST(ClientGzip, another_coding_comes_as_it_is) {
   answered(with_length("brotli", "br"), [&](Client&, Response& response) {
     const auto text = response.text();

@@ -106,6 +106,18 @@ TEST(ClientProxy, is_not_asked_for_hosts_that_are_excepted) {
   CHECK_FALSE(is_excepted("www.example.org", "example.org", 80));
   CHECK_FALSE(is_excepted("a:8080", "a", 80));
   CHECK_FALSE(is_excepted(",,:", "a", 80));
+  // An address lies in networks, a name in domains.
+  CHECK_TRUE(is_excepted("127.0.0.1", "127.0.0.1", 80));
+  CHECK_TRUE(is_excepted("127.0.0.0/8", "127.0.0.1", 80));
+  CHECK_TRUE(is_excepted("10.0.0.0/8,192.168.4.0/22", "192.168.7.255", 80));
+  CHECK_TRUE(is_excepted("fd00::/8", "fd12::1", 80));
+  CHECK_TRUE(is_excepted("0:0:0:0:0:0:0:1", "::1", 80));
+  CHECK_TRUE(is_excepted("0.0.0.0/0", "1.2.3.4", 80));
+  CHECK_FALSE(is_excepted("0.0.1,.0.1,1", "127.0.0.1", 80));
+  CHECK_FALSE(is_excepted("192.168.4.0/22", "192.168.8.0", 80));
+  CHECK_FALSE(is_excepted("10.0.0.0/33,10.0.0.0/,10.0.0.0/-1,10.0.0.0/8x", "10.0.0.0", 80));
+  CHECK_FALSE(is_excepted("0.0.0.0/0", "::1", 80));
+  CHECK_FALSE(is_excepted("10.0.0.0/8", "a.10.0.0.0", 80));
 }
 
 TEST(ClientProxy, is_given_the_whole_address) {

@@ -183,6 +183,9 @@ TEST(ClientRedirect, without_a_place_to_go_to_is_the_answer_or_an_error) {
     const ScriptedServer none(coir::test::answer_all("HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n"));
     const auto answer = client.get(none.url("/"), {.deadline = patience()});
     expect(answer && answer->status() == 302);
+    const ScriptedServer empty(coir::test::answer_all("HTTP/1.1 302 Go\r\nLocation: \r\nContent-Length: 0\r\n\r\n"));
+    const auto here = client.get(empty.url("/"), {.deadline = patience()});
+    expect(here && here->status() == 302);
     for (const char* const bad : {"ftp://h/", "http://", "http://h:99999/", "http://a b/"}) {
       Redirecting there;
       strcpy(there.location, bad);

@@ -212,7 +212,7 @@ TEST(Client, refuses_what_two_readers_would_read_differently) {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
         "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
         "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 5\r\n\r\nhello", "SSH-2.0-OpenSSH_9.2\r\n",
-        "HTTP/1.1 999 Odd\r\n\r\n", "HTTP/2 200\r\n\r\n"}) {
+        "HTTP/2 200\r\n\r\n"}) {
     with_answer(bad, [&](auto& response) { expect(failed(response) == ErrorCode::protocol); });
   }
   with_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", [&](auto& response) {
@@ -497,9 +497,11 @@ TEST(Client, waits_for_leave_to_send_content_but_not_for_ever) {
         peer.hear();
         if (peer.hear_content(5) == "12345") peer.say(kHello);
       } else {
-        peer.hear();
-        peer.say("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
-        told = told + static_cast<int>(peer.hear_content(5).size()) + 1;
+        // What has no leave does not come; the request comes again without asking for it.
+        const bool asks = peer.hear().find("\r\nExpect: ") != std::string_view::npos;
+        peer.say(asks ? "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n" : kHello);
+        if (asks) told = told + static_cast<int>(peer.hear_content(5).size()) + 1;
+        if (!asks && peer.hear_content(5) == "12345") told = told + 1;
       }
     });
     for (const auto wait : {60'000ms, 20ms}) {
@@ -508,8 +510,8 @@ TEST(Client, waits_for_leave_to_send_content_but_not_for_ever) {
       client.close_resting();
     }
     auto response = client.post(server.url("/"), "12345", "", {.deadline = patience(), .continue_wait = 60'000ms});
-    expect(response && response->status() == 417 && client.open() == 0);
-    coir::test::until([&] { return told == 2; });
+    expect(says(response, "hello"));
+    coir::test::until([&] { return told == 3; });
   });
 }
 

@@ -184,6 +184,37 @@ TEST(EventClient, keeps_to_the_pause_that_the_stream_wants) {
   });
 }
 
+TEST(EventClient, does_not_hurry_where_a_stream_wants_no_pause_and_brings_nothing) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    peer.say("retry: 0\n\n");
+  };
+  follow(script, {}, [&](coir::http::EventClient& events) {
+    const auto begin = coir::monotonic_ns();
+    const auto none = events.next(Deadline::after(700ms));
+    expect(!none && none.error() == ErrorCode::timed_out);
+    // 0, 500, 1500, 3500 ... ms.
+    const auto elapsed_ms = static_cast<std::uint64_t>((coir::monotonic_ns() - begin) / 1'000'000);
+    expect(events.attempts() <= 1 + elapsed_ms / 500);
+  });
+}
+
+TEST(EventClient, a_comment_of_any_length_is_dropped) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.say(kHead);
+    peer.say(":");
+    for (int i = 0; i < 1000; ++i) peer.say(": data: a comment may well be longer than an event ");
+    peer.say("\ndata: x\n\n");
+    peer.until_gone();
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    const auto event = events.next(patience());
+    expect(event && event->data == "x" && events.attempts() == 1);
+  });
+}
+
 TEST(EventClient, bounds_an_event) {
   const auto script = [](Peer& peer) {
     peer.hear();

@@ -29,6 +29,8 @@ Deadline patience() {
 
 // Asked is a server that speaks WebSocket when asked for "/live?x=1", says one message and reads until the end.
 struct Asked {
+  const char* before = "";  // what it says before its 101
+  bool blanks = false;      // blanks stand behind its values
   std::atomic<bool> right{false};
   ScriptedServer server{[this](Peer& peer) { serve(peer); }};
 
@@ -51,9 +53,11 @@ struct Asked {
       return;
     }
     const auto accept = websocket_accept(head.substr(at + kKey.size()));
-    peer.say("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
+    peer.say(before);
+    peer.say(blanks ? "HTTP/1.1 101 Go\r\nUpgrade: websocket \t\r\nConnection: Upgrade \r\nSec-WebSocket-Accept: "
+                    : "HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
     peer.say({accept.data(), accept.size()});
-    peer.say("\r\n\r\n\x81\x05hello");
+    peer.say(blanks ? "  \r\n\r\n\x81\x05hello" : "\r\n\r\n\x81\x05hello");
     peer.until_gone();
   }
   std::atomic<bool> tunnelled{false};
@@ -102,6 +106,22 @@ TEST(WebSocketClient, tells_what_is_no_websocket_and_no_address) {
     expect(failed(asked.server.url("/live?x=1", "http")) == ErrorCode::unsupported);
     expect(failed("ws://") == ErrorCode::invalid);
     expect(failed("ws://a b/") == ErrorCode::invalid);
+  });
+}
+
+TEST(WebSocketClient, takes_blanks_behind_values_and_heads_before_the_last) {
+  const auto opens = [&](Asked& asked) {
+    auto client = Client::create();
+    auto socket = connect_websocket(*client, asked.server.url("/live?x=1", "ws"), kWish, patience());
+    if (!socket) return false;
+    const auto message = socket->receive();
+    return message && message->bytes == "hello";
+  };
+  both_sides([&] {
+    Asked blanks{.blanks = true};
+    expect(opens(blanks));
+    Asked early{.before = "HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"};
+    expect(opens(early));
   });
 }
 

@@ -79,6 +79,17 @@ TEST(ProxyExchange, a_keep_alive_client_uses_one_upstream_connection) {
       });
 }
 
+TEST(ProxyExchange, a_method_of_any_name_passes) {
+  Heard heard;
+  through([&](Peer& peer) { keep_head(heard)(peer); },
+          [&](const coir::Address& address, Stage&) {
+            heard.size = 0;
+            coir::test::Client client(address);
+            expect(client.say("PROPFIND /dav HTTP/1.1\r\nHost: t\r\nDepth: 1\r\n\r\n") && client.hear("hello"));
+            expect(heard.count("PROPFIND /dav HTTP/1.1\r\n") == 1 && heard.count("Content-Length") == 0);
+          });
+}
+
 TEST(ProxyExchange, content_with_a_length_passes) {
   Heard heard;
   through(

@@ -59,7 +59,8 @@ TEST(RouteLine, every_key_is_read) {
 TEST(RouteLine, limits_and_deadlines_are_read) {
   RouteLine route;
   CHECK(
-      taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K trust=127.0.0.1,fd00::/8,unix "
+      taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K body-timeout=2m body-rate=4K "
+            "trust=127.0.0.1,fd00::/8,unix "
             "request-id connect=500ms first-byte=2 idle=3s rest-idle=1h",
             route));
   CHECK(route.balance == Balance::hash);
@@ -67,6 +68,8 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK_EQUAL(30, route.burst);
   CHECK(route.auth == "/etc/a");
   CHECK(route.max_body == 65536);
+  CHECK_EQUAL(120'000, route.body_timeout.count());
+  CHECK(route.body_rate == 4096);
   CHECK(route.trust == "127.0.0.1,fd00::/8,unix");
   CHECK(route.request_id);
   CHECK_EQUAL(500, route.connect.count());
@@ -80,6 +83,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   RouteLine none;
   CHECK(taken("/ http://a", none));
   CHECK(none.rate == 0 && none.auth.empty() && none.max_body == UINT64_MAX && none.trust.empty() && !none.request_id);
+  CHECK(none.body_timeout.count() == 0 && !none.body_rate);
   CHECK(none.rest_idle.count() == 0 && none.connect.count() == 0);
 }
 
@@ -98,6 +102,9 @@ TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
                                       "max-body=-1",
                                       "max-body=99999999999999999999",
                                       "max-body=1K0",
+                                      "body-timeout=soon",
+                                      "body-rate=",
+                                      "body-rate=4G",
                                       "trust=",
                                       "trust=here",
                                       "trust=10.0.0.0/33",

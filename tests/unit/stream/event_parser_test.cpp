@@ -365,9 +365,9 @@ TEST(EventParser, a_retry_too_large_counts_as_the_largest) {
   LONGS_EQUAL(0, reader.parser.retry_ms().value_or(1));
 }
 
-TEST(EventParser, a_line_over_its_ceiling_is_the_end_comments_too) {
+TEST(EventParser, a_line_over_its_ceiling_is_the_end_but_for_a_comment) {
   tells("data:12345\n\ndata:123456\n\n", "||12345;LIMIT", 100, 10);
-  tells(":123456789\n:1234567890\ndata:x\n\n", "LIMIT", 100, 10);
+  tells(":123456789\n:1234567890\n:\n\ndata:x\n\n:12345678901\n", "||x;", 100, 10);
   tells("unknown:12\ndata:x\n\nunknown:123", "||x;LIMIT", 100, 10);
 }
 

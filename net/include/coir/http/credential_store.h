@@ -2,6 +2,7 @@
 
 #include <coir/error.h>
 #include <coir/http/request.h>
+#include <coir/net/address.h>
 #include <coir/net/secret_hash.h>
 
 #include <cstddef>
@@ -28,6 +29,12 @@ namespace coir::http {
 // A password is checked on the blocking pool, one at a time, for it takes long on purpose; that it was right is
 // remembered, by a digest under a key that the process has drawn, and costs the next requests some 5 us. An unknown
 // name takes as long as a wrong password.
+//
+// Whoever guesses keeps nobody out. Checks are made in the order of their requests, and three quarters of the places to
+// wait in are the most that one client address gets, of IPv6 by its /64. From the third wrong password of an address on,
+// the verdict on each is held back, at first for 50 ms and twice as long each time up to 3.2 s, while a right one is told
+// at once: who guesses waits, and the queue stays short. Ten seconds without a wrong one halve what counts. Without
+// fibers, where one request is served at a time, nothing is held back.
 class CredentialStore {
  public:
   static constexpr std::size_t kMostEntries = 64;
@@ -38,7 +45,7 @@ class CredentialStore {
   enum class Verdict : std::uint8_t {
     admitted,
     refused,  // no credentials, or wrong ones
-    busy,     // too many passwords are being checked
+    busy,     // too many passwords are being checked, of this address or in all
   };
 
   // Fault is what is wrong with a text.
@@ -47,8 +54,10 @@ class CredentialStore {
     const char* what = "";
   };
 
-  // create takes 20 KB, charged to account::http. Errors: no_memory, limit (the ledger grants nothing).
-  [[nodiscard]] static std::expected<CredentialStore, Error> create() noexcept;
+  // create takes 20 KB, charged to account::http. So many requests, 4 or more, may wait for a check; as each holds a
+  // session of the server, half of ServerOptions::max_active is enough. Half as many are held back at a time.
+  // Errors: no_memory, limit (the ledger grants nothing).
+  [[nodiscard]] static std::expected<CredentialStore, Error> create(std::size_t most_waiting = 32) noexcept;
 
   CredentialStore(CredentialStore&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   CredentialStore& operator=(CredentialStore&&) = delete;
@@ -60,8 +69,9 @@ class CredentialStore {
   [[nodiscard]] std::expected<std::size_t, Fault> load(std::string_view text) noexcept;
 
   // judge looks at a request's credentials; from several fibers and workers at once, on a fiber or a plain thread.
-  // Waits for the check of a password that is not remembered. Takes 1 KB of stack.
-  Verdict judge(const Request& request) noexcept;
+  // Waits for the check of a password that is not remembered. `client` is the peer's address; without one, and behind
+  // a proxy, all are one client. Takes 1 KB of stack.
+  Verdict judge(const Request& request, const Address* client = nullptr) noexcept;
 
   // remembered is how many right passwords are in memory.
   std::size_t remembered() const noexcept;
@@ -69,7 +79,7 @@ class CredentialStore {
  private:
   struct State;
   explicit CredentialStore(State* state) noexcept : state_(state) {}
-  Verdict judge_basic(const Request& request) noexcept;
+  Verdict judge_basic(const Request& request, std::uint64_t client) noexcept;
   bool holds_token(std::string_view token) noexcept;
 
   State* state_;

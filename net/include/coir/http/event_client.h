@@ -18,12 +18,14 @@ struct EventClientOptions {
   std::string_view url;
   std::span<const RequestField> fields;
   const Address* to = nullptr;
-  std::string_view last_id;                // to resume behind, known from an earlier run
-  std::size_t max_event_bytes = 3 * 1024;  // of an event with its ids, and of a line; up to 1 MiB less 1 KB
-  // The pause before the first attempt to connect anew, unless the stream names another. It doubles with each attempt
-  // that brings no event, up to the longest.
+  std::string_view last_id;  // to resume behind, known from an earlier run
+  // Of an event with its ids, and of a line that is no comment; up to 1 MiB less 1 KB.
+  std::size_t max_event_bytes = 3 * 1024;
+  // The pause before the first attempt to connect anew, unless the stream names another, of 5 minutes at most. Behind an
+  // attempt that brought no event it is 500 ms at least, unless `pause` is less, and doubles each time up to the longest.
+  // To each up to a quarter is added.
   std::chrono::milliseconds pause{1'000};
-  std::chrono::milliseconds longest_pause{60'000};
+  std::chrono::milliseconds longest_pause{300'000};
 };
 
 // EventClient follows a stream of events (WHATWG HTML, 9.2), as a browser's EventSource does: when the stream ends or

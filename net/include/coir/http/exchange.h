@@ -101,6 +101,10 @@ class Exchange {
   // answered by 408, 413, 400 or by closing, once the handler returns.
   [[nodiscard]] std::expected<std::size_t, Error> read_body(std::span<char> into) noexcept;
 
+  // set_body_pace has this request's content be waited for by other rules than ServerOptions::body_timeout and body_rate,
+  // for a route whose clients are slower or may be less trusted.
+  void set_body_pace(std::chrono::milliseconds timeout, std::uint32_t rate) noexcept;
+
   // trailer returns the first value of the trailer field called `name` (compared without case) that followed chunked
   // content, or an absent view (data() == nullptr). They are there once read_body has returned end_of_stream, up to
   // kTrailerBytes of them. They frame nothing and are no part of the head: the handler asks for what it knows.

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,9 @@ struct ForwardRules {
   // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
   bool request_id = false;
   std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
+  std::chrono::milliseconds body_timeout{
+      0};  // ServerOptions::body_timeout and body_rate for content; 0, or absent: the
+  std::optional<std::uint32_t> body_rate = {};  // server's own
   std::string_view request_lines = {};
   std::span<const std::string_view> request_drops = {};
   std::string_view response_lines = {};

@@ -7,9 +7,15 @@
 
 namespace coir::http {
 
-// Method is what the server implements or answers with 405. A token that is none of these, CONNECT included, is refused
-// with 501 by parse_head.
-enum class Method : std::uint8_t { get, head, post, put, del, options, patch, trace };
+// Method is what a request asks for. Any token but CONNECT, which parse_head refuses with 501, is a method; for one that
+// has no name here, such as PROPFIND, Request::method_text says which it is.
+enum class Method : std::uint8_t { get, head, post, put, del, options, patch, trace, other };
+
+// is_idempotent tells whether a request may be made again where nobody knows whether it has been carried out (RFC 9110,
+// 9.2.2). Of a method without a name nobody knows.
+constexpr bool is_idempotent(Method method) noexcept {
+  return method != Method::post && method != Method::patch && method != Method::other;
+}
 
 // Framing says how the end of a request's content is found. There is no "until close" for requests.
 enum class Framing : std::uint8_t { none, length, chunked };
@@ -91,7 +97,7 @@ struct ParseResult {
 [[nodiscard]] ParseResult parse_head(std::string_view bytes, std::size_t already_seen, std::span<Header> storage,
                                      const Limits& limits, Request& request) noexcept;
 
-// method_name returns the token of `method` ("DELETE").
+// method_name returns the token of `method` ("DELETE"); empty for Method::other.
 std::string_view method_name(Method method) noexcept;
 
 // equals_ignoring_case compares ASCII text without case, as field names and most tokens are compared.

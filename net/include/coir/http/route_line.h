@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -49,6 +50,8 @@ struct RouteLine {
   std::uint32_t burst = 0;              // of these at once; not given: `rate`
   std::string_view auth = {};           // auth=FILE: whose credentials are wanted, else 401; the program reads the file
   std::uint64_t max_body = UINT64_MAX;  // max-body=BYTES: content over it is answered 413
+  std::chrono::milliseconds body_timeout{};  // body-timeout=TIME and body-rate=BYTES, a second: as for ServerOptions;
+  std::optional<std::uint32_t> body_rate = {};  // 0, or absent: the server's own
   std::string_view trust = {};  // trust=A[,B...]: peers whose X-Forwarded-* are believed, as is_trusted reads it
   bool request_id = false;      // request-id: each has one, ForwardRules::request_id
   std::chrono::milliseconds connect{};  // connect=TIME and so on, of ForwardRules; 0: as there

@@ -17,7 +17,7 @@ using MethodSet = std::uint16_t;
 constexpr MethodSet method_set(Method method) noexcept {
   return static_cast<MethodSet>(1u << static_cast<unsigned>(method));
 }
-inline constexpr MethodSet kEveryMethod = 0x7f;  // but TRACE
+inline constexpr MethodSet kEveryMethod = 0x7f | method_set(Method::other);  // but TRACE
 
 // Route is one line of a table, made by the functions of coir::http::route.
 struct Route {
@@ -27,6 +27,7 @@ struct Route {
   std::string_view pattern;
   Next::Call* call = nullptr;
   const char* context = nullptr;  // which type of context the handler wants, compared while compiling
+  std::string_view token = {};    // with Method::other: the one that it is for; empty: all of them
 };
 
 // RouteTable is routes in the order in which they are tried.
@@ -43,14 +44,15 @@ struct RouteTable {
 struct RouteMatch {
   std::uint16_t status = 0;      // 0 found; 404; 405; 400, 414: the path is malformed, or too long for `memory`
   MethodSet allowed = 0;         // with 405: the methods that the path has routes for
+  std::string_view tokens[4];    // and as many of those without a name
   const Route* route = nullptr;  // when found
   RouteParameters parameters;    // their views lie in the path, or in `memory`
 };
 
 // find_route finds the route for a request's path, which is decoded into `memory` if it holds any escape. HEAD takes a
-// route for GET. Linear: some 10 ns for each route.
+// route for GET. `token` is the method's text, looked at for Method::other only. Linear: some 10 ns for each route.
 [[nodiscard]] RouteMatch find_route(std::span<const Route> routes, Method method, std::string_view path,
-                                    std::span<char> memory) noexcept;
+                                    std::span<char> memory, std::string_view token = {}) noexcept;
 
 namespace detail {
 
@@ -91,10 +93,27 @@ consteval bool precedes(const Route& a, const Route& b) {
   return !comes_before(b.pattern, a.pattern) && a.methods == method_set(Method::head);
 }
 
+consteval bool is_other_method(std::string_view token) {
+  for (const std::string_view each : {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"}) {
+    if (token == each) return false;
+  }
+  for (const char c : token) {
+    const bool alphanumeric = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (!alphanumeric && std::string_view("!#$%&'*+-.^_`|~").find(c) == std::string_view::npos) return false;
+  }
+  return !token.empty() && token.size() <= 24;
+}
+
+consteval bool share_a_method(const Route& a, const Route& b) {
+  const MethodSet both = a.methods & b.methods;
+  if (both != method_set(Method::other)) return both != 0;
+  return a.token.empty() || b.token.empty() || a.token == b.token;
+}
+
 consteval void add_to(Route* routes, std::size_t& size, const Route& route) {
   std::size_t at = size++;
   for (std::size_t i = 0; i < at; ++i) {
-    if ((routes[i].methods & route.methods) != 0 && conflict(routes[i].pattern, route.pattern)) {
+    if (share_a_method(routes[i], route) && conflict(routes[i].pattern, route.pattern)) {
       two_routes_answer_the_same_request();
     }
   }
@@ -126,6 +145,7 @@ consteval const char* context_of_table() {
 //       route::get<show>("/sensors/{number}"),
 //       route::put<change, require_login>("/sensors/{number}"),
 //       route::get<files>("/files/{path...}"),
+//       route::method<purge>("PURGE", "/files/{path...}"),
 //       route::mount<"/admin", kAdminRoutes, require_login>());
 //
 //   ServerOptions options;
@@ -185,7 +205,15 @@ template <auto kHandler, auto... kMiddleware>
 consteval Route options(std::string_view pattern) {
   return on<kHandler, kMiddleware...>(method_set(Method::options), pattern);
 }
-// any is for every method but TRACE.
+// method is for one that has no name here, such as "PROPFIND".
+template <auto kHandler, auto... kMiddleware>
+consteval Route method(std::string_view token, std::string_view pattern) {
+  if (!detail::is_other_method(token)) detail::a_method_is_a_token_of_24_characters_that_has_no_function_of_its_own();
+  Route route = on<kHandler, kMiddleware...>(method_set(Method::other), pattern);
+  route.token = token;
+  return route;
+}
+// any is for every method but TRACE and CONNECT.
 template <auto kHandler, auto... kMiddleware>
 consteval Route any(std::string_view pattern) {
   return on<kHandler, kMiddleware...>(kEveryMethod, pattern);
@@ -203,7 +231,8 @@ consteval auto mount() {
         kTable.routes[I].methods,
         {detail::Joined<kPrefix, kTable, I>::joined.text, sizeof detail::Joined<kPrefix, kTable, I>::joined.text},
         detail::Behind<kTable.routes[I].call, kMiddleware...>::call,
-        detail::same_context(kTable.routes[I].context, detail::context_of<kMiddleware...>())}...}};
+        detail::same_context(kTable.routes[I].context, detail::context_of<kMiddleware...>()),
+        kTable.routes[I].token}...}};
   }(std::make_index_sequence<std::size(kTable.routes)>());
 }
 

@@ -71,9 +71,12 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{60'000};       // between requests; 0: never
   std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning
   std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
-  std::chrono::milliseconds body_timeout{30'000};       // for a request's content as a whole
-  std::chrono::milliseconds write_timeout{30'000};      // without the client taking anything
-  std::chrono::milliseconds linger_timeout{2'000};      // after an error was answered, for the client to read it
+  std::chrono::milliseconds body_timeout{30'000};       // without the client sending anything of a request's content
+  // What a client whose content is waited for sends at least, in bytes a second, once it has been waited for as long as
+  // body_timeout: content that drips ends, and an upload takes as long as its line needs. 0: any rate.
+  std::uint32_t body_rate = 500;
+  std::chrono::milliseconds write_timeout{30'000};  // without the client taking anything
+  std::chrono::milliseconds linger_timeout{2'000};  // after an error was answered, for the client to read it
 
   bool access_log = false;  // one line for each request on standard error, by log_line: dropped when nobody reads
 };

@@ -22,7 +22,9 @@ struct WebSocketOptions {
   std::chrono::milliseconds pong_timeout{10'000};  // silent for this long after a ping, the peer counts as gone
   std::chrono::milliseconds message_timeout{30'000};  // from a message's first byte to its last, for receive
   std::chrono::milliseconds write_timeout{30'000};    // without the peer taking anything
-  std::chrono::milliseconds close_timeout{2'000};     // for the peer to answer a close frame
+  // For the peer to answer a close frame, or to end once it was told of a failure. It may send 4 MiB meanwhile, which are
+  // dropped.
+  std::chrono::milliseconds close_timeout{2'000};
 };
 
 enum class WebSocketRole : std::uint8_t;

@@ -18,6 +18,8 @@ constexpr bool may_bound(char c) noexcept {
 MultipartParser::Event MultipartParser::next() noexcept {
   content_ = {};
   switch (at_) {
+    case At::preamble:
+      return preamble();
     case At::content:
       return content_piece();
     case At::boundary:
@@ -34,22 +36,32 @@ MultipartParser::Event MultipartParser::next() noexcept {
   return Event::bad;
 }
 
+// before_delimiter is how much of what is unread cannot be the beginning of the boundary.
+std::size_t MultipartParser::before_delimiter() const noexcept {
+  const std::string_view text = unread();
+  for (std::size_t size = 0;; ++size) {
+    const void* const found = size < text.size() ? memchr(text.data() + size, '\r', text.size() - size) : nullptr;
+    if (found == nullptr) return text.size();
+    size = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    if (memcmp(found, delimiter_, std::min(text.size() - size, delimiter().size())) == 0) return size;
+  }
+}
+
+// preamble drops what stands before the first boundary (RFC 2046, 5.1.1).
+MultipartParser::Event MultipartParser::preamble() noexcept {
+  begin_ += before_delimiter();
+  if (unread().size() < delimiter().size()) return wants_more();
+  at_ = At::boundary;
+  return boundary();
+}
+
 // content_piece hands over what cannot be the beginning of the boundary.
 MultipartParser::Event MultipartParser::content_piece() noexcept {
   const std::string_view text = unread();
-  std::size_t size = 0;
-  for (;; ++size) {
-    const void* const found = size < text.size() ? memchr(text.data() + size, '\r', text.size() - size) : nullptr;
-    size = found != nullptr ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : text.size();
-    if (size == text.size()) break;
-    const std::size_t compared = std::min(text.size() - size, delimiter().size());
-    if (memcmp(text.data() + size, delimiter_, compared) == 0) {
-      if (compared == delimiter().size() && size == 0) {
-        at_ = At::boundary;
-        return boundary();
-      }
-      break;
-    }
+  const std::size_t size = before_delimiter();
+  if (size == 0 && text.size() >= delimiter().size()) {
+    at_ = At::boundary;
+    return boundary();
   }
   if (size == 0) return wants_more();
   if (size > limits_.max_part_bytes - part_bytes_) return bad(413);
@@ -149,7 +161,7 @@ std::uint16_t MultipartParser::begin(std::string_view content_type) noexcept {
   memcpy(delimiter_, "\r\n--", 4);
   memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
-  // The first boundary has no line before it; as if there were, it is found like the others.
+  // The first boundary may have no line before it; as if it had, it is found like the others.
   memcpy(memory_.data(), "\r\n", 2);
   end_ = 2;
   return 0;

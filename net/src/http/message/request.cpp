@@ -105,6 +105,7 @@ void classify(Fields& fields, Request& request, const Header& line) {
   }
 }
 
+// read_method is false where the method is none of those that have names.
 bool read_method(std::string_view text, Method& method) {
   const auto is_method = [&](std::string_view token, Method value) {
     if (text != token) return false;
@@ -169,7 +170,10 @@ std::uint16_t judge(std::span<Header> lines, const Limits& limits, Request& requ
   Fields fields;
   if (!read_lines(lines, fields, request)) return 400;
   if (!read_method(request.method_text, request.method)) {
-    return is_token(request.method_text) ? 501 : 400;
+    if (!is_token(request.method_text)) return 400;
+    // Its target is no path.
+    if (request.method_text == "CONNECT") return 501;
+    request.method = Method::other;
   }
   if (request.target.size() > limits.max_target) return 414;
   if (!read_target(request)) return 400;
@@ -250,7 +254,7 @@ std::string_view Request::header(std::string_view name) const noexcept {
 }
 
 std::string_view method_name(Method method) noexcept {
-  static constexpr std::string_view names[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"};
+  static constexpr std::string_view names[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", ""};
   return names[static_cast<std::size_t>(method)];
 }
 

@@ -199,6 +199,8 @@ std::string_view reason_phrase(int status) noexcept {
       return "Gateway Timeout";
     case 505:
       return "HTTP Version Not Supported";
+    case 507:
+      return "Insufficient Storage";
     case 508:
       return "Loop Detected";
     default:

@@ -79,7 +79,7 @@ ResponseResult parse_response(std::string_view bytes, std::size_t already_seen, 
   if (size == -2) return {};
   if (size < 0) return reason != nullptr && lines == most ? ResponseResult{ResponseState::too_many_fields} : kBad;
   // The head ends in CRLF CRLF, and the line of the status in CRLF.
-  if (status < 100 || status > 599 || bytes[static_cast<std::size_t>(size) - 2] != '\r' ||
+  if (status < 100 || status > 999 || bytes[static_cast<std::size_t>(size) - 2] != '\r' ||
       reason[reason_size] != '\r') {
     return kBad;
   }

@@ -14,7 +14,7 @@ enum class ContentEnd : std::uint8_t { none, length, chunked, close };
 
 // ParsedResponse is a response head, parsed and checked. Its views point into the bytes given to parse_response.
 struct ParsedResponse {
-  std::uint16_t status = 0;  // 100 to 599
+  std::uint16_t status = 0;  // 100 to 999
   std::uint8_t minor = 1;    // 0 or 1
   ContentEnd end = ContentEnd::none;
   bool keep_alive = false;           // what version and Connection say

@@ -15,14 +15,14 @@
 
 #include "http/message/characters.h"
 #include "http/routing/credential_line.h"
+#include "http/routing/guess_limits.h"
+#include "http/session/client_limits.h"
 #include "socket/turn.h"
 
 namespace coir::http {
 namespace {
 
 constexpr std::size_t kRemembered = 32;
-// So many requests wait for the check of a password; each holds a session of the server.
-constexpr std::uint32_t kMostWaiting = 8;
 constexpr std::size_t kCheckBytes = 20 * 1024;
 
 class Hex {
@@ -43,8 +43,10 @@ class Hex {
 }  // namespace
 
 struct CredentialStore::State {
+  explicit State(std::size_t most_waiting) noexcept : guesses(most_waiting) {}
+
   TurnLock turn;  // of checking a password
-  Atomic<std::uint32_t> waiting = 0;
+  GuessLimits guesses;
   char key[kDigestBytes];
 
   // The rest is guarded by the lock, which nobody holds while something waits.
@@ -97,7 +99,7 @@ struct CredentialStore::State {
   }
 };
 
-std::expected<CredentialStore, Error> CredentialStore::create() noexcept {
+std::expected<CredentialStore, Error> CredentialStore::create(std::size_t most_waiting) noexcept {
   static_assert(sizeof(State) <= kCheckBytes);
   if (!Pressure::charge(account::http, kCheckBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = port::reserve(kCheckBytes);
@@ -105,7 +107,7 @@ std::expected<CredentialStore, Error> CredentialStore::create() noexcept {
     account::http.refund(kCheckBytes);
     return std::unexpected(Error{ErrorCode::no_memory});
   }
-  auto* const state = new (memory) State;
+  auto* const state = new (memory) State(most_waiting);
   for (std::size_t have = 0; have < sizeof state->key;) {
     const ssize_t got = ::getrandom(state->key + have, sizeof state->key - have, 0);
     if (got > 0) have += static_cast<std::size_t>(got);
@@ -149,10 +151,10 @@ std::expected<std::size_t, CredentialStore::Fault> CredentialStore::load(std::st
   return count;
 }
 
-CredentialStore::Verdict CredentialStore::judge(const Request& request) noexcept {
+CredentialStore::Verdict CredentialStore::judge(const Request& request, const Address* client) noexcept {
   const std::string_view token = bearer_token(request);
   if (token.data() != nullptr) return holds_token(token) ? Verdict::admitted : Verdict::refused;
-  return judge_basic(request);
+  return judge_basic(request, client != nullptr ? ClientLimits::key_of(*client) : 0);
 }
 
 bool CredentialStore::holds_token(std::string_view token) noexcept {
@@ -165,7 +167,7 @@ bool CredentialStore::holds_token(std::string_view token) noexcept {
   return found;
 }
 
-CredentialStore::Verdict CredentialStore::judge_basic(const Request& request) noexcept {
+CredentialStore::Verdict CredentialStore::judge_basic(const Request& request, std::uint64_t client) noexcept {
   char memory[256];
   const auto given = basic_credentials(request, memory);
   if (!given) return Verdict::refused;
@@ -175,8 +177,8 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request) no
     return Verdict::admitted;
   }
   Verdict verdict = Verdict::busy;
-  // relaxed: a count that is a bound, and carries nothing.
-  if (state_->waiting.fetch_add(1, std::memory_order_relaxed) < kMostWaiting) {
+  GuessLimits& guesses = state_->guesses;
+  if (const auto place = guesses.enter(client)) {
     if (const Turn turn(state_->turn); turn) {
       Credential entry;
       std::uint32_t when;
@@ -195,8 +197,8 @@ CredentialStore::Verdict CredentialStore::judge_basic(const Request& request) no
         }
       }
     }
+    guesses.leave(*place, verdict == Verdict::refused);
   }
-  state_->waiting.fetch_sub(1, std::memory_order_relaxed);
   explicit_bzero(memory, sizeof memory);
   return verdict;
 }

@@ -49,7 +49,7 @@ bool fits(std::string_view pattern, std::string_view path, RouteParameters& para
 // AllowLine is "Allow: GET, HEAD, OPTIONS\r\n".
 class AllowLine {
  public:
-  explicit AllowLine(MethodSet methods) noexcept {
+  explicit AllowLine(MethodSet methods, std::span<const std::string_view> tokens = {}) noexcept {
     if ((methods & method_set(Method::get)) != 0) methods |= method_set(Method::head);
     methods |= method_set(Method::options);
     line_.fixed("Allow: ");
@@ -60,37 +60,44 @@ class AllowLine {
       first = false;
       line_.fixed(method_name(static_cast<Method>(bit)));
     }
+    for (const std::string_view token : tokens) {
+      if (token.empty()) break;
+      line_.fixed(", ");
+      line_.fixed(token);
+    }
     line_.fixed("\r\n");
   }
 
   std::string_view text() const noexcept { return line_.lines(); }
 
  private:
-  char memory_[80];
+  char memory_[200];
   ResponseHead line_{memory_};
 };
 
-void answer_options(Exchange& exchange, MethodSet methods) noexcept {
-  exchange.start(204).fixed(AllowLine(methods).text());
+void answer_options(Exchange& exchange, MethodSet methods, std::span<const std::string_view> tokens = {}) noexcept {
+  exchange.start(204).fixed(AllowLine(methods, tokens).text());
   static_cast<void>(exchange.begin_empty());
 }
 
 }  // namespace
 
-RouteMatch find_route(std::span<const Route> routes, Method method, std::string_view path,
-                      std::span<char> memory) noexcept {
+RouteMatch find_route(std::span<const Route> routes, Method method, std::string_view path, std::span<char> memory,
+                      std::string_view token) noexcept {
   RouteMatch match;
   match.status = check_path(path, memory);
   if (match.status != 0) return match;
   MethodSet wanted = method_set(method);
   if (method == Method::head) wanted |= method_set(Method::get);
+  std::size_t known = 0;
   for (const Route& route : routes) {
     if (!fits(route.pattern, path, match.parameters)) continue;
-    if ((route.methods & wanted) != 0) {
+    if ((route.methods & wanted) != 0 && (method != Method::other || route.token.empty() || route.token == token)) {
       match.route = &route;
       return match;
     }
     match.allowed |= route.methods;
+    if (!route.token.empty() && known < std::size(match.tokens)) match.tokens[known++] = route.token;
   }
   match.status = match.allowed != 0 ? 405 : 404;
   return match;
@@ -103,15 +110,16 @@ void detail::answer_by(std::span<const Route> routes, Exchange& exchange) noexce
     for (const Route& route : routes) all |= route.methods;
     return answer_options(exchange, all);
   }
-  const RouteMatch match = find_route(routes, request.method, request.path, exchange.path_memory());
+  const RouteMatch match =
+      find_route(routes, request.method, request.path, exchange.path_memory(), request.method_text);
   if (match.status == 0) {
     match.route->call(exchange, match.parameters);
   } else if (match.status != 405) {
     exchange.respond_status(match.status);
   } else if (request.method == Method::options) {
-    answer_options(exchange, match.allowed);
+    answer_options(exchange, match.allowed, match.tokens);
   } else {
-    exchange.respond_status(405, AllowLine(match.allowed).text());
+    exchange.respond_status(405, AllowLine(match.allowed, match.tokens).text());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>
+#include <string.h>
 
 #include <memory>
 #include <new>
@@ -36,7 +37,29 @@ bool SerialEngine::rest(Connection& connection, std::int64_t since_ns) noexcept 
   return true;
 }
 
+// Since when its client owes the rest, the connection knows already.
+bool SerialEngine::rest_with_head(Connection& connection, std::string_view head) noexcept {
+  if (stopping() || connection.stream.midway()) return false;
+  const auto bytes = static_cast<std::uint32_t>(head.size());
+  auto taken = Buffer::take(sizeof bytes + bytes);
+  if (!taken) return false;
+  memcpy(taken->data(), &bytes, sizeof bytes);
+  memcpy(taken->data() + sizeof bytes, head.data(), bytes);
+  connection.head = std::move(*taken);
+  return rest(connection, connection.since_ns);
+}
+
+std::size_t SerialEngine::take_head(Connection& connection, std::span<char> into) noexcept {
+  if (!connection.head) return 0;
+  std::uint32_t bytes;
+  memcpy(&bytes, connection.head.data(), sizeof bytes);
+  memcpy(into.data(), connection.head.data() + sizeof bytes, bytes);
+  connection.head.give();
+  return bytes;
+}
+
 void SerialEngine::close(Connection& connection) noexcept {
+  connection.head.give();
   connection.stream.close();
   clients.leave(std::exchange(connection.client, 0));
   account::connections.refund(connection_bytes());
@@ -177,7 +200,8 @@ void SerialEngine::begin_stop() noexcept {
   stopping_.store(true);
   for (TcpListener& listener : listeners_) listener.close();
   while (Connection* connection = resting.front()) {
-    if (kernel::has_input(connection->stream.fd())) {
+    // A client that owes the rest of a head has a second for it.
+    if (connection->head || kernel::has_input(connection->stream.fd())) {
       resting.remove(*connection);
       ready.push_back(*connection);
     } else {

@@ -137,17 +137,26 @@ void ServingLoop::serve_ready() noexcept {
 // have a limit of their own.
 std::int64_t ServingLoop::expiry_ns(const Connection& connection) const noexcept {
   if (connection.tls != nullptr && connection.stream.secure()) return connection.stream.handshake_deadline().ns();
-  const std::chrono::nanoseconds limit =
-      connection.tls != nullptr ? engine_.options.handshake_timeout : engine_.options.idle_timeout;
+  const ServerOptions& options = engine_.options;
+  const std::chrono::nanoseconds limit = connection.tls != nullptr ? options.handshake_timeout
+                                         : connection.head         ? options.header_timeout
+                                                                   : options.idle_timeout;
   return connection.since_ns + limit.count();
 }
 
-// expire_resting follows a poll, so that nobody whose request has arrived is closed.
+// expire_resting follows a poll, so that nobody whose request has arrived is closed. Whoever owes the rest of a head is
+// told so.
 void ServingLoop::expire_resting() noexcept {
   const std::int64_t now = monotonic_ns();
   for (Connection* connection = engine_.resting.front(); connection != nullptr;) {
     Connection* const next = connection->next;
-    if (expiry_ns(*connection) <= now) engine_.close_resting(*connection, engine_.counters.expired);
+    const bool over = expiry_ns(*connection) <= now;
+    if (over && connection->head) {
+      engine_.resting.remove(*connection);
+      engine_.ready.push_back(*connection);
+    } else if (over) {
+      engine_.close_resting(*connection, engine_.counters.expired);
+    }
     connection = next;
   }
 }

@@ -13,8 +13,8 @@ namespace coir::http {
 class SerialEngine;
 
 // ServingLoop is the one loop of a server without fibers: it chooses whom to serve next, and when to stop. A client
-// that owes bytes (the rest of a head, the end after an error) or that never pauses keeps the session beyond kTurnNs
-// only while nobody else wants it.
+// that owes the rest of a head rests, with what has come of it. One that owes the end after an error, or that never
+// pauses, keeps the session beyond kTurnNs only while nobody else wants it.
 class ServingLoop {
  public:
   ServingLoop(SerialEngine& engine, Session* session, pollfd* entries) noexcept;

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#if !COIR_NO_ASYNC
+#if COIR_NO_ASYNC
+#include "socket/buffer_pool.h"
+#else
 #include <coir/resting_wait.h>
 #endif
 
@@ -32,7 +34,9 @@ enum class Owes : std::uint8_t { head, content, end };
 
 // Resting is what a connection needs to wait without a fiber. Without fibers the engine polls all of them.
 #if COIR_NO_ASYNC
-struct Resting {};
+struct Resting {
+  Buffer head;  // what has come of a head whose rest the client owes, behind its size
+};
 #else
 using Resting = RestingWait;
 #endif

@@ -56,6 +56,11 @@ class Engine {
   // rest puts a connection to rest until its client sends something; it has been idle since `since_ns`. True: the
   // connection is no longer the session's. False: something has arrived already, and the session goes on.
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
+  // rest_with_head does the same for a connection whose client owes the rest of a head, of which `head` has come, and
+  // take_head puts that back: it returns how much. False: there is no memory, or the server stops, and the session waits
+  // for the rest itself. In builds without fibers, where it is the only session.
+  [[nodiscard]] bool rest_with_head(Connection& connection, std::string_view head) noexcept;
+  std::size_t take_head(Connection& connection, std::span<char> into) noexcept;
   // close ends a connection that stands in no list.
   void close(Connection& connection) noexcept;
   // next_or_release returns the next connection that waits for a session, or takes the session back and returns null.

@@ -34,6 +34,11 @@ std::expected<std::size_t, Error> Exchange::read_body(std::span<char> into) noex
   return session_.take_body(into.data(), into.size());
 }
 
+void Exchange::set_body_pace(std::chrono::milliseconds timeout, std::uint32_t rate) noexcept {
+  session_.body_timeout_ = timeout;
+  session_.body_rate_ = rate;
+}
+
 std::string_view Exchange::trailer(std::string_view name) const noexcept {
   return session_.trailer(name);
 }

@@ -12,24 +12,43 @@
 namespace coir::http {
 
 void Session::begin_body(std::size_t head_bytes) noexcept {
-  head_end_ = body_at_ = content_at_ = content_end_ = begin_ + static_cast<std::uint32_t>(head_bytes);
+  head_end_ = body_at_ = begin_ + static_cast<std::uint32_t>(head_bytes);
   body_left_ = request_.framing == Framing::length ? request_.content_length : 0;
   body_done_ = request_.framing == Framing::none || (request_.framing == Framing::length && body_left_ == 0);
-  body_begun_ = chunks_done_ = false;
+  body_begun_ = false;
   max_body_ = engine_.options.limits.max_body;
-  if (request_.framing == Framing::chunked) decoder_ = ChunkedDecoder();
+  body_timeout_ = engine_.options.body_timeout;
+  body_rate_ = engine_.options.body_rate;
+  body_waited_ns_ = 0;
+  if (request_.framing == Framing::chunked) chunks_ = ChunkedContent();
 }
 
 // begin_taking does what comes before the first piece of content.
 std::expected<void, Error> Session::begin_taking() noexcept {
   if (body_begun_) return {};
   body_begun_ = true;
-  body_deadline_ = Deadline::after(engine_.options.body_timeout);
   // Whoever has begun to send the content does not wait for leave.
   if (!request_.expects_continue || body_at_ != end_ || phase_ != Phase::none) return {};
   if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return sent;
   engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);
   return {};
+}
+
+// body_deadline is for how long a wait for content that begins now may last. Only such waits count: where the handler is
+// slow the client is not to blame.
+Deadline Session::body_deadline(std::int64_t now_ns) const noexcept {
+  const std::chrono::nanoseconds timeout = body_timeout_;
+  std::chrono::nanoseconds left = timeout;
+  if (body_rate_ != 0) {
+    const std::uint64_t received =
+        request_.framing == Framing::chunked ? chunks_.content_bytes() : request_.content_length - body_left_;
+    const std::chrono::milliseconds earned(received * 1000 / body_rate_);
+    // Milliseconds, as nanoseconds do not hold the time that the longest content earns.
+    const auto waited =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(body_waited_ns_));
+    if (earned < waited) left = std::max(timeout - (waited - earned), std::chrono::nanoseconds(0));
+  }
+  return Deadline::at_ns(now_ns + left.count());
 }
 
 std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
@@ -65,41 +84,26 @@ std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t si
 }
 
 std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t size) noexcept {
-  const ChunkedLimits limits = {.max_body = max_body_};
-  while (content_at_ == content_end_) {
-    if (chunks_done_) {
-      body_done_ = true;
-      return std::unexpected(Error{ErrorCode::end_of_stream});
-    }
-    if (body_at_ == end_) {
-      body_at_ = end_ = head_end_;
-      const auto got = read_for_body({in_ + end_, kInputBytes - end_});
-      if (!got) return got;
-      end_ += static_cast<std::uint32_t>(*got);
-    }
-    const ChunkedResult decoded = decoder_.decode({in_ + body_at_, end_ - body_at_}, limits, trailers_);
-    content_at_ = body_at_;
-    content_end_ = body_at_ + static_cast<std::uint32_t>(decoded.data_bytes);
-    body_at_ += static_cast<std::uint32_t>(decoded.consumed);
-    if (decoded.state == ChunkedState::bad) {
-      fault_ = decoded.status;
-      return std::unexpected(Error{decoded.status == 413 ? ErrorCode::limit : ErrorCode::invalid});
-    }
-    chunks_done_ = decoded.state == ChunkedState::done;
+  std::span<char> raw(in_ + body_at_, end_ - body_at_);
+  const auto taken =
+      chunks_.take({into, size}, raw, {in_ + head_end_, kInputBytes - head_end_}, {.max_body = max_body_}, trailers_,
+                   [&](std::span<char> window) { return read_for_body(window); });
+  body_at_ = static_cast<std::uint32_t>(raw.data() - in_);
+  end_ = body_at_ + static_cast<std::uint32_t>(raw.size());
+  if (taken) return taken;
+  if (chunks_.is_delivered()) {
+    body_done_ = true;
+  } else if (chunks_.status() != 0) {
+    fault_ = static_cast<std::uint16_t>(chunks_.status());
+    return std::unexpected(Error{fault_ == 413 ? ErrorCode::limit : ErrorCode::invalid});
   }
-  std::size_t taken = content_end_ - content_at_;
-  if (into != nullptr) {
-    taken = std::min(taken, size);
-    memcpy(into, in_ + content_at_, taken);
-  }
-  content_at_ += static_cast<std::uint32_t>(taken);
   return taken;
 }
 
 // trailer looks through what the decoder has kept: "Name: value\r", one behind the other.
 std::string_view Session::trailer(std::string_view name) const noexcept {
-  if (!body_done_ || !chunks_done_) return {};
-  std::string_view rest(trailers_, decoder_.trailer_bytes());
+  if (!body_done_) return {};
+  std::string_view rest(trailers_, chunks_.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -117,9 +121,12 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
   auto got = connection_->stream.read(into, Deadline::now());
   watch_->resume();
   if (!got && got.error() == ErrorCode::timed_out) {
-    begin_waiting(Direction::readable, Owes::content, body_deadline_);
-    got = connection_->stream.read(into, body_deadline_);
+    const std::int64_t began_ns = monotonic_ns();
+    const Deadline deadline = body_deadline(began_ns);
+    begin_waiting(Direction::readable, Owes::content, deadline);
+    got = connection_->stream.read(into, deadline);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
+    body_waited_ns_ += monotonic_ns() - began_ns;
   }
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;
@@ -132,8 +139,7 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
 // `beside` may be ready.
 std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noexcept {
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
-  if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || content_at_ < content_end_ || chunks_done_)
-    return true;
+  if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || chunks_.has_some()) return true;
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());
   Stream& client = connection_->stream;
   const auto is_there = [&]() -> std::expected<bool, Error> {
@@ -147,10 +153,14 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noe
   if (const auto there = is_there(); !there || *there) return there;
   if (!may_wait) return false;
   const Awaited either[] = {{client.fd(), Direction::readable}, {beside, Direction::readable}};
-  begin_waiting(Direction::readable, Owes::content, body_deadline_);
-  const auto ready = wait_several(either, body_deadline_);
+  const std::int64_t began_ns = monotonic_ns();
+  const Deadline deadline = body_deadline(began_ns);
+  begin_waiting(Direction::readable, Owes::content, deadline);
+  const auto ready = wait_several(either, deadline);
   client.mark_readable();
-  if (!end_waiting() || (!ready && ready.error() == ErrorCode::timed_out)) return true;
+  const bool may_go_on = end_waiting();
+  body_waited_ns_ += monotonic_ns() - began_ns;
+  if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return true;
   if (!ready) return std::unexpected(ready.error());
   return is_there();
 }

@@ -1,10 +1,7 @@
 #include "http/session/session.h"
 
-#include <string.h>
-
 #include <utility>
 
-#include "http/message/head_error.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
@@ -65,15 +62,24 @@ Session::After Session::run() noexcept {
         got = read_rest_of_head();
       }
     } else {
-      got = read_rest_of_head();
+      if constexpr (!kFibers) {
+        // The only session does not wait, but for whom nothing can be kept.
+        if (!flush()) return After::close;
+        got = read_what_is_there();
+        const bool waits = !got && got.error() == ErrorCode::timed_out && !head_deadline_.passed();
+        if (waits && engine_.rest_with_head(*connection_, {in_ + begin_, end_ - begin_})) return After::kept;
+        if (waits) got = read_rest_of_head();
+      } else {
+        got = read_rest_of_head();
+      }
     }
     if (!got) {
       if (got.error() != ErrorCode::timed_out)
         return connection_->stream.has_told_fault() ? After::linger : After::close;
       if (between_requests) return After::rest;
       refuse(408);
-      // All that it has sent has been read: it does not lose the answer.
-      return engine_.stopping() ? After::close : After::linger;
+      // All that it has sent has been read: it does not lose the answer. The only session lingers for nobody.
+      return engine_.stopping() || !kFibers ? After::close : After::linger;
     }
     // A client that never pauses must not keep the worker for itself.
     if (burst % kBurst == 0) hurried_ = !engine_.yield_turn();
@@ -184,6 +190,7 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
     begin_ = end_ = seen_ = out_used_ = 0;
     ended_ns_ = 0;
     broken_ = cut_short_ = hurried_ = look_again_ = false;
+    if constexpr (!kFibers) take_half_head();
     for (;;) {
       After after = After::go_on;
       if constexpr (kTls) {
@@ -232,49 +239,6 @@ void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) n
 bool Session::end_waiting() noexcept {
   watch_->resume();
   return engine_.end_waiting(*connection_);
-}
-
-std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcept {
-  if (look_again_) [[unlikely]]
-    connection_->stream.mark_readable();
-  auto got = connection_->stream.read({in_ + end_, kInputBytes - end_}, deadline);
-  if (!got) return got;
-  end_ += static_cast<std::uint32_t>(*got);
-  engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
-  return got;
-}
-
-// compact moves what has not been answered to the front of the buffer.
-void Session::compact() noexcept {
-  memmove(in_, in_ + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
-}
-
-std::expected<std::size_t, Error> Session::read_rest_of_head() noexcept {
-  if (auto flushed = flush(); !flushed) return std::unexpected(Error{ErrorCode::closed});
-  if (begin_ > 0) compact();
-  begin_waiting(Direction::readable, Owes::head, head_deadline_);
-  auto got = read_input(head_deadline_);
-  if (!end_waiting()) return std::unexpected(Error{ErrorCode::timed_out});
-  return got;
-}
-
-// refuse answers a request that could not be understood, or did not arrive. The bytes behind it have no known meaning.
-void Session::refuse(int status) noexcept {
-  request_ = Request();
-  phase_ = Phase::none;
-  fault_ = 0;
-  now_ = 0;
-  added_ = 0;
-  content_sent_ = 0;
-  forget_notes();
-  began_ns_ = monotonic_ns();
-  keep_ = false;
-  head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
-  body_done_ = true;
-  answer_status(status, {});
-  told_end();
 }
 
 // linger lets the client read the last answer, or the alert that there is instead of one.

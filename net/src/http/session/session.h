@@ -2,7 +2,6 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/chunked.h>
 #include <coir/http/date.h>
 #include <coir/http/exchange.h>
 #include <coir/http/request.h>
@@ -17,6 +16,8 @@
 #include <expected>
 #include <span>
 #include <string_view>
+
+#include "http/message/chunked_content.h"
 
 namespace coir::http {
 
@@ -49,6 +50,7 @@ struct alignas(kSessionAlignment) Session {
   static constexpr std::uint64_t kMostUnwanted = 64 * 1024;
   // Behind the longest head there is room to read content.
   static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
+  static_assert(kInputBytes - kMaxHeadBytes >= ChunkedContent::kLeastWindow);
 
   explicit Session(Engine& engine) noexcept : engine_(engine) {}
   Session(const Session&) = delete;
@@ -81,19 +83,23 @@ struct alignas(kSessionAlignment) Session {
   After run() noexcept;
   After answer_parsed() noexcept;
   After answer_arrived() noexcept;
-  std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
-  void compact() noexcept;
-  std::expected<std::size_t, Error> read_rest_of_head() noexcept;
   void linger() noexcept;
   // These are the engine's, with the watch over the handler paused meanwhile.
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
   void release_buffer() noexcept;
-  void refuse(int status) noexcept;
   After finish() noexcept;
   After hand_over() noexcept;
   void serve_kept(Connection& connection) noexcept;
+
+  // request_head.cpp: the request's head
+  std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
+  void compact() noexcept;
+  std::expected<std::size_t, Error> read_rest_of_head() noexcept;
+  std::expected<std::size_t, Error> read_what_is_there() noexcept;
+  void take_half_head() noexcept;
+  void refuse(int status) noexcept;
 
   // request_body.cpp: the request's content
   void begin_body(std::size_t head_bytes) noexcept;
@@ -103,11 +109,12 @@ struct alignas(kSessionAlignment) Session {
   std::expected<std::size_t, Error> take_chunked(char* into, std::size_t size) noexcept;
   std::expected<std::size_t, Error> read_for_body(std::span<char> into) noexcept;
   std::expected<void, Error> begin_taking() noexcept;
+  Deadline body_deadline(std::int64_t now_ns) const noexcept;
   std::expected<bool, Error> await_content(int beside, bool may_wait = true) noexcept;
   bool skip_body() noexcept;
   std::unexpected<Error> body_failed(Error error) noexcept;
   std::string_view trailer(std::string_view name) const noexcept;
-  bool holds_trailers() const noexcept { return chunks_done_ && decoder_.trailer_bytes() != 0; }
+  bool holds_trailers() const noexcept { return chunks_.trailer_bytes() != 0; }
 
   // trailers.cpp: what follows its content
   std::expected<void, Error> add_trailer(std::string_view name, std::string_view value) noexcept;
@@ -164,17 +171,16 @@ struct alignas(kSessionAlignment) Session {
   std::uint32_t out_used_ = 0;
   Deadline head_deadline_;
 
-  // The request's content. Content that is decoded and not delivered yet lies at content_at_ .. content_end_.
+  // The request's content.
   std::uint32_t head_end_ = 0;
   std::uint32_t body_at_ = 0;
-  std::uint32_t content_at_ = 0;
-  std::uint32_t content_end_ = 0;
   std::uint64_t body_left_ = 0;
-  ChunkedDecoder decoder_;
-  Deadline body_deadline_;
-  bool body_begun_ = false;  // the handler has asked for it
+  ChunkedContent chunks_;
+  std::chrono::milliseconds body_timeout_{0};  // ServerOptions::body_timeout and body_rate, or the handler's own
+  std::uint32_t body_rate_ = 0;
+  std::int64_t body_waited_ns_ = 0;  // for which the client has been waited for
+  bool body_begun_ = false;          // the handler has asked for it
   bool body_done_ = true;
-  bool chunks_done_ = false;
   bool unwanted_ = false;    // nobody wants it, and there is too much of it to be read to its end
   std::uint16_t fault_ = 0;  // the status that answers what was wrong with the content; 0 none
 

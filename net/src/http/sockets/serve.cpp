@@ -6,11 +6,17 @@
 
 #include "http/session/coarse_clock.h"
 #include "http/sockets/socket_table.h"
+#include "socket/linger.h"
 
 namespace coir::http {
 namespace {
 
 constexpr int kReadsInTurn = 8;  // reads, until others are served
+
+// coarse_ms is when something began: 32 bits are enough for how long ago that was.
+std::uint32_t coarse_ms() noexcept {
+  return static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
+}
 
 MessageLimits limits_of(const WebSocketOptions& options) noexcept {
   return {options.max_message, options.max_frame, options.max_fragments};
@@ -56,6 +62,7 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
       if (rest(connection, Direction::writable, doomed)) return;
       continue;
     }
+    if (has_left(record)) return end(record);
     if (stream.drained() || memory.in.empty() || reads == kReadsInTurn) {
       const bool more = !stream.drained();
       const auto work = [&record, more] { return more || record.work.load(std::memory_order_relaxed); };
@@ -68,12 +75,26 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
     const auto got = stream.read(memory.in, Deadline::now());
     if (got) {
       ++reads;
+      if (record.leaves) record.dropped_bytes += static_cast<std::uint32_t>(*got);
       record.pinged.store(false, std::memory_order_relaxed);
       decode(record, memory.in.first(*got));
     } else if (got.error() != ErrorCode::timed_out) {
       return end(record);
     }
   }
+}
+
+// has_left tells whether the client of a socket that has said its last word has had its time, or its bytes, to end too.
+// Both count from the first call at which all that was to be sent is sent.
+bool SocketTable::has_left(SocketRecord& record) const noexcept {
+  if (!record.drops && !record.closing.load(std::memory_order_relaxed)) return false;
+  if (!record.leaves) {
+    record.leaves = true;
+    record.dropped_bytes = 0;
+    record.connection->part = coarse_ms();
+  }
+  return record.dropped_bytes >= Linger::kMostBytes ||
+         coarse_ms() - record.connection->part >= options_.socket.close_timeout.count();
 }
 
 // decode makes messages of bytes that have arrived and calls the program with them.
@@ -145,7 +166,7 @@ bool SocketTable::begin_half(SocketRecord& record, std::size_t bytes) noexcept {
   if (!taken) return false;
   record.message = std::move(*taken);
   record.half().bytes = 0;
-  record.half().begun_ms = static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
+  record.half().begun_ms = coarse_ms();
   return true;
 }
 

@@ -88,7 +88,7 @@ SocketRecord* SocketTable::take_record() noexcept {
   const tls::Holding held(record->lock);
   record->decoder = MessageDecoder(WebSocketRole::server);
   record->connection = nullptr;
-  record->corked = record->sending = record->ends = record->drops = false;
+  record->corked = record->sending = record->ends = record->drops = record->leaves = false;
   for (Atomic<bool>* const mark : {&record->work, &record->doomed, &record->closing, &record->pinged}) {
     mark->store(false, std::memory_order_relaxed);
   }
@@ -189,23 +189,23 @@ bool SocketTable::is_due(const Connection& connection, std::int64_t now) const n
   const WebSocketOptions& times = options_.socket;
   const std::int64_t silent = now - connection.since_ns;
   if (connection.awaits == Direction::writable) return silent >= ns(times.write_timeout);
-  if (record.drops || record.closing.load(std::memory_order_relaxed)) return silent >= ns(times.close_timeout);
+  const auto ms_since = [now](std::uint32_t begun_ms) {
+    // It may have begun a tick after `now` was read: its age is then below 0.
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(now / 1'000'000) - begun_ms);
+  };
+  if (record.leaves) return ms_since(connection.part) >= times.close_timeout.count();
   if (record.pinged.load(std::memory_order_relaxed)) return silent >= ns(times.pong_timeout);
   // The owner that left half a message left it before the connection was put to rest, with the keeper's lock.
-  if (record.message) {
-    // The message may have begun a tick after `now` was read: its age is then below 0.
-    const auto age = static_cast<std::int32_t>(static_cast<std::uint32_t>(now / 1'000'000) - record.half().begun_ms);
-    if (age >= times.message_timeout.count()) return true;
-  }
+  if (record.message && ms_since(record.half().begun_ms) >= times.message_timeout.count()) return true;
   return times.ping_after.count() > 0 && silent >= ns(times.ping_after);
 }
 
 // act does it. The connection belongs to the caller.
 void SocketTable::act(Connection& connection) noexcept {
   SocketRecord& record = record_of(connection);
-  const bool asked =
-      record.drops || record.closing.load(std::memory_order_relaxed) || record.pinged.load(std::memory_order_relaxed);
-  if (connection.awaits == Direction::writable || asked) return end(record);
+  if (connection.awaits == Direction::writable || record.leaves || record.pinged.load(std::memory_order_relaxed)) {
+    return end(record);
+  }
   const std::int64_t silent = coarse_ns() - connection.since_ns;
   if (options_.socket.ping_after.count() == 0 || silent < ns(options_.socket.ping_after)) {
     fail(record, CloseCode::policy_violation);

@@ -48,20 +48,23 @@ struct SocketRecord : RestingSocket {
   Buffer unsent;   // what the kernel did not take: see Part; guarded by lock, as all down to `sending`
   tls::ThreadMutex lock;
   Atomic<std::uint32_t> generation = 0;  // counts the sockets that had this record
-  bool open = false;
-  bool corked = false;           // the program is being called: what it sends waits for the call's end
-  bool sending = false;          // the owner is sending from `unsent`, which must stay where it is
+  bool open : 1 = false;
+  bool corked : 1 = false;       // the program is being called: what it sends waits for the call's end
+  bool sending : 1 = false;      // the owner is sending from `unsent`, which must stay where it is
   Atomic<bool> work = false;     // others have left something to do for the owner
   Atomic<bool> doomed = false;   // the connection was shut down
   Atomic<bool> closing = false;  // a close frame was sent
-  bool ends = false;             // the owner's: nothing is to be done any more but to send what is left
-  bool drops = false;            // the owner's: what arrives is dropped until the client ends
+  bool ends : 1 = false;         // the owner's: nothing is to be done any more but to send what is left
+  bool drops : 1 = false;        // the owner's: what arrives is dropped until the client ends
+  bool leaves : 1 = false;  // the owner's: all is sent, and from the connection's `part`, in ms, the client is to end
   Atomic<bool> pinged = false;
   CloseCode code = CloseCode::abnormal;
+  std::uint32_t dropped_bytes = 0;     // the owner's: what has come since then
   std::uint32_t subscription = kNone;  // the first, or the next free record; guarded by the table's nodes_lock_
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 };
+static_assert(sizeof(void*) != 8 || sizeof(SocketRecord) <= 80, "thousands rest at a time");
 
 // Subscription is one socket's to one topic. The links of the topic are guarded by its lock, next_of_socket by
 // nodes_lock_.
@@ -141,6 +144,7 @@ class SocketTable final : public Keeper {
 
   // serve.cpp
   void go_on(SocketRecord& record, KeptMemory memory) noexcept;
+  bool has_left(SocketRecord& record) const noexcept;
   void decode(SocketRecord& record, std::span<char> bytes) noexcept;
   void take_piece(SocketRecord& record, const MessageEvent& event) noexcept;
   bool begin_half(SocketRecord& record, std::size_t bytes) noexcept;

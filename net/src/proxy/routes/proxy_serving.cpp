@@ -28,6 +28,8 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
   ForwardRules rules{.host = line.host,
                      .request_id = line.request_id,
                      .max_body = line.max_body,
+                     .body_timeout = line.body_timeout,
+                     .body_rate = line.body_rate,
                      .request_lines = line.request.lines(),
                      .request_drops = line.request.drops(),
                      .response_lines = line.response.lines(),

@@ -131,6 +131,13 @@ Result add_max_body(std::string_view word, std::string_view value, RouteLine& ro
   return true;
 }
 
+Result add_body_rate(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  const auto rate = parse_size(value);
+  if (!rate || *rate > UINT32_MAX) return fault(word, "not a rate", "such as body-rate=500 or body-rate=4K; 0 for any");
+  route.body_rate = static_cast<std::uint32_t>(*rate);
+  return true;
+}
+
 Result add_auth(std::string_view word, std::string_view value, RouteLine& route) noexcept {
   constexpr std::size_t kMostPath = 255;
   if (value.empty() || value.size() > kMostPath)
@@ -168,6 +175,8 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "rate") return add_rate(word, value, route);
   if (key == "auth") return add_auth(word, value, route);
   if (key == "max-body") return add_max_body(word, value, route);
+  if (key == "body-timeout") return add_time(word, value, route.body_timeout);
+  if (key == "body-rate") return add_body_rate(word, value, route);
   if (key == "trust") return add_trust(word, value, route);
   if (key == "connect") return add_time(word, value, route.connect);
   if (key == "first-byte") return add_time(word, value, route.first_byte);

@@ -157,11 +157,25 @@ TEST(HttpMultipartParser, a_line_that_goes_on_behind_the_boundary_is_400) {
   CHECK(gives(PART(DISPOSITION "name=a", "1\r\n--XX-x") "--XX--", "400"));
 }
 
-TEST(HttpMultipartParser, nothing_may_come_before_the_first_boundary) {
-  CHECK(gives("\r\n--XX--", "400"));
-  CHECK(gives("preamble\r\n--XX--", "400"));
+TEST(HttpMultipartParser, what_comes_before_the_first_boundary_is_dropped) {
+  for (const std::string_view preamble : {""sv, "\r\n"sv, "\r\n\r\n"sv, "preamble\r\n"sv, "a\r\n--X\r\n--YX\r\n"sv,
+                                          "\r\r\n"sv, "\n\r\n"sv, " --XX--\r\n"sv}) {
+    char form[300];
+    std::size_t size = preamble.copy(form, preamble.size());
+    size += (PART(DISPOSITION "name=a", "1") "--XX--"sv).copy(form + size, sizeof form - size);
+    CHECK(gives({form, size}, "[a|-|]1.end"));
+  }
+  CHECK(gives("preamble\r\n--XX--", "end"));
+  CHECK(gives("preamble--XX--", "400"));
+  CHECK(gives("preamble\r\n--XXx", "400"));
+  CHECK(gives("preamble\n--XX--", "400"));
   CHECK(gives("-XX--", "400"));
   CHECK(gives("--YY--", "400"));
+  // It may be longer than the parser's memory.
+  static char longer[5000];
+  memset(longer, '\r', 4900);
+  memcpy(longer + 4900, "\r\n--XX--", 8);
+  CHECK(take({longer, 4908}, kType, 1000).view() == "end");
 }
 
 TEST(HttpMultipartParser, a_header_is_well_formed_and_names_its_part) {

@@ -216,11 +216,19 @@ TEST(HttpRequest, every_known_method_is_recognised) {
   }
 }
 
-TEST(HttpRequest, an_unknown_method_is_501) {
-  LONGS_EQUAL(501, status_of("BREW / HTTP/1.1\r\nHost: a\r\n\r\n"));
-  LONGS_EQUAL(501, status_of("get / HTTP/1.1\r\nHost: a\r\n\r\n"));
-  LONGS_EQUAL(501, status_of("GETT / HTTP/1.1\r\nHost: a\r\n\r\n"));
-  LONGS_EQUAL(501, status_of("AVERYLONGMETHODNAMETHATNOBODYKNOWSBUTTHATISATOKEN / HTTP/1.1\r\nHost: a\r\n\r\n"));
+TEST(HttpRequest, every_other_token_is_a_method_that_has_its_text) {
+  for (const std::string_view token : {"BREW", "get", "GETT", "G", "PROPFIND", "M-SEARCH", "!#$%&'*+-.^_`|~0",
+                                       "AVERYLONGMETHODNAMETHATNOBODYKNOWSBUTTHATISATOKEN"}) {
+    char head[128];
+    const int size = snprintf(head, sizeof head, "%s / HTTP/1.1\r\nHost: a\r\n\r\n", token.data());
+    const Parsed p(std::string_view(head, static_cast<std::size_t>(size)));
+    CHECK(p.result.state == ParseState::complete);
+    CHECK(p.request.method == Method::other);
+    CHECK(same(token, p.request.method_text));
+    CHECK(method_name(p.request.method).empty());
+    CHECK(!is_idempotent(p.request.method));
+  }
+  LONGS_EQUAL(400, status_of("BREW * HTTP/1.1\r\nHost: a\r\n\r\n"));
 }
 
 TEST(HttpRequest, connect_is_501) {

@@ -5,10 +5,12 @@
 #include <CppUTest/TestHarness.h>
 
 #include <string_view>
+#include <utility>
 
 namespace http_response_parser_test {
 
 using namespace coir::http;
+using namespace std::string_view_literals;
 
 namespace {
 
@@ -70,7 +72,7 @@ TEST(HttpResponseParser, refuses_what_is_no_head) {
                                      "HTTP/2.0 200 OK\r\n\r\n",
                                      "HTTP/1.1 20 OK\r\n\r\n",
                                      "HTTP/1.1 099 OK\r\n\r\n",
-                                     "HTTP/1.1 600 OK\r\n\r\n",
+                                     "HTTP/1.1 1000 OK\r\n\r\n",
                                      "HTTP/1.1 200 OK\n\n",
                                      "HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\n\n",
@@ -87,6 +89,19 @@ TEST(HttpResponseParser, refuses_what_is_no_head) {
                                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"}) {
     CHECK_TEXT(is_bad(bad), bad.data());
+  }
+}
+
+TEST(HttpResponseParser, takes_statuses_without_meaning_and_no_reason) {
+  for (const auto& [head, status] : {std::pair("HTTP/1.1 600 OK\r\nContent-Length: 3\r\n\r\n"sv, 600),
+                                     {"HTTP/1.1 999 No\r\nContent-Length: 3\r\n\r\n"sv, 999},
+                                     {"HTTP/1.1 200 \r\nContent-Length: 3\r\n\r\n"sv, 200}}) {
+    for (std::size_t cut = 0; cut < head.size(); ++cut) {
+      CHECK(Read(head.substr(0, cut)).result.state == ResponseState::incomplete);
+      const Read whole(head, false, cut);
+      CHECK(whole.result.state == ResponseState::complete && whole.result.head_bytes == head.size());
+      CHECK(whole.response.status == status && whole.response.content_length == 3);
+    }
   }
 }
 

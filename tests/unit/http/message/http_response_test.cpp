@@ -49,7 +49,7 @@ TEST(HttpResponse, every_status_has_its_words) {
     CHECK(head.finish() == std::string_view(expected, static_cast<std::size_t>(size)));
   }
   for (const int status :
-       {100, 200, 206, 304, 400, 404, 405, 408, 411, 412, 413, 414, 416, 417, 421, 431, 500, 501, 503, 505}) {
+       {100, 200, 206, 304, 400, 404, 405, 408, 411, 412, 413, 414, 416, 417, 421, 431, 500, 501, 503, 505, 507}) {
     CHECK(reason_phrase(status) != "Unknown");
   }
 }

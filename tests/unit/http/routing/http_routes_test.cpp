@@ -79,16 +79,17 @@ void log(Exchange& exchange, Next next) {
 constexpr auto kInner =
     route::table(route::get<say<'i'>>("/"), route::post<say<'p'>, log>("/deep/er"), route::get<say_one>("/{one}"));
 
-constexpr auto kTable =
-    route::table(route::get<say<'r'>>("/"), route::get<say<'s'>>("/sensors"), route::post<say<'n'>>("/sensors"),
-                 route::get<say_one>("/sensors/{name}"), route::get<say<'l'>>("/sensors/latest"),
-                 route::head<say<'h'>>("/sensors/latest"), route::get<say<'t'>>("/sensors/latest/"),
-                 route::del<&Hub::member>("/sensors/{name}"), route::get<say_two>("/pair/{a}/{b}"),
-                 route::get<say_number>("/number/{number}/{small}"), route::get<say_two>("/files/{area}/{path...}"),
-                 route::any<say<'a'>>("/any"), route::options<say<'o'>>("/own"), route::mount<"/inner", kInner>(),
-                 route::mount<"/gated/one", kInner, gate>(), route::put<say<'g'>, log, gate>("/both"),
-                 route::get<[](Exchange& exchange) { exchange.respond(200, "text/plain", "lambda"); }>("/lambda"),
-                 route::get<say<'u'>>("/\xc3\xa4"));
+constexpr auto kTable = route::table(
+    route::get<say<'r'>>("/"), route::get<say<'s'>>("/sensors"), route::post<say<'n'>>("/sensors"),
+    route::get<say_one>("/sensors/{name}"), route::get<say<'l'>>("/sensors/latest"),
+    route::head<say<'h'>>("/sensors/latest"), route::get<say<'t'>>("/sensors/latest/"),
+    route::del<&Hub::member>("/sensors/{name}"), route::get<say_two>("/pair/{a}/{b}"),
+    route::get<say_number>("/number/{number}/{small}"), route::get<say_two>("/files/{area}/{path...}"),
+    route::any<say<'a'>>("/any"), route::get<say<'d'>>("/dav"), route::method<say<'f'>>("PROPFIND", "/dav"),
+    route::method<say<'m'>>("M-SEARCH", "/dav"), route::options<say<'o'>>("/own"), route::mount<"/inner", kInner>(),
+    route::mount<"/gated/one", kInner, gate>(), route::put<say<'g'>, log, gate>("/both"),
+    route::get<[](Exchange& exchange) { exchange.respond(200, "text/plain", "lambda"); }>("/lambda"),
+    route::get<say<'u'>>("/\xc3\xa4"));
 
 char memory[64];
 
@@ -221,6 +222,19 @@ TEST(HttpRoutes, another_method_is_405_with_all_that_are_allowed) {
   answer = say("TRACE", "/any");
   CHECK_EQUAL(405, status_of(answer));
   CHECK(allows(answer, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+}
+
+TEST(HttpRoutes, a_method_without_a_name_has_its_own_routes_and_those_for_any) {
+  CHECK(content_of(say("PROPFIND", "/dav")) == "f");
+  CHECK(content_of(say("M-SEARCH", "/dav")) == "m");
+  CHECK(content_of(say("BREW", "/any")) == "a");
+  for (const std::string_view method : {"BREW", "propfind", "PROPFIN"}) {
+    const auto answer = say(method, "/dav");
+    CHECK(status_of(answer) == 405);
+    CHECK(allows(answer, "GET, HEAD, OPTIONS, PROPFIND, M-SEARCH"));
+  }
+  CHECK(allows(say("PROPFIND", "/sensors"), "GET, HEAD, POST, OPTIONS"));
+  CHECK(status_of(say("PROPFIND", "/nothing")) == 404);
 }
 
 TEST(HttpRoutes, a_route_for_get_answers_head_unless_head_has_its_own) {

@@ -1,6 +1,7 @@
 // Fairness of the server without fibers: one connection is served at a time, and none keeps the others waiting.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/http/accounts.h>
 #include <coir/http/server.h>
 #include <coir/signal.h>
 #include <coir/wait.h>
@@ -12,6 +13,9 @@
 
 #include <atomic>
 #include <string_view>
+#include <utility>
+
+#include "net/src/socket/buffer_pool.h"
 
 namespace serial_server_test {
 
@@ -112,14 +116,76 @@ TEST(SerialServer, idle_connections_yield_to_one_that_asks) {
   }
 }
 
-TEST(SerialServer, a_slow_head_loses_its_turn_to_whoever_waits_and_is_told_so) {
+TEST(SerialServer, slow_heads_keep_nobody_waiting_and_come_to_their_end) {
+  start({.handler = answer, .header_timeout = 60s});
+  const std::size_t buffers = coir::account::buffers.used() - coir::Buffer::spare_bytes();
+  // Each would have kept the session for 100 ms.
+  static TcpStream slow[200];
+  for (TcpStream& stream : slow) {
+    stream = connect();
+    CHECK(stream.write("GET / HT", soon()).has_value());
+  }
+  for (int i = 0; i < 3; ++i) {
+    TcpStream other = connect();
+    CHECK(other.write(kGet, soon()).has_value());
+    LONGS_EQUAL(200, status(other));
+  }
+  for (const std::string_view piece : {"TP/1.1\r\n", "Host: t\r\n", "\r\n"}) {
+    for (TcpStream& stream : slow) CHECK(stream.write(piece, soon()).has_value());
+  }
+  for (TcpStream& stream : slow) LONGS_EQUAL(200, status(stream));
+  LONGS_EQUAL(buffers, coir::account::buffers.used() - coir::Buffer::spare_bytes());
+  for (TcpStream& stream : slow) stream.close();
+}
+
+TEST(SerialServer, a_slow_head_behind_requests_is_kept_with_what_has_come_of_it) {
+  start({.handler = answer, .header_timeout = 60s});
+  TcpStream slow = connect();
+  for (std::size_t cut = 1; cut < kGet.size(); ++cut) {
+    CHECK(slow.write(kGet, soon()).has_value());
+    CHECK(slow.write(kGet.substr(0, cut), soon()).has_value());
+    LONGS_EQUAL(200, status(slow));
+    TcpStream other = connect();
+    CHECK(other.write(kGet, soon()).has_value());
+    LONGS_EQUAL(200, status(other));
+    CHECK(slow.write(kGet.substr(cut), soon()).has_value());
+    LONGS_EQUAL(200, status(slow));
+  }
+}
+
+TEST(SerialServer, heads_that_do_not_come_in_time_are_answered_408) {
+  start({.handler = answer, .header_timeout = 100ms});
+  TcpStream slow[20];
+  for (TcpStream& stream : slow) {
+    stream = connect();
+    CHECK(stream.write("GET / HT", soon()).has_value());
+  }
+  for (TcpStream& stream : slow) LONGS_EQUAL(408, status(stream));
+  // A byte now and then renews nothing.
+  TcpStream drips = connect();
+  CHECK(drips.write("GET / HTTP/1.1\r\nX: ", soon()).has_value());
+  const Deadline patience = soon();
+  while (!coir::wait(drips.fd(), coir::Direction::readable, Deadline::after(10ms))) {
+    CHECK(!patience.passed());
+    static_cast<void>(drips.write("x", soon()));
+  }
+  LONGS_EQUAL(408, status(drips));
+}
+
+TEST(SerialServer, slow_heads_have_a_second_when_the_server_stops) {
   start({.handler = answer, .header_timeout = 60s});
   TcpStream slow = connect();
   CHECK(slow.write("GET / HT", soon()).has_value());
   TcpStream other = connect();
   CHECK(other.write(kGet, soon()).has_value());
   LONGS_EQUAL(200, status(other));
-  LONGS_EQUAL(408, status(slow));
+  kill(getpid(), SIGUSR1);
+  // The other is closed once the server has begun to stop.
+  LONGS_EQUAL(0, status(other));
+  CHECK(slow.write("TP/1.1\r\nHost: t\r\n\r\n", soon()).has_value());
+  LONGS_EQUAL(200, status(slow));
+  pthread_join(thread, nullptr);
+  std::exchange(server, nullptr)->~Server();
 }
 
 TEST(SerialServer, a_slow_head_that_nobody_minds_has_its_time) {

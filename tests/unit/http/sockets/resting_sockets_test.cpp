@@ -386,6 +386,42 @@ TEST(RestingSockets, a_message_that_drips_ends_with_1008) {
   });
 }
 
+TEST(RestingSockets, a_client_that_goes_on_sending_keeps_no_socket_that_has_ended) {
+  // goes_on sends `piece` every few milliseconds until the connection ends.
+  const auto goes_on = [&](RawPeer& peer, std::string_view piece) {
+    const Deadline enough = Deadline::after(40s);
+    char byte[1];
+    for (;;) {
+      if (enough.passed()) return false;
+      if (!peer.raw(piece)) return true;
+      const auto got = peer.stream().read(byte, Deadline::after(10ms));
+      if (!got && got.error() != ErrorCode::timed_out) return true;
+    }
+  };
+  options.socket.close_timeout = 300ms;
+  serving([&] {
+    // One that has failed.
+    auto bad = joined();
+    expect(bad.say(Opcode::text, "x", true, false) && bad.hear().closes(CloseCode::protocol_error));
+    expect(goes_on(bad, "z"));
+    // One that the program has closed, whose client sends good frames.
+    auto closed = joined();
+    expect(closed.say(Opcode::text, "c") && closed.hear().closes(CloseCode{4002}));
+    expect(goes_on(closed, "\x81\x81\1\2\3\4y"));
+    until([&] { return g_program->closed_count == 2 && server->gauges().kept == 0; });
+  });
+  // However fast it sends, and before its time is over.
+  options.socket.close_timeout = 1h;
+  serving([&] {
+    auto bad = joined();
+    expect(bad.say(Opcode::text, "x", true, false) && bad.hear().closes(CloseCode::protocol_error));
+    std::size_t sent = 0;
+    while (sent < 100'000'000 && bad.raw(large(100'000))) sent += 100'000;
+    expect(sent >= 4'000'000 && sent < 100'000'000);
+    until([&] { return server->gauges().kept == 0; });
+  });
+}
+
 TEST(RestingSockets, while_nothing_moves_there_is_no_buffer) {
   serving([&] {
     std::array<std::optional<RawPeer>, 10> peers;

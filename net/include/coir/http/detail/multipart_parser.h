@@ -62,8 +62,9 @@ class MultipartParser {
   std::uint16_t status() const noexcept { return status_; }
 
  private:
-  enum class At : std::uint8_t { boundary, header, content, epilogue, end, bad };
+  enum class At : std::uint8_t { preamble, boundary, header, content, epilogue, end, bad };
 
+  Event preamble() noexcept;
   Event boundary() noexcept;
   Event header() noexcept;
   Event content_piece() noexcept;
@@ -72,7 +73,7 @@ class MultipartParser {
   Event wants_more() noexcept { return ended_ ? bad(400) : Event::more; }
   std::string_view unread() const noexcept { return {memory_.data() + begin_, end_ - begin_}; }
   std::string_view delimiter() const noexcept { return {delimiter_, delimiter_size_}; }
-  bool read_delimiter() noexcept;
+  std::size_t before_delimiter() const noexcept;
   std::uint16_t read_fields(std::span<char> block) noexcept;
   std::uint16_t read_disposition(std::string_view value) noexcept;
 
@@ -86,7 +87,7 @@ class MultipartParser {
   std::uint32_t parts_ = 0;
   std::uint16_t status_ = 0;
   std::uint8_t delimiter_size_ = 0;
-  At at_ = At::boundary;
+  At at_ = At::preamble;
   bool in_part_ = false;
   bool ended_ = false;
   Part part_;
