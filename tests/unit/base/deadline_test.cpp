@@ -7,7 +7,7 @@ using coir::Deadline;
 using coir::monotonic_ns;
 using namespace std::chrono_literals;
 
-TEST_GROUP(Deadline){};
+TEST_GROUP(Deadline) {};
 
 TEST(Deadline, none_given_means_never) {
   CHECK_TRUE(Deadline().is_never());

@@ -58,7 +58,7 @@ bool errno_is_of_each_call(int fd, int rounds) {
 
 }  // namespace
 
-TEST_GROUP(Errno){};
+TEST_GROUP(Errno) {};
 
 TEST(Errno, is_of_the_thread_that_runs_after_each_wait) {
   std::atomic<int> wrong{0};

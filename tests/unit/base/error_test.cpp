@@ -9,7 +9,7 @@ using coir::describe;
 using coir::Error;
 using coir::ErrorCode;
 
-TEST_GROUP(Error){};
+TEST_GROUP(Error) {};
 
 TEST(Error, every_code_has_a_lower_case_phrase_of_its_own) {
   constexpr int kFirst = static_cast<int>(ErrorCode::cancelled), kLast = static_cast<int>(ErrorCode::deadlock);

@@ -86,7 +86,7 @@ char g_room[256];
 
 }  // namespace
 
-TEST_GROUP(Format){};
+TEST_GROUP(Format) {};
 
 TEST(Format, whole_numbers_of_every_type_are_those_of_printf) {
   for_numbers(1500, [](std::uint64_t bits) {

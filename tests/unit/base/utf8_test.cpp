@@ -92,7 +92,7 @@ constexpr Bad kBad[] = {
 
 }  // namespace
 
-TEST_GROUP(Utf8){};
+TEST_GROUP(Utf8) {};
 
 TEST(Utf8, every_character_is_accepted_in_its_own_form_and_in_no_longer_one) {
   char out[4];

@@ -52,7 +52,7 @@ bool is_asked(const BlockingStop& stop) noexcept {
 
 }  // namespace
 
-TEST_GROUP_BASE(Blocking, coir::test::Everywhere){};
+TEST_GROUP_BASE(Blocking, coir::test::Everywhere) {};
 
 TEST(Blocking, returns_what_the_function_returns) {
   everywhere([&] {

@@ -71,7 +71,7 @@ bool threads_go_away() noexcept {
 }  // namespace
 
 // The threads that blocking calls run on.
-TEST_GROUP_BASE(BlockingThreads, coir::test::Everywhere){};
+TEST_GROUP_BASE(BlockingThreads, coir::test::Everywhere) {};
 
 TEST(BlockingThreads, no_more_threads_than_the_board_allows_and_the_rest_wait_their_turn) {
   everywhere([&] {

@@ -85,7 +85,7 @@ bool reads(DescriptorStream& stream, std::string_view wanted) {
 
 }  // namespace
 
-TEST_GROUP_BASE(DescriptorStream, coir::test::BothSides){};
+TEST_GROUP_BASE(DescriptorStream, coir::test::BothSides) {};
 
 TEST(DescriptorStream, a_pipe_is_written_read_and_ends) {
   both_sides([&] {

@@ -25,7 +25,7 @@ using coir::test::put;
 using coir::test::SmallDisk;
 
 // A file is replaced whole or not at all.
-TEST_GROUP_BASE(FileReplace, coir::test::BothSides){};
+TEST_GROUP_BASE(FileReplace, coir::test::BothSides) {};
 
 TEST(FileReplace, replacing_leaves_the_new_content_alone_and_keeps_the_mode) {
   both_sides([&] {

@@ -38,7 +38,7 @@ constinit coir::Account texts("texts");
 
 }  // namespace
 
-TEST_GROUP_BASE(File, coir::test::BothSides){};
+TEST_GROUP_BASE(File, coir::test::BothSides) {};
 
 TEST(File, a_missing_one_is_an_error_with_its_errno) {
   both_sides([&] {

@@ -33,14 +33,14 @@ struct Wire {
 
 }  // namespace
 
-TEST_GROUP_BASE(StreamLines, coir::test::BothSides){
-    // told tells whether the next line is this error, without waiting.
-    template <class Lines>
-    static bool told(Lines & lines, ErrorCode code){const auto line = lines.next(Deadline::now());
-return !line && line.error() == code;
-}  // namespace stream_lines_test
-}
-;
+TEST_GROUP_BASE(StreamLines, coir::test::BothSides) {
+  // told tells whether the next line is this error, without waiting.
+  template <class Lines>
+  static bool told(Lines& lines, ErrorCode code) {
+    const auto line = lines.next(Deadline::now());
+    return !line && line.error() == code;
+  }  // namespace stream_lines_test
+};
 
 TEST(StreamLines, come_one_by_one_however_they_were_cut_and_lose_their_ends) {
   both_sides([&] {

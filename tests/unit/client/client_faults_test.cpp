@@ -64,40 +64,40 @@ Heard ask(Client& client, std::string_view url, bool posts) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientFaults, coir::test::Expecting){// try_every lets each call of each kind fail once.
-                                                     void try_every(){const ScriptedServer server(serve);
-auto client = Client::create({.max_resting = 4});
-expect(client.has_value());
-if (!client) return;
-for (const char* const path : {"/", "/chunks", "/moved"}) {
-  const std::string_view url = server.url(path);
-  for (const bool posts : {false, true}) {
-    // What a first request leaves for good: threads, registered descriptors, spare buffers.
-    expect(ask(*client, url, posts) == Heard::whole);
-    client->close_resting();
-    const std::size_t connections = coir::account::connections.used();
-    const std::size_t http = coir::account::http.used();
-    const int descriptors = count_fds();
-    for (const Kind& kind : kKinds) {
-      for (unsigned nth = 1;; ++nth) {
-        inject({.call = kind.call, .error = kind.error, .nth = nth});
-        const Heard heard = ask(*client, url, posts);
-        const unsigned failed = withdraw();
-        expect(heard == Heard::whole || (heard == Heard::error && failed != 0));
+TEST_GROUP_BASE(ClientFaults, coir::test::Expecting) {  // try_every lets each call of each kind fail once.
+  void try_every() {
+    const ScriptedServer server(serve);
+    auto client = Client::create({.max_resting = 4});
+    expect(client.has_value());
+    if (!client) return;
+    for (const char* const path : {"/", "/chunks", "/moved"}) {
+      const std::string_view url = server.url(path);
+      for (const bool posts : {false, true}) {
+        // What a first request leaves for good: threads, registered descriptors, spare buffers.
         expect(ask(*client, url, posts) == Heard::whole);
         client->close_resting();
-        expect(client->open() == 0 && coir::account::connections.used() == connections);
-        expect(coir::account::http.used() == http);
-        until([&] { return count_fds() <= descriptors; });
-        if (failed == 0 || wrong() != 0) break;
-        expect(nth < 200);
+        const std::size_t connections = coir::account::connections.used();
+        const std::size_t http = coir::account::http.used();
+        const int descriptors = count_fds();
+        for (const Kind& kind : kKinds) {
+          for (unsigned nth = 1;; ++nth) {
+            inject({.call = kind.call, .error = kind.error, .nth = nth});
+            const Heard heard = ask(*client, url, posts);
+            const unsigned failed = withdraw();
+            expect(heard == Heard::whole || (heard == Heard::error && failed != 0));
+            expect(ask(*client, url, posts) == Heard::whole);
+            client->close_resting();
+            expect(client->open() == 0 && coir::account::connections.used() == connections);
+            expect(coir::account::http.used() == http);
+            until([&] { return count_fds() <= descriptors; });
+            if (failed == 0 || wrong() != 0) break;
+            expect(nth < 200);
+          }
+        }
       }
     }
-  }
-}
-}  // namespace client_faults_test
-}
-;
+  }  // namespace client_faults_test
+};
 
 TEST(ClientFaults, fail_one_request_and_leave_nothing) {
   try_every();

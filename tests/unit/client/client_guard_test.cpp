@@ -58,15 +58,17 @@ bool refused(const std::expected<Response, coir::Error>& answer) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientGuard, coir::test::BothSides){template <class Body> void with_guard(Body body){both_sides([&] {
-  Notes notes;
-  auto client = Client::create({.guard = &notes});
-  expect(client.has_value());
-  if (client) body(*client, notes);
-});
-}  // namespace client_guard_test
-}
-;
+TEST_GROUP_BASE(ClientGuard, coir::test::BothSides) {
+  template <class Body>
+  void with_guard(Body body) {
+    both_sides([&] {
+      Notes notes;
+      auto client = Client::create({.guard = &notes});
+      expect(client.has_value());
+      if (client) body(*client, notes);
+    });
+  }  // namespace client_guard_test
+};
 
 TEST(ClientGuard, a_request_that_is_admitted_goes_where_it_should) {
   with_guard([&](Client& client, Notes& notes) {

@@ -74,10 +74,11 @@ ReadAll read_all(Response& response, std::size_t piece) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientGzip, coir::test::BothSides){
-    // answered asks for "/" of a server that says `answer` as it is, and leaves no memory behind.
-    template <class Check>
-    void answered(const std::string& answer, Check check, ClientRequest request = {}){both_sides([&] {
+TEST_GROUP_BASE(ClientGzip, coir::test::BothSides) {
+  // answered asks for "/" of a server that says `answer` as it is, and leaves no memory behind.
+  template <class Check>
+  void answered(const std::string& answer, Check check, ClientRequest request = {}) {
+    both_sides([&] {
       const std::size_t http = coir::account::http.used();
       {
         auto client = Client::create({.coding = &kGzip, .max_decoded = kZeros});
@@ -94,16 +95,15 @@ TEST_GROUP_BASE(ClientGzip, coir::test::BothSides){
       }
       expect(coir::account::http.used() == http);
     });
-}  // namespace client_gzip_test
-void ends_with(const std::string& answer, ErrorCode code, const char* phrase) {
-  answered(answer, [&](Client&, Response& response) {
-    const ReadAll all = read_all(response, 4096);
-    expect(all.error == code);
-    expect(std::string_view(describe_client(all.error)).find(phrase) != std::string_view::npos);
-  });
-}
-}
-;
+  }  // namespace client_gzip_test
+  void ends_with(const std::string& answer, ErrorCode code, const char* phrase) {
+    answered(answer, [&](Client&, Response& response) {
+      const ReadAll all = read_all(response, 4096);
+      expect(all.error == code);
+      expect(std::string_view(describe_client(all.error)).find(phrase) != std::string_view::npos);
+    });
+  }
+};
 
 TEST(ClientGzip, is_asked_for_and_taken_off) {
   both_sides([&] {

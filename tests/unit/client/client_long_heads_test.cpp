@@ -57,45 +57,45 @@ class Answer {
 }  // namespace
 
 TEST_GROUP_BASE(ClientLongHeads,
-                coir::test::BothSides){// slide asks for answers whose heads end up to three bytes beside `boundary`.
-                                       void slide(std::size_t boundary){const auto answer = std::make_unique<Answer>();
-for (std::size_t head = boundary - 3; head <= boundary + 3; ++head) {
-  const std::string_view text = answer->with_head_of(head);
-  both_sides([&] {
-    const std::size_t buffers = coir::account::http.used();
-    {
-      const ScriptedServer server(coir::test::answer_all(text));
-      auto client = Client::create();
-      auto response = client->get(server.url("/"), {.deadline = Deadline::after(60s)});
-      if (head > kLongestHead) return expect(!response && response.error() == ErrorCode::limit);
-      expect(response.has_value());
-      if (!response) return;
-      const std::size_t fill = response->header("X-Fill").size();
-      expect(fill > head - 100 && fill < head);
-      std::size_t have = 0, reads = 0;
-      char piece[4096];
-      for (;; ++reads) {
-        const auto got = response->read(piece);
-        if (!got) {
-          expect(got.error() == ErrorCode::end_of_stream);
-          break;
+                coir::test::BothSides) {  // slide asks for answers whose heads end up to three bytes beside `boundary`.
+  void slide(std::size_t boundary) {
+    const auto answer = std::make_unique<Answer>();
+    for (std::size_t head = boundary - 3; head <= boundary + 3; ++head) {
+      const std::string_view text = answer->with_head_of(head);
+      both_sides([&] {
+        const std::size_t buffers = coir::account::http.used();
+        {
+          const ScriptedServer server(coir::test::answer_all(text));
+          auto client = Client::create();
+          auto response = client->get(server.url("/"), {.deadline = Deadline::after(60s)});
+          if (head > kLongestHead) return expect(!response && response.error() == ErrorCode::limit);
+          expect(response.has_value());
+          if (!response) return;
+          const std::size_t fill = response->header("X-Fill").size();
+          expect(fill > head - 100 && fill < head);
+          std::size_t have = 0, reads = 0;
+          char piece[4096];
+          for (;; ++reads) {
+            const auto got = response->read(piece);
+            if (!got) {
+              expect(got.error() == ErrorCode::end_of_stream);
+              break;
+            }
+            for (std::size_t i = 0; i < *got; ++i) expect(piece[i] == Answer::letter(have + i));
+            have += *got;
+          }
+          expect(have == kChunk * kChunks);
+          // A read for each byte would be 32,000.
+          expect(reads < 1000);
+          // The head is still whole, and the connection can be used again.
+          expect(response->header("X-Fill").size() == fill && response->header("X-Fill").ends_with('f'));
+          expect(client->resting() == 1);
         }
-        for (std::size_t i = 0; i < *got; ++i) expect(piece[i] == Answer::letter(have + i));
-        have += *got;
-      }
-      expect(have == kChunk * kChunks);
-      // A read for each byte would be 32,000.
-      expect(reads < 1000);
-      // The head is still whole, and the connection can be used again.
-      expect(response->header("X-Fill").size() == fill && response->header("X-Fill").ends_with('f'));
-      expect(client->resting() == 1);
+        expect(coir::account::http.used() == buffers);
+      });
     }
-    expect(coir::account::http.used() == buffers);
-  });
-}
-}  // namespace client_long_heads_test
-}
-;
+  }  // namespace client_long_heads_test
+};
 
 TEST(ClientLongHeads, chunks_follow_a_head_of_any_length_in_the_first_buffer) {
   slide(3072 - 1024);

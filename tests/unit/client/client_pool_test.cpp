@@ -49,8 +49,10 @@ bool asks(Client& client, const ScriptedServer& server) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientPool, coir::test::BothSides){
-    template <class Body> void with_client(const ClientOptions& options, Body body){both_sides([&] {
+TEST_GROUP_BASE(ClientPool, coir::test::BothSides) {
+  template <class Body>
+  void with_client(const ClientOptions& options, Body body) {
+    both_sides([&] {
       const std::size_t connections = coir::account::connections.used();
       {
         auto client = Client::create(options);
@@ -59,9 +61,8 @@ TEST_GROUP_BASE(ClientPool, coir::test::BothSides){
       }
       expect(coir::account::connections.used() == connections);
     });
-}  // namespace client_pool_test
-}
-;
+  }  // namespace client_pool_test
+};
 
 TEST(ClientPool, uses_a_connection_again) {
   with_client({}, [&](Client& client) {

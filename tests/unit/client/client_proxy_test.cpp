@@ -39,14 +39,12 @@ std::string_view proxy_for(std::string_view url) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientProxy,
-                coir::test::BothSides){void setup() override{for (const char* const each : kVariables) unsetenv(each);
-}  // namespace client_proxy_test
-void teardown() override {
-  setup();
-}
-}
-;
+TEST_GROUP_BASE(ClientProxy, coir::test::BothSides) {
+  void setup() override {
+    for (const char* const each : kVariables) unsetenv(each);
+  }  // namespace client_proxy_test
+  void teardown() override { setup(); }
+};
 
 TEST(ClientProxy, is_what_the_environment_says) {
   CHECK(proxy_for("http://a/") == "none");

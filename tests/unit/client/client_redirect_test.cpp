@@ -72,15 +72,16 @@ bool hello(std::expected<Response, Error>& answer) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ClientRedirect,
-                coir::test::BothSides){template <class Body> void with_client(Body body){both_sides([&] {
-  auto client = Client::create();
-  expect(client.has_value());
-  if (client) body(*client);
-});
-}  // namespace client_redirect_test
-}
-;
+TEST_GROUP_BASE(ClientRedirect, coir::test::BothSides) {
+  template <class Body>
+  void with_client(Body body) {
+    both_sides([&] {
+      auto client = Client::create();
+      expect(client.has_value());
+      if (client) body(*client);
+    });
+  }  // namespace client_redirect_test
+};
 
 TEST(ClientRedirect, is_followed_over_the_same_connection) {
   with_client([&](Client& client) {

@@ -51,9 +51,11 @@ bool says(std::expected<Response, Error>& answer, std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Client, coir::test::BothSides){
-    // with_client runs the body on both sides with a client of its own, of which nothing may be left.
-    template <class Body> void with_client(const ClientOptions& options, Body body){both_sides([&] {
+TEST_GROUP_BASE(Client, coir::test::BothSides) {
+  // with_client runs the body on both sides with a client of its own, of which nothing may be left.
+  template <class Body>
+  void with_client(const ClientOptions& options, Body body) {
+    both_sides([&] {
       const std::size_t connections = coir::account::connections.used();
       const std::size_t http = coir::account::http.used();
       {
@@ -64,20 +66,19 @@ TEST_GROUP_BASE(Client, coir::test::BothSides){
       expect(coir::account::connections.used() == connections);
       expect(coir::account::http.used() == http);
     });
-}  // namespace client_test
-// error_of_answer is what a request ends with, or its content, if all that the server says is `answer`.
-template <class Check>
-void with_answer(std::string_view answer, Check check) {
-  with_client({}, [&](Client& client) {
-    const ScriptedServer server([&](Peer& peer) {
-      if (!peer.hear().empty()) peer.say(answer);
+  }  // namespace client_test
+  // error_of_answer is what a request ends with, or its content, if all that the server says is `answer`.
+  template <class Check>
+  void with_answer(std::string_view answer, Check check) {
+    with_client({}, [&](Client& client) {
+      const ScriptedServer server([&](Peer& peer) {
+        if (!peer.hear().empty()) peer.say(answer);
+      });
+      auto response = client.get(server.url("/"), {.deadline = patience()});
+      check(response);
     });
-    auto response = client.get(server.url("/"), {.deadline = patience()});
-    check(response);
-  });
-}
-}
-;
+  }
+};
 
 TEST(Client, gets_a_response) {
   with_client({}, [&](Client& client) {

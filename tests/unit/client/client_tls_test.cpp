@@ -132,21 +132,22 @@ class SecureServer {
   pid_t child_ = 0;
 };
 
-TEST_GROUP_BASE(ClientTls, coir::test::BothSides){
-    template <class Body> void with_client(const ClientOptions& options, Body body){static_cast<void>(authority());
-both_sides([&] {
-  auto client = Client::create(options);
-  expect(client.has_value());
-  if (client) body(*client);
-});
-}  // namespace client_tls_test
-static ClientOptions trusting() {
-  ClientOptions options;
-  options.tls = authority().client();
-  return options;
-}
-}
-;
+TEST_GROUP_BASE(ClientTls, coir::test::BothSides) {
+  template <class Body>
+  void with_client(const ClientOptions& options, Body body) {
+    static_cast<void>(authority());
+    both_sides([&] {
+      auto client = Client::create(options);
+      expect(client.has_value());
+      if (client) body(*client);
+    });
+  }  // namespace client_tls_test
+  static ClientOptions trusting() {
+    ClientOptions options;
+    options.tls = authority().client();
+    return options;
+  }
+};
 
 TEST(ClientTls, speaks_to_a_server_that_it_trusts_and_keeps_the_connection) {
   const SecureServer server(secure_server(authority().server()));

@@ -28,10 +28,11 @@ Deadline patience() {
 
 }  // namespace
 
-TEST_GROUP_BASE(EventClient, coir::test::BothSides){
-    // follow runs the body with a client that follows a server with this script.
-    template <class Body>
-    void follow(const ScriptedServer::Script& script, EventClientOptions options, Body body){both_sides([&] {
+TEST_GROUP_BASE(EventClient, coir::test::BothSides) {
+  // follow runs the body with a client that follows a server with this script.
+  template <class Body>
+  void follow(const ScriptedServer::Script& script, EventClientOptions options, Body body) {
+    both_sides([&] {
       const std::size_t before = coir::account::http.used();
       {
         auto client = Client::create();
@@ -43,9 +44,8 @@ TEST_GROUP_BASE(EventClient, coir::test::BothSides){
       }
       expect(coir::account::http.used() == before);
     });
-}  // namespace event_client_test
-}
-;
+  }  // namespace event_client_test
+};
 
 TEST(EventClient, goes_on_behind_the_last_event_when_a_stream_breaks) {
   const auto script = [](Peer& peer) {

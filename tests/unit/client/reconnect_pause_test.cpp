@@ -19,7 +19,7 @@ void equal(std::chrono::milliseconds wanted, std::chrono::milliseconds got) {
 
 }  // namespace
 
-TEST_GROUP(ReconnectPause){};
+TEST_GROUP(ReconnectPause) {};
 
 TEST(ReconnectPause, doubles_with_each_attempt_that_brings_nothing_up_to_the_longest) {
   ReconnectPause pause;

@@ -148,7 +148,7 @@ struct StreamClientFaultsGroup : Expecting {
   }
 };
 
-TEST_GROUP_BASE(StreamClientFaults, StreamClientFaultsGroup){};
+TEST_GROUP_BASE(StreamClientFaults, StreamClientFaultsGroup) {};
 
 TEST(StreamClientFaults, end_one_websocket_and_leave_nothing) {
   everywhere(speak, converse);

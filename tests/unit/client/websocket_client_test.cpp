@@ -67,7 +67,7 @@ constexpr WebSocketWish kWish{.fields = "X-Own: yes\r\n"};
 
 }  // namespace
 
-TEST_GROUP_BASE(WebSocketClient, coir::test::BothSides){};
+TEST_GROUP_BASE(WebSocketClient, coir::test::BothSides) {};
 
 TEST(WebSocketClient, goes_to_the_path_and_query_of_its_address) {
   both_sides([&] {

@@ -32,9 +32,7 @@ TEST_GROUP(Containers) {
   const std::size_t before = coir::test::entered();
 
   // back tells whether the account is where it was before the test.
-  bool back() const {
-    return coir::test::entered() == before;
-  }
+  bool back() const { return coir::test::entered() == before; }
 };
 
 TEST(Containers, a_vector_grows_sorts_and_frees) {

@@ -59,7 +59,7 @@ constexpr Form kForms[] = {
 
 }  // namespace
 
-TEST_GROUP(Heap){};
+TEST_GROUP(Heap) {};
 
 TEST(Heap, each_form_charges_the_block_and_refunds_it) {
   for (const Form& form : kForms) {

@@ -39,7 +39,7 @@ void churn() {
 
 }  // namespace
 
-TEST_GROUP_BASE(HeapThreads, coir::test::Everywhere){};
+TEST_GROUP_BASE(HeapThreads, coir::test::Everywhere) {};
 
 TEST(HeapThreads, a_thread_that_has_ended_leaves_no_charge) {
   const std::size_t before = entered();

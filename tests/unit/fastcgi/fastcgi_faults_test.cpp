@@ -161,7 +161,7 @@ struct FastCgiFaultsServer : FaultyStreams {
   }
 };
 
-TEST_GROUP_BASE(FastCgiFaults, FastCgiFaultsServer){};
+TEST_GROUP_BASE(FastCgiFaults, FastCgiFaultsServer) {};
 
 TEST(FastCgiFaults, whatever_fails_ends_one_exchange) {
   whatever_fails(kLives);

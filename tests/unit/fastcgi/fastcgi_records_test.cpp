@@ -109,7 +109,7 @@ int status_of(std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP(FastCgiRecords){};
+TEST_GROUP(FastCgiRecords) {};
 
 TEST(FastCgiRecords, of_any_size_and_padding_are_read_however_they_are_cut) {
   const std::string large(65'535, 'x'),
@@ -180,7 +180,7 @@ TEST(FastCgiRecords, a_value_in_parts_is_one_and_what_does_not_fit_is_told) {
   CHECK(!params.fits());
 }
 
-TEST_GROUP(ScriptHead){};
+TEST_GROUP(ScriptHead) {};
 
 TEST(ScriptHead, lines_may_end_as_the_script_likes) {
   for (const std::string_view text :

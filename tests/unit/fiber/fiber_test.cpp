@@ -27,10 +27,9 @@ using coir::test::kAddressSanitized;
 using coir::test::kThreadSanitized;
 using coir::test::until;
 
-TEST_GROUP(Fiber){void setup() override{Counted::reset();
-}  // namespace fiber_test
-}
-;
+TEST_GROUP(Fiber) {
+  void setup() override { Counted::reset(); }  // namespace fiber_test
+};
 
 TEST(Fiber, a_spawned_one_runs_once_and_after_its_spawner_goes_on) {
   int runs = 0, at_spawn = -1;

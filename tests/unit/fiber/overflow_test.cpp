@@ -63,7 +63,7 @@ void expect_report(const ChildEnd& end, const char* name, int line, int kilobyte
 
 }  // namespace
 
-TEST_GROUP(Overflow){};
+TEST_GROUP(Overflow) {};
 
 TEST(Overflow, into_a_guard_is_reported_by_name_from_every_class) {
   for (const unsigned workers : {1u, 2u}) {

@@ -81,47 +81,48 @@ const char* unmeasurable() noexcept {
 
 }  // namespace
 
-TEST_GROUP(ParkedPage){// bytes_each is what one of many fibers parked in `wait(i)` adds to the process.
-                       template <class Wait> double bytes_each(int count, Wait wait){long before = -1, after = -1;
-int started = 0;
-const auto ended = run_until_idle({.workers = 1}, [&] {
-  const auto spawn_up_to = [&](int limit) {
-    for (; started < limit; ++started) {
-      auto fiber = spawn({.name = "parked", .stack = 8_KiB}, [&wait, i = started] {
-        work();
-        wait(i);
-      });
-      if (!fiber.started()) return;
-      fiber.detach();
-    }
-    coir::yield();
-    coir::yield();
-  };
-  // The first ones bring in the code, the tables and the main fiber's own pages.
-  spawn_up_to(count / 10);
-  before = resident_kb();
-  spawn_up_to(count);
-  after = resident_kb();
-  coir::shutdown();
-});
-CHECK_TRUE(ended.has_value());
-LONGS_EQUAL(count, started);
-return static_cast<double>(after - before) * 1024 / (count - count / 10);
-}
+TEST_GROUP(ParkedPage) {  // bytes_each is what one of many fibers parked in `wait(i)` adds to the process.
+  template <class Wait>
+  double bytes_each(int count, Wait wait) {
+    long before = -1, after = -1;
+    int started = 0;
+    const auto ended = run_until_idle({.workers = 1}, [&] {
+      const auto spawn_up_to = [&](int limit) {
+        for (; started < limit; ++started) {
+          auto fiber = spawn({.name = "parked", .stack = 8_KiB}, [&wait, i = started] {
+            work();
+            wait(i);
+          });
+          if (!fiber.started()) return;
+          fiber.detach();
+        }
+        coir::yield();
+        coir::yield();
+      };
+      // The first ones bring in the code, the tables and the main fiber's own pages.
+      spawn_up_to(count / 10);
+      before = resident_kb();
+      spawn_up_to(count);
+      after = resident_kb();
+      coir::shutdown();
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(count, started);
+    return static_cast<double>(after - before) * 1024 / (count - count / 10);
+  }
 
-void holds_one_page(double bytes) {
-  printf("%.0f resident bytes each\n", bytes);
-  CHECK_TRUE(bytes >= kPageBytes - 60);  // less was not measured at all
-  CHECK_TRUE(bytes <= kMostBytes);
-}
+  void holds_one_page(double bytes) {
+    printf("%.0f resident bytes each\n", bytes);
+    CHECK_TRUE(bytes >= kPageBytes - 60);  // less was not measured at all
+    CHECK_TRUE(bytes <= kMostBytes);
+  }
 
-bool skipped(const char* promise) {
-  const char* const why = unmeasurable();
-  if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
-  return why != nullptr;
-}
-}
-;
+  bool skipped(const char* promise) {
+    const char* const why = unmeasurable();
+    if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
+    return why != nullptr;
+  }
+};
 
 TEST(ParkedPage, a_fiber_parked_for_good_holds_one_page) {
   if (skipped("a fiber parked for good holds one page")) return;

@@ -41,7 +41,7 @@ StackArena& fresh_arena(std::size_t stack_class) {
 TEST_GROUP(StackPool) {
   Error error{};
 
-  FiberControl* acquire(StackArena & arena) {
+  FiberControl* acquire(StackArena& arena) {
     FiberControl* const control = arena.acquire(error);
     CHECK_TRUE(control != nullptr);
     return control;

@@ -20,7 +20,7 @@ using coir::run_until_idle;
 using coir::spawn;
 using namespace coir::test;
 
-TEST_GROUP_BASE(StaleHandleFaults, Expecting){};
+TEST_GROUP_BASE(StaleHandleFaults, Expecting) {};
 
 TEST(StaleHandleFaults, says_so_while_the_stack_is_given_back_by_a_mapping) {
   constexpr int kRounds = 200;

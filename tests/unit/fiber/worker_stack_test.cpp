@@ -28,7 +28,7 @@ constexpr unsigned kSum = kLevels * (kLevels + 1) / 2;
 
 }  // namespace
 
-TEST_GROUP_BASE(WorkerStack, coir::test::Everywhere){};
+TEST_GROUP_BASE(WorkerStack, coir::test::Everywhere) {};
 
 TEST(WorkerStack, holds_calls_that_a_fiber_s_stack_does_not) {
   everywhere([&] {
@@ -81,7 +81,7 @@ TEST(WorkerStack, may_spawn) {
   });
 }
 
-TEST_GROUP(GiveWay){};
+TEST_GROUP(GiveWay) {};
 
 // A yield alone comes to the timers every 64 switches: 64 slices later.
 TEST(GiveWay, lets_a_timer_that_is_due_fire_before_the_next_slice) {

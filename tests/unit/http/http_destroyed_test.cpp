@@ -58,7 +58,7 @@ int with_a_request(std::optional<Server>& server, Body body) {
 
 }  // namespace
 
-TEST_GROUP(Destroyed){};
+TEST_GROUP(Destroyed) {};
 
 TEST(Destroyed, a_server_whose_handlers_run_ends_the_process_with_a_line) {
   const auto end = coir::test::in_child([] {
@@ -126,7 +126,7 @@ bool heard_all(const Address& address) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Stopped, coir::test::Everywhere){};
+TEST_GROUP_BASE(Stopped, coir::test::Everywhere) {};
 
 #if COIR_STREAMS
 TEST(Stopped, stop_waits_for_a_handler_whose_connection_is_closed) {

@@ -27,7 +27,7 @@ using coir::ErrorCode;
 using coir::Event;
 using coir::TcpListener;
 
-TEST_GROUP_BASE(HandlerClients, HandlerServer){};
+TEST_GROUP_BASE(HandlerClients, HandlerServer) {};
 
 TEST(HandlerClients, content_is_read_after_a_wait) {
   const auto handler = [](Exchange& exchange) {
@@ -245,14 +245,14 @@ TEST(HandlerClients, a_long_poll_that_has_released_its_buffer_holds_its_fiber_an
 
 #if COIR_TLS
 
-TEST_GROUP_BASE(HandlerClientsTls, HandlerServer){
-    // serving is the group's own, by TLS.
-    template <class Visit>
-    void serving(coir::TlsContext context, ServerOptions options, Visit visit){coir::TlsContextSlot slot(context);
-HandlerServer::serving(options, &slot, [&](Server&, const Address& address, Seen& seen) { visit(address, seen); });
-}
-}
-;
+TEST_GROUP_BASE(HandlerClientsTls, HandlerServer) {
+  // serving is the group's own, by TLS.
+  template <class Visit>
+  void serving(coir::TlsContext context, ServerOptions options, Visit visit) {
+    coir::TlsContextSlot slot(context);
+    HandlerServer::serving(options, &slot, [&](Server&, const Address& address, Seen& seen) { visit(address, seen); });
+  }
+};
 
 // On a kernel without epoll the end of a session may hide that of the connection.
 TEST(HandlerClientsTls, a_hang_up_ends_a_wait) {

@@ -49,7 +49,7 @@ std::size_t hear_large(Client& client) {
 
 }  // namespace
 
-TEST_GROUP_BASE(HttpHandlers, HandlerServer){};
+TEST_GROUP_BASE(HttpHandlers, HandlerServer) {};
 
 TEST(HttpHandlers, a_reset_ends_a_wait) {
   serving({.handler = hold}, [&](Server&, const Address& address, Seen& seen) {

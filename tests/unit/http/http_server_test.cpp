@@ -134,7 +134,7 @@ char large[300'000];
 
 }  // namespace
 
-TEST_GROUP(HttpServer){};
+TEST_GROUP(HttpServer) {};
 
 TEST(HttpServer, asks_for_content_when_the_handler_reads_it) {
   with_server({.handler = echo}, [](Visitor& visitor) {

@@ -69,7 +69,7 @@ coir::FiberControl* control_of(std::uint64_t id) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Inspect, coir::test::Everywhere){};
+TEST_GROUP_BASE(Inspect, coir::test::Everywhere) {};
 
 TEST(Inspect, a_fiber_shows_who_it_is_whose_child_and_where_it_was_spawned) {
   everywhere([&] {

@@ -58,7 +58,7 @@ Outcome fail(ErrorCode code) {
 
 }  // namespace
 
-TEST_GROUP(Report){};
+TEST_GROUP(Report) {};
 
 TEST(Report, a_run_that_ends_with_an_error_names_the_fiber_and_where_it_was_spawned) {
   constexpr int kSpawned = line_of() + 2;

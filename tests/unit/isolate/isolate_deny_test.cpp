@@ -91,24 +91,24 @@ const char* why_not() noexcept {
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolateDeny,
-                coir::test::Everywhere){bool skipped(const char* promise){const char* const why = why_not();
-if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
-return why != nullptr;
-}  // namespace isolate_deny_test
+TEST_GROUP_BASE(IsolateDeny, coir::test::Everywhere) {
+  bool skipped(const char* promise) {
+    const char* const why = why_not();
+    if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
+    return why != nullptr;
+  }  // namespace isolate_deny_test
 
-// in_isolate returns what `ask` returned in an isolate with that denial.
-template <class Ask>
-auto in_isolate(Deny deny, Ask ask) {
-  using Answer = decltype(ask());
-  auto isolate = Isolate::spawn([ask](IsolatePort&) { return ask(); }, {.deny = deny});
-  expect(isolate.has_value());
-  auto answer = isolate ? isolate->template await<Answer>() : std::unexpected(isolate.error());
-  expect(answer.has_value());
-  return answer ? *answer : Answer{};
-}
-}
-;
+  // in_isolate returns what `ask` returned in an isolate with that denial.
+  template <class Ask>
+  auto in_isolate(Deny deny, Ask ask) {
+    using Answer = decltype(ask());
+    auto isolate = Isolate::spawn([ask](IsolatePort&) { return ask(); }, {.deny = deny});
+    expect(isolate.has_value());
+    auto answer = isolate ? isolate->template await<Answer>() : std::unexpected(isolate.error());
+    expect(answer.has_value());
+    return answer ? *answer : Answer{};
+  }
+};
 
 TEST(IsolateDeny, each_denies_its_own_calls_and_no_others) {
   if (skipped("each denial denies its own calls and no others")) return;

@@ -53,7 +53,7 @@ bool skipped(const char* promise) {
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolateHandle, coir::test::Everywhere){};
+TEST_GROUP_BASE(IsolateHandle, coir::test::Everywhere) {};
 
 TEST(IsolateHandle, status_goes_from_running_to_how_it_ended) {
   everywhere([&] {

@@ -42,18 +42,18 @@ std::size_t used() noexcept {
 
 }  // namespace
 
-TEST_GROUP_BASE(Isolate, coir::test::Everywhere){
-    // echoes sends numbers through an echoing isolate and tells how many came back right.
-    static int echoes(Isolate & isolate, int from, int count){int right = 0;
-for (int i = from; i < from + count; ++i) {
-  if (!isolate.send(i)) break;
-  auto back = isolate.receive<int>();
-  right += back && *back == i + 1;
-}
-return right;
-}  // namespace isolate_test
-}
-;
+TEST_GROUP_BASE(Isolate, coir::test::Everywhere) {
+  // echoes sends numbers through an echoing isolate and tells how many came back right.
+  static int echoes(Isolate& isolate, int from, int count) {
+    int right = 0;
+    for (int i = from; i < from + count; ++i) {
+      if (!isolate.send(i)) break;
+      auto back = isolate.receive<int>();
+      right += back && *back == i + 1;
+    }
+    return right;
+  }  // namespace isolate_test
+};
 
 TEST(Isolate, a_plain_thread_owns_one_without_any_run) {
   auto isolate = Isolate::spawn(kEcho);

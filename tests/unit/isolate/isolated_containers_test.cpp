@@ -156,7 +156,7 @@ bool is_sound(Bytes& bytes) {
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolatedContainers, coir::test::Everywhere){};
+TEST_GROUP_BASE(IsolatedContainers, coir::test::Everywhere) {};
 
 TEST(IsolatedContainers, every_nesting_is_read_as_it_was_written) {
   const std::size_t before = coir::test::entered();

@@ -77,7 +77,7 @@ static_assert(kRuns<decltype(kNoResult)> && !kRuns<decltype(kNoPort)> && !kRuns<
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolatedMessages, coir::test::Everywhere){};
+TEST_GROUP_BASE(IsolatedMessages, coir::test::Everywhere) {};
 
 TEST(IsolatedMessages, messages_go_there_and_back_in_order) {
   everywhere([&] {

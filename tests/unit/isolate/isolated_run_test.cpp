@@ -28,7 +28,7 @@ using coir::IsolatePort;
 
 // An isolate has a scheduler of its own, except in single-worker builds.
 #if COIR_SINGLE_WORKER
-TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere){};
+TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere) {};
 
 TEST(IsolatedRun, without_a_scheduler_spawn_is_refused_inside) {
   everywhere([&] {
@@ -61,7 +61,7 @@ int pipeline(int count) {
 
 }  // namespace
 
-TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere){};
+TEST_GROUP_BASE(IsolatedRun, coir::test::Everywhere) {};
 
 TEST(IsolatedRun, fibers_channels_and_timers_work_inside) {
   everywhere([&] {

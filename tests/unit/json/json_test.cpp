@@ -40,10 +40,9 @@ void refuses(std::string_view text, ErrorCode code = ErrorCode::invalid) {
 
 }  // namespace
 
-TEST_GROUP(Json){void teardown() override{CHECK_EQUAL(0, account::json.used());
-}  // namespace json_test
-}
-;
+TEST_GROUP(Json) {
+  void teardown() override { CHECK_EQUAL(0, account::json.used()); }  // namespace json_test
+};
 
 TEST(Json, takes_each_form_that_the_grammar_has) {
   constexpr std::string_view texts[] = {

@@ -29,7 +29,7 @@ std::string_view complaint(const JsonDocument& document) {
 
 }  // namespace
 
-TEST_GROUP(JsonView){};
+TEST_GROUP(JsonView) {};
 
 TEST(JsonView, reads_each_kind) {
   const auto document =

@@ -39,7 +39,7 @@ void document(JsonWriter& out) {
 
 }  // namespace
 
-TEST_GROUP(JsonWriter){};
+TEST_GROUP(JsonWriter) {};
 
 TEST(JsonWriter, writes_commas_names_and_ends) {
   Sink sink;

@@ -421,10 +421,9 @@ TEST(Mdns, a_long_name_makes_room_for_its_number) {
   STRCMP_EQUAL((std::string(61, 'a') + "-2").c_str(), std::string(published.label(room)).c_str());
 }
 
-TEST_GROUP(MdnsServe){void teardown() override{account::mdns.set_ceiling(SIZE_MAX);
-}  // namespace mdns_test
-}
-;
+TEST_GROUP(MdnsServe) {
+  void teardown() override { account::mdns.set_ceiling(SIZE_MAX); }  // namespace mdns_test
+};
 
 TEST(MdnsServe, a_bad_name_is_refused_before_anything_is_sent) {
   CHECK_TRUE(mdns::serve({.name = "board.local"}).error() == ErrorCode::invalid);

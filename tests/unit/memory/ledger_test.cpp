@@ -24,7 +24,7 @@ struct TotalCeiling {
 
 }  // namespace
 
-TEST_GROUP(Ledger){};
+TEST_GROUP(Ledger) {};
 
 TEST(Ledger, charges_and_refunds_add_up_in_the_account_and_in_the_total) {
   const std::size_t total = coir::Ledger::total().used();

@@ -34,32 +34,32 @@ Deadline patience() {
 
 }  // namespace
 
-TEST_GROUP_BASE(MqttClient, coir::test::Expecting){
-    // with runs the body beside a client of a broker with this script, with one worker and with two.
-    template <class Body>
-    void with(const ScriptedServer::Script& script, ClientOptions options, Body body){options.host = "127.0.0.1";
-if (options.client_id.empty()) options.client_id = "c";
-if (options.pause == 1s) options.pause = 1ms;
-for (const unsigned workers : {1u, 2u}) {
-  const auto ended = coir::run_until_idle({.workers = workers}, [&] {
-    const ScriptedServer server(script);
-    options.port = server.port();
-    auto client = coir::mqtt::MqttClient::create(options);
-    expect(client.has_value());
-    if (!client) return;
-    coir::Nursery nursery;
-    nursery.start({.name = "client"}, [&] { expect(client->run().has_value()); });
-    body(*client);
-    client->close();
-    expect(nursery.join().has_value());
-  });
-  check();
-  CHECK_TRUE(ended.has_value());
-  CHECK_EQUAL(0u, coir::account::mqtt.used());
-}
-}
-}
-;
+TEST_GROUP_BASE(MqttClient, coir::test::Expecting) {
+  // with runs the body beside a client of a broker with this script, with one worker and with two.
+  template <class Body>
+  void with(const ScriptedServer::Script& script, ClientOptions options, Body body) {
+    options.host = "127.0.0.1";
+    if (options.client_id.empty()) options.client_id = "c";
+    if (options.pause == 1s) options.pause = 1ms;
+    for (const unsigned workers : {1u, 2u}) {
+      const auto ended = coir::run_until_idle({.workers = workers}, [&] {
+        const ScriptedServer server(script);
+        options.port = server.port();
+        auto client = coir::mqtt::MqttClient::create(options);
+        expect(client.has_value());
+        if (!client) return;
+        coir::Nursery nursery;
+        nursery.start({.name = "client"}, [&] { expect(client->run().has_value()); });
+        body(*client);
+        client->close();
+        expect(nursery.join().has_value());
+      });
+      check();
+      CHECK_TRUE(ended.has_value());
+      CHECK_EQUAL(0u, coir::account::mqtt.used());
+    }
+  }
+};
 
 TEST(MqttClient, introduces_itself_publishes_and_takes_its_leave) {
   std::atomic<bool> left = false;

@@ -93,9 +93,7 @@ Life live(std::uint16_t port) {
 TEST_GROUP_BASE(MqttFaults, coir::test::Expecting) {
   unsigned failed_calls[kCalls] = {};
 
-  static std::size_t buffers() {
-    return coir::account::buffers.used() - coir::Buffer::spare_bytes();
-  }
+  static std::size_t buffers() { return coir::account::buffers.used() - coir::Buffer::spare_bytes(); }
 
   // try_every lets each call of each kind fail once.
   void try_every() {

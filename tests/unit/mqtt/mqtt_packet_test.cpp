@@ -27,7 +27,7 @@ bool is_malformed(std::string_view bytes) {
 
 }  // namespace
 
-TEST_GROUP(MqttPacket){};
+TEST_GROUP(MqttPacket) {};
 
 TEST(MqttPacket, each_cut_of_a_packet_is_incomplete) {
   std::array<char, kMost> room;
@@ -100,7 +100,7 @@ TEST(MqttPacket, of_a_message_that_is_too_large_the_id_is_told) {
   CHECK_TRUE(is_malformed("\x90\x80\x08"sv));                        // nothing else may be so large
 }
 
-TEST_GROUP(MqttTopic){};
+TEST_GROUP(MqttTopic) {};
 
 TEST(MqttTopic, is_checked) {
   CHECK_TRUE(is_topic("a") && is_topic("/") && is_topic("a//b") && is_topic("$SYS/x") && is_topic("\xc3\xa4"));
@@ -119,7 +119,7 @@ TEST(MqttTopic, matches_as_the_specification_has_it) {
   CHECK_FALSE(matches("#", "$SYS/a") || matches("+/a", "$SYS/a") || matches("a/b", "a") || matches("a", "a/b"));
 }
 
-TEST_GROUP(MqttUrl){};
+TEST_GROUP(MqttUrl) {};
 
 TEST(MqttUrl, is_taken_apart) {
   auto url = parse_broker_url("mqtt://broker");

@@ -105,7 +105,7 @@ TEST_GROUP(MqttQueueFile) {
   const char* const path = folder.at("queue");
   char room[8192];
 
-  void add(QueueFile & file, MessageQueue & queue, std::string_view payload) {
+  void add(QueueFile& file, MessageQueue& queue, std::string_view payload) {
     const PublishFields next = message(queue, payload);
     CHECK_TRUE(file.add(next, queue).has_value());
     queue.push(next);

@@ -29,7 +29,7 @@ struct Message {
 
 }  // namespace
 
-TEST_GROUP(DnsMessage){};
+TEST_GROUP(DnsMessage) {};
 
 TEST(DnsMessage, a_name_is_labels_with_their_lengths) {
   const Name name = name_of("Www.example");

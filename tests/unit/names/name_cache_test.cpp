@@ -38,13 +38,10 @@ std::uint32_t first_of(const Addresses& addresses) {
 
 }  // namespace
 
-TEST_GROUP(NameCache){void setup() override{forget_all();
-}  // namespace name_cache_test
-void teardown() override {
-  forget_all();
-}
-}
-;
+TEST_GROUP(NameCache) {
+  void setup() override { forget_all(); }  // namespace name_cache_test
+  void teardown() override { forget_all(); }
+};
 
 TEST(NameCache, what_was_never_said_is_not_known) {
   Addresses found;

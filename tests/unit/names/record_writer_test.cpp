@@ -17,7 +17,7 @@ Name name_of(std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP(RecordWriter){};
+TEST_GROUP(RecordWriter) {};
 
 TEST(RecordWriter, names_are_compressed_and_read_back) {
   unsigned char room[512];

@@ -56,37 +56,35 @@ bool is(const std::expected<Addresses, Error>& found, ErrorCode code) {
 
 }  // namespace
 
-TEST_GROUP(Resolve){// with_server runs `body`, which returns whether all was right, in a process that asks a
-                    // NameServer; on a fiber where
-                    // there are some, and on the process's first thread.
-                    template <class Body>
-                    void with_server(const char* promise, Body body, const char* conf = NameServer::kConf){
-                        const ChildEnd end = in_child([&] {
-                          NameServer server;
-                          if (const char* const why = server.start(conf); why != nullptr) {
-                            fprintf(stderr, "%s", why);
-                            return kNoServer;
-                          }
-                          if (!body(server)) return 1;
+TEST_GROUP(Resolve) {  // with_server runs `body`, which returns whether all was right, in a process that asks a
+  // NameServer; on a fiber where
+  // there are some, and on the process's first thread.
+  template <class Body>
+  void with_server(const char* promise, Body body, const char* conf = NameServer::kConf) {
+    const ChildEnd end = in_child([&] {
+      NameServer server;
+      if (const char* const why = server.start(conf); why != nullptr) {
+        fprintf(stderr, "%s", why);
+        return kNoServer;
+      }
+      if (!body(server)) return 1;
 #if !COIR_NO_ASYNC
-                          for (const unsigned workers : {1u, 2u}) {
-                            bool right = false;
-                            if (!coir::run_until_idle({.workers = workers}, [&] { right = body(server); }) || !right)
-                              return 2;
-                          }
+      for (const unsigned workers : {1u, 2u}) {
+        bool right = false;
+        if (!coir::run_until_idle({.workers = workers}, [&] { right = body(server); }) || !right) return 2;
+      }
 #endif
-                          return 0;
-                        });
-if (end.status == kNoServer) {
-  printf("ok - %s # SKIP %s\n", promise, end.output);
-  return;
-}
-STRCMP_EQUAL("", end.output);
-LONGS_EQUAL(0, end.signal);
-LONGS_EQUAL(0, end.status);
-}  // namespace resolve_test
-}
-;
+      return 0;
+    });
+    if (end.status == kNoServer) {
+      printf("ok - %s # SKIP %s\n", promise, end.output);
+      return;
+    }
+    STRCMP_EQUAL("", end.output);
+    LONGS_EQUAL(0, end.signal);
+    LONGS_EQUAL(0, end.status);
+  }  // namespace resolve_test
+};
 
 TEST(Resolve, an_address_needs_no_thread_and_no_time) {
   const std::size_t used = coir::account::stacks.used();

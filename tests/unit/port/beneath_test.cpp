@@ -54,18 +54,14 @@ TEST_GROUP(Beneath) {
     close(root);
     CHECK_EQUAL(0, chdir("/"));
   }
-  void make_directory(const char* path) {
-    CHECK_EQUAL(0, mkdir(path, 0700));
-  }
+  void make_directory(const char* path) { CHECK_EQUAL(0, mkdir(path, 0700)); }
   void make_file(const char* path) {
     FILE* file = fopen(path, "w");
     CHECK(file != nullptr);
     fputs(path, file);
     fclose(file);
   }
-  void make_link(const char* to, const char* path) {
-    CHECK_EQUAL(0, symlink(to, path));
-  }
+  void make_link(const char* to, const char* path) { CHECK_EQUAL(0, symlink(to, path)); }
 
   using Open = int (*)(int, const char*, std::span<char>) noexcept;
 

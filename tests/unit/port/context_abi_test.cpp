@@ -8,9 +8,7 @@ TEST_GROUP(ContextAbi) {
   alignas(16) char stack[16 * 1024];
   context_abi::Pair pair;
 
-  void setup() override {
-    context_abi::exchange(pair, stack + sizeof(stack));
-  }
+  void setup() override { context_abi::exchange(pair, stack + sizeof(stack)); }
 };
 
 TEST(ContextAbi, switching_away_and_back_keeps_every_callee_saved_register) {

@@ -46,10 +46,8 @@ TEST_GROUP(Context) {
   alignas(16) char second_stack[kStackBytes];
   Peers peers;
 
-  char* top() {
-    return stack + sizeof(stack);
-  }
-  static bool within(const char(&stack)[kStackBytes], const void* address) {
+  char* top() { return stack + sizeof(stack); }
+  static bool within(const char (&stack)[kStackBytes], const void* address) {
     return address >= stack && address < stack + kStackBytes;
   }
 };

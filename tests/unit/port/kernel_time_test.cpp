@@ -64,7 +64,7 @@ int sleeps_without() noexcept {
 
 }  // namespace
 
-TEST_GROUP(KernelTime){};
+TEST_GROUP(KernelTime) {};
 
 TEST(KernelTime, a_wait_of_less_than_a_second_lasts_as_long) {
   CHECK(waited(30ms) >= 30ms);

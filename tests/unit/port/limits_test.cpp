@@ -21,7 +21,7 @@ std::uint64_t reserved_for_stacks(const Limits& limits) {
 
 }  // namespace
 
-TEST_GROUP(Limits){};
+TEST_GROUP(Limits) {};
 
 TEST(Limits, the_reference_board_has_what_was_measured_on_it) {
   constexpr Limits duo = limits_for(29 * kMega);

@@ -27,7 +27,7 @@ std::expected<int, int> parse(std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP(Toolchain){};
+TEST_GROUP(Toolchain) {};
 
 TEST(Toolchain, static_objects_are_constructed_before_main) {
   LONGS_EQUAL(1, constructed_before_main);

@@ -34,7 +34,7 @@ bool no_child_is_left() noexcept {
 
 }  // namespace
 
-TEST_GROUP_BASE(ProcessFiber, coir::test::Everywhere){};
+TEST_GROUP_BASE(ProcessFiber, coir::test::Everywhere) {};
 
 TEST(ProcessFiber, children_run_side_by_side_while_other_fibers_go_on) {
   everywhere([&] {

@@ -69,7 +69,7 @@ constexpr const char* kStubborn =
 }  // namespace
 
 // What a process starts is of its group and ends with it.
-TEST_GROUP_BASE(ProcessGroup, coir::test::BothSides){};
+TEST_GROUP_BASE(ProcessGroup, coir::test::BothSides) {};
 
 TEST(ProcessGroup, ends_whole_at_the_deadline_also_when_it_ignores_sigterm) {
   both_sides([&] {

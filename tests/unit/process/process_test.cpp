@@ -51,7 +51,7 @@ std::string_view text(const char* bytes, std::size_t size) noexcept {
 
 }  // namespace
 
-TEST_GROUP_BASE(Process, coir::test::BothSides){};
+TEST_GROUP_BASE(Process, coir::test::BothSides) {};
 
 TEST(Process, tells_its_exit_status_or_its_signal) {
   both_sides([&] {

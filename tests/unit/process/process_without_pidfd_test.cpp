@@ -51,7 +51,7 @@ int without_pidfd() noexcept {
 
 }  // namespace
 
-TEST_GROUP(ProcessWithoutPidfd){};
+TEST_GROUP(ProcessWithoutPidfd) {};
 
 TEST(ProcessWithoutPidfd, a_kernel_without_pidfd_is_asked_from_the_pool) {
   const auto end = coir::test::in_child([] {

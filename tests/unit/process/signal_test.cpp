@@ -31,7 +31,7 @@ using coir::test::until_parked;
 using coir::test::until_polled;
 using namespace std::chrono_literals;
 
-TEST_GROUP_BASE(Signal, Everywhere){};
+TEST_GROUP_BASE(Signal, Everywhere) {};
 
 TEST(Signal, wakes_the_fiber_that_waits_for_it) {
   everywhere([&] {

@@ -13,40 +13,39 @@ using coir::http::ForwardFailure;
 using coir::http::Upstreams;
 
 TEST_GROUP_BASE(ForwardFailures,
-                Gateway){// says_so checks that the failure has been counted, and no other.
-                         void says_so(const Stage& stage, ForwardFailure failure){
-                             for (std::size_t i = 0; i < coir::http::kForwardFailures;
-                                  ++i){const std::uint64_t wanted = i == static_cast<std::size_t>(failure) ? 1 : 0;
-expect(stage.forwarder->counters().failures[i].load() == wanted);
-}  // namespace forward_failures_test
-}
-// fails has the upstream play a script, and checks what the client hears.
-void fails(ForwardFailure failure, std::string_view status, ScriptedServer::Script script,
-           const ForwardRules& rules = {}) {
-  through(std::move(script), rules, [&](const coir::Address& address, Stage& stage) {
-    coir::test::Client client(address);
-    expect(client.say(kGet) && client.hear(status));
-    says_so(stage, failure);
-  });
-}
-// fails_at does for an upstream at another address.
-void fails_at(std::string_view url, ForwardFailure failure, std::string_view status, const ForwardRules& rules = {},
-              unsigned times = 1) {
-  through([](Peer&) {}, rules,
-          [&](const coir::Address& address, Stage& stage) {
-            auto other = Upstreams::create(url);
-            UpstreamGroup* const group = std::exchange(stage.group, &other->group());
-            coir::test::Client client(address);
-            for (unsigned i = 0; i < times; ++i) {
-              client.have = 0;
-              expect(client.say(kGet) && client.hear(status));
-            }
-            says_so(stage, failure);
-            stage.group = group;
-          });
-}
-}
-;
+                Gateway) {  // says_so checks that the failure has been counted, and no other.
+  void says_so(const Stage& stage, ForwardFailure failure) {
+    for (std::size_t i = 0; i < coir::http::kForwardFailures; ++i) {
+      const std::uint64_t wanted = i == static_cast<std::size_t>(failure) ? 1 : 0;
+      expect(stage.forwarder->counters().failures[i].load() == wanted);
+    }  // namespace forward_failures_test
+  }
+  // fails has the upstream play a script, and checks what the client hears.
+  void fails(ForwardFailure failure, std::string_view status, ScriptedServer::Script script,
+             const ForwardRules& rules = {}) {
+    through(std::move(script), rules, [&](const coir::Address& address, Stage& stage) {
+      coir::test::Client client(address);
+      expect(client.say(kGet) && client.hear(status));
+      says_so(stage, failure);
+    });
+  }
+  // fails_at does for an upstream at another address.
+  void fails_at(std::string_view url, ForwardFailure failure, std::string_view status, const ForwardRules& rules = {},
+                unsigned times = 1) {
+    through([](Peer&) {}, rules,
+            [&](const coir::Address& address, Stage& stage) {
+              auto other = Upstreams::create(url);
+              UpstreamGroup* const group = std::exchange(stage.group, &other->group());
+              coir::test::Client client(address);
+              for (unsigned i = 0; i < times; ++i) {
+                client.have = 0;
+                expect(client.say(kGet) && client.hear(status));
+              }
+              says_so(stage, failure);
+              stage.group = group;
+            });
+  }
+};
 
 TEST(ForwardFailures, nobody_listens_is_refused) {
   char url[32];

@@ -70,7 +70,7 @@ class Metrics : public HandlerServer {
 
 }  // namespace
 
-TEST_GROUP_BASE(GatewayMetrics, Metrics){};
+TEST_GROUP_BASE(GatewayMetrics, Metrics) {};
 
 TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
   const UpstreamServer servers[] = {{.url = "http://board.example:81"}, {.url = "unix:/run/app.sock"}};

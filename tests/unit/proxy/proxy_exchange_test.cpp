@@ -29,9 +29,10 @@ int heard_count(const coir::test::Client& client, std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP_BASE(ProxyExchange, Gateway){
-    // failing has the upstream say something to a GET, and checks what the client hears, and that it is the end of it.
-    void failing(std::string_view answer, std::string_view status, bool closes = true){through(
+TEST_GROUP_BASE(ProxyExchange, Gateway) {
+  // failing has the upstream say something to a GET, and checks what the client hears, and that it is the end of it.
+  void failing(std::string_view answer, std::string_view status, bool closes = true) {
+    through(
         [answer, closes](Peer& peer) {
           if (peer.hear().empty() || !peer.say(answer)) return;
           if (!closes) peer.until_gone();
@@ -42,22 +43,21 @@ TEST_GROUP_BASE(ProxyExchange, Gateway){
           expect(client.say(kGet) && client.hear(status));
           expect(stage.forwarder->counters().bad_gateway.load() == 1);
         });
-}  // namespace proxy_exchange_test
-// cut_off has the upstream end in the middle of a response: the client must not take it for whole.
-void cut_off(std::string_view answer, std::string_view request, std::string_view never) {
-  through([answer](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say(answer)); },
-          [&](const coir::Address& address, Stage& stage) {
-            coir::test::Client client(address);
-            expect(client.say(request));
-            while (auto got = client.stream.read(std::span(client.memory).subspan(client.have), soon())) {
-              client.have += *got;
-            }
-            expect(lacks(client, never));
-            expect(stage.forwarder->counters().cut.load() == 1);
-          });
-}
-}
-;
+  }  // namespace proxy_exchange_test
+  // cut_off has the upstream end in the middle of a response: the client must not take it for whole.
+  void cut_off(std::string_view answer, std::string_view request, std::string_view never) {
+    through([answer](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say(answer)); },
+            [&](const coir::Address& address, Stage& stage) {
+              coir::test::Client client(address);
+              expect(client.say(request));
+              while (auto got = client.stream.read(std::span(client.memory).subspan(client.have), soon())) {
+                client.have += *got;
+              }
+              expect(lacks(client, never));
+              expect(stage.forwarder->counters().cut.load() == 1);
+            });
+  }
+};
 
 TEST(ProxyExchange, a_keep_alive_client_uses_one_upstream_connection) {
   Heard heard;

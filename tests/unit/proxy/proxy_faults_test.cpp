@@ -148,7 +148,7 @@ struct ProxyFaultsServer : FaultyStreams {
   }
 };
 
-TEST_GROUP_BASE(ProxyFaults, ProxyFaultsServer){};
+TEST_GROUP_BASE(ProxyFaults, ProxyFaultsServer) {};
 
 TEST(ProxyFaults, whatever_fails_ends_one_exchange) {
   whatever_fails(kLives);

@@ -8,41 +8,42 @@ namespace proxy_fields_test {
 
 using namespace coir::test;
 
-TEST_GROUP_BASE(ProxyFields, Gateway){
-    // asked makes a request and checks what the upstream has heard.
-    template <class Check> void asked(std::string_view request, const ForwardRules& rules, Check check){Heard heard;
-through(keep_head(heard), rules, [&](const coir::Address& address, Stage&) {
-  heard.size = 0;
-  coir::test::Client client(address);
-  expect(client.say(request) && client.hear("hello"));
-  check(heard);
-});
-}  // namespace proxy_fields_test
-template <class Check>
-void asked(std::string_view request, Check check) {
-  asked(request, {}, check);
-}
-// answered makes a request of that head and checks what the client hears.
-template <class Check>
-void answered(std::string_view answer, std::string_view until, Check check) {
-  Heard heard;
-  through(keep_head(heard, answer), [&](const coir::Address& address, Stage&) {
-    coir::test::Client client(address);
-    expect(client.say(kGet) && client.hear(until));
-    check(heard_by(client));
-  });
-}
-// refused makes a request that no upstream may see.
-void refused(std::string_view request, std::string_view status) {
-  Heard heard;
-  through(keep_head(heard), [&](const coir::Address& address, Stage&) {
-    coir::test::Client client(address);
-    expect(client.say(request) && client.hear(status));
-    expect(heard.size == 0);
-  });
-}
-}
-;
+TEST_GROUP_BASE(ProxyFields, Gateway) {
+  // asked makes a request and checks what the upstream has heard.
+  template <class Check>
+  void asked(std::string_view request, const ForwardRules& rules, Check check) {
+    Heard heard;
+    through(keep_head(heard), rules, [&](const coir::Address& address, Stage&) {
+      heard.size = 0;
+      coir::test::Client client(address);
+      expect(client.say(request) && client.hear("hello"));
+      check(heard);
+    });
+  }  // namespace proxy_fields_test
+  template <class Check>
+  void asked(std::string_view request, Check check) {
+    asked(request, {}, check);
+  }
+  // answered makes a request of that head and checks what the client hears.
+  template <class Check>
+  void answered(std::string_view answer, std::string_view until, Check check) {
+    Heard heard;
+    through(keep_head(heard, answer), [&](const coir::Address& address, Stage&) {
+      coir::test::Client client(address);
+      expect(client.say(kGet) && client.hear(until));
+      check(heard_by(client));
+    });
+  }
+  // refused makes a request that no upstream may see.
+  void refused(std::string_view request, std::string_view status) {
+    Heard heard;
+    through(keep_head(heard), [&](const coir::Address& address, Stage&) {
+      coir::test::Client client(address);
+      expect(client.say(request) && client.hear(status));
+      expect(heard.size == 0);
+    });
+  }
+};
 
 TEST(ProxyFields, request_and_response_pass) {
   Heard heard;

@@ -8,17 +8,17 @@ namespace route_line_test {
 
 using namespace coir::http;
 
-TEST_GROUP(RouteLine){// refused tells whether a line is refused, by that word and with a cure.
-                      static bool refused(std::string_view line, std::string_view word){RouteLine route;
-const auto parsed = parse_route_line(line, route);
-return !parsed && parsed.error().word == word && parsed.error().cure[0] != '\0';
-}  // namespace route_line_test
-static bool taken(std::string_view line, RouteLine& route) {
-  const auto parsed = parse_route_line(line, route);
-  return parsed && *parsed;
-}
-}
-;
+TEST_GROUP(RouteLine) {  // refused tells whether a line is refused, by that word and with a cure.
+  static bool refused(std::string_view line, std::string_view word) {
+    RouteLine route;
+    const auto parsed = parse_route_line(line, route);
+    return !parsed && parsed.error().word == word && parsed.error().cure[0] != '\0';
+  }  // namespace route_line_test
+  static bool taken(std::string_view line, RouteLine& route) {
+    const auto parsed = parse_route_line(line, route);
+    return parsed && *parsed;
+  }
+};
 
 TEST(RouteLine, empty_lines_and_comments_are_no_routes) {
   for (const std::string_view line : {"", " \t", "\r", "# /a http://b", "  #"}) {

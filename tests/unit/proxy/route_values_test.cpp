@@ -10,22 +10,22 @@ namespace route_values_test {
 using namespace coir::http;
 using coir::Address;
 
-TEST_GROUP(RouteValues){static bool trusts(std::string_view list,
-                                           std::string_view address){return is_trusted(list, *Address::parse(address));
-}  // namespace route_values_test
-// behind is who asks, where 10.0.0.1 does so with these fields and 10/8 and the rest of `list` is trusted.
-static bool behind(std::initializer_list<std::string_view> values, std::string_view whom,
-                   std::string_view list = "10.0.0.0/8,fd00::/8", std::string_view peer = "10.0.0.1:5") {
-  Header fields[6] = {{.name = "Host", .value = "x"}, {.name = "x_forwarded_for", .value = "9.9.9.9"}};
-  std::size_t count = 2;
-  for (const std::string_view value : values) fields[count++] = {.name = "x-forwarded-FOR", .value = value};
-  const Address client = client_behind(*Address::parse(peer), list, std::span(fields).first(count));
-  char text[Address::kMaxText];
-  const std::string_view found = client.with_port(0).format(text);
-  return found.substr(0, found.rfind(':')) == whom;
-}
-}
-;
+TEST_GROUP(RouteValues) {
+  static bool trusts(std::string_view list, std::string_view address) {
+    return is_trusted(list, *Address::parse(address));
+  }  // namespace route_values_test
+  // behind is who asks, where 10.0.0.1 does so with these fields and 10/8 and the rest of `list` is trusted.
+  static bool behind(std::initializer_list<std::string_view> values, std::string_view whom,
+                     std::string_view list = "10.0.0.0/8,fd00::/8", std::string_view peer = "10.0.0.1:5") {
+    Header fields[6] = {{.name = "Host", .value = "x"}, {.name = "x_forwarded_for", .value = "9.9.9.9"}};
+    std::size_t count = 2;
+    for (const std::string_view value : values) fields[count++] = {.name = "x-forwarded-FOR", .value = value};
+    const Address client = client_behind(*Address::parse(peer), list, std::span(fields).first(count));
+    char text[Address::kMaxText];
+    const std::string_view found = client.with_port(0).format(text);
+    return found.substr(0, found.rfind(':')) == whom;
+  }
+};
 
 TEST(RouteValues, networks_hold_their_addresses) {
   CHECK(trusts("127.0.0.1", "127.0.0.1:80") && !trusts("127.0.0.1", "127.0.0.2:80"));

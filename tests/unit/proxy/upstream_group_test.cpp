@@ -51,7 +51,7 @@ std::string_view in_use(const UpstreamGroup& group, std::span<char> room) {
 
 }  // namespace
 
-TEST_GROUP_BASE(UpstreamGroup, coir::test::Everywhere){};
+TEST_GROUP_BASE(UpstreamGroup, coir::test::Everywhere) {};
 
 TEST(UpstreamGroup, addresses_that_are_none_are_refused) {
   const auto error = [](std::string_view url, unsigned weight = 1) {

@@ -101,7 +101,7 @@ int takers_of_second(UpstreamGroup& group, int takes) {
 
 }  // namespace
 
-TEST_GROUP_BASE(UpstreamHealth, coir::test::Everywhere){};
+TEST_GROUP_BASE(UpstreamHealth, coir::test::Everywhere) {};
 
 TEST(UpstreamHealth, a_server_whose_checks_fail_is_not_asked_until_they_succeed_again) {
   everywhere([&] {

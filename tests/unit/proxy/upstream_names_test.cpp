@@ -73,7 +73,7 @@ bool moves(NameServer& names) {
 
 }  // namespace
 
-TEST_GROUP(UpstreamNames){};
+TEST_GROUP(UpstreamNames) {};
 
 TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_address_used) {
   const ChildEnd end = in_child([] {

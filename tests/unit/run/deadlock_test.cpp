@@ -33,7 +33,7 @@ auto spawn_hanging(bool& cancelled) {
 
 }  // namespace
 
-TEST_GROUP(Deadlock){};
+TEST_GROUP(Deadlock) {};
 
 TEST(Deadlock, is_reported_with_every_fiber_and_what_it_waits_for) {
   for (const unsigned workers : {1u, 2u}) {

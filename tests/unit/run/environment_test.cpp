@@ -50,7 +50,7 @@ void bad_value(const char* name, const char* value) {
 
 }  // namespace
 
-TEST_GROUP(Environment){};
+TEST_GROUP(Environment) {};
 
 TEST(Environment, the_number_of_workers_is_read) {
   if (!kManyWorkers) return;

@@ -45,7 +45,7 @@ int count_entries(const char* directory) {
 
 }  // namespace
 
-TEST_GROUP(Runtime){};
+TEST_GROUP(Runtime) {};
 
 TEST(Runtime, returns_when_the_last_detached_fiber_has_ended) {
   for (const unsigned workers : {1u, 2u, 5u}) {

@@ -41,7 +41,7 @@ thread_local long t_thread = 0;
 
 }  // namespace
 
-TEST_GROUP(Migrate){};
+TEST_GROUP(Migrate) {};
 
 TEST(Migrate, every_wakeup_is_on_another_thread_than_the_wait) {
   if (!kManyWorkers) return;

@@ -36,9 +36,7 @@ std::uint32_t index_of(const FiberControl* control) {
 
 TEST_GROUP(FiberList) {
   FiberList list;
-  void setup() override {
-    memset(static_cast<void*>(g_memory), 0, sizeof g_memory);
-  }
+  void setup() override { memset(static_cast<void*>(g_memory), 0, sizeof g_memory); }
 };
 
 TEST(FiberList, first_in_first_out) {
@@ -66,12 +64,8 @@ TEST(FiberList, the_nth_is_taken_out_and_the_rest_keeps_its_order) {
 TEST_GROUP(RunQueue) {
   RunQueue* queue = new RunQueue;
   Inbox overflow;
-  void setup() override {
-    memset(static_cast<void*>(g_memory), 0, sizeof g_memory);
-  }
-  void teardown() override {
-    delete queue;
-  }
+  void setup() override { memset(static_cast<void*>(g_memory), 0, sizeof g_memory); }
+  void teardown() override { delete queue; }
 };
 
 TEST(RunQueue, first_in_first_out_round_after_round) {

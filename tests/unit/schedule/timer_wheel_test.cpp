@@ -47,9 +47,7 @@ struct Random {
 
 TEST_GROUP(TimerWheel) {
   TimerWheel* wheel = new TimerWheel;
-  void teardown() override {
-    delete wheel;
-  }
+  void teardown() override { delete wheel; }
 };
 
 TEST(TimerWheel, fires_at_its_tick_and_not_one_before) {

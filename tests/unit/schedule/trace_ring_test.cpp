@@ -41,9 +41,7 @@ bool is(const TraceEvent& event, std::uint64_t n) {
 TEST_GROUP(TraceRing) {
   alignas(64) unsigned char memory[kSlots * TraceRing::kEventBytes] = {};
   TraceRing ring;
-  void setup() override {
-    ring.use(memory, sizeof memory);
-  }
+  void setup() override { ring.use(memory, sizeof memory); }
 };
 
 TEST(TraceRing, what_was_pushed_is_read_in_order) {

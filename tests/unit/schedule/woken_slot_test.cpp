@@ -64,7 +64,7 @@ int wake_and_compute() noexcept {
 
 }  // namespace
 
-TEST_GROUP(WokenSlot){};
+TEST_GROUP(WokenSlot) {};
 
 TEST(WokenSlot, a_fiber_whose_waker_computes_runs_on_another_worker) {
   if (coir::kManyWorkers) LONGS_EQUAL(0, coir::test::in_child([] { return wake_and_compute(); }).status);

@@ -38,7 +38,7 @@ struct Progress {
 
 }  // namespace
 
-TEST_GROUP(Yield){};
+TEST_GROUP(Yield) {};
 
 TEST(Yield, goes_round_in_the_order_of_spawning) {
   constexpr int kFibers = 40, kRounds = 50;

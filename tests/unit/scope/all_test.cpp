@@ -47,7 +47,7 @@ int before(Event& event, int value) {
 
 }  // namespace
 
-TEST_GROUP_BASE(All, Everywhere){};
+TEST_GROUP_BASE(All, Everywhere) {};
 
 TEST(All, keeps_the_order_of_the_bodies_whatever_the_order_of_their_ends) {
   everywhere([&] {

@@ -40,7 +40,7 @@ bool is(const std::expected<void, Error>& outcome, ErrorCode code) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Cancellation, Everywhere){};
+TEST_GROUP_BASE(Cancellation, Everywhere) {};
 
 TEST(Cancellation, a_source_cancels_every_scope_that_watches) {
   everywhere([&] {

@@ -41,7 +41,7 @@ Outcome enough() {
 
 }  // namespace
 
-TEST_GROUP_BASE(Every, Everywhere){};
+TEST_GROUP_BASE(Every, Everywhere) {};
 
 TEST(Every, runs_first_after_one_interval_and_ends_with_the_jobs_error) {
   everywhere([&] {

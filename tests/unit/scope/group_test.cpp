@@ -46,7 +46,7 @@ Outcome fail(ErrorCode code) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Group, Everywhere){};
+TEST_GROUP_BASE(Group, Everywhere) {};
 
 TEST(Group, join_returns_when_all_jobs_have_ended) {
   everywhere([&] {

@@ -53,11 +53,9 @@ int rounds() {
 
 }  // namespace
 
-TEST_GROUP(HandleOutside){// A handle of a run that has ended takes no stack with it.
-                          void teardown() override{LONGS_EQUAL(0, coir::account::stacks.used());
-}  // namespace handle_outside_test
-}
-;
+TEST_GROUP(HandleOutside) {  // A handle of a run that has ended takes no stack with it.
+  void teardown() override { LONGS_EQUAL(0, coir::account::stacks.used()); }  // namespace handle_outside_test
+};
 
 TEST(HandleOutside, awaits_the_last_fiber_of_a_run_or_finds_the_run_over) {
   if (!kManyWorkers) return;

@@ -15,7 +15,7 @@ namespace jobs_stress_test {
 using namespace coir;
 using namespace coir::test;
 
-TEST_GROUP(JobsStress){};
+TEST_GROUP(JobsStress) {};
 
 namespace {
 

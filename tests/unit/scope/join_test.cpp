@@ -22,7 +22,7 @@ using coir::test::Thread;
 using coir::test::until;
 using namespace std::chrono_literals;
 
-TEST_GROUP(Join){};
+TEST_GROUP(Join) {};
 
 TEST(Join, waits_for_the_end_and_sees_what_was_done) {
   int seen = 0;

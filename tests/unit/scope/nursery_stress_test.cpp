@@ -205,7 +205,7 @@ void run_grove(RunOptions options) {
 
 // Trees of nurseries in a random mix of failures, cancellations and deadlines, fibers and a plain thread side by side.
 // A failure prints the seed of its mix; the interleaving is the machine's.
-TEST_GROUP(NurseryStress){};
+TEST_GROUP(NurseryStress) {};
 
 TEST(NurseryStress, of_one_worker) {
   run_grove({.workers = 1});

@@ -62,7 +62,7 @@ void spawn_deep(int depth, std::atomic<int>& ended) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Nursery, Everywhere){};
+TEST_GROUP_BASE(Nursery, Everywhere) {};
 
 TEST(Nursery, is_left_when_the_last_child_has_ended) {
   everywhere([&] {

@@ -48,7 +48,7 @@ Outcome fail(ErrorCode code) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Pool, Everywhere){};
+TEST_GROUP_BASE(Pool, Everywhere) {};
 
 TEST(Pool, as_many_jobs_as_fibers_run_at_a_time_and_close_drains) {
   everywhere([&] {

@@ -52,7 +52,7 @@ class Ended {
 
 }  // namespace
 
-TEST_GROUP_BASE(Race, Everywhere){};
+TEST_GROUP_BASE(Race, Everywhere) {};
 
 TEST(Race, the_first_to_end_wins_and_the_losers_have_ended_when_it_returns) {
   everywhere([&] {

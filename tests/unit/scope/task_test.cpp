@@ -39,15 +39,14 @@ Counted make_result(int number) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Task, coir::test::Expecting){void setup() override{Counted::reset();
-}  // namespace task_test
+TEST_GROUP_BASE(Task, coir::test::Expecting) {
+  void setup() override { Counted::reset(); }  // namespace task_test
 
-void all_is_gone() {
-  check();
-  LONGS_EQUAL(0, Counted::alive());
-}
-}
-;
+  void all_is_gone() {
+    check();
+    LONGS_EQUAL(0, Counted::alive());
+  }
+};
 
 TEST(Task, returns_what_its_body_returned) {
   CHECK_TRUE(on_any_workers([&] {

@@ -195,13 +195,12 @@ constexpr unsigned kForEver = 1'000'000;
 
 }  // namespace
 
-TEST_GROUP_BASE(Sntp, coir::test::BothSides){
-    std::expected<TimeSample, Error> ask(const TimeServer& server, std::chrono::milliseconds patience = 60s,
-                                         unsigned rounds = 2, Deadline deadline = Deadline::never()){
-        return query_time("127.0.0.1", {.port = server.port(), .patience = patience, .rounds = rounds}, deadline);
-}  // namespace sntp_test
-}
-;
+TEST_GROUP_BASE(Sntp, coir::test::BothSides) {
+  std::expected<TimeSample, Error> ask(const TimeServer& server, std::chrono::milliseconds patience = 60s,
+                                       unsigned rounds = 2, Deadline deadline = Deadline::never()) {
+    return query_time("127.0.0.1", {.port = server.port(), .patience = patience, .rounds = rounds}, deadline);
+  }  // namespace sntp_test
+};
 
 TEST(Sntp, tells_how_far_the_clock_is_off) {
   const TimeServer server(Says::time);
@@ -279,7 +278,7 @@ TEST(Sntp, a_closed_port_is_told) {
   });
 }
 
-TEST_GROUP(SntpMessage){};
+TEST_GROUP(SntpMessage) {};
 
 TEST(SntpMessage, era_and_fraction_are_right) {
   CHECK_TRUE(unix_ns(0) == 2'085'978'496 * kBillion);  // 2036-02-07 06:28:16
@@ -330,10 +329,9 @@ extern "C" int __wrap_clock_settime(clockid_t, const timespec* to) {
   return 0;
 }
 
-TEST_GROUP(SetClock){void setup() override{g_set_ns = -1;
-}
-}
-;
+TEST_GROUP(SetClock) {
+  void setup() override { g_set_ns = -1; }
+};
 
 TEST(SetClock, a_time_that_cannot_be_is_invalid) {
   CHECK_TRUE(fails(coir::set_clock(std::chrono::nanoseconds::min()), ErrorCode::invalid));

@@ -30,12 +30,13 @@ Deadline soon() {
 
 }  // namespace
 
-TEST_GROUP_BASE(Accept, coir::test::Expecting){
-    template <class Body> void run(Body body){CHECK_TRUE(coir::run_until_idle({.workers = 1}, body).has_value());
-check();
-}  // namespace accept_test
-}
-;
+TEST_GROUP_BASE(Accept, coir::test::Expecting) {
+  template <class Body>
+  void run(Body body) {
+    CHECK_TRUE(coir::run_until_idle({.workers = 1}, body).has_value());
+    check();
+  }  // namespace accept_test
+};
 
 TEST(Accept, each_connection_is_handed_over_until_the_listener_is_closed) {
   run([&] {

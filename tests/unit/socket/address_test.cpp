@@ -30,7 +30,7 @@ void check_round_trip(const char* from, const char* to) {
 
 }  // namespace
 
-TEST_GROUP(Address){};
+TEST_GROUP(Address) {};
 
 TEST(Address, reads_and_writes_every_kind) {
   check_round_trip("127.0.0.1:80", "127.0.0.1:80");

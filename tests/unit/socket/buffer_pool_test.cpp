@@ -31,22 +31,22 @@ constinit Account wanted("wanted");
 
 }  // namespace
 
-TEST_GROUP(BufferPool){// used is how much is borrowed.
-                       static std::size_t used(){return coir::account::buffers.used() - Buffer::spare_bytes();
-}  // namespace buffer_pool_test
+TEST_GROUP(BufferPool) {  // used is how much is borrowed.
+  static std::size_t used() {
+    return coir::account::buffers.used() - Buffer::spare_bytes();
+  }  // namespace buffer_pool_test
 
-void teardown() override {
-  LONGS_EQUAL(0, used());
-  coir::account::buffers.set_ceiling(SIZE_MAX);
-  Ledger::total().set_ceiling(SIZE_MAX);
-  // The spare ones go, so that each test begins without any.
-  Ledger::total().set_ceiling(Ledger::total().used());
-  static_cast<void>(Pressure::make_room(wanted, coir::account::buffers.used()));
-  Ledger::total().set_ceiling(SIZE_MAX);
-  LONGS_EQUAL(0, coir::account::buffers.used());
-}
-}
-;
+  void teardown() override {
+    LONGS_EQUAL(0, used());
+    coir::account::buffers.set_ceiling(SIZE_MAX);
+    Ledger::total().set_ceiling(SIZE_MAX);
+    // The spare ones go, so that each test begins without any.
+    Ledger::total().set_ceiling(Ledger::total().used());
+    static_cast<void>(Pressure::make_room(wanted, coir::account::buffers.used()));
+    Ledger::total().set_ceiling(SIZE_MAX);
+    LONGS_EQUAL(0, coir::account::buffers.used());
+  }
+};
 
 TEST(BufferPool, a_buffer_is_the_smallest_that_fits_and_is_charged) {
   for (const std::size_t size : kSizes) {

@@ -109,7 +109,7 @@ bool peer_is(const std::expected<TcpStream, Error>& stream, const char* host, st
 
 }  // namespace
 
-TEST_GROUP_BASE(Connect, coir::test::BothSides){};
+TEST_GROUP_BASE(Connect, coir::test::BothSides) {};
 
 TEST(Connect, an_address_is_connected_to_without_a_lookup) {
   both_sides([&] {

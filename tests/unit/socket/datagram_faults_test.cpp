@@ -31,7 +31,7 @@ bool fails(const auto& outcome, ErrorCode code, int number) {
 
 }  // namespace
 
-TEST_GROUP_BASE(DatagramFaults, coir::test::BothSides){};
+TEST_GROUP_BASE(DatagramFaults, coir::test::BothSides) {};
 
 TEST(DatagramFaults, a_socket_that_cannot_be_opened_leaves_nothing) {
   const int before = coir::test::count_fds();

@@ -399,7 +399,7 @@ TEST(Datagram, descriptors_of_a_unix_peer_do_not_come_in) {
 }
 
 // A process of its own forgets the calls for several datagrams, and no other thread may run when it is forked.
-TEST_GROUP(DatagramKernel){};
+TEST_GROUP(DatagramKernel) {};
 
 TEST(DatagramKernel, batches_pass_one_by_one_where_it_has_no_calls_for_several) {
   constexpr int kNoFilter = 77;

@@ -136,7 +136,7 @@ int link_local_answers(const char* interface) {
 
 }  // namespace
 
-TEST_GROUP_BASE(Multicast, coir::test::BothSides){};
+TEST_GROUP_BASE(Multicast, coir::test::BothSides) {};
 
 TEST(Multicast, members_alone_receive_what_is_sent_to_a_group) {
   if (lacks_groups()) return;
@@ -184,7 +184,7 @@ TEST(Multicast, hops_and_loop_are_set_for_both_families) {
 }
 
 // Groups of IPv6 do not come in by the loopback interface: the test makes one of its own, in a network of its own.
-TEST_GROUP(MulticastIpv6){};
+TEST_GROUP(MulticastIpv6) {};
 
 TEST(MulticastIpv6, members_alone_receive_and_link_local_addresses_answer) {
   if (lacks_groups()) return;

@@ -22,7 +22,7 @@ bool public_text(const char* host) {
 
 }  // namespace
 
-TEST_GROUP(PublicAddress){};
+TEST_GROUP(PublicAddress) {};
 
 TEST(PublicAddress, ranges_for_special_purposes_are_not_to_their_first_and_last_address) {
   for (const char* host :

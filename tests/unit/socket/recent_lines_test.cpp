@@ -30,9 +30,7 @@ TEST_GROUP(RecentLines) {
     dup2(kept, 2);
     close(kept);
   }
-  bool holds(std::string_view text) {
-    return recent_log_lines(room).find(text) != std::string_view::npos;
-  }
+  bool holds(std::string_view text) { return recent_log_lines(room).find(text) != std::string_view::npos; }
 };
 
 TEST(RecentLines, are_kept_from_when_that_was_asked_for_until_it_is_no_more) {

@@ -131,10 +131,9 @@ std::size_t read_all(TcpStream& stream) {
 
 }  // namespace
 
-TEST_GROUP(Tcp){void setup() override{fill();
-}  // namespace tcp_test
-}
-;
+TEST_GROUP(Tcp) {
+  void setup() override { fill(); }  // namespace tcp_test
+};
 
 TEST(Tcp, a_message_goes_there_and_back) {
   meet(

@@ -24,19 +24,13 @@ TEST_GROUP(UnixSocket) {
   coir::test::Folder folder;
   char text[200];
 
-  void setup() override {
-    snprintf(text, sizeof text, "unix:%s", folder.at("socket"));
-  }
-  const char* path() const {
-    return text + 5;
-  }
+  void setup() override { snprintf(text, sizeof text, "unix:%s", folder.at("socket")); }
+  const char* path() const { return text + 5; }
   bool exists() const {
     struct stat info;
     return lstat(path(), &info) == 0;
   }
-  Address address() const {
-    return *Address::parse(text);
-  }
+  Address address() const { return *Address::parse(text); }
 };
 
 TEST(UnixSocket, carries_bytes_both_ways) {

@@ -57,7 +57,7 @@ void reads_back(const ServerEvent& event) {
 
 }  // namespace
 
-TEST_GROUP(EventEncoder){};
+TEST_GROUP(EventEncoder) {};
 
 TEST(EventEncoder, each_field_has_its_line) {
   encodes({.data = "hello"}, "data: hello\n\n");

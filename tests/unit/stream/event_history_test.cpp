@@ -54,7 +54,7 @@ bool is_at(HistoryCursor cursor, std::uint64_t sequence, std::uint32_t offset) {
 
 }  // namespace
 
-TEST_GROUP(EventHistory){};
+TEST_GROUP(EventHistory) {};
 
 TEST(EventHistory, what_is_appended_is_read_in_order_by_everybody) {
   History history = make({.bytes = 100, .events = 10});

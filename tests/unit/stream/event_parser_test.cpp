@@ -112,7 +112,7 @@ struct Long {
 
 }  // namespace
 
-TEST_GROUP(EventParser){};
+TEST_GROUP(EventParser) {};
 
 // The Web Platform Tests' cases, by name.
 

@@ -92,7 +92,7 @@ bool end_has_arrived(int fd) {
 
 }  // namespace
 
-TEST_GROUP_BASE(EventStreams, EventServers){};
+TEST_GROUP_BASE(EventStreams, EventServers) {};
 
 TEST(EventStreams, events_arrive_in_order_and_the_end_of_the_handler_is_theirs) {
   everywhere([&] {

@@ -43,20 +43,20 @@ std::string_view large_text() {
 
 }  // namespace
 
-TEST_GROUP_BASE(FeedServer, EventServers){
-    // with_feed calls `body` with a feed whose server answers every request with it.
-    template <class Body> void with_feed(const FeedOptions& options, const coir::TlsContext* tls,
-                                         Body body){auto feed = Feed::create(options);
-with_server({.handler = follow, .context = &*feed, .max_connections = 2048, .evict_after = 0ms}, tls,
-            [&](Server& server, const coir::Address& address) { body(*feed, server, address); });
-expect(feed->subscribers() == 0);
-}  // namespace feed_server_test
-template <class Body>
-void with_feed(const FeedOptions& options, Body body) {
-  with_feed(options, nullptr, body);
-}
-}
-;
+TEST_GROUP_BASE(FeedServer, EventServers) {
+  // with_feed calls `body` with a feed whose server answers every request with it.
+  template <class Body>
+  void with_feed(const FeedOptions& options, const coir::TlsContext* tls, Body body) {
+    auto feed = Feed::create(options);
+    with_server({.handler = follow, .context = &*feed, .max_connections = 2048, .evict_after = 0ms}, tls,
+                [&](Server& server, const coir::Address& address) { body(*feed, server, address); });
+    expect(feed->subscribers() == 0);
+  }  // namespace feed_server_test
+  template <class Body>
+  void with_feed(const FeedOptions& options, Body body) {
+    with_feed(options, nullptr, body);
+  }
+};
 
 TEST(FeedServer, subscribers_come_by_tls) {
   everywhere([&] {

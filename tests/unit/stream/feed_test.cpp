@@ -151,7 +151,7 @@ void with_feed(const FeedOptions& feed_options, Play play) {
 
 }  // namespace
 
-TEST_GROUP(Feed){};
+TEST_GROUP(Feed) {};
 
 TEST(Feed, answers_as_an_event_source_expects_and_sends_something_at_once) {
   with_feed({}, [](const Stage& stage) {

@@ -127,7 +127,7 @@ struct StreamFaultsServer : FaultyStreams {
   }
 };
 
-TEST_GROUP_BASE(StreamFaults, StreamFaultsServer){};
+TEST_GROUP_BASE(StreamFaults, StreamFaultsServer) {};
 
 TEST(StreamFaults, whatever_fails_ends_one_stream) {
   whatever_fails(kLives);

@@ -49,7 +49,7 @@ struct Story {
 
 }  // namespace
 
-TEST_GROUP_BASE(Broadcast, Everywhere){};
+TEST_GROUP_BASE(Broadcast, Everywhere) {};
 
 TEST(Broadcast, everybody_who_has_subscribed_gets_a_copy_in_order) {
   everywhere([&] {

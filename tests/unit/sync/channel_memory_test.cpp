@@ -33,7 +33,7 @@ using coir::test::in_child;
 using coir::test::until_parked;
 
 // What becomes of the values and of the memory they lie in.
-TEST_GROUP_BASE(ChannelMemory, Everywhere){};
+TEST_GROUP_BASE(ChannelMemory, Everywhere) {};
 
 TEST(ChannelMemory, values_are_moved_and_each_is_destroyed_once) {
   Counted::reset();

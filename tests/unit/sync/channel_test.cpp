@@ -32,7 +32,7 @@ using coir::Task;
 using coir::test::Counted;
 using coir::test::until_parked;
 
-TEST_GROUP_BASE(Channel, Everywhere){};
+TEST_GROUP_BASE(Channel, Everywhere) {};
 
 TEST(Channel, a_bounded_one_takes_its_capacity_and_then_makes_senders_wait) {
   everywhere([&] {

@@ -136,7 +136,7 @@ struct Echo {
 
 }  // namespace
 
-TEST_GROUP(ClassicEcho){};
+TEST_GROUP(ClassicEcho) {};
 
 TEST(ClassicEcho, thousands_of_connections_echo_a_hundred_messages_each_and_lose_none) {
   const int wave = wave_size();

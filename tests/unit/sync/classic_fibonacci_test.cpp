@@ -66,7 +66,7 @@ bool load_is_shared() {
 
 }  // namespace
 
-TEST_GROUP(ClassicFibonacci){};
+TEST_GROUP(ClassicFibonacci) {};
 
 // The workers share what the machine gives them: a machine that takes a processor away for most of a run makes that
 // run uneven, but not one run after the other. Stealing that does not work makes all of them uneven.

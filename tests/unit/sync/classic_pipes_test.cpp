@@ -44,7 +44,7 @@ bool transfer(int fd, Direction direction, Message& message, Call call) {
 
 }  // namespace
 
-TEST_GROUP(ClassicPipes){};
+TEST_GROUP(ClassicPipes) {};
 
 TEST(ClassicPipes, two_pipes_carry_a_thousand_messages_each_and_then_end) {
   for (const bool ppoll : {false, true}) {

@@ -9,7 +9,7 @@ namespace classic_yields_test {
 using coir::run_until_idle;
 using coir::spawn;
 
-TEST_GROUP(ClassicYields){};
+TEST_GROUP(ClassicYields) {};
 
 TEST(ClassicYields, a_hundred_fibers_of_a_thousand_yields_are_a_hundred_thousand) {
   for (const unsigned workers : {1u, 2u, 4u}) {

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using coir::Condition;
 using coir::Mutex;
 
-TEST_GROUP_BASE(Condition, Everywhere){};
+TEST_GROUP_BASE(Condition, Everywhere) {};
 
 TEST(Condition, wait_gives_the_mutex_up_and_has_it_again) {
   everywhere([&] {

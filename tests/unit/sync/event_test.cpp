@@ -29,7 +29,7 @@ using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Event;
 
-TEST_GROUP_BASE(Event, Everywhere){};
+TEST_GROUP_BASE(Event, Everywhere) {};
 
 TEST(Event, releases_everybody_who_waits_and_stays_open) {
   everywhere([&] {

@@ -32,7 +32,7 @@ using coir::test::Thread;
 using coir::test::until_parked;
 using namespace std::chrono_literals;
 
-TEST_GROUP_BASE(Mutex, Everywhere){};
+TEST_GROUP_BASE(Mutex, Everywhere) {};
 
 TEST(Mutex, one_that_is_free_is_had_at_once_and_by_one_only) {
   everywhere([&] {

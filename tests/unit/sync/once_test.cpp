@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using coir::Error;
 using coir::Once;
 
-TEST_GROUP_BASE(Once, Everywhere){};
+TEST_GROUP_BASE(Once, Everywhere) {};
 
 TEST(Once, runs_one_body_while_the_others_wait_for_it) {
   everywhere([&] {

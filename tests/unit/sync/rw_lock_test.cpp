@@ -27,7 +27,7 @@ using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::RwLock;
 
-TEST_GROUP_BASE(RwLock, Everywhere){};
+TEST_GROUP_BASE(RwLock, Everywhere) {};
 
 TEST(RwLock, readers_share_it_and_a_writer_has_it_alone) {
   everywhere([&] {

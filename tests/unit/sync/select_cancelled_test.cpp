@@ -45,7 +45,7 @@ using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 // A cancellation that the caller answers for is a case like any other.
-TEST_GROUP_BASE(SelectCancelled, Everywhere){};
+TEST_GROUP_BASE(SelectCancelled, Everywhere) {};
 
 TEST(SelectCancelled, is_ready_from_the_cancellation_on_and_cancels_not_the_caller) {
   everywhere([&] {

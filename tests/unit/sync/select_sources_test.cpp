@@ -35,7 +35,7 @@ using coir::test::until;
 using coir::test::until_parked;
 
 // Sources are what a select waits for beside channels: descriptors, ends of fibers, events; and from plain threads.
-TEST_GROUP_BASE(SelectSources, Everywhere){};
+TEST_GROUP_BASE(SelectSources, Everywhere) {};
 
 TEST(SelectSources, a_descriptor_is_a_case_and_which_of_several_is_told) {
   everywhere([&] {

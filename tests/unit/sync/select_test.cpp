@@ -40,7 +40,7 @@ using coir::test::in_child;
 using coir::test::Pipe;
 using coir::test::until_parked;
 
-TEST_GROUP_BASE(Select, Everywhere){};
+TEST_GROUP_BASE(Select, Everywhere) {};
 
 TEST(Select, does_the_one_case_that_is_ready_and_no_other) {
   everywhere([&] {

@@ -28,7 +28,7 @@ using coir::test::until_parked;
 using namespace std::chrono_literals;
 using coir::Semaphore;
 
-TEST_GROUP_BASE(Semaphore, Everywhere){};
+TEST_GROUP_BASE(Semaphore, Everywhere) {};
 
 TEST(Semaphore, gives_what_it_has_and_no_more) {
   everywhere([&] {

@@ -183,7 +183,7 @@ void run_chaos(RunOptions options) {
 
 // Spawns, joins, cancellations, yields, sleeps and pipes in a random mix. A failure prints the seed of its mix; the
 // interleaving is the machine's.
-TEST_GROUP(Stress){};
+TEST_GROUP(Stress) {};
 
 TEST(Stress, of_one_worker) {
   run_chaos({.workers = 1});

@@ -26,7 +26,7 @@ using coir::test::Thread;
 using namespace std::chrono_literals;
 using coir::WaitGroup;
 
-TEST_GROUP_BASE(WaitGroup, Everywhere){};
+TEST_GROUP_BASE(WaitGroup, Everywhere) {};
 
 TEST(WaitGroup, of_nothing_is_over_at_once) {
   everywhere([&] {

@@ -21,7 +21,7 @@ const char* hex(const Digest& digest) {
 
 }  // namespace
 
-TEST_GROUP(SecretHash){};
+TEST_GROUP(SecretHash) {};
 
 TEST(SecretHash, sha_256) {
   STRCMP_EQUAL("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", hex(plain_digest({})));

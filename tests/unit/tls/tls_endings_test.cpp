@@ -44,12 +44,10 @@ TEST_GROUP_BASE(TlsEndings, Talk) {
   static constexpr std::size_t kCycle = 251;
 
   // The sequence that a test sends: what arrives twice, or not at all, is seen.
-  static char at(std::size_t place) noexcept {
-    return static_cast<char>(place % kCycle);
-  }
+  static char at(std::size_t place) noexcept { return static_cast<char>(place % kCycle); }
 
   // fill writes the sequence until that times out, and returns how far it came.
-  static std::size_t fill(TlsStream & stream, std::size_t from, Deadline deadline) noexcept {
+  static std::size_t fill(TlsStream& stream, std::size_t from, Deadline deadline) noexcept {
     std::array<char, 9000> block;
     for (;;) {
       for (std::size_t i = 0; i < block.size(); ++i) block[i] = at(from + i);
@@ -61,7 +59,7 @@ TEST_GROUP_BASE(TlsEndings, Talk) {
   }
 
   // take reads `bytes` of the sequence.
-  void take(TlsStream & stream, std::size_t& place, std::size_t bytes) noexcept {
+  void take(TlsStream& stream, std::size_t& place, std::size_t bytes) noexcept {
     std::array<char, 3000> block;
     for (const std::size_t end = place + bytes; place < end;) {
       const auto got = stream.read(std::span(block).first(std::min(block.size(), end - place)), patience());

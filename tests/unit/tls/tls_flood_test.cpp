@@ -28,54 +28,55 @@ constexpr char kCipherChange[] = {20, 3, 3, 0, 1, 1};
 
 }  // namespace
 
-TEST_GROUP_BASE(TlsFlood, coir::test::TlsTalk){void setup() override{stack = 64 * 1024;
-server_begins = true;
-}  // namespace tls_flood_test
+TEST_GROUP_BASE(TlsFlood, coir::test::TlsTalk) {
+  void setup() override {
+    stack = 64 * 1024;
+    server_begins = true;
+  }  // namespace tls_flood_test
 
-// say has mbedTLS write a record by `one`. False: the peer has gone.
-template <class One>
-static bool say(TlsStream& stream, One one) noexcept {
-  for (;;) {
-    const int code = one(inside(stream));
-    if (code != MBEDTLS_ERR_SSL_WANT_WRITE) return code >= 0;
-    if (!coir::wait(stream.tcp().fd(), coir::Direction::writable, patience())) return false;
-    stream.mark_ready(coir::Direction::writable);
+  // say has mbedTLS write a record by `one`. False: the peer has gone.
+  template <class One>
+  static bool say(TlsStream& stream, One one) noexcept {
+    for (;;) {
+      const int code = one(inside(stream));
+      if (code != MBEDTLS_ERR_SSL_WANT_WRITE) return code >= 0;
+      if (!coir::wait(stream.tcp().fd(), coir::Direction::writable, patience())) return false;
+      stream.mark_ready(coir::Direction::writable);
+    }
   }
-}
 
-static int nothing(mbedtls_ssl_context& ssl) noexcept {
-  return mbedtls_ssl_write(&ssl, reinterpret_cast<const unsigned char*>(""), 0);
-}
+  static int nothing(mbedtls_ssl_context& ssl) noexcept {
+    return mbedtls_ssl_write(&ssl, reinterpret_cast<const unsigned char*>(""), 0);
+  }
 
-// A reader whose peer sends nothing but records without data gives up at its deadline, lets others run until then, and
-// notices that they cancel it.
-template <class One>
-void ends_at_its_deadline(One one) {
-  everywhere([&] {
-    between(
-        [&](TlsStream& stream) {
-          char byte[1];
-          expect(stream.read(byte, Deadline::after(100ms)).error() == ErrorCode::timed_out);
-          coir::Fiber other;
-          {
-            coir::CancelScope reading;
-            other = spawn({.detached = true}, [&] {
-              for (int turn = 0; turn < 4; ++turn) expect(coir::sleep(1ms).has_value());
-              reading.cancel();
-            });
-            expect(stream.read(byte, patience()).error() == ErrorCode::cancelled);
-          }
-          expect(other.join().has_value());
-          stream.abandon();
-        },
-        [&](TlsStream& stream) {
-          while (say(stream, one)) {
-          }
-        });
-  });
-}
-}
-;
+  // A reader whose peer sends nothing but records without data gives up at its deadline, lets others run until then, and
+  // notices that they cancel it.
+  template <class One>
+  void ends_at_its_deadline(One one) {
+    everywhere([&] {
+      between(
+          [&](TlsStream& stream) {
+            char byte[1];
+            expect(stream.read(byte, Deadline::after(100ms)).error() == ErrorCode::timed_out);
+            coir::Fiber other;
+            {
+              coir::CancelScope reading;
+              other = spawn({.detached = true}, [&] {
+                for (int turn = 0; turn < 4; ++turn) expect(coir::sleep(1ms).has_value());
+                reading.cancel();
+              });
+              expect(stream.read(byte, patience()).error() == ErrorCode::cancelled);
+            }
+            expect(other.join().has_value());
+            stream.abandon();
+          },
+          [&](TlsStream& stream) {
+            while (say(stream, one)) {
+            }
+          });
+    });
+  }
+};
 
 TEST(TlsFlood, a_handshake_ends_at_the_third_change_of_ciphers) {
   everywhere([&] {

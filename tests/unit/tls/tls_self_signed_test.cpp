@@ -34,9 +34,7 @@ Printed printed(const SelfSigned& made) {
 TEST_GROUP(TlsSelfSigned) {
   const std::unique_ptr<SelfSigned> made = std::make_unique<SelfSigned>(), again = std::make_unique<SelfSigned>();
 
-  void setup() override {
-    CHECK_TRUE(make_self_signed(kNames, *made).has_value());
-  }
+  void setup() override { CHECK_TRUE(make_self_signed(kNames, *made).has_value()); }
 };
 
 TEST(TlsSelfSigned, key_s_fingerprint_stays_when_another_certificate_is_issued) {

@@ -42,7 +42,7 @@ TEST_GROUP_BASE(TlsStress, coir::test::Expecting) {
 
   // pour writes a sequence and reads one at the same time, in pieces of random sizes; either is given up now and then,
   // and gone on with.
-  void pour(TlsStream & stream, std::size_t bytes, Random random) {
+  void pour(TlsStream& stream, std::size_t bytes, Random random) {
     const auto soon = [](Random& from) { return from.below(4) == 0 ? Deadline::after(from.micros(500)) : patience(); };
     auto writer = spawn({.name = "writer", .stack = 32 * 1024}, [&, mine = random.split()]() mutable {
       std::array<char, 12'000> block;

@@ -24,7 +24,7 @@ using coir::test::patience;
 using coir::test::SocketPair;
 using namespace std::chrono_literals;
 
-TEST_GROUP_BASE(Tls, coir::test::TlsTalk){};
+TEST_GROUP_BASE(Tls, coir::test::TlsTalk) {};
 
 TEST(Tls, carries_bytes_both_ways_and_ends_in_good_order) {
   everywhere([&] {

@@ -42,7 +42,7 @@ Deadline soon() {
 
 }  // namespace
 
-TEST_GROUP_BASE(BeforeWait, coir::test::Everywhere){};
+TEST_GROUP_BASE(BeforeWait, coir::test::Everywhere) {};
 
 TEST(BeforeWait, is_asked_by_each_wait_that_parks_and_by_no_other) {
   everywhere([&] {

@@ -72,7 +72,7 @@ constexpr int kWaits = 4;
 
 }  // namespace
 
-TEST_GROUP_BASE(CancelScope, Everywhere){};
+TEST_GROUP_BASE(CancelScope, Everywhere) {};
 
 TEST(CancelScope, its_deadline_ends_every_kind_of_wait_inside) {
   everywhere([&] {

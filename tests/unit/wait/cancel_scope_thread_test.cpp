@@ -42,7 +42,7 @@ using Outcome = std::expected<void, Error>;
 constexpr auto kForEver = 24h;
 
 // Scopes of plain threads, beside fibers that wait and cancel.
-TEST_GROUP_BASE(CancelScopeThread, Everywhere){};
+TEST_GROUP_BASE(CancelScopeThread, Everywhere) {};
 
 namespace {
 

@@ -66,7 +66,7 @@ void wait_in(int which, Pipe& pipe, bool& cancelled) {
 
 }  // namespace
 
-TEST_GROUP(Cancel){};
+TEST_GROUP(Cancel) {};
 
 TEST(Cancel, ends_every_kind_of_wait_within_one_round) {
   for (int which = 0; which < 3; ++which) {

@@ -76,7 +76,7 @@ struct Probe : RestingWait {
 }  // namespace
 
 // Where nothing can be waited for, a wait fails at once, rather than never to end.
-TEST_GROUP_BASE(NowhereToWait, Everywhere){};
+TEST_GROUP_BASE(NowhereToWait, Everywhere) {};
 
 TEST(NowhereToWait, on_a_workers_own_stack_a_wait_is_unsupported) {
   everywhere([&] {

@@ -234,7 +234,7 @@ std::expected<void, Error> run_once(World& world) {
 
 }  // namespace
 
-TEST_GROUP(Outside){};
+TEST_GROUP(Outside) {};
 
 TEST(Outside, every_call_of_a_plain_thread_may_meet_the_end_of_a_run) {
   if (!kManyWorkers) return;  // there a second thread touches nothing of a run

@@ -50,7 +50,7 @@ struct Record : RestingWait {
 
 }  // namespace
 
-TEST_GROUP_BASE(RestingWait, Everywhere){};
+TEST_GROUP_BASE(RestingWait, Everywhere) {};
 
 TEST(RestingWait, bytes_wake_it_once_and_its_wake_spawns) {
   everywhere([&] {

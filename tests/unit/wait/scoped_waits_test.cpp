@@ -21,7 +21,7 @@ using coir::test::until_parked;
 using namespace std::chrono_literals;
 
 // The waits of fibers and threads for each other, in a scope.
-TEST_GROUP_BASE(ScopedWaits, Everywhere){};
+TEST_GROUP_BASE(ScopedWaits, Everywhere) {};
 
 TEST(ScopedWaits, end_by_the_deadline_of_the_scope_and_tell_whose_it_was) {
   everywhere([&] {

@@ -19,7 +19,7 @@ using coir::spawn;
 using coir::test::scaled;
 using namespace std::chrono_literals;
 
-TEST_GROUP(Sleep){};
+TEST_GROUP(Sleep) {};
 
 TEST(Sleep, is_never_shorter_than_asked) {
   constexpr int kFibers = 200;

@@ -50,13 +50,15 @@ Deadline in_time() {
 }  // namespace
 
 // No wait is left behind.
-TEST_GROUP_BASE(Wait, Everywhere){template <class Body> void everywhere(Body body){Everywhere::everywhere([&] {
-  body();
-  expect(coir::stats().fd_waits == 0);
-});
-}  // namespace wait_test
-}
-;
+TEST_GROUP_BASE(Wait, Everywhere) {
+  template <class Body>
+  void everywhere(Body body) {
+    Everywhere::everywhere([&] {
+      body();
+      expect(coir::stats().fd_waits == 0);
+    });
+  }  // namespace wait_test
+};
 
 TEST(Wait, the_poller_is_the_one_that_was_asked_for) {
   // Old kernels of the board have no epoll.

@@ -79,7 +79,7 @@ struct WebSocketFiberGroup : Everywhere {
   }
 };
 
-TEST_GROUP_BASE(WebSocketFiber, WebSocketFiberGroup){};
+TEST_GROUP_BASE(WebSocketFiber, WebSocketFiberGroup) {};
 
 TEST(WebSocketFiber, a_fiber_that_waits_for_a_message_holds_no_buffer) {
   everywhere([&] {

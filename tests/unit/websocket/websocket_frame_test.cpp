@@ -77,7 +77,7 @@ void mask_slowly(char* bytes, std::size_t size, std::string_view key, std::size_
 
 }  // namespace
 
-TEST_GROUP(WebSocketFrame){};
+TEST_GROUP(WebSocketFrame) {};
 
 TEST(WebSocketFrame, a_header_that_is_written_is_read_back) {
   struct Length {

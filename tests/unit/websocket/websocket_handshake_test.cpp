@@ -72,7 +72,7 @@ struct Answer {
 
 }  // namespace
 
-TEST_GROUP(WebSocketHandshake){};
+TEST_GROUP(WebSocketHandshake) {};
 
 TEST(WebSocketHandshake, sha1_gives_the_digests_of_its_standard) {
   char out[41];

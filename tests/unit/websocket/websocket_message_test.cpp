@@ -187,7 +187,7 @@ struct Repeated {
 
 }  // namespace
 
-TEST_GROUP(WebSocketMessage){};
+TEST_GROUP(WebSocketMessage) {};
 
 TEST(WebSocketMessage, the_examples_of_the_rfc_are_heard) {
   hears_as(WebSocketRole::client, "\x81\x05Hello", "T(Hello)", kLimits);

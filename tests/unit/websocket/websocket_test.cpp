@@ -48,7 +48,7 @@ struct WebSocketGroup : BothSides {
   }
 };
 
-TEST_GROUP_BASE(WebSocket, WebSocketGroup){};
+TEST_GROUP_BASE(WebSocket, WebSocketGroup) {};
 
 TEST(WebSocket, messages_arrive_as_they_were_sent) {
   both_sides([&] {

@@ -40,7 +40,7 @@ std::string_view post(std::string_view head_and_content) {
 
 }  // namespace
 
-TEST_GROUP(HttpForm){};
+TEST_GROUP(HttpForm) {};
 
 TEST(HttpForm, is_read_and_decoded) {
   const auto answer = post(

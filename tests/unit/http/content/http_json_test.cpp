@@ -61,10 +61,9 @@ constexpr std::string_view kSum = "{\"label\":\"caf\xc3\xa9\",\"sum\":321}";
 
 }  // namespace
 
-TEST_GROUP(HttpJson){void teardown() override{CHECK_EQUAL(0, account::json.used());
-}  // namespace http_json_test
-}
-;
+TEST_GROUP(HttpJson) {
+  void teardown() override { CHECK_EQUAL(0, account::json.used()); }  // namespace http_json_test
+};
 
 TEST(HttpJson, is_read_and_answered) {
   for (Handler* const handler : {from_ledger, from_memory}) {

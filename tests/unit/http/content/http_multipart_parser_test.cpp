@@ -114,7 +114,7 @@ unsigned begun(std::string_view type) {
 
 }  // namespace
 
-TEST_GROUP(HttpMultipartParser){};
+TEST_GROUP(HttpMultipartParser) {};
 
 TEST(HttpMultipartParser, parts_are_taken_apart) {
   CHECK(gives(

@@ -103,7 +103,7 @@ TEST_GROUP(HttpMultipart) {
   char request[4096];
 
   // post sends a form with its length, or as one chunk.
-  std::string_view post(Handler * handler, std::string_view form,
+  std::string_view post(Handler* handler, std::string_view form,
                         std::string_view type = "multipart/form-data; boundary=XX") {
     char length[24];
     std::size_t size = 0;

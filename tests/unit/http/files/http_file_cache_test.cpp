@@ -22,9 +22,7 @@ TEST_GROUP(HttpFileCache) {
     cache = FileCache::create(kPlaces);
     CHECK(cache != nullptr);
   }
-  void teardown() override {
-    FileCache::destroy(cache);
-  }
+  void teardown() override { FileCache::destroy(cache); }
 
   void put(std::string_view path, std::string_view text, std::int64_t now = 1, bool directory = false) {
     FileFacts facts;

@@ -10,7 +10,7 @@ namespace http_glob_test {
 
 using coir::http::matches_glob;
 
-TEST_GROUP(HttpGlob){};
+TEST_GROUP(HttpGlob) {};
 
 TEST(HttpGlob, a_pattern_without_a_slash_fits_the_name) {
   CHECK_TRUE(matches_glob("*.css", "a.css"));

@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 }  // namespace
 
-TEST_GROUP(HttpBase64){};
+TEST_GROUP(HttpBase64) {};
 
 TEST(HttpBase64, the_vectors_of_the_rfc_are_written_and_read) {
   struct {

@@ -68,7 +68,7 @@ unsigned status_of(std::string_view body) {
 
 }  // namespace
 
-TEST_GROUP(HttpChunked){};
+TEST_GROUP(HttpChunked) {};
 
 TEST(HttpChunked, chunks_become_content_and_what_follows_is_left) {
   const std::string_view body = "5\r\nhello\r\n7\r\n, world\r\n0\r\n\r\n";

@@ -28,7 +28,7 @@ constexpr int kBr = static_cast<int>(Coding::br);
 
 }  // namespace
 
-TEST_GROUP(HttpCodings){};
+TEST_GROUP(HttpCodings) {};
 
 TEST(HttpCodings, without_the_field_or_with_an_empty_one_identity_alone_is_taken) {
   const Request none;

@@ -48,7 +48,7 @@ bool range_applies(std::string_view if_range, const Validators& validators = kSt
 
 }  // namespace
 
-TEST_GROUP(HttpConditional){};
+TEST_GROUP(HttpConditional) {};
 
 TEST(HttpConditional, a_request_without_conditions_proceeds) {
   CHECK(outcome(Request{}) == Precondition::proceed);

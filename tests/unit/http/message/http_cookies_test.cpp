@@ -26,9 +26,7 @@ std::string_view written(std::string_view name, std::string_view value, const Co
 TEST_GROUP(HttpCookies) {
   Header headers[3] = {{"Host", "t"}, {"cookie", "a=1; b=\"x y\";c=;=d; e ; f=g=h"}, {"Cookie", "a=2;z=9"}};
   Request request;
-  void setup() override {
-    request.headers = headers;
-  }
+  void setup() override { request.headers = headers; }
 };
 
 TEST(HttpCookies, are_walked_over_all_fields) {

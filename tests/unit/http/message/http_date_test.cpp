@@ -25,7 +25,7 @@ std::int64_t parse(std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP(HttpDate){};
+TEST_GROUP(HttpDate) {};
 
 TEST(HttpDate, the_three_formats_of_the_standard_are_one_moment) {
   CHECK_EQUAL(kExample, parse("Sun, 06 Nov 1994 08:49:37 GMT"));

@@ -7,7 +7,7 @@ namespace http_mime_test {
 
 using coir::http::media_type;
 
-TEST_GROUP(HttpMime){};
+TEST_GROUP(HttpMime) {};
 
 TEST(HttpMime, the_extension_decides) {
   CHECK(media_type("index.html") == "text/html; charset=utf-8");

@@ -38,7 +38,7 @@ bool allowed(std::string_view origin, std::string_view host, bool secure = false
 
 }  // namespace
 
-TEST_GROUP(HttpOrigin){};
+TEST_GROUP(HttpOrigin) {};
 
 TEST(HttpOrigin, a_request_without_origin_is_no_browsers_and_allowed) {
   CHECK_TRUE(is_allowed_origin(Asked("").request, false, {}));

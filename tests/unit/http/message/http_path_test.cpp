@@ -45,7 +45,7 @@ unsigned status_of(std::string_view raw) {
 
 }  // namespace
 
-TEST_GROUP(HttpPath){};
+TEST_GROUP(HttpPath) {};
 
 TEST(HttpPath, a_path_loses_its_leading_slash) {
   CHECK(file("/a", "a"));

@@ -38,7 +38,7 @@ bool has_no(std::string_view query, std::string_view name) {
 
 }  // namespace
 
-TEST_GROUP(HttpPercent){};
+TEST_GROUP(HttpPercent) {};
 
 TEST(HttpPercent, every_byte_but_nul_is_decoded_in_either_case) {
   for (unsigned byte = 1; byte < 256; ++byte) {
@@ -106,7 +106,7 @@ TEST(HttpPercent, an_integer_is_all_of_the_text_and_fits) {
   }
 }
 
-TEST_GROUP(HttpQuery){};
+TEST_GROUP(HttpQuery) {};
 
 TEST(HttpQuery, is_walked_pair_by_pair) {
   QueryPairs pairs("a=1&&b=&c&=d&e=f=g&");

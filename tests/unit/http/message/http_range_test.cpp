@@ -19,7 +19,7 @@ Range::Kind kind(std::string_view value, std::uint64_t size) {
 
 }  // namespace
 
-TEST_GROUP(HttpRange){};
+TEST_GROUP(HttpRange) {};
 
 TEST(HttpRange, first_and_last_are_included) {
   CHECK(is_part(parse_range("bytes=0-99", 1000), 0, 99));

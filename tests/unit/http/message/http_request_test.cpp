@@ -112,7 +112,7 @@ constexpr const char* kPost = "POST / HTTP/1.1\r\nHost: a\r\n";
 
 }  // namespace
 
-TEST_GROUP(HttpRequest){};
+TEST_GROUP(HttpRequest) {};
 
 TEST(HttpRequest, a_get_is_taken_apart) {
   const Parsed p("GET /a/b%20c?q=1&r=? HTTP/1.1\r\nHost: board.local:8080\r\nAccept: \t */* \t\r\n\r\n");

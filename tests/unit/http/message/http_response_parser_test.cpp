@@ -29,7 +29,7 @@ bool is_bad(std::string_view bytes) {
 
 }  // namespace
 
-TEST_GROUP(HttpResponseParser){};
+TEST_GROUP(HttpResponseParser) {};
 
 TEST(HttpResponseParser, takes_a_head_apart) {
   const Read read("HTTP/1.1 206 Partial Content\r\nA: b \r\nContent-Length: 7\r\n\r\nxyz");

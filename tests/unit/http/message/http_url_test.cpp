@@ -28,7 +28,7 @@ bool is_bad(std::string_view text) {
 
 }  // namespace
 
-TEST_GROUP(HttpUrl){};
+TEST_GROUP(HttpUrl) {};
 
 TEST(HttpUrl, is_taken_apart) {
   const auto url = parse_url("HTTPS://me:pw@Board.example:8443/a/b?c=d?e#f");

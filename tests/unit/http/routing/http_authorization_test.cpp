@@ -80,9 +80,7 @@ TEST_GROUP(HttpAuthorization) {
   ServerOptions options;
   char request[512];
 
-  void setup() override {
-    route::serve<kRoutes>(options, hub);
-  }
+  void setup() override { route::serve<kRoutes>(options, hub); }
 
   std::string_view visit(std::string_view path, std::string_view authorization) {
     std::size_t size = 0;

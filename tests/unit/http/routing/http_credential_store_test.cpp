@@ -25,9 +25,7 @@ TEST_GROUP(HttpCredentialStore) {
   char memory[4 * kCredentialLine];
   std::size_t size = 0;
 
-  std::string_view text() const {
-    return {memory, size};
-  }
+  std::string_view text() const { return {memory, size}; }
   void add(std::string_view line) {
     memcpy(memory + size, line.data(), line.size());
     size += line.size();
@@ -45,13 +43,13 @@ TEST_GROUP(HttpCredentialStore) {
     CHECK_TRUE(made.has_value());
     add(*made);
   }
-  static CredentialStore::Verdict judge(CredentialStore & store, std::string_view authorization) {
+  static CredentialStore::Verdict judge(CredentialStore& store, std::string_view authorization) {
     Header headers[] = {{"Authorization", authorization}};
     Request request;
     request.headers = headers;
     return store.judge(request);
   }
-  static CredentialStore::Verdict judge(CredentialStore & store, std::string_view user, std::string_view password) {
+  static CredentialStore::Verdict judge(CredentialStore& store, std::string_view user, std::string_view password) {
     char plain[200], field[300] = "Basic ";
     memcpy(plain, user.data(), user.size());
     plain[user.size()] = ':';

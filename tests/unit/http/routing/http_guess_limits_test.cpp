@@ -11,7 +11,7 @@ namespace http_guess_limits_test {
 using namespace std::chrono_literals;
 using coir::http::GuessLimits;
 
-TEST_GROUP(HttpGuessLimits){};
+TEST_GROUP(HttpGuessLimits) {};
 
 TEST(HttpGuessLimits, one_address_gets_three_quarters_of_the_places) {
   GuessLimits limits(8);

@@ -123,9 +123,7 @@ TEST_GROUP(HttpRoutes) {
   ServerOptions options;
   char request[2048];
 
-  void setup() override {
-    route::serve<kTable>(options, hub);
-  }
+  void setup() override { route::serve<kTable>(options, hub); }
 
   std::string_view say(std::string_view method, std::string_view target) {
     std::size_t size = 0;

@@ -86,7 +86,7 @@ TEST_GROUP(SerialServer) {
   }
 
   // status reads one answer and returns the three digits, or 0 at the end of the connection.
-  static int status(TcpStream & stream) {
+  static int status(TcpStream& stream) {
     char text[1024];
     std::size_t have = 0;
     for (;;) {

@@ -48,7 +48,7 @@ struct Requests {
 
 }  // namespace
 
-TEST_GROUP(HttpLongHeads){};
+TEST_GROUP(HttpLongHeads) {};
 
 TEST(HttpLongHeads, chunks_follow_a_head_that_ends_anywhere_in_the_buffer) {
   const auto requests = std::make_unique<Requests>();

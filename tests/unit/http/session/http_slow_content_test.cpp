@@ -74,7 +74,7 @@ void drips(const Case& each, std::chrono::milliseconds pause = 100ms) {
 
 }  // namespace
 
-TEST_GROUP(HttpSlowContent){};
+TEST_GROUP(HttpSlowContent) {};
 
 TEST(HttpSlowContent, content_that_makes_progress_takes_as_long_as_it_needs) {
   drips({.handler = take, .timeout = 2s, .rate = 0, .status = 200});

@@ -32,7 +32,7 @@ void echo(Exchange& exchange) {
 
 }  // namespace
 
-TEST_GROUP(HttpStreamed){};
+TEST_GROUP(HttpStreamed) {};
 
 TEST(HttpStreamed, content_streams_both_ways_at_once) {
   with_server({.handler = echo}, [](Asker& asker) {

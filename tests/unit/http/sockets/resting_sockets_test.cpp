@@ -148,7 +148,7 @@ struct RestingSocketsGroup : SocketServer {
   using Stream = coir::Stream;
 };
 
-TEST_GROUP_BASE(RestingSockets, RestingSocketsGroup){};
+TEST_GROUP_BASE(RestingSockets, RestingSocketsGroup) {};
 
 TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) {
   serving([&] {

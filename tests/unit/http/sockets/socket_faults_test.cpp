@@ -127,7 +127,7 @@ struct SocketFaultsServer : FaultyStreams {
   std::size_t kept() const override { return g_sockets->open() + static_cast<std::size_t>(g_serving); }
 };
 
-TEST_GROUP_BASE(SocketFaults, SocketFaultsServer){};
+TEST_GROUP_BASE(SocketFaults, SocketFaultsServer) {};
 
 TEST(SocketFaults, whatever_fails_ends_one_connection) {
   whatever_fails(kLives);

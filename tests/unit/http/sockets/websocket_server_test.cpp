@@ -69,7 +69,7 @@ struct WebSocketServerGroup : SocketServer {
   static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
 };
 
-TEST_GROUP_BASE(WebSocketServer, WebSocketServerGroup){};
+TEST_GROUP_BASE(WebSocketServer, WebSocketServerGroup) {};
 
 TEST(WebSocketServer, a_handler_goes_on_with_its_client) {
   serving([&] {

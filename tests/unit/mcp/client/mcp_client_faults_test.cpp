@@ -91,41 +91,41 @@ bool decline(void*, const Question&, coir::JsonWriter&) noexcept {
 }  // namespace
 
 TEST_GROUP_BASE(McpClientFaults,
-                Expecting){// try_every lets each call of each kind fail once, from the first request of a client on.
-                           void try_every(bool legacy){const ScriptedServer server(serve(legacy));
-const std::string_view url = server.url("/mcp");
-const McpClientOptions options{.url = url, .elicitation = true, .asked = decline};
-for (const char* const what : {"json", "events", "asks", "list"}) {
-  // What a first request leaves for good: threads, registered descriptors, spare buffers.
-  {
-    auto client = McpClient::create(options);
-    expect(client && ask(*client, what) == Heard::whole);
-  }
-  const std::size_t http = coir::account::http.used();
-  const int descriptors = count_fds();
-  for (const Kind& kind : kKinds) {
-    for (unsigned nth = 1;; ++nth) {
-      Heard heard = Heard::error;
-      unsigned failed = 0;
-      inject({.call = kind.call, .error = kind.error, .nth = nth});
-      if (auto client = McpClient::create(options)) {
-        heard = ask(*client, what);
-        failed = withdraw();
-        expect(ask(*client, what) == Heard::whole);
-      } else {
-        failed = withdraw();
+                Expecting) {  // try_every lets each call of each kind fail once, from the first request of a client on.
+  void try_every(bool legacy) {
+    const ScriptedServer server(serve(legacy));
+    const std::string_view url = server.url("/mcp");
+    const McpClientOptions options{.url = url, .elicitation = true, .asked = decline};
+    for (const char* const what : {"json", "events", "asks", "list"}) {
+      // What a first request leaves for good: threads, registered descriptors, spare buffers.
+      {
+        auto client = McpClient::create(options);
+        expect(client && ask(*client, what) == Heard::whole);
       }
-      expect(heard == Heard::whole || (heard == Heard::error && failed != 0));
-      expect(coir::account::http.used() == http && coir::account::mcp.used() == 0);
-      until([&] { return count_fds() <= descriptors; });
-      if (failed == 0 || wrong() != 0) break;
-      expect(nth < 300);
+      const std::size_t http = coir::account::http.used();
+      const int descriptors = count_fds();
+      for (const Kind& kind : kKinds) {
+        for (unsigned nth = 1;; ++nth) {
+          Heard heard = Heard::error;
+          unsigned failed = 0;
+          inject({.call = kind.call, .error = kind.error, .nth = nth});
+          if (auto client = McpClient::create(options)) {
+            heard = ask(*client, what);
+            failed = withdraw();
+            expect(ask(*client, what) == Heard::whole);
+          } else {
+            failed = withdraw();
+          }
+          expect(heard == Heard::whole || (heard == Heard::error && failed != 0));
+          expect(coir::account::http.used() == http && coir::account::mcp.used() == 0);
+          until([&] { return count_fds() <= descriptors; });
+          if (failed == 0 || wrong() != 0) break;
+          expect(nth < 300);
+        }
+      }
     }
   }
-}
-}
-}
-;
+};
 
 TEST(McpClientFaults, fail_one_request_of_a_modern_server_and_leave_nothing) {
   const auto ran = coir::run_until_idle({.workers = 1}, [&] { try_every(false); });

@@ -45,7 +45,7 @@ struct Old {
 
 }  // namespace
 
-TEST_GROUP_BASE(McpClientLegacy, WithClient){};
+TEST_GROUP_BASE(McpClientLegacy, WithClient) {};
 
 TEST(McpClientLegacy, begins_a_session_by_each_revision) {
   for (const char* const version : {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}) {

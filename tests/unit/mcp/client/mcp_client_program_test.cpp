@@ -38,31 +38,32 @@ CallOptions patience() {
 
 }  // namespace
 
-TEST_GROUP_BASE(McpClientProgram, Expecting){
-    // with runs the body beside a client of a shell script.
-    template <class Body> void with(const char* script, McpClientOptions options, Body body){signal(SIGPIPE, SIG_IGN);
-for (const unsigned workers : {1u, 2u}) {
-  const auto ended = coir::run_until_idle({.workers = workers}, [&] {
-    const Shell shell(script);
-    options.command = shell.argv;
-    if (options.pause == 500ms) options.pause = 1ms;
-    auto client = coir::mcp::McpClient::create(options);
-    expect(client.has_value());
-    if (!client) return;
-    coir::Nursery nursery;
-    nursery.start({.name = "program"}, [&] { expect(client->run().has_value()); });
-    body(*client);
-    client->close();
-    expect(nursery.join().has_value());
-    expect(no_child_is_left());
-  });
-  check();
-  CHECK_TRUE(ended.has_value());
-  CHECK_EQUAL(0u, coir::account::mcp.used());
-}
-}
-}
-;
+TEST_GROUP_BASE(McpClientProgram, Expecting) {
+  // with runs the body beside a client of a shell script.
+  template <class Body>
+  void with(const char* script, McpClientOptions options, Body body) {
+    signal(SIGPIPE, SIG_IGN);
+    for (const unsigned workers : {1u, 2u}) {
+      const auto ended = coir::run_until_idle({.workers = workers}, [&] {
+        const Shell shell(script);
+        options.command = shell.argv;
+        if (options.pause == 500ms) options.pause = 1ms;
+        auto client = coir::mcp::McpClient::create(options);
+        expect(client.has_value());
+        if (!client) return;
+        coir::Nursery nursery;
+        nursery.start({.name = "program"}, [&] { expect(client->run().has_value()); });
+        body(*client);
+        client->close();
+        expect(nursery.join().has_value());
+        expect(no_child_is_left());
+      });
+      check();
+      CHECK_TRUE(ended.has_value());
+      CHECK_EQUAL(0u, coir::account::mcp.used());
+    }
+  }
+};
 
 TEST(McpClientProgram, is_asked_by_lines_in_both_eras) {
   with(PRELUDE "call() { case $line in *2026-07-28*) say '\"result\":{\"content\":[]}';; esac; }; loop", {},

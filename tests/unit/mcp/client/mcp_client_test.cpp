@@ -23,7 +23,7 @@ CallOptions patience() {
 
 }  // namespace
 
-TEST_GROUP_BASE(McpClient, WithClient){};
+TEST_GROUP_BASE(McpClient, WithClient) {};
 
 TEST(McpClient, calls_a_tool_and_says_in_fields_what_the_body_says) {
   std::atomic<unsigned> wrong = 0;

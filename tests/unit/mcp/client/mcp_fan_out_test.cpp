@@ -38,33 +38,34 @@ ScriptedServer::Script serve(std::atomic<unsigned>& gone) {
 
 }  // namespace
 
-TEST_GROUP_BASE(McpFanOut, Expecting){
-    // with runs the body with eight servers, and a branch to each that calls "quick".
-    template <class Body> void with(Body body){
-        for (const unsigned workers : {1u, 2u}){const auto ended = coir::run_until_idle({.workers = workers}, [&] {
-                                                  std::atomic<unsigned> gone = 0;
-                                                  std::optional<ScriptedServer> servers[kServers];
-                                                  std::optional<McpClient> clients[kServers];
-                                                  const std::unique_ptr<Branch[]> branches(new Branch[kServers]);
-                                                  for (std::size_t i = 0; i < kServers; ++i) {
-                                                    servers[i].emplace(serve(gone));
-                                                    auto client = McpClient::create({.url = servers[i]->url("/mcp")});
-                                                    expect(client.has_value());
-                                                    if (!client) return;
-                                                    clients[i].emplace(std::move(*client));
-                                                    branches[i].client = &*clients[i];
-                                                    branches[i].tool = "quick";
-                                                    branches[i].within = 60s;
-                                                  }
-                                                  body(std::span(branches.get(), kServers), gone);
-                                                });
-check();
-CHECK_TRUE(ended.has_value());
-CHECK_EQUAL(0u, coir::account::mcp.used());
-}
-}
-}
-;
+TEST_GROUP_BASE(McpFanOut, Expecting) {
+  // with runs the body with eight servers, and a branch to each that calls "quick".
+  template <class Body>
+  void with(Body body) {
+    for (const unsigned workers : {1u, 2u}) {
+      const auto ended = coir::run_until_idle({.workers = workers}, [&] {
+        std::atomic<unsigned> gone = 0;
+        std::optional<ScriptedServer> servers[kServers];
+        std::optional<McpClient> clients[kServers];
+        const std::unique_ptr<Branch[]> branches(new Branch[kServers]);
+        for (std::size_t i = 0; i < kServers; ++i) {
+          servers[i].emplace(serve(gone));
+          auto client = McpClient::create({.url = servers[i]->url("/mcp")});
+          expect(client.has_value());
+          if (!client) return;
+          clients[i].emplace(std::move(*client));
+          branches[i].client = &*clients[i];
+          branches[i].tool = "quick";
+          branches[i].within = 60s;
+        }
+        body(std::span(branches.get(), kServers), gone);
+      });
+      check();
+      CHECK_TRUE(ended.has_value());
+      CHECK_EQUAL(0u, coir::account::mcp.used());
+    }
+  }
+};
 
 TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
   with([&](std::span<Branch> branches, std::atomic<unsigned>& gone) {

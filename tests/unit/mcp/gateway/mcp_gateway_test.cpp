@@ -50,7 +50,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-TEST_GROUP_BASE(McpGateway, WithMounts){};
+TEST_GROUP_BASE(McpGateway, WithMounts) {};
 
 TEST(McpGateway, offers_what_upstreams_have_under_their_prefixes) {
   with([&] {

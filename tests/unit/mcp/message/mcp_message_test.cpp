@@ -35,7 +35,7 @@ struct Parsed {
 
 }  // namespace
 
-TEST_GROUP(McpMessage){};
+TEST_GROUP(McpMessage) {};
 
 TEST(McpMessage, each_kind_is_told_by_its_members) {
   CHECK(Parsed(R"({"jsonrpc":"2.0","id":1,"method":"ping"})").is(MessageKind::request));

@@ -116,7 +116,7 @@ struct McpFaultsServer : FaultyStreams {
   std::size_t kept() const override { return g_server->gauges().listeners + g_server->gauges().calls; }
 };
 
-TEST_GROUP_BASE(McpFaults, McpFaultsServer){};
+TEST_GROUP_BASE(McpFaults, McpFaultsServer) {};
 
 TEST(McpFaults, whatever_fails_ends_one_request) {
   whatever_fails(kLives);

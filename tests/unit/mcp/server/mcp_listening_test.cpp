@@ -9,7 +9,7 @@ namespace mcp_listening_test {
 using namespace coir;
 using namespace coir::test;
 
-TEST_GROUP_BASE(McpListening, McpServer){};
+TEST_GROUP_BASE(McpListening, McpServer) {};
 
 namespace {
 

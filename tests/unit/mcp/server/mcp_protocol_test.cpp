@@ -7,7 +7,7 @@ namespace mcp_protocol_test {
 using namespace coir;
 using namespace coir::test;
 
-TEST_GROUP_BASE(McpProtocol, McpServer){};
+TEST_GROUP_BASE(McpProtocol, McpServer) {};
 
 // --- 2026-07-28 ---
 

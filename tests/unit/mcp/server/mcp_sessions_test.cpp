@@ -7,7 +7,7 @@ namespace mcp_sessions_test {
 using namespace coir;
 using namespace coir::test;
 
-TEST_GROUP_BASE(McpSessions, McpServer){};
+TEST_GROUP_BASE(McpSessions, McpServer) {};
 
 namespace {
 

@@ -63,7 +63,7 @@ void says(const char* wanted, std::string_view arguments) {
 
 }  // namespace
 
-TEST_GROUP(McpTools){};
+TEST_GROUP(McpTools) {};
 
 TEST(McpTools, arguments_fill_the_struct) {
   const Checked all(R"({"pin":7,"high":false,"mode":"out","volts":3.3,"strength":255,"extra":[1]})");
