@@ -7,7 +7,7 @@ import time
 
 PATIENCE = 60  # seconds that any one wait may take: a bound, not a measurement
 
-_LINE = re.compile(rb"([A-Z]+) (/[!-~]*|\*) HTTP/1\.1")
+_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) (/[!-~]*|\*) HTTP/1\.1")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~\x80-\xff]*?)[ \t]*")
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,16}")
 DANGEROUS = ("host", "content-length", "transfer-encoding", "connection", "x-forwarded-for", "x-forwarded-proto", "forwarded")
