@@ -77,16 +77,23 @@ class StackArena {
 
   bool reserve() noexcept;
   bool arm_guard(std::uint32_t index) noexcept;
-  std::uint32_t take_cold() noexcept;
+  FiberControl* take_cold() noexcept;
+  FiberControl* grow(Error& error) noexcept;
   char* slot(std::uint32_t index) const noexcept { return base_ + std::size_t{index} * stride_; }
   FiberControl* control_of(std::uint32_t index) const noexcept {
     return reinterpret_cast<FiberControl*>(slot(index) + stride_) - 1;
   }
   bool is_guarded(std::uint32_t index) const noexcept {
-    return guard_mode() != GuardMode::group || index < first_unguarded_ || (index % kGroup == 0 && group_guards_);
+    // acquire pairs with the release in arm_guard: first_unguarded_ is set before the mode.
+    return mode_.load(std::memory_order_acquire) != GuardMode::group ||
+           index < first_unguarded_.load(std::memory_order_relaxed) ||
+           (index % kGroup == 0 && group_guards_.load(std::memory_order_relaxed));
   }
 
+  // lock_ guards the cold slots. growing_ is set while one thread uses a slot for the first time: that thread alone
+  // changes base_, capacity_, used_, armed_ and how slots are guarded.
   Spinlock lock_;
+  Atomic<bool> growing_{false};
   char* base_ = nullptr;
   std::size_t reserved_bytes_ = 0;
   std::size_t stride_ = 0;
@@ -97,8 +104,8 @@ class StackArena {
   Atomic<std::uint32_t> used_{0};
   std::uint32_t armed_ = 0;  // slots below it have been through arm_guard
   Atomic<std::uint32_t> guarded_{0};
-  std::uint32_t first_unguarded_ = 0;
-  bool group_guards_ = true;               // false once the kernel refuses even those
+  Atomic<std::uint32_t> first_unguarded_{0};
+  Atomic<bool> group_guards_{true};        // false once the kernel refuses even those
   std::size_t guard_mappings_ = 0;         // how many more mprotect guards this arena may spend
   Atomic<std::uint64_t>* cold_ = nullptr;  // one bit a slot, behind the slots in the same reservation
   std::uint32_t cold_count_ = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/port/spinning.h>
+
 #include "fiber/paint.h"
 #include "schedule/scheduler.h"
 #include "schedule/trace.h"
@@ -63,6 +65,7 @@ inline std::uint64_t Worker::next_id() noexcept {
 // from a frame that another fiber's calls have pushed out of its return stack, which costs more than the switch.
 [[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
                                                        void* message) noexcept {
+  port::expect_no_spinlock("a switch");
   void* target;
   trace_left(&worker, self);
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=

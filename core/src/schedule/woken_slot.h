@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sched.h>
-
 #include <coir/atomic.h>
 #include <coir/port/barrier.h>
 #include <coir/spinlock.h>
@@ -60,17 +58,12 @@ class WokenSlot {
   static constexpr int kPatience = spins(64);  // the owner may have been preempted in the middle
 
   void enter() noexcept {
-    for (int spins = 0;; ++spins) {
+    for (SpinWait turn;; turn.pause()) {
       inside_.store(true, std::memory_order_relaxed);
       port::compiler_barrier();
       if (!raided_.load(std::memory_order_acquire)) [[likely]]
         return;
       inside_.store(false, std::memory_order_release);
-      if (spins < 128) {
-        Spinlock::relax();
-      } else {
-        sched_yield();
-      }
     }
   }
 

@@ -133,6 +133,7 @@ inline void Worker::note_offer() noexcept {
 }
 
 void wake_fiber(Waiter& waiter) noexcept {
+  port::expect_no_spinlock("a wakeup");
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   Worker* const worker = this_worker();

@@ -1,7 +1,5 @@
 #include "scope/join.h"
 
-#include <sched.h>
-
 #include <coir/detail/nursery_base.h>
 #include <coir/fiber.h>
 
@@ -15,7 +13,7 @@ namespace {
 // take_ended waits out the few instructions between a fiber's last claim and the switch off its stack, on another
 // worker. True: it has failed, nobody has taken the failure over, and the caller does now.
 bool take_ended(FiberControl* fiber) noexcept {
-  for (int spins = 0;; ++spins) {
+  for (SpinWait turn;; turn.pause()) {
     std::uint32_t join = fiber->join.load(std::memory_order_acquire);
     if (join == FiberControl::kDone) [[likely]]
       return false;
@@ -24,11 +22,6 @@ bool take_ended(FiberControl* fiber) noexcept {
         fiber->join.compare_exchange_strong(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                             std::memory_order_relaxed)) {
       return true;
-    }
-    if (spins < 128) {
-      Spinlock::relax();
-    } else {
-      sched_yield();
     }
   }
 }
@@ -56,7 +49,7 @@ bool leave_joining(FiberControl* fiber) noexcept {
                                           std::memory_order_acquire)) {
     return true;
   }
-  while (fiber->join.load(std::memory_order_acquire) == FiberControl::kLocked) sched_yield();
+  for (SpinWait turn; fiber->join.load(std::memory_order_acquire) == FiberControl::kLocked;) turn.pause();
   return false;
 }
 

@@ -140,6 +140,22 @@ void cancel_against_set() {
   });
 }
 
+// The deadline of a wait comes while its event does, and again for a sleeper that the same advance wakes.
+void deadline_meets_set() {
+  require(run_until_idle({.workers = 2, .default_stack = kStack}, [] {
+            Event event;
+            Fiber waiter = spawn([&] {
+              const auto waited = event.wait(Deadline::after(std::chrono::milliseconds(1)));
+              require(waited.has_value() || waited.error() == ErrorCode::timed_out);
+            });
+            Fiber setter = spawn([&] {
+              require(sleep(std::chrono::milliseconds(1)).has_value());
+              event.set();
+            });
+            require(waiter.join().has_value() && setter.join().has_value());
+          }).has_value());
+}
+
 void mutex_of_fibers() {
   run_on_two([&] {
     Mutex mutex;
@@ -360,6 +376,7 @@ constexpr Scenario kScenarios[] = {
     {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_scope_meets_children", scope_meets_children, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
+    {"runtime_deadline_meets_set", deadline_meets_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},
