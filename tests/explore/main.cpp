@@ -44,9 +44,9 @@ Chooser g_chooser;
 
 template <class Each>
 void for_each_scenario(Each each) {
-  const std::span<const Scenario> files[] = {run_queue_scenarios(), waiter_scenarios(), reactor_scenarios(),
-                                             channel_scenarios(),   select_scenarios(), lock_scenarios(),
-                                             runtime_scenarios()};
+  const std::span<const Scenario> files[] = {budget_scenarios(),  run_queue_scenarios(), waiter_scenarios(),
+                                             reactor_scenarios(), channel_scenarios(),   select_scenarios(),
+                                             lock_scenarios(),    runtime_scenarios()};
   for (const auto& file : files) {
     for (const Scenario& one : file) each(one);
   }

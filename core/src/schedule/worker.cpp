@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include <coir/budget.h>
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
@@ -171,6 +172,7 @@ void Worker::run() noexcept {
   signal_stack_ = add_signal_stack();
   thread_id_.store(gettid(), std::memory_order_release);
   tick_ = tick_now();
+  detail::t_budget = kBudget;
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]

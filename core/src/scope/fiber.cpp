@@ -1,5 +1,7 @@
 #include <coir/fiber.h>
 
+#include <coir/budget.h>
+
 #include <sched.h>
 
 #include "scope/join.h"
@@ -81,6 +83,7 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 }
 
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
+  spend_budget();
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});

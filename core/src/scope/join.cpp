@@ -1,5 +1,6 @@
 #include "scope/join.h"
 
+#include <coir/budget.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/fiber.h>
 
@@ -54,6 +55,7 @@ bool leave_joining(FiberControl* fiber) noexcept {
 }
 
 std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
+  spend_budget();
   FiberControl* const fiber = control_;
   if (fiber == nullptr) return std::unexpected(failure_);
   FiberControl* const self = running_fiber();

@@ -1,5 +1,7 @@
 #include <coir/detail/nursery_base.h>
 
+#include <coir/budget.h>
+
 #include "fiber/describe.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
@@ -26,6 +28,7 @@ void NurseryBase::retreat() noexcept {
 }
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
+  spend_budget();
   lock_.lock();
   const std::uint32_t running = running_.load(std::memory_order_relaxed);
   Error refused;
@@ -208,6 +211,7 @@ void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
 }
 
 std::expected<void, Error> NurseryBase::wait_empty() noexcept {
+  spend_budget();
   for (;;) {
     Caller caller;
     std::uint32_t running;

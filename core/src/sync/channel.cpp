@@ -1,5 +1,7 @@
 #include <coir/channel.h>
 
+#include <coir/budget.h>
+
 #include "sync/channel_buffer.h"
 #include "wait/wait_round.h"
 
@@ -7,6 +9,7 @@ namespace coir::detail {
 
 // send and receive have everything inline that they need up to the switch.
 std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   switch (try_send(value)) {
     case Step::done:
@@ -30,6 +33,7 @@ std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noe
 }
 
 std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, bool replaces) noexcept {
+  spend_budget();
   lock_.lock();
   switch (try_receive(into, replaces)) {
     case Step::done:

@@ -1,5 +1,7 @@
 #include <coir/channel.h>
 
+#include <coir/budget.h>
+
 #include <algorithm>
 
 #include "sync/channel_buffer.h"
@@ -64,6 +66,7 @@ std::expected<std::size_t, Error> ChannelCore::send_many(void* values, std::size
   auto* const first = static_cast<std::byte*>(values);
   std::size_t sent = 0;
   while (sent < count) {
+    spend_budget();
     if (const std::size_t some = try_send_many(first + sent * element_->bytes, count - sent); some != 0) {
       sent += some;
       continue;
@@ -80,6 +83,7 @@ std::expected<std::size_t, Error> ChannelCore::send_many(void* values, std::size
 std::expected<std::size_t, Error> ChannelCore::receive_up_to(void* into, std::size_t count,
                                                              Deadline deadline) noexcept {
   auto* const first = static_cast<std::byte*>(into);
+  spend_budget();
   if (count == 0) return std::size_t{0};
   if (const std::size_t there = try_receive_many(first, count); there != 0) return there;
   if (auto waited = receive(into, deadline, true); !waited) return std::unexpected(waited.error());

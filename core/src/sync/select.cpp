@@ -1,5 +1,7 @@
 #include <coir/select.h>
 
+#include <coir/budget.h>
+
 #include "scope/join.h"
 #include "sync/selection.h"
 #include "wait/polling_thread.h"
@@ -21,6 +23,7 @@ std::uint32_t rotation() noexcept {
 
 auto Selection::run() noexcept -> Outcome {
   prepare();
+  spend_budget(descriptors != 0 ? kSystemCallCost : 1);
   for (;;) {
     const std::uint32_t start = count != 0 ? rotation() % static_cast<std::uint32_t>(count) : 0;
     // Poll descriptors only when not waiting, or when the rotation starts at one, lest what is always ready leaves it

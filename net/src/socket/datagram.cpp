@@ -1,3 +1,4 @@
+#include <coir/budget.h>
 #include <coir/net/datagram.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -10,6 +11,7 @@ namespace coir {
 using Use = detail::UsedDescriptor::Use;
 
 std::expected<Datagram, Error> DatagramSocket::receive_from(std::span<char> into, Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   sockaddr_storage name;
@@ -42,6 +44,7 @@ std::expected<void, Error> DatagramSocket::wait_for_room(int fd, bool connected,
 
 std::expected<void, Error> DatagramSocket::send_message(std::string_view bytes, const Address* to, const LocalEnd& from,
                                                         Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   alignas(cmsghdr) unsigned char control[kLocalEndSpace];
