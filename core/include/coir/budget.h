@@ -3,6 +3,7 @@
 #include <coir/config.h>
 
 #if !COIR_NO_ASYNC
+#include <coir/port/cpu.h>
 #include <coir/port/spinning.h>
 
 #include <cstdint>
@@ -35,7 +36,7 @@ namespace detail {
 extern constinit thread_local std::int32_t t_budget;
 
 // spent runs when nothing is left; it may yield.
-void spent() noexcept;
+COIR_RARELY void spent() noexcept;
 
 }  // namespace detail
 

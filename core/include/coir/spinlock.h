@@ -21,8 +21,8 @@ class SpinWait {
   }
 
  private:
-  static constexpr int kSpins = spins(128);  // some microseconds, longer than any lock is held
-  static void yield_cpu() noexcept;          // base/spinlock.cpp
+  static constexpr int kSpins = spins(128);      // some microseconds, longer than any lock is held
+  COIR_RARELY static void yield_cpu() noexcept;  // base/spinlock.cpp
   int spun_ = 0;
 };
 
@@ -49,7 +49,7 @@ class Spinlock {
 
  private:
 #if !COIR_SINGLE_WORKER
-  void lock_contended() noexcept;  // base/spinlock.cpp
+  COIR_RARELY void lock_contended() noexcept;  // base/spinlock.cpp
 #else
   void lock_contended() noexcept {}
 #endif

@@ -4,13 +4,13 @@
 
 namespace coir {
 
-void SpinWait::yield_cpu() noexcept {
+COIR_RARELY void SpinWait::yield_cpu() noexcept {
   sched_yield();
 }
 
 #if !COIR_SINGLE_WORKER
 // lock_contended waits by loads alone, which leave the line with the holder.
-void Spinlock::lock_contended() noexcept {
+COIR_RARELY void Spinlock::lock_contended() noexcept {
   SpinWait turn;
   do {
     while (held_.load(std::memory_order_relaxed)) turn.pause();

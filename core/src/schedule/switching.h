@@ -27,18 +27,19 @@ inline std::uint64_t Worker::next_id() noexcept {
   return next_id_++;
 }
 
-// commit handles inline the one case that every join waits for; carry_out handles the others.
+// commit handles inline the two cases that every join waits for; carry_out handles the others.
 [[gnu::always_inline]] inline void Worker::commit(void* message) noexcept {
   if (message == nullptr) return;
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
   constexpr auto mask = static_cast<std::uintptr_t>(Commit::mask);
-  if ((bits & mask) != static_cast<std::uintptr_t>(Commit::handed_off)) return carry_out(message);
+  const auto deed = static_cast<Commit>(bits & mask);
+  if (deed != Commit::handed_off && deed != Commit::taken) return carry_out(message);
   auto* fiber = reinterpret_cast<FiberControl*>(bits & ~mask);
   bump(counters.ended);
   note_stack_use(fiber);
   fiber->sanitizer.ended();
   // release pairs with the joiner's acquire: the result is complete and the stack is left.
-  fiber->join.store(FiberControl::kDone, std::memory_order_release);
+  fiber->join.store(deed == Commit::taken ? FiberControl::kTaken : FiberControl::kDone, std::memory_order_release);
 }
 
 // pick is the next fiber in line here; null when there is none or it is time to look around.

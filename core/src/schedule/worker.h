@@ -20,7 +20,7 @@ class Scheduler;
 
 // A context that is switched to receives a message: what to do now that the previous context is saved. The message is
 // the previous fiber's control block, with the commit in its low bits (its alignment leaves room); null is nothing.
-enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
+enum class Commit : std::uintptr_t { parked = 1, yielded, ended, handed_off, owned, taken, mask };
 
 // Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
 // fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every

@@ -38,7 +38,7 @@ std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
 bool FiberRef::alive() const noexcept {
   if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return false;
   const std::uint32_t join = control_->join.load(std::memory_order_acquire);
-  return join != FiberControl::kLocked && join != FiberControl::kDone && join != FiberControl::kFailed;
+  return !ends(join);
 }
 
 bool Fiber::done() const noexcept {

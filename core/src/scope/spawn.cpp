@@ -35,6 +35,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->cancelled_id.store(0, std::memory_order_relaxed);
   control->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
+  control->waiting = nullptr;
   control->run = code.run;
   control->drop = code.drop;
   control->parent_id.store(identity.parent_id, std::memory_order_relaxed);

@@ -9,7 +9,7 @@ constinit thread_local std::int32_t t_budget = 0;
 
 // spent yields only if this worker has not switched since the last time: a fiber that parks now and then shares its
 // worker already, and pays nothing. The counter is the worker's, so that a switch costs nothing for it.
-[[gnu::noinline]] void spent() noexcept {
+[[gnu::noinline]] COIR_RARELY void spent() noexcept {
   Worker* const worker = this_worker();
   FiberControl* const self = worker == nullptr ? nullptr : worker->current();
   if (self == nullptr) {

@@ -43,6 +43,41 @@ void join_meets_end() {
   });
 }
 
+// Two begin to wait for the end while it comes. One joins, the other watches; a third wait is given up.
+void two_wait_for_an_end() {
+  require(run_until_idle({.workers = 2, .default_stack = kStack}, [] {
+            bool over = false;
+            Task<int> task = spawn([&] {
+              over = true;
+              return 7;
+            });
+            Fiber watcher = spawn([&] {
+              const auto soon = select({Case::ended(task)}, Deadline::after(std::chrono::milliseconds(1)));
+              require(soon ? over : soon.error() == ErrorCode::timed_out);
+              require(select({Case::ended(task)}).has_value());
+              require(over);
+            });
+            require(task.await().value_or(0) == 7);
+            require(watcher.join().has_value());
+          }).has_value());
+}
+
+// Two join by one handle: one has the outcome.
+void two_take_an_outcome() {
+  run_on_two([] {
+    Task<int> task = spawn([] { return 7; });
+    Atomic<int> taken{0};
+    const auto take = [&] {
+      const auto got = task.await();
+      require(got ? *got == 7 : got.error() == ErrorCode::stale);
+      if (got) taken.fetch_add(1);
+    };
+    Fiber one = spawn(take), other = spawn(take);
+    require(one.join().has_value() && other.join().has_value());
+    require(taken.load() == 1);
+  });
+}
+
 void nursery_waits_for_the_last_child() {
   Atomic<int> ended{0};
   run_on_two([&] {
@@ -369,6 +404,8 @@ constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 2500, .s
 constexpr Scenario kScenarios[] = {
     {"runtime_fibers_end", fibers_end, kWhole},
     {"runtime_join_meets_end", join_meets_end, kWhole},
+    {"runtime_two_wait_for_an_end", two_wait_for_an_end, {.preemptions = 3, .interleavings = 4'000, .samples = 2'000}},
+    {"runtime_two_take_an_outcome", two_take_an_outcome, {.preemptions = 3, .interleavings = 4'000, .samples = 2'000}},
     {"runtime_nursery_waits_for_the_last_child", nursery_waits_for_the_last_child, kWhole},
     {"runtime_failure_cancels_the_siblings", failure_cancels_the_siblings, kWhole},
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
