@@ -22,8 +22,15 @@ std::size_t ChannelCore::try_send_many(std::byte* values, std::size_t count) noe
   for (const std::size_t most = std::min(count, kMostAtOnce); sent < most; ++sent) {
     void* const value = values + sent * element_->bytes;
     if (WaitNode* const receiver = take_first(receivers_); receiver != nullptr) {
-      place(receiver->slot, receiver->replaces, value, element_->move);
-      woken.add(*receiver);
+      if (element_->trivial) {
+        place(receiver->slot, receiver->replaces, value, element_->move);
+        woken.add(*receiver);
+      } else {
+        lock_.unlock();
+        place(receiver->slot, receiver->replaces, value, element_->move);
+        wake_winner(*receiver);
+        lock_.lock();
+      }
     } else if (!closed_ && count_ < capacity_ && has_room()) {
       put(value);
     } else {
@@ -35,7 +42,14 @@ std::size_t ChannelCore::try_send_many(std::byte* values, std::size_t count) noe
   return sent;
 }
 
+// Values that are destroyed by foreign code are received one by one.
 std::size_t ChannelCore::try_receive_many(std::byte* into, std::size_t count) noexcept {
+  if (!element_->trivial) {
+    std::size_t one_by_one = 0;
+    for (; one_by_one < count && receive(into + one_by_one * element_->bytes, Deadline::now(), true); ++one_by_one) {
+    }
+    return one_by_one;
+  }
   WakeList woken;
   IntrusiveStack<Segment> dead;
   std::size_t received = 0;
