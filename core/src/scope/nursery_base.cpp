@@ -215,11 +215,11 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
   for (;;) {
     Caller caller;
     std::uint32_t running;
+    ClaimedWaiters nobody;  // ends without the lock: it may make a worker look again
     {
       Locked hold(lock_);
       running = running_.load(std::memory_order_relaxed);
       // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
-      ClaimedWaiters nobody;
       if (running == 0) collect_failed(true, nobody);
       if (running == 0 && children_.empty()) {
         closed_ = true;

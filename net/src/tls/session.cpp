@@ -1,7 +1,5 @@
 #include "tls/session.h"
 
-#include <coir/budget.h>
-
 #include <errno.h>
 #include <mbedtls/net_sockets.h>
 #include <string.h>
@@ -157,7 +155,6 @@ std::unexpected<Error> Session::failed(int code) noexcept {
 }
 
 std::expected<std::size_t, Error> read(Session& session, std::span<char> into, Deadline deadline) noexcept {
-  spend_budget(kSystemCallCost);
   const Session::User user(session);
   for (;;) {
     const int code = session.call([&]() noexcept -> int {
@@ -206,7 +203,6 @@ std::expected<std::size_t, Error> read(Session& session, std::span<char> into, D
 // call.
 template <class Fill>
 std::expected<std::size_t, Error> Session::write_records(std::size_t wanted, Deadline deadline, Fill fill) noexcept {
-  spend_budget(kSystemCallCost);
   constexpr std::size_t kBlockBytes = std::size_t{4} * MBEDTLS_SSL_OUT_CONTENT_LEN;
   const User user(*this);
   if (credit_ > 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/budget.h>
 #include <coir/atomic.h>
 #include <coir/net/tls.h>
 #include <coir/wait.h>
@@ -72,6 +73,7 @@ class Session {
   class User {
    public:
     explicit User(Session& session) noexcept : session_(session) {
+      spend_budget(kSystemCallCost);
       session.users_.fetch_add(1, std::memory_order_relaxed);
     }
     ~User() { leave(session_); }

@@ -156,24 +156,23 @@ TEST(Join, any_number_may_wait_for_the_end_and_each_is_told_once_it_has_come) {
   const auto ended = run_until_idle({.workers = 2}, [&] {
     for (int round = 0; round < kRounds; ++round) {
       std::atomic<bool> over{false};
-      std::atomic<int> left{kWatchers};
       Fiber target = spawn([&]() -> std::expected<void, coir::Error> {
         for (int i = 0; i < round % 7; ++i) coir::yield();
         over = true;
         return std::unexpected(coir::Error(ErrorCode::temporary));
       });
       Fiber watchers[kWatchers];
+      const coir::Case end = coir::Case::ended(target);  // the handle is the joiner's
       for (int i = 0; i < kWatchers; ++i) {
         watchers[i] = spawn([&, i] {
           // Every other gives up at once, and comes again.
           for (bool told = false; !told;) {
             const Deadline soon = i % 2 != 0 ? Deadline::after(10us) : Deadline::never();
-            const auto won = coir::select({coir::Case::ended(target)}, soon);
+            const auto won = coir::select({end}, soon);
             told = won.has_value();
             missed += !told && i % 2 == 0;
             early += told && !over;
           }
-          --left;
         });
       }
       const auto joined = target.join();
