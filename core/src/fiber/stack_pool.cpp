@@ -173,19 +173,36 @@ bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_gu
   return true;
 }
 
-std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+FiberControl* StackCache::take_beyond(std::size_t stack_class, std::uint32_t kept) noexcept {
   FiberControl** link = &hot_[stack_class];
-  for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
+  for (std::uint32_t n = 0; n < kept && *link != nullptr; ++n) link = &(*link)->next;
+  FiberControl* const taken = std::exchange(*link, nullptr);
+  if (taken != nullptr) count_[stack_class].store(kept, std::memory_order_relaxed);
+  return taken;
+}
+
+std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+  lock_.enter();
+  FiberControl* taken = take_beyond(stack_class, kept);
+  lock_.leave();
   StackArena& arena = pool.arena(stack_class);
   std::size_t bytes = 0;
-  for (FiberControl* control = std::exchange(*link, nullptr); control != nullptr;) {
-    FiberControl* const next = control->next;
+  while (FiberControl* const control = taken) {
+    taken = control->next;
     arena.cool(control);
     bytes += arena.stack_bytes();
-    control = next;
   }
-  count_[stack_class].store(kept, std::memory_order_relaxed);
   return bytes;
+}
+
+FiberControl* StackCache::raid(std::size_t stack_class) noexcept {
+  for (SpinWait turn; count_[stack_class].load(std::memory_order_relaxed) != 0; turn.pause()) {
+    if (!lock_.raid()) continue;
+    FiberControl* const taken = take_beyond(stack_class, 0);
+    lock_.end_raid();
+    return taken;
+  }
+  return nullptr;
 }
 
 std::size_t StackCache::trim(StackPool& pool) noexcept {

@@ -7,6 +7,7 @@
 #include <coir/spinlock.h>
 #include <coir/stack_size.h>
 
+#include "base/biased_lock.h"
 #include "fiber/control.h"
 
 namespace coir {
@@ -134,16 +135,20 @@ class StackPool {
   StackArena arenas_[kStackClassCount];
 };
 
-// StackCache is one worker's hot stacks, last used first. Owner only. They are linked by hand, through
-// FiberControl::next: `keep` cuts the list in the middle.
+// StackCache is one worker's hot stacks, last used first. Owner only, but for `raid`. They are linked by hand, through
+// FiberControl::next: `take_beyond` cuts the list in the middle.
 class StackCache {
  public:
   FiberControl* acquire(StackPool& pool, std::size_t stack_class, Error& error) noexcept {
-    FiberControl* control = hot_[stack_class];
-    if (control == nullptr) [[unlikely]]
+    lock_.enter();
+    FiberControl* const control = hot_[stack_class];
+    if (control == nullptr) [[unlikely]] {
+      lock_.leave();
       return pool.arena(stack_class).acquire(error);
+    }
     hot_[stack_class] = control->next;
     bump(count_[stack_class], std::uint32_t{0} - 1);
+    lock_.leave();
     return control;
   }
 
@@ -151,10 +156,16 @@ class StackCache {
     const std::size_t stack_class = control->stack_class;
     if (count_[stack_class].load(std::memory_order_relaxed) >= limit_) [[unlikely]]
       return pool.arena(stack_class).cool(control);
+    lock_.enter();
     control->next = hot_[stack_class];
     hot_[stack_class] = control;
     bump(count_[stack_class]);
+    lock_.leave();
   }
+
+  // raid takes all stacks of a class, linked by `next`, away from another worker; null where there are none. After
+  // port::prepare_barrier.
+  FiberControl* raid(std::size_t stack_class) noexcept;
 
   // trim frees all of them and returns how many bytes of stacks were refunded; halve frees, of each class, the half
   // that was used longest ago.
@@ -171,9 +182,12 @@ class StackCache {
   }
 
  private:
-  // keep frees all stacks of a class but the last used `kept`. Returns the bytes refunded.
+  // take_beyond takes all stacks of a class but the last used `kept` off the list; keep frees them, and returns the
+  // bytes refunded.
+  FiberControl* take_beyond(std::size_t stack_class, std::uint32_t kept) noexcept;
   std::size_t keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept;
 
+  BiasedLock lock_;  // of the lists
   FiberControl* hot_[kStackClassCount] = {};
   Atomic<std::uint32_t> count_[kStackClassCount] = {};
   std::uint32_t limit_ = 0;
