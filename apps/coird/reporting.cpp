@@ -178,7 +178,7 @@ void Reporting::report() noexcept {
   if (options_->mqtt_commands) nursery.start({.name = "mqtt commands", .stack = 16_KiB}, [this] { obey(); });
   for (;;) {
     const auto waited = due_.wait(coir::Deadline::after(options_->mqtt_interval));
-    if (stops_.load() || (!waited && waited.error() != coir::ErrorCode::timed_out)) break;
+    if (stops_.load() || (!waited && waited.error().ends_waits())) break;
     due_.reset();
     if (connected_.exchange(false)) greet();
     if (client_->connected()) publish_metrics();

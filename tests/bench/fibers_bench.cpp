@@ -270,9 +270,9 @@ void measure_wake_idle(long count) {
 // One timer is started and stopped while so many others are armed, due at different times within the hour.
 void measure_timer(const char* name, long armed, long count) {
   TimerWheel& wheel = running_fiber()->worker->wheel();
-  const auto never = [](Timer&) {};
+  const auto never = [](Timer&) noexcept -> coir::FiberControl* { return nullptr; };
   struct Armed : Timer {
-    Armed() : Timer([](Timer&) {}) {}
+    Armed() : Timer([](Timer&) noexcept -> coir::FiberControl* { return nullptr; }) {}
   };
   auto* others = static_cast<Armed*>(std::calloc(static_cast<std::size_t>(armed), sizeof(Armed)));
   if (others == nullptr) std::abort();

@@ -57,6 +57,7 @@ void threads(Bodies&&... bodies) {
 }
 
 // The scenarios, by file.
+std::span<const Scenario> budget_scenarios() noexcept;
 std::span<const Scenario> run_queue_scenarios() noexcept;
 std::span<const Scenario> waiter_scenarios() noexcept;
 std::span<const Scenario> reactor_scenarios() noexcept;

@@ -49,9 +49,9 @@ void for_each_scenario(const char* wanted, Each each) {
   const struct {
     const char* name;
     std::span<const Scenario> scenarios;
-  } files[] = {{"run_queue", run_queue_scenarios()}, {"waiter", waiter_scenarios()}, {"reactor", reactor_scenarios()},
-               {"channel", channel_scenarios()},     {"select", select_scenarios()}, {"locks", lock_scenarios()},
-               {"runtime", runtime_scenarios()}};
+  } files[] = {{"budget", budget_scenarios()},   {"run_queue", run_queue_scenarios()}, {"waiter", waiter_scenarios()},
+               {"reactor", reactor_scenarios()}, {"channel", channel_scenarios()},     {"select", select_scenarios()},
+               {"locks", lock_scenarios()},      {"runtime", runtime_scenarios()}};
   for (const auto& file : files) {
     if (wanted != nullptr && strcmp(file.name, wanted) != 0) continue;
     for (const Scenario& one : file.scenarios) each(one);

@@ -36,6 +36,10 @@ struct Element {
   void (*move)(void* to, void* from) noexcept;      // constructs `to`, leaves `from` moved-from
   void (*relocate)(void* to, void* from) noexcept;  // constructs `to`, destroys `from`
   void (*destroy)(void* at) noexcept;
+  // replace puts the value at `from`, which it destroys, in the place of the one at `into`, and calls between(of) before
+  // it destroys that one: a destructor is foreign code, and may use the channel.
+  void (*replace)(void* into, void* from, void (*between)(void* of) noexcept, void* of) noexcept;
+  bool trivial;  // to destroy one is nothing
 };
 
 template <class T>
@@ -46,7 +50,15 @@ inline constexpr Element kElement{
       std::construct_at(static_cast<T*>(to), std::move(*static_cast<T*>(from)));
       std::destroy_at(static_cast<T*>(from));
     },
-    [](void* at) noexcept { std::destroy_at(static_cast<T*>(at)); }};
+    [](void* at) noexcept { std::destroy_at(static_cast<T*>(at)); },
+    [](void* into, void* from, void (*between)(void*) noexcept, void* of) noexcept {
+      [[maybe_unused]] T before(std::move(*static_cast<T*>(into)));
+      std::destroy_at(static_cast<T*>(into));
+      std::construct_at(static_cast<T*>(into), std::move(*static_cast<T*>(from)));
+      std::destroy_at(static_cast<T*>(from));
+      between(of);
+    },
+    std::is_trivially_destructible_v<T>};
 
 // ChannelCore is a channel of values of any type.
 class ChannelCore {
@@ -89,6 +101,7 @@ class ChannelCore {
   void* back() noexcept;
   void* front() noexcept;
   Segment* drop_front() noexcept;
+  void leave_front() noexcept;
   Segment* allocate() noexcept;
   void free(Segment* segment) noexcept;
   void place(void* into, bool replaces, void* from, void (*how)(void*, void*) noexcept) noexcept;

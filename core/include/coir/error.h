@@ -46,6 +46,12 @@ struct Error {
   // it, any other to `system`, and keeps the number.
   static Error from_errno(int number) noexcept;
 
+  // ends_waits tells whether every later wait of the caller ends in the same way: its fiber or a scope around it is
+  // cancelled, or a scope's deadline has passed. A loop that goes on when its own deadline passes returns such an error.
+  constexpr bool ends_waits() const noexcept {
+    return code == ErrorCode::cancelled || (code == ErrorCode::timed_out && scope != 0);
+  }
+
   friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }
   friend constexpr bool operator==(Error a, ErrorCode b) noexcept { return a.code == b; }
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <coir/atomic.h>
+#include <coir/budget.h>
 #include <coir/deadline.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
@@ -32,6 +33,7 @@ class Once {
   // unsupported (of a wait; the body itself is not limited).
   template <class F>
   [[nodiscard]] std::expected<void, Error> call(F&& body, Deadline deadline = Deadline::never()) {
+    spend_budget();
     if (done()) return {};
     auto first = begin(deadline);
     if (!first) return std::unexpected(first.error());

@@ -47,7 +47,7 @@ class Case : detail::WaitNode {
   static Case writable(int fd) noexcept { return Case(fd, Direction::writable); }
 
   // ended is ready when the fiber or task has ended, or the handle is empty. It stays to be joined or awaited, which
-  // then does not wait. One joiner at a time: while somebody else waits for it, the select fails with `busy`.
+  // then does not wait. Any number may wait for it.
   static Case ended(const Fiber& fiber) noexcept { return Case(fiber.control_, fiber.id_); }
 
   // opened is ready while the event is set.
@@ -110,7 +110,7 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 //   }
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
-// cancelled, busy (another waits for that descriptor or fiber), no_memory, limit, system, unsupported; invalid when
+// cancelled, busy (another waits for that descriptor), no_memory, limit, system, unsupported; invalid when
 // there is nothing to wait for. Cost: proportional to the cases; no allocation, and system calls as for wait.
 template <std::size_t N>
 [[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {

@@ -3,22 +3,44 @@
 #include <coir/atomic.h>
 #include <coir/config.h>
 #include <coir/port/cpu.h>
+#include <coir/port/spinning.h>
 
 namespace coir {
 
-// Spinlock guards a few instructions that never park, allocate or make a system call. In a single-worker build it is
-// empty. Usable with Locked from fibers and threads; never from a signal handler.
+// SpinWait paces a loop that waits for the next few instructions of another thread. If they do not come soon, that thread
+// has lost its CPU, perhaps to the caller: from then on each pause yields to the kernel.
+class SpinWait {
+ public:
+  void pause() noexcept {
+    if (spun_ < kSpins) {
+      ++spun_;
+      port::relax();
+    } else {
+      yield_cpu();
+    }
+  }
+
+ private:
+  static constexpr int kSpins = spins(128);      // some microseconds, longer than any lock is held
+  COIR_RARELY static void yield_cpu() noexcept;  // base/spinlock.cpp
+  int spun_ = 0;
+};
+
+// Spinlock guards a few instructions that never park, wake, allocate, destroy what they do not know, or make a system
+// call; debug and sanitizer builds check that (port/spinning.h). In a single-worker build it is empty, but for that check.
+// Usable with Locked from fibers and threads; never from a signal handler.
 class Spinlock {
  public:
   void lock() noexcept {
     if constexpr (kManyWorkers) {
       // acquire pairs with the release in unlock.
-      while (held_.exchange(true, std::memory_order_acquire)) {
-        while (held_.load(std::memory_order_relaxed)) relax();
-      }
+      if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+        lock_contended();
     }
+    port::begin_spinning();
   }
   void unlock() noexcept {
+    port::end_spinning();
     if constexpr (kManyWorkers) held_.store(false, std::memory_order_release);
   }
 
@@ -26,6 +48,11 @@ class Spinlock {
   static void relax() noexcept { port::relax(); }
 
  private:
+#if !COIR_SINGLE_WORKER
+  COIR_RARELY void lock_contended() noexcept;  // base/spinlock.cpp
+#else
+  void lock_contended() noexcept {}
+#endif
 #if COIR_SINGLE_WORKER
   [[no_unique_address]] struct {
     bool exchange(bool, std::memory_order) noexcept { return false; }

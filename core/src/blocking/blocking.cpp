@@ -1,5 +1,6 @@
 #include <coir/blocking.h>
 
+#include <coir/budget.h>
 #include <coir/port/seccomp.h>
 
 #include "base/fallback.h"
@@ -30,6 +31,7 @@ bool may_run_elsewhere() noexcept {
 }
 
 std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noexcept {
+  spend_budget();
   Caller caller;
   if (!caller.may_wait()) return std::unexpected(Error{ErrorCode::unsupported});
   if (caller.is_cancelled()) return std::unexpected(error_of(WakeReason::cancelled));
@@ -52,6 +54,7 @@ std::expected<void, Error> run_owned(BlockingCall& call, Deadline deadline) noex
 
 std::expected<void, Error> run_borrowed(BlockingCall& call, BlockingStop& stop, Deadline deadline,
                                         bool shielded) noexcept {
+  spend_budget();
   const Shielded whole = shielded ? Shielded::yes : Shielded::no;
   FiberControl* const self = running_fiber();
   if (self == nullptr) return std::unexpected(Error{ErrorCode::unsupported});

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <coir/blocking.h>
+#include <coir/budget.h>
 #include <coir/format.h>
 #include <coir/wait.h>
 
@@ -75,6 +76,7 @@ std::expected<DescriptorStream, Error> DescriptorStream::share(int fd) noexcept 
 template <class Call>
 std::expected<std::size_t, Error> DescriptorStream::transfer(Direction direction, Call call,
                                                              Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   if (kind_ == Kind::file) {
     return detail::blocking_for(
         detail::BlockingKind::files,
@@ -133,6 +135,7 @@ std::expected<void, Error> DescriptorStream::write(std::string_view from, Deadli
 
 // The descriptor is asked each time: an edge that an earlier wait took does not come again.
 std::expected<void, Error> DescriptorStream::wait(Direction direction, Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   for (;;) {
     const auto ready = ready_now(fd_, direction == Direction::readable ? POLLIN : POLLOUT);
     if (!ready) return std::unexpected(ready.error());
@@ -142,6 +145,7 @@ std::expected<void, Error> DescriptorStream::wait(Direction direction, Deadline 
 }
 
 std::expected<Direction, Error> DescriptorStream::wait_either(Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   for (;;) {
     const auto ready = ready_now(fd_, POLLIN | POLLOUT);
     if (!ready) return std::unexpected(ready.error());

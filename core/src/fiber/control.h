@@ -19,6 +19,7 @@ namespace detail {
 class NurseryBase;
 struct Scope;
 struct SiblingLinks;
+struct WaitNode;
 }  // namespace detail
 
 // WaitKind says what a parked fiber waits for; reports print it.
@@ -58,7 +59,8 @@ enum class WaitKind : std::uint8_t {
 struct alignas(64) FiberControl : Waiter {
   // `failed`: it has ended with an error, and its handle is held.
   enum class State : std::uint8_t { free = 0, runnable, running, parked, ended, failed };
-  enum Join : std::uint32_t { kOpen, kWaiting, kLocked, kDone, kDetached, kFailed };
+  // How far the fiber and its handle have come: scope/join.h.
+  enum Join : std::uint32_t { kOpen, kWaiting, kListing, kLocked, kDone, kTaken, kFailed, kDetached };
 
   // The fields that a dump reads while other fibers run are atomic: they may mix two fibers' lives, but are never torn.
 
@@ -73,6 +75,7 @@ struct alignas(64) FiberControl : Waiter {
   std::uint8_t stack_class;
   bool guarded : 1;  // its guard page is armed
   bool fails : 1;    // once it has ended: `failure` counts, and is not merely the answer to a cancellation
+  bool taken : 1;    // once it has ended: one that waited takes the outcome
   Atomic<std::uint32_t> join;
   Atomic<std::int64_t> wait_object;  // the fd or the fiber id that it waits for; once it has failed, the Error
   std::uint64_t ticket;         // id, and above it how many shields are up: what its waits are armed with; owner only
@@ -81,7 +84,7 @@ struct alignas(64) FiberControl : Waiter {
   std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only
 
   // The fields that spawn and exit touch.
-  Waiter* joiner;                      // valid while join is kWaiting or kLocked
+  detail::WaitNode* waiting;           // who waits for its end; once it has ended, who is to be woken of them
   const Error* (*run)(void* storage);  // calls the closure, leaves the result
   void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
   void* storage;                       // closure and result, built in place

@@ -55,33 +55,65 @@ void StackArena::release() noexcept {
 }
 
 FiberControl* StackArena::acquire(Error& error) noexcept {
-  Locked hold(lock_);
+  if (!account::stacks.charge(stack_bytes_)) {
+    error = {ErrorCode::limit};
+    return nullptr;
+  }
+  FiberControl* control = take_cold();
+  for (SpinWait turn; control == nullptr; control = take_cold()) {
+    // acquire pairs with the release below: who grows sees what the one before has left.
+    if (growing_.exchange(true, std::memory_order_acquire)) {
+      turn.pause();
+      continue;
+    }
+    control = grow(error);
+    growing_.store(false, std::memory_order_release);
+    if (control != nullptr) return control;
+    // One may have become cold since the first look.
+    if (control = take_cold(); control == nullptr) {
+      account::stacks.refund(stack_bytes_);
+      return nullptr;
+    }
+    break;
+  }
+  return control;
+}
+
+// take_cold takes the lowest cold slot, or returns null. A slot was armed before it was first used.
+FiberControl* StackArena::take_cold() noexcept {
+  std::uint32_t index;
+  {
+    Locked hold(lock_);
+    if (cold_count_ == 0) return nullptr;
+    while (cold_[cold_hint_].load(std::memory_order_relaxed) == 0) ++cold_hint_;
+    const std::uint64_t word = cold_[cold_hint_].load(std::memory_order_relaxed);
+    cold_[cold_hint_].store(word & (word - 1), std::memory_order_relaxed);
+    --cold_count_;
+    index = cold_hint_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
+  }
+  FiberControl* const control = control_of(index);
+  control->stack_class = stack_class_;
+  control->guarded = is_guarded(index);
+  return control;
+}
+
+// grow uses the next slot for the first time in this run, which takes system calls. By the one that has set growing_.
+FiberControl* StackArena::grow(Error& error) noexcept {
   if (base_ == nullptr && !reserve()) {
     error = {ErrorCode::no_memory};
     return nullptr;
   }
-  const std::uint32_t used = used_.load(std::memory_order_relaxed);
-  if ((cold_count_ == 0 && used == capacity_) || !account::stacks.charge(stack_bytes_)) {
+  const std::uint32_t index = used_.load(std::memory_order_relaxed);
+  if (index == capacity_) {
     error = {ErrorCode::limit};
     return nullptr;
   }
-  const bool fresh = cold_count_ == 0;
-  const std::uint32_t index = fresh ? used : take_cold();
-  FiberControl* control = control_of(index);
+  FiberControl* const control = control_of(index);
   control->stack_class = stack_class_;
   control->guarded = index < armed_ ? is_guarded(index) : arm_guard(index);
   // release pairs with the acquire in for_each: the slot's first fields are there before it is visited.
-  if (fresh) used_.store(index + 1, std::memory_order_release);
+  used_.store(index + 1, std::memory_order_release);
   return control;
-}
-
-// take_cold returns the lowest cold slot; the caller knows that there is one.
-std::uint32_t StackArena::take_cold() noexcept {
-  while (cold_[cold_hint_].load(std::memory_order_relaxed) == 0) ++cold_hint_;
-  const std::uint64_t word = cold_[cold_hint_].load(std::memory_order_relaxed);
-  cold_[cold_hint_].store(word & (word - 1), std::memory_order_relaxed);
-  --cold_count_;
-  return cold_hint_ * 64 + static_cast<std::uint32_t>(__builtin_ctzll(word));
 }
 
 // arm_guard protects a slot when it is used for the first time; its guard stays for good.
@@ -102,15 +134,16 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
       bump(guarded_);
       return true;
     }
-    mode_.store(GuardMode::group, std::memory_order_relaxed);
+    first_unguarded_.store(index, std::memory_order_relaxed);
+    // release pairs with the acquire in is_guarded.
+    mode_.store(GuardMode::group, std::memory_order_release);
     tell_fallback(Fallback::guards_group);
-    first_unguarded_ = index;
     // The mappings left for guards of groups, which split the mapping too.
     guard_mappings_ = capacity_ / kGroup + 1;
   }
-  if (index % kGroup != 0 || !group_guards_) return false;
-  group_guards_ = guard_mappings_ > 0 && port::guard_by_protection(page, kGuardBytes);
-  if (!group_guards_) {
+  if (index % kGroup != 0 || !group_guards_.load(std::memory_order_relaxed)) return false;
+  if (guard_mappings_ == 0 || !port::guard_by_protection(page, kGuardBytes)) {
+    group_guards_.store(false, std::memory_order_relaxed);
     tell_fallback(Fallback::guards_none);
     return false;
   }
@@ -122,9 +155,10 @@ bool StackArena::arm_guard(std::uint32_t index) noexcept {
 void StackArena::cool(FiberControl* control) noexcept {
   const auto index =
       static_cast<std::uint32_t>(static_cast<std::size_t>(reinterpret_cast<char*>(control) - base_) / stride_);
-  Locked hold(lock_);
+  // Before the bit is set, the slot is the caller's: no other thread waits for the kernel.
   port::give_back(slot(index) + kGuardBytes, stack_bytes_);
   account::stacks.refund(stack_bytes_);
+  Locked hold(lock_);
   cold_[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_relaxed);
   if (cold_count_ == 0 || index / 64 < cold_hint_) cold_hint_ = index / 64;
   ++cold_count_;
@@ -139,19 +173,36 @@ bool StackArena::contains(const void* address, FiberControl*& owner, bool& in_gu
   return true;
 }
 
-std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+FiberControl* StackCache::take_beyond(std::size_t stack_class, std::uint32_t kept) noexcept {
   FiberControl** link = &hot_[stack_class];
-  for (std::uint32_t n = 0; n < kept; ++n) link = &(*link)->next;
+  for (std::uint32_t n = 0; n < kept && *link != nullptr; ++n) link = &(*link)->next;
+  FiberControl* const taken = std::exchange(*link, nullptr);
+  if (taken != nullptr) count_[stack_class].store(kept, std::memory_order_relaxed);
+  return taken;
+}
+
+std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept {
+  lock_.enter();
+  FiberControl* taken = take_beyond(stack_class, kept);
+  lock_.leave();
   StackArena& arena = pool.arena(stack_class);
   std::size_t bytes = 0;
-  for (FiberControl* control = std::exchange(*link, nullptr); control != nullptr;) {
-    FiberControl* const next = control->next;
+  while (FiberControl* const control = taken) {
+    taken = control->next;
     arena.cool(control);
     bytes += arena.stack_bytes();
-    control = next;
   }
-  count_[stack_class].store(kept, std::memory_order_relaxed);
   return bytes;
+}
+
+FiberControl* StackCache::raid(std::size_t stack_class) noexcept {
+  for (SpinWait turn; count_[stack_class].load(std::memory_order_relaxed) != 0; turn.pause()) {
+    if (!lock_.raid()) continue;
+    FiberControl* const taken = take_beyond(stack_class, 0);
+    lock_.end_raid();
+    return taken;
+  }
+  return nullptr;
 }
 
 std::size_t StackCache::trim(StackPool& pool) noexcept {

@@ -7,6 +7,7 @@
 #include <coir/spinlock.h>
 #include <coir/stack_size.h>
 
+#include "base/biased_lock.h"
 #include "fiber/control.h"
 
 namespace coir {
@@ -77,16 +78,23 @@ class StackArena {
 
   bool reserve() noexcept;
   bool arm_guard(std::uint32_t index) noexcept;
-  std::uint32_t take_cold() noexcept;
+  FiberControl* take_cold() noexcept;
+  FiberControl* grow(Error& error) noexcept;
   char* slot(std::uint32_t index) const noexcept { return base_ + std::size_t{index} * stride_; }
   FiberControl* control_of(std::uint32_t index) const noexcept {
     return reinterpret_cast<FiberControl*>(slot(index) + stride_) - 1;
   }
   bool is_guarded(std::uint32_t index) const noexcept {
-    return guard_mode() != GuardMode::group || index < first_unguarded_ || (index % kGroup == 0 && group_guards_);
+    // acquire pairs with the release in arm_guard: first_unguarded_ is set before the mode.
+    return mode_.load(std::memory_order_acquire) != GuardMode::group ||
+           index < first_unguarded_.load(std::memory_order_relaxed) ||
+           (index % kGroup == 0 && group_guards_.load(std::memory_order_relaxed));
   }
 
+  // lock_ guards the cold slots. growing_ is set while one thread uses a slot for the first time: that thread alone
+  // changes base_, capacity_, used_, armed_ and how slots are guarded.
   Spinlock lock_;
+  Atomic<bool> growing_{false};
   char* base_ = nullptr;
   std::size_t reserved_bytes_ = 0;
   std::size_t stride_ = 0;
@@ -97,8 +105,8 @@ class StackArena {
   Atomic<std::uint32_t> used_{0};
   std::uint32_t armed_ = 0;  // slots below it have been through arm_guard
   Atomic<std::uint32_t> guarded_{0};
-  std::uint32_t first_unguarded_ = 0;
-  bool group_guards_ = true;               // false once the kernel refuses even those
+  Atomic<std::uint32_t> first_unguarded_{0};
+  Atomic<bool> group_guards_{true};        // false once the kernel refuses even those
   std::size_t guard_mappings_ = 0;         // how many more mprotect guards this arena may spend
   Atomic<std::uint64_t>* cold_ = nullptr;  // one bit a slot, behind the slots in the same reservation
   std::uint32_t cold_count_ = 0;
@@ -127,16 +135,20 @@ class StackPool {
   StackArena arenas_[kStackClassCount];
 };
 
-// StackCache is one worker's hot stacks, last used first. Owner only. They are linked by hand, through
-// FiberControl::next: `keep` cuts the list in the middle.
+// StackCache is one worker's hot stacks, last used first. Owner only, but for `raid`. They are linked by hand, through
+// FiberControl::next: `take_beyond` cuts the list in the middle.
 class StackCache {
  public:
   FiberControl* acquire(StackPool& pool, std::size_t stack_class, Error& error) noexcept {
-    FiberControl* control = hot_[stack_class];
-    if (control == nullptr) [[unlikely]]
+    lock_.enter();
+    FiberControl* const control = hot_[stack_class];
+    if (control == nullptr) [[unlikely]] {
+      lock_.leave();
       return pool.arena(stack_class).acquire(error);
+    }
     hot_[stack_class] = control->next;
     bump(count_[stack_class], std::uint32_t{0} - 1);
+    lock_.leave();
     return control;
   }
 
@@ -144,10 +156,16 @@ class StackCache {
     const std::size_t stack_class = control->stack_class;
     if (count_[stack_class].load(std::memory_order_relaxed) >= limit_) [[unlikely]]
       return pool.arena(stack_class).cool(control);
+    lock_.enter();
     control->next = hot_[stack_class];
     hot_[stack_class] = control;
     bump(count_[stack_class]);
+    lock_.leave();
   }
+
+  // raid takes all stacks of a class, linked by `next`, away from another worker; null where there are none. After
+  // port::prepare_barrier.
+  FiberControl* raid(std::size_t stack_class) noexcept;
 
   // trim frees all of them and returns how many bytes of stacks were refunded; halve frees, of each class, the half
   // that was used longest ago.
@@ -164,9 +182,12 @@ class StackCache {
   }
 
  private:
-  // keep frees all stacks of a class but the last used `kept`. Returns the bytes refunded.
+  // take_beyond takes all stacks of a class but the last used `kept` off the list; keep frees them, and returns the
+  // bytes refunded.
+  FiberControl* take_beyond(std::size_t stack_class, std::uint32_t kept) noexcept;
   std::size_t keep(StackPool& pool, std::size_t stack_class, std::uint32_t kept) noexcept;
 
+  BiasedLock lock_;  // of the lists
   FiberControl* hot_[kStackClassCount] = {};
   Atomic<std::uint32_t> count_[kStackClassCount] = {};
   std::uint32_t limit_ = 0;

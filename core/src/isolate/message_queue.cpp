@@ -1,5 +1,7 @@
 #include "isolate/message_queue.h"
 
+#include <coir/budget.h>
+
 #include <new>
 
 namespace coir::detail {
@@ -16,6 +18,7 @@ bool stopped(const SharedAtomic<bool>* stop) noexcept {
 // line again. Before the ring is empty somebody takes the next message, and in an empty ring each has room.
 std::expected<void, Error> MessageQueue::send(const MessageType& type, const void* message, Deadline deadline,
                                               const SharedAtomic<bool>* stop) noexcept {
+  spend_budget();
   const std::size_t bytes = type.bytes(message);
   if (bytes > ring_.size() || room_for(bytes) > ring_.size()) return std::unexpected(Error{ErrorCode::limit});
   const InterRunGuard hold(lock_);
@@ -35,6 +38,7 @@ std::expected<void, Error> MessageQueue::send(const MessageType& type, const voi
 
 std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* into, Deadline deadline,
                                                  const SharedAtomic<bool>* stop) noexcept {
+  spend_budget();
   const InterRunGuard hold(lock_);
   while (records_ == 0) {
     if (stopped(stop)) return std::unexpected(Error{ErrorCode::cancelled});
@@ -53,6 +57,7 @@ std::expected<void, Error> MessageQueue::receive(const MessageType& type, void* 
 }
 
 std::expected<void, Error> MessageQueue::await_close(Deadline deadline, Shielded shielded) noexcept {
+  spend_budget();
   const InterRunGuard hold(lock_);
   while (!closed_) {
     if (auto waited = receivers_.wait(lock_, WaitKind::receive, deadline, shielded); !waited) return waited;

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include <coir/atomic.h>
+#include <coir/budget.h>
 #include <coir/wait.h>
 
 #if !COIR_NO_ASYNC
@@ -216,6 +217,7 @@ int signals_fd() noexcept {
 }
 
 std::expected<int, Error> wait_signal(std::initializer_list<int> signals, Deadline deadline) noexcept {
+  spend_budget();
   if (auto caught = catch_signals(signals); !caught) return std::unexpected(caught.error());
   std::uint64_t wanted = 0;
   for (const int number : signals) wanted |= std::uint64_t{1} << number;

@@ -5,6 +5,9 @@ namespace coir {
 class Scheduler;
 class Waiter;
 struct FiberControl;
+namespace detail {
+struct WaitNode;
+}  // namespace detail
 
 // The scheduler calls these functions of the rooms above it: declared here, defined there.
 
@@ -13,6 +16,9 @@ struct FiberControl;
 // that the caller wakes, claimed, or null.
 Waiter* unlink_from_nursery(FiberControl* fiber) noexcept;
 Waiter* end_held_in_nursery(FiberControl* fiber) noexcept;
+
+// From scope/join.cpp. wake_told wakes those that were told of a fiber's end.
+void wake_told(detail::WaitNode* list) noexcept;
 
 // From inspect/report.cpp and inspect/overflow.cpp.
 

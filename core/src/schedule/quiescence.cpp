@@ -2,6 +2,8 @@
 
 #include <coir/config.h>
 
+#include <algorithm>
+
 #include "base/thread.h"
 #include "schedule/scheduler.h"
 #include "schedule/worker.h"
@@ -17,7 +19,7 @@ unsigned threads_of_process() noexcept {
 }
 
 // An emulator has threads of its own before the program's first instruction.
-const unsigned g_emulators_threads = kManyWorkers ? threads_of_process() - 1 : 0;
+const unsigned g_emulators_threads = kManyWorkers ? std::max(threads_of_process(), 1u) - 1 : 0;
 
 }  // namespace
 
@@ -66,7 +68,7 @@ bool Scheduler::is_quiescent() noexcept {
 std::int64_t Scheduler::alive() const noexcept {
   // acquire: a fiber that counts is seen in its queue.
   auto sum = static_cast<std::int64_t>(outside_spawned.load(std::memory_order_acquire));
-  for (unsigned i = 0; i < worker_count_; ++i) {
+  for (unsigned i = 0; i < worker_count(); ++i) {
     sum += static_cast<std::int64_t>(workers_[i]->counters.spawned.load(std::memory_order_relaxed));
     sum -= static_cast<std::int64_t>(workers_[i]->counters.ended.load(std::memory_order_relaxed));
   }
@@ -75,7 +77,7 @@ std::int64_t Scheduler::alive() const noexcept {
 
 std::int64_t Scheduler::waits_outside() const noexcept {
   std::int64_t sum = outside_waits.load(std::memory_order_acquire);
-  for (unsigned i = 0; i < worker_count_; ++i) {
+  for (unsigned i = 0; i < worker_count(); ++i) {
     sum += workers_[i]->counters.fd_waits.load(std::memory_order_relaxed);
     sum += workers_[i]->wheel_.armed();
   }
@@ -83,12 +85,14 @@ std::int64_t Scheduler::waits_outside() const noexcept {
 }
 
 // waits_for_threads tells whether this process has a plain thread, which may wake any parked fiber: by what the fiber
-// waits for, or by cancelling it. Under the thread sanitizer only fibers that wait for what threads bring count.
+// waits for, or by cancelling it. Without /proc nobody knows: then, and under the thread sanitizer, which starts threads
+// that nobody can tell from the program's, only fibers that wait for what threads bring count.
 bool Scheduler::waits_for_threads() const noexcept {
   if (!kManyWorkers || isolated_) return false;
-  const unsigned known = worker_count_ + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads;
-  if (threads_of_process() <= known) return false;
-  if constexpr (!COIR_TSAN) return true;  // that sanitizer starts threads which nobody can tell from the program's
+  if (const unsigned all = threads_of_process(); all != 0) {
+    if (all <= worker_count() + unseen_threads.load(std::memory_order_relaxed) + g_emulators_threads) return false;
+    if constexpr (!COIR_TSAN) return true;
+  }
   bool found = false;
   stacks.for_each([&found](const FiberControl& fiber) {
     found = found || fiber.wait_kind.load(std::memory_order_relaxed) >= WaitKind::mutex;

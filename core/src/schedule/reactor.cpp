@@ -55,13 +55,13 @@ void Reactor::dispatch() noexcept {
 void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   const Word leave = hung_up ? kReady : kEmpty;
   Word seen = word.load(std::memory_order_acquire);
-  for (;;) {
+  for (SpinWait turn;;) {
     if (holds_nobody(seen)) {
       if (fell_back() && !hung_up) return;  // level-triggered: ppoll asks again when somebody waits
       const Word known = hung_up || seen == kReadyEnded ? kReadyEnded : kReady;
       if (word.compare_exchange_weak(seen, known, std::memory_order_acq_rel, std::memory_order_acquire)) return;
     } else if ((seen & kLock) != 0) {
-      Spinlock::relax();
+      turn.pause();
       seen = word.load(std::memory_order_acquire);
     } else if ((seen & kSleep) != 0) {
       if (word.compare_exchange_weak(seen, leave, std::memory_order_acq_rel, std::memory_order_acquire)) {
@@ -98,7 +98,7 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
     return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
   Atomic<Word>& word = at->word[static_cast<int>(direction)];
   Word seen = word.load(std::memory_order_acquire);
-  for (;;) {
+  for (SpinWait turn;;) {
     if (holds_readiness(seen)) {
       if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
         return false;
@@ -108,7 +108,7 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
                                      std::memory_order_acquire))
         break;
     } else if ((seen & kLock) != 0) {
-      Spinlock::relax();
+      turn.pause();
       seen = word.load(std::memory_order_acquire);
     } else {
       return std::unexpected(Error{ErrorCode::busy});
@@ -125,11 +125,10 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
 bool Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
   Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
   const Word mine = reinterpret_cast<Word>(&waiter);
-  for (;;) {
+  for (SpinWait turn;; turn.pause()) {
     Word seen = mine;
     if (word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
     if (seen != (mine | kLock)) return false;
-    Spinlock::relax();
   }
 }
 
@@ -189,9 +188,9 @@ void Reactor::forget(int fd) noexcept {
   }
   for (Atomic<Word>& word : at->word) {
     Word seen = word.load(std::memory_order_acquire);
-    for (;;) {
+    for (SpinWait turn;;) {
       if ((seen & kLock) != 0) {
-        Spinlock::relax();
+        turn.pause();
         seen = word.load(std::memory_order_acquire);
       } else if (holds_nobody(seen) || (seen & kSleep) != 0) {
         if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) {

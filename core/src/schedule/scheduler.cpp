@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <utility>
 
 #include <coir/deadline.h>
 #include <coir/port/barrier.h>
@@ -15,6 +17,7 @@
 #include <coir/port/memory.h>
 
 #include "base/fallback.h"
+#include "base/line.h"
 #include "fiber/paint.h"
 #include "memory/heap.h"
 #include "schedule/debugger_view.h"
@@ -97,41 +100,55 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
       workers_[i]->random_ = seed_;
       workers_[i]->seeded_ = true;
     }
-    worker_count_ = i + 1;
+    reserved_ = i + 1;
   }
+  worker_count_ = workers;
   Pressure::add(hot_stacks_);
   if (!isolated_) door::open();  // from here on visitors find all of it
   return {};
 }
 
+// thread_main waits until it is known how many workers there are.
 void* Scheduler::thread_main(void* worker) noexcept {
-  static_cast<Worker*>(worker)->run();
+  auto* const self = static_cast<Worker*>(worker);
+  SharedAtomic<std::uint32_t>& begun = self->scheduler_->begun_;
+  // acquire pairs with the release in run.
+  while (begun.load(std::memory_order_acquire) == 0) port::futex_wait(begun, 0, -1);
+  self->run();
   return nullptr;
+}
+
+// start_threads starts the threads of the workers beside the caller. If one cannot start, the run goes on with those
+// that can: no worker runs before that is known.
+void Scheduler::start_threads() noexcept {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kWorkerStackBytes * kStackInflation);
+  const unsigned wanted = worker_count();
+  int error = 0;
+  unsigned started = 1;
+  while (started < wanted) {
+    error = pthread_create(&workers_[started]->thread_, &attributes, thread_main, workers_[started]);
+    if (error != 0) break;
+    ++started;
+  }
+  pthread_attr_destroy(&attributes);
+  if (started < wanted) {
+    const char* const why = describe(Error::from_errno(error));
+    Line().add("coir: ", started, " workers of ", wanted, ": no thread can start: ", why, "\n").send(STDERR_FILENO);
+    // A visitor may be looking at the others, which stay until the end of the run.
+    __atomic_store_n(&worker_count_, started, __ATOMIC_RELAXED);
+  }
+  begun_.store(1, std::memory_order_release);
+  for (unsigned i = 1; i < started; ++i) port::futex_wake(begun_);
 }
 
 std::expected<void, Error> Scheduler::run() noexcept {
   running_ = true;
+  if constexpr (kManyWorkers) start_threads();
+  workers_[0]->run();
   if constexpr (kManyWorkers) {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, kWorkerStackBytes * kStackInflation);
-    int error = 0;
-    unsigned started = 1;
-    for (; started < worker_count_ && error == 0; ++started) {
-      error = pthread_create(&workers_[started]->thread_, &attributes, thread_main, workers_[started]);
-    }
-    pthread_attr_destroy(&attributes);
-    if (error != 0) {
-      --started;
-      stopping_.store(true, std::memory_order_release);
-      wake_all();
-    } else {
-      workers_[0]->run();
-    }
-    for (unsigned i = 1; i < started; ++i) pthread_join(workers_[i]->thread_, nullptr);
-    if (error != 0) return std::unexpected(Error::from_errno(error));
-  } else {
-    workers_[0]->run();
+    for (unsigned i = 1; i < worker_count(); ++i) pthread_join(workers_[i]->thread_, nullptr);
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
@@ -159,8 +176,9 @@ void Scheduler::finish() noexcept {
   Pressure::remove(hot_stacks_);
   remove_overflow_report();
   write_stack_use();
-  for (unsigned i = 0; i < worker_count_; ++i) port::release(workers_[i], sizeof(Worker));
+  for (unsigned i = 0; i < reserved_; ++i) port::release(workers_[i], sizeof(Worker));
   worker_count_ = 0;
+  reserved_ = 0;
   reactor.close();
   stacks.empty();
   withdraw();
@@ -176,12 +194,12 @@ void Scheduler::withdraw() noexcept {
 }
 
 bool Scheduler::all_idle(std::uint64_t idle) const noexcept {
-  return static_cast<unsigned>(std::popcount(idle)) == worker_count_;
+  return static_cast<unsigned>(std::popcount(idle)) == worker_count();
 }
 
 bool Scheduler::any_work() const noexcept {
   if (!inbox.empty()) return true;
-  for (unsigned i = 0; i < worker_count_; ++i) {
+  for (unsigned i = 0; i < worker_count(); ++i) {
     if (workers_[i]->has_work()) return true;
   }
   return false;
@@ -215,11 +233,39 @@ void Scheduler::cancel_from_outside(const char* reason) noexcept {
 std::size_t Scheduler::trim_stacks() noexcept {
   Worker* own = this_worker();
   if (own != nullptr && &own->scheduler() != this) own = nullptr;
-  for (unsigned i = 0; i < worker_count_; ++i) {
+  for (unsigned i = 0; i < worker_count(); ++i) {
     if (workers_[i] != own) workers_[i]->trim_.store(true, std::memory_order_relaxed);
   }
-  if (kManyWorkers && worker_count_ > 1) wake_all();
+  if (kManyWorkers && worker_count() > 1) wake_all();
   return own != nullptr ? own->stacks_.trim(stacks) : 0;
+}
+
+// Where the kernel has no barrier for a raid, the other workers are asked to free their stacks, which is too late for
+// this spawn.
+FiberControl* Scheduler::reclaim_stack(std::size_t stack_class, Error& error) noexcept {
+  if (error != ErrorCode::limit) return nullptr;
+  Worker* own = this_worker();
+  if (own != nullptr && &own->scheduler() != this) own = nullptr;
+  std::size_t freed = own != nullptr ? own->stacks_.trim(stacks) : 0;
+  FiberControl* found = nullptr;
+  for (unsigned i = 0; i < worker_count(); ++i) {
+    Worker& other = *workers_[i];
+    if (&other == own || other.stacks_.pooled() == 0) continue;
+    if (!port::prepare_barrier()) {
+      other.trim_.store(true, std::memory_order_relaxed);
+      continue;
+    }
+    for (std::size_t each = 0; each < kStackClassCount; ++each) {
+      FiberControl* taken = other.stacks_.raid(each);
+      if (each == stack_class && found == nullptr && taken != nullptr) found = std::exchange(taken, taken->next);
+      while (FiberControl* const control = taken) {
+        taken = control->next;
+        stacks.arena(each).cool(control);
+        ++freed;
+      }
+    }
+  }
+  return found != nullptr || freed == 0 ? found : stacks.arena(stack_class).acquire(error);
 }
 
 }  // namespace coir

@@ -82,11 +82,16 @@ class Scheduler {
   // were freed at once.
   std::size_t trim_stacks() noexcept;
 
+  // reclaim_stack is the second attempt of a spawn that has found no stack by `error`: where a capacity or a ceiling is
+  // reached, it takes the unused stacks out of the workers' caches, returns one, and frees those of other classes.
+  FiberControl* reclaim_stack(std::size_t stack_class, Error& error) noexcept;
+
   bool cancelling() const noexcept { return cancelling_.load(std::memory_order_seq_cst); }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_acquire); }
   // takes_outsiders tells whether a plain thread may spawn: with one worker, only before that worker runs.
   bool takes_outsiders() const noexcept { return kManyWorkers || !running_; }
-  unsigned worker_count() const noexcept { return worker_count_; }
+  // worker_count may fall before the first worker runs, never later.
+  unsigned worker_count() const noexcept { return __atomic_load_n(&worker_count_, __ATOMIC_RELAXED); }
   Worker& worker(unsigned index) noexcept { return *workers_[index]; }
   const Worker& worker(unsigned index) const noexcept { return *workers_[index]; }
   bool migrate() const noexcept { return migrate_; }
@@ -140,6 +145,7 @@ class Scheduler {
   std::int64_t waits_outside() const noexcept;
   bool waits_for_threads() const noexcept;
 
+  void start_threads() noexcept;
   static std::int64_t outside_claims() noexcept;
   static void* thread_main(void* worker) noexcept;
 
@@ -147,6 +153,7 @@ class Scheduler {
   SharedAtomic<std::uint64_t> withdrawals_{0};  // how often an idle worker took its bit back
   SharedAtomic<std::uint32_t> searching_{0};
   SharedAtomic<std::uint32_t> holds_{0};  // in an isolated one; the process's has a door for them
+  SharedAtomic<std::uint32_t> begun_{0};  // 1 once the number of workers is final
   SharedAtomic<bool> polling_{false};
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
@@ -164,6 +171,7 @@ class Scheduler {
   bool running_ = false;
   bool migrate_ = false;
   unsigned worker_count_ = 0;
+  unsigned reserved_ = 0;  // workers that have memory
   std::uint64_t seed_ = 0;
   std::size_t default_stack_ = 0;
   Worker* workers_[kMaxWorkers] = {};

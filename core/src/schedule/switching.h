@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/port/spinning.h>
+
 #include "fiber/paint.h"
 #include "schedule/scheduler.h"
 #include "schedule/trace.h"
@@ -25,18 +27,19 @@ inline std::uint64_t Worker::next_id() noexcept {
   return next_id_++;
 }
 
-// commit handles inline the one case that every join waits for; carry_out handles the others.
+// commit handles inline the two cases that every join waits for; carry_out handles the others.
 [[gnu::always_inline]] inline void Worker::commit(void* message) noexcept {
   if (message == nullptr) return;
   const auto bits = reinterpret_cast<std::uintptr_t>(message);
   constexpr auto mask = static_cast<std::uintptr_t>(Commit::mask);
-  if ((bits & mask) != static_cast<std::uintptr_t>(Commit::handed_off)) return carry_out(message);
+  const auto deed = static_cast<Commit>(bits & mask);
+  if (deed != Commit::handed_off && deed != Commit::taken) return carry_out(message);
   auto* fiber = reinterpret_cast<FiberControl*>(bits & ~mask);
   bump(counters.ended);
   note_stack_use(fiber);
   fiber->sanitizer.ended();
   // release pairs with the joiner's acquire: the result is complete and the stack is left.
-  fiber->join.store(FiberControl::kDone, std::memory_order_release);
+  fiber->join.store(deed == Commit::taken ? FiberControl::kTaken : FiberControl::kDone, std::memory_order_release);
 }
 
 // pick is the next fiber in line here; null when there is none or it is time to look around.
@@ -63,6 +66,7 @@ inline std::uint64_t Worker::next_id() noexcept {
 // from a frame that another fiber's calls have pushed out of its return stack, which costs more than the switch.
 [[gnu::always_inline]] inline void Worker::switch_from(FiberControl* self, Worker& worker, FiberControl* next,
                                                        void* message) noexcept {
+  port::expect_no_spinlock("a switch");
   void* target;
   trace_left(&worker, self);
   const bool for_good = (reinterpret_cast<std::uintptr_t>(message) & static_cast<std::uintptr_t>(Commit::mask)) >=

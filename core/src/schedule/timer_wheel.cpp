@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "schedule/run_queue.h"
+
 namespace coir {
 
 void TimerWheel::start(Timer& timer, std::int64_t due_ns) noexcept {
@@ -23,8 +25,18 @@ void TimerWheel::stop(Timer& timer) noexcept {
   if (armed_.load(std::memory_order_relaxed) == 0) next_due_ns_.store(INT64_MAX, std::memory_order_seq_cst);
 }
 
+// Fibers are woken without the lock: a fiber that runs elsewhere stops its timer first, and a wakeup may be a system
+// call, in which this thread can lose its CPU to the very worker that it wakes. Until then a claimed fiber stays parked,
+// in no queue, so that its queue link is free.
 std::uint32_t TimerWheel::advance(std::int64_t now_ns) noexcept {
   if (now_ns < next_due_ns_.load(std::memory_order_relaxed)) return 0;
+  FiberList claimed;
+  const std::uint32_t fired = collect(now_ns, claimed);
+  while (FiberControl* const fiber = claimed.pop()) fiber->wake();
+  return fired;
+}
+
+std::uint32_t TimerWheel::collect(std::int64_t now_ns, FiberList& claimed) noexcept {
   Locked hold(lock_);
   const std::uint64_t now = static_cast<std::uint64_t>(now_ns / kTickNs);
   std::uint32_t fired = 0;
@@ -40,7 +52,7 @@ std::uint32_t TimerWheel::advance(std::int64_t now_ns) noexcept {
       if (timer->due_tick <= now_tick_) {
         armed_.store(armed_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         ++fired;
-        timer->fire(*timer);
+        if (FiberControl* const fiber = timer->fire(*timer); fiber != nullptr) claimed.push(fiber);
       } else {
         place(*timer);
       }

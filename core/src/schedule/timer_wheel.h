@@ -7,17 +7,21 @@
 
 namespace coir {
 
+class FiberList;
 class TimerWheel;
+struct FiberControl;
 
 // Timer is armed in one wheel at a time; its owner keeps it in place until it has fired or stop() has returned.
 struct Timer {
-  using Fire = void (*)(Timer& self);
+  // Fire runs under the wheel's lock, on a worker's stack: it claims at most, and returns the fiber that advance wakes
+  // once the lock is free, claimed and parked, or null.
+  using Fire = FiberControl* (*)(Timer& self);
 
   explicit Timer(Fire on_fire) noexcept : fire(on_fire) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  Fire fire;  // runs under the wheel's lock, on a worker's stack: it may claim and wake, never park or start timers
+  Fire fire;
   Timer* next = nullptr;
   Timer** link = nullptr;  // where the pointer to this timer is; null when it is not armed
   std::uint64_t due_tick = 0;
@@ -39,7 +43,7 @@ class TimerWheel {
   // stop disarms; once it returns, `fire` does not run and is not running. Any thread but the one in fire.
   void stop(Timer& timer) noexcept;
 
-  // advance fires everything due at `now_ns` and returns how many. One thread at a time.
+  // advance fires everything due at `now_ns`, wakes whom that claimed, and returns how many fired. Workers.
   std::uint32_t advance(std::int64_t now_ns) noexcept;
 
   // next_due_ns is when to call advance next: never later than the first timer, sometimes earlier; INT64_MAX when no
@@ -52,6 +56,8 @@ class TimerWheel {
   static constexpr unsigned kLevels = 7, kDigitBits = 6, kSlots = 1u << kDigitBits;
   static constexpr std::uint64_t kLastTick = (std::uint64_t{1} << (kLevels * kDigitBits)) - 1;
 
+  // collect fires what is due and lists whom to wake.
+  std::uint32_t collect(std::int64_t now_ns, FiberList& claimed) noexcept;
   void place(Timer& timer) noexcept;
   static void unlink(Timer& timer) noexcept;
   struct Position {

@@ -14,7 +14,7 @@ namespace coir {
 
 void Scheduler::notify() noexcept {
   // Only a plain thread can find the one worker idle; it comes through inject.
-  if (kManyWorkers && worker_count_ > 1) wake_if_idle();
+  if (kManyWorkers && worker_count() > 1) wake_if_idle();
 }
 
 void Scheduler::inject(FiberControl* fiber) noexcept {
@@ -83,10 +83,10 @@ void Scheduler::release_poller() noexcept {
 // fire_timers fires the due timers of every worker, because a worker may compute while others switch.
 void Scheduler::fire_timers() noexcept {
   std::int64_t due = INT64_MAX;
-  for (unsigned i = 0; i < worker_count_; ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
+  for (unsigned i = 0; i < worker_count(); ++i) due = std::min(due, workers_[i]->wheel_.next_due_ns());
   if (due == INT64_MAX) return;
   const std::int64_t now = monotonic_ns();
-  for (unsigned i = 0; i < worker_count_; ++i) workers_[i]->wheel_.advance(now);
+  for (unsigned i = 0; i < worker_count(); ++i) workers_[i]->wheel_.advance(now);
 }
 
 void Scheduler::wake_worker(unsigned index, bool polling) noexcept {
@@ -96,7 +96,7 @@ void Scheduler::wake_worker(unsigned index, bool polling) noexcept {
 }
 
 void Scheduler::wake_all() noexcept {
-  for (unsigned i = 0; i < worker_count_; ++i) wake_worker(i, false);
+  for (unsigned i = 0; i < worker_count(); ++i) wake_worker(i, false);
   reactor.interrupt();
 }
 

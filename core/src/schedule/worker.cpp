@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include <coir/budget.h>
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
@@ -55,6 +56,7 @@ void Worker::carry_out(void* message) noexcept {
       scheduler_->notify();
       break;
     case Commit::handed_off:  // in commit
+    case Commit::taken:
     case Commit::ended:
       bump(counters.ended);
       note_stack_use(fiber);
@@ -71,7 +73,7 @@ void Worker::carry_out(void* message) noexcept {
   }
 }
 
-// end_owned finishes a fiber whose nursery or failure needs more than recycling its stack.
+// end_owned finishes a fiber whose nursery, failure or waiters need more than recycling its stack.
 void Worker::end_owned(FiberControl* fiber) noexcept {
   bump(counters.ended);
   note_stack_use(fiber);
@@ -85,17 +87,23 @@ void Worker::end_owned(FiberControl* fiber) noexcept {
     if (woken != nullptr) woken->wake();
     return;
   }
-  if (fiber->fails) {
+  // Read now: once the join word is final the control block is the handle's.
+  detail::WaitNode* const told = fiber->waiting;
+  if (fiber->fails && !fiber->taken) {
     // For reports, before the holder of the handle may take the fiber away.
     fiber->wait_object.store(std::bit_cast<std::int64_t>(*fiber->failure), std::memory_order_relaxed);
     fiber->state.store(FiberControl::State::failed, std::memory_order_release);
   }
-  if (fiber->nursery != nullptr) {
+  if (fiber->taken) {
+    // release pairs with the acquire of the one that takes it; its nursery has been told before.
+    fiber->join.store(FiberControl::kTaken, std::memory_order_release);
+  } else if (fiber->nursery != nullptr) {
     woken = end_held_in_nursery(fiber);
   } else {
     // release pairs with the acquire of the handle's holder.
     fiber->join.store(fiber->fails ? FiberControl::kFailed : FiberControl::kDone, std::memory_order_release);
   }
+  wake_told(told);
   if (woken != nullptr) woken->wake();
 }
 
@@ -133,6 +141,7 @@ inline void Worker::note_offer() noexcept {
 }
 
 void wake_fiber(Waiter& waiter) noexcept {
+  port::expect_no_spinlock("a wakeup");
   auto* fiber = static_cast<FiberControl*>(&waiter);
   fiber->state.store(FiberControl::State::runnable, std::memory_order_relaxed);
   Worker* const worker = this_worker();
@@ -170,6 +179,7 @@ void Worker::run() noexcept {
   signal_stack_ = add_signal_stack();
   thread_id_.store(gettid(), std::memory_order_release);
   tick_ = tick_now();
+  detail::t_budget = kBudget;
   while (!scheduler_->stopping()) {
     if (FiberControl* fiber = find_work(); fiber != nullptr) {
       if (kManyWorkers && searching_) [[unlikely]]

@@ -20,7 +20,7 @@ class Scheduler;
 
 // A context that is switched to receives a message: what to do now that the previous context is saved. The message is
 // the previous fiber's control block, with the commit in its low bits (its alignment leaves room); null is nothing.
-enum class Commit : std::uintptr_t { parked = 1, yielded = 2, ended = 3, handed_off = 4, owned = 5, mask = 7 };
+enum class Commit : std::uintptr_t { parked = 1, yielded, ended, handed_off, owned, taken, mask };
 
 // Worker is a thread that runs fibers. Its own stack runs the loop that looks for work, polls and fires timers; a
 // fiber that parks switches straight to the next runnable one and comes to the loop only when there is none, or every
@@ -67,6 +67,12 @@ class Worker {
   StackCache& stacks() noexcept { return stacks_; }
   const StackCache& stacks() const noexcept { return stacks_; }
   std::uint32_t index() const noexcept { return index_; }
+  // has_switched tells whether a fiber has left this worker, or come to it, since the last call. Owner only.
+  bool has_switched() noexcept {
+    const std::uint64_t before = seen_switches_;
+    seen_switches_ = counters.switches.load(std::memory_order_relaxed);
+    return seen_switches_ != before;
+  }
   // tick is the time of this worker's latest look around: at most kTurn switches ago.
   std::uint32_t tick() const noexcept { return tick_; }
 
@@ -137,6 +143,7 @@ class Worker {
   StackCache stacks_;
   Atomic<bool> trim_{false};  // the hot stacks are to be freed
   std::int64_t cooled_at_ns_ = 0;
+  std::uint64_t seen_switches_ = 0;
   std::uint64_t next_id_ = 0, last_id_ = 0;
   std::uint64_t random_;
   std::uint32_t index_;

@@ -1,5 +1,7 @@
 #include <coir/fiber.h>
 
+#include <coir/budget.h>
+
 #include <sched.h>
 
 #include "scope/join.h"
@@ -36,7 +38,7 @@ std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
 bool FiberRef::alive() const noexcept {
   if (control_ == nullptr || control_->id.load(std::memory_order_acquire) != id_) return false;
   const std::uint32_t join = control_->join.load(std::memory_order_acquire);
-  return join != FiberControl::kLocked && join != FiberControl::kDone && join != FiberControl::kFailed;
+  return !ends(join);
 }
 
 bool Fiber::done() const noexcept {
@@ -81,6 +83,7 @@ std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
 }
 
 std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
+  spend_budget();
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});

@@ -18,82 +18,67 @@ void report_failure(const FiberControl* fiber) noexcept {
 
 namespace {
 
-// end_for_thread tells a joiner that is no fiber of the end.
-[[gnu::noinline]] void end_for_thread(Waiter* joiner) noexcept {
-  const bool visits = JoiningThread::is(*joiner);
-  if (visits) door::enter_again();
-  const Waiter::Claim claim = joiner->claim(WakeReason::joined);
-  if (claim == Waiter::Claim::parked) joiner->wake();
-  if (claim == Waiter::Claim::lost && visits) door::leave();
-}
-
-// end_owned is what end_fiber does for a nursery's child and for one that failed. It returns, with the join word
-// locked, when a joiner waits, who takes both over.
-void end_owned(FiberControl* self, const Error* failure) noexcept {
-  // A cancelled fiber that returns `cancelled` has not failed.
+// note_failure sets what becomes of an error in the result. A cancelled fiber that returns `cancelled` has not failed.
+void note_failure(FiberControl* self, const Error* failure) noexcept {
   self->failure = failure;
   self->fails = failure != nullptr && !(*failure == ErrorCode::cancelled && is_cancelled(self));
+}
+
+// lock_join keeps others from beginning to wait, and returns how the word was: kOpen, kWaiting or kDetached, which stays
+// as it is.
+[[gnu::always_inline]] inline std::uint32_t lock_join(FiberControl* self) noexcept {
   std::uint32_t join = self->join.load(std::memory_order_acquire);
-  for (;;) {
-    if (join == FiberControl::kDetached) {
-      if (self->fails) report_failure(self);
-      if (self->drop != nullptr) self->drop(self->storage);
-      Worker::leave(self, Commit::owned, nullptr);
+  for (SpinWait turn;;) {
+    if (join == FiberControl::kDetached) return join;
+    if (join == FiberControl::kListing) {
+      turn.pause();
+      join = self->join.load(std::memory_order_acquire);
+    } else if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
+                                                std::memory_order_acquire)) {
+      return join;
     }
-    if (!self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
-                                          std::memory_order_acquire)) {
-      continue;
-    }
-    if (join != FiberControl::kWaiting) Worker::leave(self, Commit::owned, nullptr);
-    if (self->nursery != nullptr) self->nursery->take(self, true);
-    return;
   }
 }
 
-// end_fiber is the last thing that runs on a fiber's stack.
-//
-// join:   kOpen    -> kLocked -> kDone       nobody waits yet; the stack stays until the handle asks
-//                             -> kFailed     the same, and the nursery still has the failure to answer for
-//         kFailed  -> kLocked -> kDone       the handle or the nursery takes the failure over, whoever is first
-//         kWaiting -> kLocked -> kDone       the joiner is claimed, and goes on in this fiber's place when it is a
-//                                            fiber
-//         kDetached                          the stack goes back to the pool
-// kDone is set from the far side of the switch, when nobody stands on the stack any more. A thread that finds kLocked
-// waits until it changes.
+// next_of takes the first of those that are to be woken off the list, if it is a fiber that may go on in this one's
+// place.
+inline FiberControl* next_of(FiberControl* self) noexcept {
+  detail::WaitNode* const first = self->waiting;
+  const Scheduler& scheduler = self->worker->scheduler();
+  if (first == nullptr || !first->round->waiter->wakes_by(&wake_fiber) || scheduler.migrate() || scheduler.seeded()) {
+    return nullptr;
+  }
+  self->waiting = first->next;
+  return static_cast<FiberControl*>(first->round->waiter);
+}
+
+// end_fiber is the last thing that runs on a fiber's stack; join.h describes the join word.
 [[noreturn]] void end_fiber(FiberControl* self, const Error* failure) noexcept {
   if (self->mutexes_held != 0) [[unlikely]]
     report_held_mutexes(*self);
-  std::uint32_t join = FiberControl::kWaiting;
-  if (self->nursery != nullptr || failure != nullptr) [[unlikely]] {
-    end_owned(self, failure);
-  } else {
-    join = self->join.load(std::memory_order_acquire);
-    for (;;) {
-      if (join == FiberControl::kDetached) {
-        if (self->drop != nullptr) self->drop(self->storage);
-        Worker::leave(self, Commit::ended, nullptr);
-      }
-      if (self->join.compare_exchange_weak(join, FiberControl::kLocked, std::memory_order_acq_rel,
-                                           std::memory_order_acquire))
-        break;
-    }
+  const bool owned = self->nursery != nullptr || failure != nullptr;
+  if (owned) [[unlikely]]
+    note_failure(self, failure);
+  const std::uint32_t join = lock_join(self);
+  if (join == FiberControl::kDetached) {
+    if (owned && self->fails) report_failure(self);
+    if (self->drop != nullptr) self->drop(self->storage);
+    Worker::leave(self, owned ? Commit::owned : Commit::ended, nullptr);
   }
-  FiberControl* joiner_next = nullptr;
+  bool taken = false;
+  FiberControl* next = nullptr;
   if (join == FiberControl::kWaiting) {
-    Waiter* const joiner = self->joiner;
-    // Under kLocked the joiner cannot leave its wait; see Waiter.
-    if (!joiner->wakes_by(&wake_fiber)) [[unlikely]] {
-      end_for_thread(joiner);
-    } else if (joiner->claim(WakeReason::joined) == Waiter::Claim::parked) {
-      const Scheduler& scheduler = self->worker->scheduler();
-      if (!scheduler.migrate() && !scheduler.seeded()) {
-        joiner_next = static_cast<FiberControl*>(joiner);
-      } else {
-        joiner->wake();
-      }
-    }
+    taken = tell_waiting(self, true);
+    next = next_of(self);
   }
-  Worker::leave(self, Commit::handed_off, joiner_next);
+  // Who takes the outcome takes the failure over.
+  if (taken && self->nursery != nullptr) [[unlikely]]
+    self->nursery->take(self, true);
+  if (self->waiting == nullptr && (taken || !owned)) [[likely]]
+    Worker::leave(self, taken ? Commit::taken : Commit::handed_off, next);
+  if (!owned) self->fails = false;
+  self->taken = taken;
+  Worker::leave(self, Commit::owned, next);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "scope/join.h"
 
-#include <sched.h>
-
+#include <coir/budget.h>
 #include <coir/detail/nursery_base.h>
 #include <coir/fiber.h>
+
+#include <utility>
 
 #include "scope/fiber_main.h"
 #include "wait/park.h"
@@ -12,78 +13,174 @@ namespace coir {
 
 namespace {
 
+// Ended is what becomes of the outcome of a fiber that has ended.
+enum class Ended : std::uint8_t { done, failed, taken };
+
 // take_ended waits out the few instructions between a fiber's last claim and the switch off its stack, on another
-// worker. True: it has failed, nobody has taken the failure over, and the caller does now.
-bool take_ended(FiberControl* fiber) noexcept {
-  for (int spins = 0;; ++spins) {
+// worker, and takes the outcome. `failed`: nobody has taken the failure over, and the caller does now, with the word at
+// kLocked. `taken`: another has it all.
+Ended take_ended(FiberControl* fiber) noexcept {
+  for (SpinWait turn;; turn.pause()) {
     std::uint32_t join = fiber->join.load(std::memory_order_acquire);
-    if (join == FiberControl::kDone) [[likely]]
-      return false;
+    if (join == FiberControl::kDone &&
+        fiber->join.compare_exchange_strong(join, FiberControl::kTaken, std::memory_order_acq_rel,
+                                            std::memory_order_acquire)) [[likely]] {
+      return Ended::done;
+    }
+    if (join == FiberControl::kTaken) return Ended::taken;
     // kLocked keeps its nursery away: that takes the failure over itself when it is left first.
     if (join == FiberControl::kFailed &&
         fiber->join.compare_exchange_strong(join, FiberControl::kLocked, std::memory_order_acq_rel,
                                             std::memory_order_relaxed)) {
-      return true;
-    }
-    if (spins < 128) {
-      Spinlock::relax();
-    } else {
-      sched_yield();
+      return Ended::failed;
     }
   }
 }
 
-// take_over takes an ended fiber away from its nursery, for who joins it.
-void take_over(FiberControl* fiber) noexcept {
-  if (take_ended(fiber)) [[unlikely]] {
+// take_over takes an ended fiber away from its nursery, for one that joins it after its end; false: another takes it.
+bool take_over(FiberControl* fiber) noexcept {
+  const Ended ended = take_ended(fiber);
+  if (ended == Ended::failed) [[unlikely]] {
     if (fiber->nursery != nullptr) fiber->nursery->take(fiber, false);
+    fiber->join.store(FiberControl::kTaken, std::memory_order_release);
   }
+  return ended != Ended::taken;
+}
+
+// await_taken waits for the end of the switch off the stack of a fiber whose outcome is the caller's.
+void await_taken(const FiberControl* fiber) noexcept {
+  // acquire pairs with the release in Worker::commit: the result is complete and the stack is left.
+  for (SpinWait turn; fiber->join.load(std::memory_order_acquire) != FiberControl::kTaken;) turn.pause();
+}
+
+// tell_of_detaching tells those that wait for a fiber that its handle is empty. Under kListing, which it ends.
+[[gnu::noinline]] void tell_of_detaching(FiberControl* fiber) noexcept {
+  const OutsideClaim outside;
+  static_cast<void>(tell_waiting(fiber, false));
+  detail::WaitNode* const told = std::exchange(fiber->waiting, nullptr);
+  fiber->join.store(FiberControl::kDetached, std::memory_order_release);
+  wake_told(told);
 }
 
 }  // namespace
 
-bool open_to_waiting(FiberControl* fiber, Waiter* joiner) noexcept {
-  fiber->joiner = joiner;
-  std::uint32_t open = FiberControl::kOpen;
-  // release publishes `joiner` to end_fiber.
-  return fiber->join.compare_exchange_strong(open, FiberControl::kWaiting, std::memory_order_acq_rel,
-                                             std::memory_order_acquire);
+bool stand_in_line(FiberControl* fiber, std::uint64_t id, detail::WaitNode& node) noexcept {
+  std::uint32_t join = fiber->join.load(std::memory_order_acquire);
+  for (SpinWait turn;;) {
+    if (join == FiberControl::kListing) {
+      turn.pause();
+      join = fiber->join.load(std::memory_order_acquire);
+    } else if (join != FiberControl::kOpen && join != FiberControl::kWaiting) {
+      return false;
+    } else if (fiber->join.compare_exchange_weak(join, FiberControl::kListing, std::memory_order_acquire,
+                                                 std::memory_order_acquire)) {
+      break;
+    }
+  }
+  // Of a handle that is joined meanwhile the slot may be another fiber's.
+  const bool same = fiber->id.load(std::memory_order_relaxed) == id;
+  if (same) {
+    node.told.store(false, std::memory_order_relaxed);
+    node.next = fiber->waiting;
+    fiber->waiting = &node;
+    join = FiberControl::kWaiting;
+  }
+  // release publishes the list to the next that changes it, and to end_fiber.
+  fiber->join.store(join, std::memory_order_release);
+  return same;
 }
 
-bool leave_joining(FiberControl* fiber) noexcept {
-  std::uint32_t join = FiberControl::kWaiting;
-  if (fiber->join.compare_exchange_strong(join, FiberControl::kOpen, std::memory_order_acq_rel,
-                                          std::memory_order_acquire)) {
-    return true;
+bool take_out_of_line(FiberControl* fiber, detail::WaitNode& node) noexcept {
+  // acquire pairs with the release in tell_waiting: the node is the caller's again.
+  for (SpinWait turn; !node.told.load(std::memory_order_acquire); turn.pause()) {
+    std::uint32_t join = FiberControl::kWaiting;
+    if (!fiber->join.compare_exchange_strong(join, FiberControl::kListing, std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+      continue;
+    }
+    const bool listed = !node.told.load(std::memory_order_acquire);
+    if (listed) {
+      detail::WaitNode** at = &fiber->waiting;
+      while (*at != &node) at = &(*at)->next;
+      *at = node.next;
+    }
+    fiber->join.store(fiber->waiting == nullptr ? FiberControl::kOpen : FiberControl::kWaiting,
+                      std::memory_order_release);
+    if (listed) return true;
   }
-  while (fiber->join.load(std::memory_order_acquire) == FiberControl::kLocked) sched_yield();
   return false;
 }
 
+bool tell_waiting(FiberControl* fiber, bool outcome) noexcept {
+  detail::WaitNode* oldest = nullptr;
+  while (detail::WaitNode* const node = fiber->waiting) {
+    fiber->waiting = std::exchange(node->next, oldest);
+    oldest = node;
+  }
+  bool taken = !outcome;
+  detail::WaitNode** woken = &fiber->waiting;
+  while (detail::WaitNode* const node = oldest) {
+    oldest = std::exchange(node->next, nullptr);
+    // Before the claim, whose release publishes it.
+    node->takes = node->takes && !taken;
+    const bool takes = node->takes;
+    Waiter& waiter = *node->round->waiter;
+    const bool visits = JoiningThread::is(waiter);
+    if (visits) door::enter_again();
+    const Waiter::Claim won = waiter.claim(WakeReason::joined);
+    if (won == Waiter::Claim::lost && visits) door::leave();
+    taken = taken || (takes && won != Waiter::Claim::lost);
+    if (won == Waiter::Claim::parked) {
+      *woken = node;
+      woken = &node->next;
+    }
+    // release pairs with the acquire in take_out_of_line. Only a parked waiter's node is still there afterwards.
+    node->told.store(true, std::memory_order_release);
+  }
+  return taken && outcome;
+}
+
+void wake_told(detail::WaitNode* list) noexcept {
+  while (detail::WaitNode* const node = list) {
+    list = node->next;
+    node->round->waiter->wake();
+  }
+}
+
 std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
+  spend_budget();
   FiberControl* const fiber = control_;
   if (fiber == nullptr) return std::unexpected(failure_);
   FiberControl* const self = running_fiber();
   if (kManyWorkers && self == nullptr && this_worker() == nullptr) [[unlikely]]
     return wait_outside(deadline);
-  if (fiber->id.load(std::memory_order_acquire) != id_) return std::unexpected(Error{ErrorCode::stale});
-  const std::uint32_t join = fiber->join.load(std::memory_order_acquire);
-  if (join == FiberControl::kWaiting) return std::unexpected(Error{ErrorCode::busy});
-  WakeReason reason = WakeReason::joined;
-  if (join == FiberControl::kOpen) {
+  const std::uint64_t id = id_;
+  // An empty handle's id is 0, as that of a free slot.
+  if (id == 0 || fiber->id.load(std::memory_order_acquire) != id) return std::unexpected(Error{ErrorCode::stale});
+  Error late = ErrorCode::stale;
+  if (!ends(fiber->join.load(std::memory_order_acquire))) {
     if (self == nullptr) [[unlikely]]
       return std::unexpected(Error{ErrorCode::unsupported});
     if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+    detail::WaitRound round(*self);
+    detail::WaitNode node;
+    node.round = &round;
+    node.takes = true;
     arm(self);
-    if (open_to_waiting(fiber, self)) reason = park(self, WaitKind::join, static_cast<std::int64_t>(id_), deadline);
-    std::uint32_t waiting = FiberControl::kWaiting;
-    if (reason != WakeReason::joined &&
-        fiber->join.compare_exchange_strong(waiting, FiberControl::kOpen, std::memory_order_acq_rel,
-                                            std::memory_order_acquire)) {
-      return std::unexpected(error_of(reason));
+    if (stand_in_line(fiber, id, node)) {
+      const WakeReason reason = park(self, WaitKind::join, static_cast<std::int64_t>(id), deadline);
+      // From here on the handle may be gone: the first that waited takes the outcome, and may have.
+      if (reason == WakeReason::joined) [[likely]] {
+        if (!node.takes) return std::unexpected(Error{ErrorCode::stale});
+        await_taken(fiber);
+        return {};
+      }
+      late = error_of(reason);
+      if (take_out_of_line(fiber, node) || fiber->id.load(std::memory_order_acquire) != id)
+        return std::unexpected(late);
     }
   }
-  take_over(fiber);
+  if (!take_over(fiber)) return std::unexpected(late);
   return {};
 }
 
@@ -91,25 +188,34 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
 // is no visitor: the run may end before the fiber does.
 std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
   FiberControl* const fiber = control_;
+  const std::uint64_t id = id_;
   if (!door::enter()) return std::unexpected(Error{ErrorCode::stale});
   const auto refuse = [](Error error) {
     door::leave();
     return std::unexpected(error);
   };
-  if (fiber->id.load(std::memory_order_acquire) != id_) return refuse({ErrorCode::stale});
-  const std::uint32_t join = fiber->join.load(std::memory_order_acquire);
-  if (join == FiberControl::kWaiting) return refuse({ErrorCode::busy});
+  if (id == 0 || fiber->id.load(std::memory_order_acquire) != id) return refuse({ErrorCode::stale});
+  Error late = ErrorCode::stale;
   JoiningThread thread;
+  detail::WaitRound round(thread);
+  detail::WaitNode node;
+  node.round = &round;
+  node.takes = true;
   thread.arm();
-  if (join == FiberControl::kOpen && open_to_waiting(fiber, &thread)) {
+  if (stand_in_line(fiber, id, node)) {
     door::leave();
-    if (const WakeReason reason = thread.park(deadline); reason != WakeReason::joined) {
-      const Error error = error_of(reason);
-      if (!door::enter()) return std::unexpected(error);
-      if (fiber->id.load(std::memory_order_acquire) != id_ || leave_joining(fiber)) return refuse(error);
+    const WakeReason reason = thread.park(deadline);
+    if (reason == WakeReason::joined) {
+      if (!node.takes) return refuse(late);
+      await_taken(fiber);
+      return {};
     }
+    late = error_of(reason);
+    // A fiber on whose list the node stands keeps its run.
+    if (take_out_of_line(fiber, node) || !door::enter()) return std::unexpected(late);
+    if (fiber->id.load(std::memory_order_acquire) != id) return refuse(late);
   }
-  take_over(fiber);
+  if (!take_over(fiber)) return refuse(late);
   return {};
 }
 
@@ -141,13 +247,26 @@ bool Fiber::let_go() noexcept {
     return false;
   }
   std::uint32_t join = FiberControl::kOpen;
-  if (fiber->join.compare_exchange_strong(join, FiberControl::kDetached, std::memory_order_acq_rel,
-                                          std::memory_order_acquire)) {
+  for (SpinWait turn; !ends(join);) {
+    const bool waited_for = join == FiberControl::kWaiting;
+    if (join == FiberControl::kListing) {
+      turn.pause();
+      join = fiber->join.load(std::memory_order_acquire);
+    } else if (fiber->join.compare_exchange_weak(join, waited_for ? FiberControl::kListing : FiberControl::kDetached,
+                                                 std::memory_order_acq_rel, std::memory_order_acquire)) {
+      control_ = nullptr;
+      id_ = 0;
+      if (waited_for) tell_of_detaching(fiber);
+      return false;
+    }
+  }
+  const Ended ended = take_ended(fiber);
+  if (ended == Ended::taken) {
     control_ = nullptr;
     id_ = 0;
     return false;
   }
-  if (take_ended(fiber)) {
+  if (ended == Ended::failed) {
     if (fiber->nursery != nullptr) {
       fiber->nursery->drop_failed(fiber);
     } else {

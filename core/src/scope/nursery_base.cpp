@@ -1,5 +1,7 @@
 #include <coir/detail/nursery_base.h>
 
+#include <coir/budget.h>
+
 #include "fiber/describe.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
@@ -26,6 +28,7 @@ void NurseryBase::retreat() noexcept {
 }
 
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
+  spend_budget();
   lock_.lock();
   const std::uint32_t running = running_.load(std::memory_order_relaxed);
   Error refused;
@@ -208,14 +211,15 @@ void NurseryBase::collect_failed(bool all, ClaimedWaiters& woken) noexcept {
 }
 
 std::expected<void, Error> NurseryBase::wait_empty() noexcept {
+  spend_budget();
   for (;;) {
     Caller caller;
     std::uint32_t running;
+    ClaimedWaiters nobody;  // ends without the lock: it may make a worker look again
     {
       Locked hold(lock_);
       running = running_.load(std::memory_order_relaxed);
       // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
-      ClaimedWaiters nobody;
       if (running == 0) collect_failed(true, nobody);
       if (running == 0 && children_.empty()) {
         closed_ = true;

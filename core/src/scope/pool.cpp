@@ -1,5 +1,6 @@
 #include <coir/pool.h>
 
+#include <coir/budget.h>
 #include <coir/fiber.h>
 
 #include "wait/wait_round.h"
@@ -42,6 +43,7 @@ std::expected<PoolJob*, Error> PoolBase::reserve_now() noexcept {
 }
 
 std::expected<PoolJob*, Error> PoolBase::reserve(Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   std::expected<PoolJob*, Error> taken = take_place();
   if (taken || taken.error() != ErrorCode::queue_full) {
@@ -92,21 +94,24 @@ void PoolBase::give_back(PoolJob& job) noexcept {
 
 // next_job waits for one; null: there will be none.
 PoolJob* PoolBase::next_job() noexcept {
-  for (;;) {
+  for (bool late = false;;) {
+    spend_budget();
     lock_.lock();
     PoolJob* const job = jobs_.pop();
     if (job != nullptr) bump(queued_, std::size_t{0} - 1);
-    // A job whose place is taken comes yet. A cancelled worker cannot wait for it, and hand_over refuses it.
-    const bool cancelled = job == nullptr && is_cancelled(running_fiber());
-    if (cancelled) closed_ = true;
-    const bool leaves = job == nullptr && (cancelled || (closed_ && reserved_ == 0));
+    // A job whose place is taken comes yet. A worker that is cancelled, or in a scope whose deadline has passed, cannot
+    // wait for it, and hand_over refuses it.
+    const bool ended = job == nullptr && (late || is_cancelled(running_fiber()));
+    if (ended) closed_ = true;
+    const bool leaves = job == nullptr && (ended || (closed_ && reserved_ == 0));
     if (leaves) --fibers_;
     if (job != nullptr || leaves) {
       lock_.unlock();
       return job;
     }
     WaitNode node;
-    static_cast<void>(wait_in(lock_, idle_, node, {WaitKind::job}, Deadline::never()));
+    const auto waited = wait_in(lock_, idle_, node, {WaitKind::job}, Deadline::never());
+    late = !waited && waited.error() == ErrorCode::timed_out;
   }
 }
 

@@ -35,6 +35,7 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->cancelled_id.store(0, std::memory_order_relaxed);
   control->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
+  control->waiting = nullptr;
   control->run = code.run;
   control->drop = code.drop;
   control->parent_id.store(identity.parent_id, std::memory_order_relaxed);
@@ -73,7 +74,8 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
     return refuse(ErrorCode::invalid);
   }
   Error error{};
-  FiberControl* const control = scheduler->stacks.arena(stack_class).acquire(error);
+  FiberControl* control = scheduler->stacks.arena(stack_class).acquire(error);
+  if (control == nullptr) control = scheduler->reclaim_stack(stack_class, error);
   if (control == nullptr) return refuse(error);
   const std::uint64_t id = Scheduler::id_block();
   lay_out(control, {.id = id, .parent_id = 0, .worker = &scheduler->worker(0), .nursery = nursery}, options, code,
@@ -91,7 +93,9 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
     return detail::NewFiber::failed(ErrorCode::invalid);
   }
   Error error{};
-  FiberControl* const control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
+  FiberControl* control = worker->stacks().acquire(scheduler.stacks, stack_class, error);
+  if (control == nullptr) [[unlikely]]
+    control = scheduler.reclaim_stack(stack_class, error);
   if (control == nullptr) [[unlikely]]
     return detail::NewFiber::failed(error);
   const FiberControl* const parent = worker->current();

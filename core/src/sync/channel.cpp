@@ -1,5 +1,7 @@
 #include <coir/channel.h>
 
+#include <coir/budget.h>
+
 #include "sync/channel_buffer.h"
 #include "wait/wait_round.h"
 
@@ -7,6 +9,7 @@ namespace coir::detail {
 
 // send and receive have everything inline that they need up to the switch.
 std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   switch (try_send(value)) {
     case Step::done:
@@ -30,6 +33,7 @@ std::expected<void, Error> ChannelCore::send(void* value, Deadline deadline) noe
 }
 
 std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, bool replaces) noexcept {
+  spend_budget();
   lock_.lock();
   switch (try_receive(into, replaces)) {
     case Step::done:
@@ -76,17 +80,26 @@ std::expected<void, Error> ChannelCore::receive(void* into, Deadline deadline, b
   return Step::done;
 }
 
+// leave_front takes the first value, which is gone, off the buffer, lets the first sender in and gives up the lock.
+[[gnu::always_inline]] inline void ChannelCore::leave_front() noexcept {
+  Segment* const dead = drop_front();
+  WaitNode* sender = nullptr;
+  if (!senders_.empty() && (sender = take_first(senders_)) != nullptr) {  // the buffer was full: a ring
+    put(sender->slot);
+  }
+  lock_.unlock();
+  if (sender != nullptr) wake_winner(*sender);
+  if (dead != nullptr) free(dead);
+}
+
 [[gnu::always_inline]] inline ChannelCore::Step ChannelCore::try_receive(void* into, bool replaces) noexcept {
   if (count_ != 0) {
-    place(into, replaces, front(), element_->relocate);
-    Segment* const dead = drop_front();
-    WaitNode* sender = nullptr;
-    if (!senders_.empty() && (sender = take_first(senders_)) != nullptr) {  // the buffer was full: a ring
-      put(sender->slot);
+    if (replaces && !element_->trivial) {
+      element_->replace(into, front(), [](void* of) noexcept { static_cast<ChannelCore*>(of)->leave_front(); }, this);
+    } else {
+      element_->relocate(into, front());
+      leave_front();
     }
-    lock_.unlock();
-    if (sender != nullptr) wake_winner(*sender);
-    if (dead != nullptr) free(dead);
     return Step::done;
   }
   if (WaitNode* const sender = take_first(senders_); sender != nullptr) {

@@ -7,7 +7,7 @@
 namespace coir::detail {
 
 // The buffer of a channel, for channel.cpp and channel_many.cpp, which have these steps inline, and channel_buffer.cpp.
-// Under the channel's lock.
+// Under the channel's lock, but for `place`.
 
 struct alignas(std::max_align_t) ChannelCore::Segment {
   Segment* next;
@@ -15,6 +15,7 @@ struct alignas(std::max_align_t) ChannelCore::Segment {
   std::byte* slots() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
+// place hands a value over. Under the lock only where to destroy one is nothing.
 [[gnu::always_inline]] inline void ChannelCore::place(void* into, bool replaces, void* from,
                                                       void (*how)(void*, void*) noexcept) noexcept {
   if (replaces) element_->destroy(into);

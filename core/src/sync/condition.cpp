@@ -1,5 +1,6 @@
 #include <coir/condition.h>
 
+#include <coir/budget.h>
 #include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
@@ -13,6 +14,7 @@ std::expected<void, Error> Condition::wait(Mutex::Guard& guard, Deadline deadlin
     Mutex& mutex;
     bool released = false;
   } held{*guard.mutex_};
+  spend_budget();
   detail::WaitNode node;
   lock_.lock();
   // The mutex is given up by one who stands in line: a notification that comes once it is free finds the waiter there.

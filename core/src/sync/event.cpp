@@ -1,5 +1,7 @@
 #include <coir/event.h>
 
+#include <coir/budget.h>
+
 #include "wait/wait_round.h"
 
 namespace coir {
@@ -15,6 +17,7 @@ void Event::set() noexcept {
 }
 
 std::expected<void, Error> Event::wait(Deadline deadline) noexcept {
+  spend_budget();
   // The lock is taken even if the gate is open: once it is taken, set() no longer touches this event.
   lock_.lock();
   if (set_.load(std::memory_order_acquire)) {

@@ -1,5 +1,6 @@
 #include <coir/mutex.h>
 
+#include <coir/budget.h>
 #include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
@@ -38,6 +39,7 @@ std::expected<void, Error> Mutex::raw_lock_shielded() noexcept {
 }
 
 inline std::expected<void, Error> Mutex::raw_lock(Deadline deadline, Shielded shielded) noexcept {
+  spend_budget();
   FiberControl* const fiber = running_fiber();
   const Word self = word_of(fiber, kThread);
   Word seen = kFree;

@@ -1,5 +1,7 @@
 #include <coir/rw_lock.h>
 
+#include <coir/budget.h>
+
 #include "wait/wait_round.h"
 
 namespace coir {
@@ -24,6 +26,7 @@ bool RwLock::try_enter(bool writes) noexcept {
 }
 
 std::expected<void, Error> RwLock::wait_for_turn(bool writes, Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   if (enter(writes)) {
     lock_.unlock();

@@ -1,5 +1,7 @@
 #include <coir/select.h>
 
+#include <coir/budget.h>
+
 #include "scope/join.h"
 #include "sync/selection.h"
 #include "wait/polling_thread.h"
@@ -21,6 +23,7 @@ std::uint32_t rotation() noexcept {
 
 auto Selection::run() noexcept -> Outcome {
   prepare();
+  spend_budget(descriptors != 0 ? kSystemCallCost : 1);
   for (;;) {
     const std::uint32_t start = count != 0 ? rotation() % static_cast<std::uint32_t>(count) : 0;
     // Poll descriptors only when not waiting, or when the rotation starts at one, lest what is always ready leaves it
@@ -98,12 +101,6 @@ bool Selection::has_ended(const Case& one) noexcept {
   return ends(target->join.load(std::memory_order_acquire));
 }
 
-// leave_ended is leave_joining; a run that is over has ended the fiber, and is done with who waited for that.
-bool Selection::leave_ended(const Case& one) noexcept {
-  const Visit run;
-  return run && fiber(one)->id.load(std::memory_order_acquire) == one.id_ && leave_joining(fiber(one));
-}
-
 auto Selection::wait() noexcept -> std::optional<Outcome> {
   if (FiberControl* const self = running_fiber(); self != nullptr) [[likely]] {
     if (is_cancelled(self)) {
@@ -117,7 +114,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
     const auto counted = static_cast<std::int64_t>(descriptors);
     bump(self->worker->counters.fd_waits, counted);
     Case* own = nullptr;
-    const Error error = show(*self, &self->worker->scheduler().reactor, own);
+    const Error error = show(round, &self->worker->scheduler().reactor, own);
     WakeReason reason;
     if (own != nullptr) {
       reason = self->reason();
@@ -137,7 +134,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
   WaitRound round(thread);
   if (!line_up(round, nullptr)) return {};
   Case* own = nullptr;
-  const Error error = show(thread, nullptr, own);
+  const Error error = show(round, nullptr, own);
   const WakeReason reason = own != nullptr ? thread.reason() : thread.park(patience());
   return withdraw(round, reason, own, error, nullptr);
 }
@@ -155,7 +152,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
   WaitRound round(thread);
   if (!line_up(round, nullptr)) return {};
   Case* own = nullptr;
-  const Error error = show(thread, nullptr, own);
+  const Error error = show(round, nullptr, own);
   WakeReason reason = own != nullptr ? thread.reason() : thread.park({entries, used + 1}, patience());
   if (own == nullptr && reason == WakeReason::ready) {
     used = 0;
@@ -169,7 +166,8 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
   return withdraw(round, reason, own, error, nullptr);
 }
 
-Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
+Error Selection::show(WaitRound& round, Reactor* reactor, Case*& own) noexcept {
+  Waiter& waiter = *round.waiter;
   for (Case& one : std::span(cases, count)) {
     if (one.kind_ == Kind::descriptor && reactor != nullptr) {
       one.tag_ = reactor->knows(one.fd_) ? reactor->tag(one.fd_) : 0;  // before a claim can come
@@ -188,18 +186,12 @@ Error Selection::show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept {
       // A thread that is none of the run's shows itself inside a visit: after the run the slot reads as if somebody
       // could still be joined there.
       const Visit run;
-      if (!run || has_ended(one)) {
-        own = &one;
-      } else if (fiber(one)->join.load(std::memory_order_acquire) == FiberControl::kWaiting) {
-        own = &one;
-        static_cast<void>(waiter.claim(WakeReason::joined));
-        return {ErrorCode::busy};
-      } else if (open_to_waiting(fiber(one), &waiter)) {
+      one.round = &round;
+      if (run && !has_ended(one) && stand_in_line(fiber(one), one.id_, one)) {
         one.shown_ = true;
         continue;
-      } else {
-        own = &one;
       }
+      own = &one;
       static_cast<void>(waiter.claim(WakeReason::joined));
       return {};
     }
@@ -228,7 +220,7 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
       } else if (reason == WakeReason::ready) {
         reactor->restore(one.fd_, one.direction_);
       }
-    } else if (one.shown_ && !leave_ended(one)) {
+    } else if (one.shown_ && !take_out_of_line(fiber(one), one)) {
       if (winner == nullptr && own == nullptr && reason == WakeReason::joined) winner = &one;
     }
   }

@@ -71,11 +71,10 @@ struct Selection {
   void sort_by_lock() noexcept;
 
   static bool has_ended(const Case& one) noexcept;
-  static bool leave_ended(const Case& one) noexcept;
 
   // show lets descriptors and fibers claim the waiter. `own` is the case, if any, at which it stopped: one that was
   // ready, or failed with the error that is returned; the waiter has then been claimed, here or by another case.
-  Error show(Waiter& waiter, Reactor* reactor, Case*& own) noexcept;
+  Error show(WaitRound& round, Reactor* reactor, Case*& own) noexcept;
   // withdraw takes the waiter out of everything, and tells what has won. `own` is where show stopped, or a thread's
   // descriptor.
   Outcome withdraw(WaitRound& round, WakeReason reason, Case* own, Error error, Reactor* reactor) noexcept;

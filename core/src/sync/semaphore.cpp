@@ -1,5 +1,7 @@
 #include <coir/semaphore.h>
 
+#include <coir/budget.h>
+
 #include "wait/wait_round.h"
 
 namespace coir {
@@ -18,6 +20,7 @@ bool Semaphore::try_acquire(std::uint64_t count) noexcept {
 }
 
 std::expected<void, Error> Semaphore::acquire(std::uint64_t count, Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   if (take(count)) [[likely]] {
     lock_.unlock();

@@ -1,5 +1,6 @@
 #include <coir/wait_group.h>
 
+#include <coir/budget.h>
 #include <coir/detail/fatal.h>
 
 #include "wait/wait_round.h"
@@ -25,6 +26,7 @@ void WaitGroup::done(const std::source_location& where) noexcept {
 }
 
 std::expected<void, Error> WaitGroup::wait(Deadline deadline) noexcept {
+  spend_budget();
   lock_.lock();
   if (count_.load(std::memory_order_relaxed) == 0) {
     lock_.unlock();

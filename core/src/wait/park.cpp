@@ -7,6 +7,7 @@ namespace coir {
 ThreadWaiter::ThreadWaiter() noexcept : ThreadWaiter(&wake_thread) {}
 
 void ThreadWaiter::wake_thread(Waiter& waiter) noexcept {
+  port::expect_no_spinlock("a wakeup");
   auto& self = static_cast<ThreadWaiter&>(waiter);
   // As soon as the word changes the thread may return from park and this object may end: wake by address alone.
   SharedAtomic<std::uint32_t>& state = self.state_;

@@ -49,8 +49,9 @@ inline std::uint16_t late_scope(const FiberControl* self) noexcept {
 // meets this wait or none.
 struct DeadlineTimer : Timer {
   explicit DeadlineTimer(FiberControl* owner) noexcept : Timer(&fired), fiber(owner) {}
-  static void fired(Timer& timer) noexcept {
-    static_cast<DeadlineTimer&>(timer).fiber->claim_and_wake(WakeReason::timed_out);
+  static FiberControl* fired(Timer& timer) noexcept {
+    FiberControl* const fiber = static_cast<DeadlineTimer&>(timer).fiber;
+    return fiber->claim(WakeReason::timed_out) == Waiter::Claim::parked ? fiber : nullptr;
   }
 
   FiberControl* fiber;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <coir/budget.h>
 #include <coir/resting_wait.h>
 
 #include "wait/park.h"
@@ -22,6 +23,7 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
 }  // namespace
 
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
+  spend_budget();
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});

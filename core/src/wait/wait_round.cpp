@@ -1,17 +1,10 @@
 #include "wait/wait_round.h"
 
-#include <sched.h>
-
 namespace coir::detail {
 
 WaitNode* WaitRound::spin_for_winner() noexcept {
-  for (int spins = 0;; ++spins) {
+  for (SpinWait turn;; turn.pause()) {
     if (WaitNode* const node = winner.load(std::memory_order_acquire); node != nullptr) return node;
-    if (spins < 128) {
-      Spinlock::relax();
-    } else {
-      sched_yield();
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "wait/wait_several.h"
 
+#include <coir/budget.h>
 #include <coir/cancel_scope.h>
 #include <sched.h>
 
@@ -35,6 +36,7 @@ WakeReason park_at(FiberControl* self, std::span<const Awaited> several, Deadlin
 // before it continues. An edge that finds the fiber claimed stays in its word for the next wait.
 std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadline deadline,
                                         Shielded shielded) noexcept {
+  spend_budget();
   if (several.size() > kMostAwaited) return std::unexpected(Error{ErrorCode::invalid});
   FiberControl* const self = running_fiber();
   if (self == nullptr) {

@@ -54,11 +54,6 @@ struct EventFollowing {
 
 namespace {
 
-// passes tells of errors that are the caller's own: nothing is wrong with the stream.
-bool passes(Error error) noexcept {
-  return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
-}
-
 bool is_hopeless(Error error) noexcept {
   return error == ErrorCode::invalid || error == ErrorCode::unsupported || error == ErrorCode::untrusted ||
          error == ErrorCode::protocol;
@@ -94,7 +89,7 @@ std::expected<void, Error> EventFollowing::pause() const noexcept {
   while (!next_attempt.passed()) {
     const Awaited nothing[] = {{}};
     const auto waited = wait_several(nothing, next_attempt);
-    if (!waited && passes(waited.error())) return waited;
+    if (!waited && waited.error().ends_waits()) return waited;
   }
   return {};
 }
@@ -147,7 +142,7 @@ std::expected<ServerEvent, Error> EventFollowing::next() noexcept {
       }
       error = got.error();
     }
-    if (passes(error)) return std::unexpected(error);
+    if (error.ends_waits()) return std::unexpected(error);
     if (ended.code == ErrorCode{}) break_off();
   }
 }

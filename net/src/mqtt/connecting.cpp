@@ -16,11 +16,6 @@ namespace coir::mqtt {
 
 namespace {
 
-// passes tells of errors that are the caller's own: nothing is wrong with the connection.
-bool passes(Error error) noexcept {
-  return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
-}
-
 Error refused(std::uint8_t code) noexcept {
   return code == 3 ? ErrorCode::temporary : ErrorCode::invalid;
 }
@@ -41,7 +36,7 @@ std::expected<void, Error> ClientState::run() noexcept {
     }
     stream.close();
     tell(false, outcome.error());
-    if (!passes(outcome.error())) outcome = pause();
+    if (!outcome.error().ends_waits()) outcome = pause();
     if (!outcome) {
       end();
       if (outcome.error() == ErrorCode::closed) return {};
@@ -78,7 +73,7 @@ std::expected<void, Error> ClientState::pause() noexcept {
   if (!held) return std::unexpected(held.error());
   const auto waited = to_send.wait_until(*held, [this] { return closing; }, Deadline::after(span));
   if (closing) return std::unexpected(Error{ErrorCode::closed});
-  if (!waited && passes(waited.error())) return waited;
+  if (!waited && waited.error().ends_waits()) return waited;
   return {};
 }
 

@@ -1,3 +1,4 @@
+#include <coir/budget.h>
 #include <coir/net/datagram.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 namespace coir {
 
 std::expected<Datagram, Error> DatagramSocket::receive_from(std::span<char> into, Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const detail::UsedDescriptor::Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   sockaddr_storage name;
@@ -40,6 +42,7 @@ std::expected<void, Error> DatagramSocket::wait_for_room(int fd, bool connected,
 
 std::expected<void, Error> DatagramSocket::send_message(std::string_view bytes, const Address* to, const LocalEnd& from,
                                                         Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const detail::UsedDescriptor::Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   alignas(cmsghdr) unsigned char control[kLocalEndSpace];

@@ -1,3 +1,4 @@
+#include <coir/budget.h>
 #include <coir/net/datagram.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -73,6 +74,7 @@ void DatagramBatch::prepare(std::size_t first, int fd, int family) noexcept {
 
 std::expected<std::size_t, Error> DatagramSocket::receive_batch(DatagramBatch& batch, Deadline deadline) noexcept {
   if (batch.count_ == 0 || batch.outgoing_) return std::unexpected(Error{ErrorCode::invalid});
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {
@@ -90,6 +92,7 @@ std::expected<std::size_t, Error> DatagramSocket::receive_batch(DatagramBatch& b
 std::expected<std::size_t, Error> DatagramSocket::send_batch(DatagramBatch& batch, std::size_t first,
                                                              Deadline deadline) noexcept {
   if (first >= batch.count_ || !batch.outgoing_) return std::unexpected(Error{ErrorCode::invalid});
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   const auto count = static_cast<unsigned>(batch.count_ - first);

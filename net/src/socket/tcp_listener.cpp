@@ -1,3 +1,4 @@
+#include <coir/budget.h>
 #include <coir/net/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -66,6 +67,7 @@ int open_bound(const Address& at, const TcpListener::Options& options) noexcept 
 }  // namespace
 
 std::expected<TcpStream, Error> TcpListener::accept(Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const detail::UsedDescriptor::Use use(socket_);
   if (!use) return std::unexpected(Error{ErrorCode::closed});
   for (;;) {

@@ -1,3 +1,4 @@
+#include <coir/budget.h>
 #include <coir/net/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -38,6 +39,7 @@ static_assert(EAGAIN == EWOULDBLOCK);
 }  // namespace
 
 std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return closed();
   // Who does not want to wait asks the kernel: a select may have taken the news of what has come since.
@@ -62,6 +64,7 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
 
 std::expected<std::size_t, Error> TcpStream::write_some(std::span<const iovec> from, Deadline deadline,
                                                         bool more_follows) noexcept {
+  spend_budget(kSystemCallCost);
   std::size_t wanted = 0;
   for (const iovec& part : from) wanted += part.iov_len;
   const int flags = more_follows ? MSG_MORE : 0;
@@ -109,6 +112,7 @@ std::expected<void, Error> TcpStream::writev(std::span<iovec> parts, Deadline de
 
 std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t offset, std::size_t count,
                                                        Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return closed();
   for (;;) {
@@ -128,6 +132,7 @@ std::expected<std::size_t, Error> TcpStream::send_file(int file, std::uint64_t o
 }
 
 std::expected<TcpStream, Error> TcpStream::connect(const Address& to, Deadline deadline) noexcept {
+  spend_budget(kSystemCallCost);
   TcpStream stream;
   int outcome = begin_connection(to, stream);
   // wait may return without readiness.

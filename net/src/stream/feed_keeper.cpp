@@ -261,7 +261,7 @@ void FeedKeeper::run_sender() noexcept {
   put_off_keep_alive();
   while (!stops_.load(std::memory_order_acquire)) {
     const auto told = news_.wait(keep_alive_at_);
-    if (!told && told.error() != ErrorCode::timed_out) break;
+    if (!told && (told.error() != ErrorCode::timed_out || told.error().ends_waits())) break;
     // What is published from here on sets it again.
     news_.reset();
     if (stops_.load(std::memory_order_acquire)) break;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
+#include <coir/budget.h>
 #include <coir/net/tls.h>
 #include <coir/wait.h>
 #include <coir/worker_stack.h>
@@ -72,6 +73,7 @@ class Session {
   class User {
    public:
     explicit User(Session& session) noexcept : session_(session) {
+      spend_budget(kSystemCallCost);
       session.users_.fetch_add(1, std::memory_order_relaxed);
     }
     ~User() { leave(session_); }

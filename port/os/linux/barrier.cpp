@@ -1,4 +1,5 @@
 #include <coir/port/barrier.h>
+#include <coir/port/spinning.h>
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@ bool prepare_barrier() noexcept {
 }
 
 void barrier_everywhere() noexcept {
+  expect_no_spinlock("membarrier");
   syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 

@@ -1,5 +1,6 @@
 #include <coir/config.h>
 #include <coir/port/futex.h>
+#include <coir/port/spinning.h>
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -30,6 +31,7 @@ struct Limit {
 }  // namespace
 
 void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t timeout_ns) noexcept {
+  expect_no_spinlock("futex");
   timeout_ns = interruptible(timeout_ns);
   constexpr std::int64_t kMost = std::numeric_limits<long>::max();
   Limit limit{.seconds = static_cast<long>(std::min(timeout_ns / 1'000'000'000, kMost)),
@@ -38,6 +40,7 @@ void futex_wait(SharedAtomic<std::uint32_t>& word, std::uint32_t expected, std::
 }
 
 void futex_wake(SharedAtomic<std::uint32_t>& word) noexcept {
+  expect_no_spinlock("futex");
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 

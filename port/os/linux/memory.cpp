@@ -1,4 +1,5 @@
 #include <coir/port/memory.h>
+#include <coir/port/spinning.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -36,15 +37,18 @@ bool map_over(void* start, std::size_t bytes) noexcept {
 }  // namespace
 
 void* reserve(std::size_t bytes) noexcept {
+  expect_no_spinlock("mmap");
   void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return start == MAP_FAILED ? nullptr : start;
 }
 
 void release(void* start, std::size_t bytes) noexcept {
+  expect_no_spinlock("munmap");
   munmap(start, bytes);
 }
 
 bool give_back(void* start, std::size_t bytes) noexcept {
+  expect_no_spinlock("madvise");
   return madvise(start, bytes, MADV_DONTNEED) == 0 || map_over(start, bytes);
 }
 
@@ -57,6 +61,7 @@ std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
 }
 
 bool guard_by_advice(void* start, std::size_t bytes) noexcept {
+  expect_no_spinlock("madvise");
   // An emulated kernel (qemu's user mode) may say yes to advice that it does not know, and leave the page open: asked
   // once.
   static SharedAtomic<int> honest{-1};
@@ -67,6 +72,7 @@ bool guard_by_advice(void* start, std::size_t bytes) noexcept {
 }
 
 bool guard_by_protection(void* start, std::size_t bytes) noexcept {
+  expect_no_spinlock("mprotect");
   return mprotect(start, bytes, PROT_NONE) == 0;
 }
 

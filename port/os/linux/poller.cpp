@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <coir/port/memory.h>
+#include <coir/port/spinning.h>
 
 namespace coir::port {
 
@@ -59,6 +60,7 @@ void Poller::close() noexcept {
 }
 
 int Poller::add(int fd, std::uint32_t tag) noexcept {
+  expect_no_spinlock("epoll_ctl");
   if (kind_ != Kind::epoll) return 0;
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -71,6 +73,7 @@ int Poller::add(int fd, std::uint32_t tag) noexcept {
 
 std::size_t Poller::wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect,
                          void* context) noexcept {
+  expect_no_spinlock("epoll_wait");
   if (kind_ == Kind::epoll) return wait_epoll(events, round_up_ms(timeout_ns));
   return wait_ppoll(events, timeout_ns, collect, context);
 }
@@ -126,6 +129,7 @@ std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout
 }
 
 void Poller::interrupt() noexcept {
+  expect_no_spinlock("write");
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(wakeup_fd_, &one, sizeof one);
 }

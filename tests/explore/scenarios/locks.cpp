@@ -8,6 +8,7 @@
 #include <coir/semaphore.h>
 #include <coir/wait_group.h>
 
+#include "base/biased_lock.h"
 #include "tests/explore/explore.h"
 
 // What fibers and threads wait on besides channels.
@@ -230,7 +231,37 @@ void rw_lock_keeps_writers_alone() {
   });
 }
 
+// What the owner and a raider do inside is two steps, between which neither finds the other.
+void biased_lock_excludes() {
+  BiasedLock lock;
+  Atomic<int> inside{0};
+  int count = 0, raids = 0;
+  const auto visit = [&] {
+    require(inside.fetch_add(1) == 0);
+    ++count;
+    require(inside.fetch_sub(1) == 1);
+  };
+  threads(
+      [&] {
+        for (int i = 0; i < 3; ++i) {
+          lock.enter();
+          visit();
+          lock.leave();
+        }
+      },
+      [&] {
+        for (int i = 0; i < 2; ++i) {
+          if (!lock.raid()) continue;
+          visit();
+          ++raids;
+          lock.end_raid();
+        }
+      });
+  require(count == 3 + raids);
+}
+
 constexpr Scenario kLocksScenarios[] = {
+    {"biased_lock_excludes", biased_lock_excludes},
     {"mutex_is_handed_over", mutex_is_handed_over},
     {"mutex_timeout_leaves_the_line", mutex_timeout_leaves_the_line, {.timeouts = true}},
     {"mutex_keeps_the_line", mutex_keeps_the_line},

@@ -43,6 +43,41 @@ void join_meets_end() {
   });
 }
 
+// Two begin to wait for the end while it comes. One joins, the other watches; a third wait is given up.
+void two_wait_for_an_end() {
+  require(run_until_idle({.workers = 2, .default_stack = kStack}, [] {
+            bool over = false;
+            Task<int> task = spawn([&] {
+              over = true;
+              return 7;
+            });
+            Fiber watcher = spawn([&] {
+              const auto soon = select({Case::ended(task)}, Deadline::after(std::chrono::milliseconds(1)));
+              require(soon ? over : soon.error() == ErrorCode::timed_out);
+              require(select({Case::ended(task)}).has_value());
+              require(over);
+            });
+            require(task.await().value_or(0) == 7);
+            require(watcher.join().has_value());
+          }).has_value());
+}
+
+// Two join by one handle: one has the outcome.
+void two_take_an_outcome() {
+  run_on_two([] {
+    Task<int> task = spawn([] { return 7; });
+    Atomic<int> taken{0};
+    const auto take = [&] {
+      const auto got = task.await();
+      require(got ? *got == 7 : got.error() == ErrorCode::stale);
+      if (got) taken.fetch_add(1);
+    };
+    Fiber one = spawn(take), other = spawn(take);
+    require(one.join().has_value() && other.join().has_value());
+    require(taken.load() == 1);
+  });
+}
+
 void nursery_waits_for_the_last_child() {
   Atomic<int> ended{0};
   run_on_two([&] {
@@ -138,6 +173,22 @@ void cancel_against_set() {
     require(setter.join().has_value());
     require(waiter.join().has_value());
   });
+}
+
+// The deadline of a wait comes while its event does, and again for a sleeper that the same advance wakes.
+void deadline_meets_set() {
+  require(run_until_idle({.workers = 2, .default_stack = kStack}, [] {
+            Event event;
+            Fiber waiter = spawn([&] {
+              const auto waited = event.wait(Deadline::after(std::chrono::milliseconds(1)));
+              require(waited.has_value() || waited.error() == ErrorCode::timed_out);
+            });
+            Fiber setter = spawn([&] {
+              require(sleep(std::chrono::milliseconds(1)).has_value());
+              event.set();
+            });
+            require(waiter.join().has_value() && setter.join().has_value());
+          }).has_value());
 }
 
 void mutex_of_fibers() {
@@ -353,6 +404,8 @@ constexpr Limits kWhole{.preemptions = 3, .delays = 1, .interleavings = 2500, .s
 constexpr Scenario kRuntimeScenarios[] = {
     {"runtime_fibers_end", fibers_end, kWhole},
     {"runtime_join_meets_end", join_meets_end, kWhole},
+    {"runtime_two_wait_for_an_end", two_wait_for_an_end, {.preemptions = 3, .interleavings = 4'000, .samples = 2'000}},
+    {"runtime_two_take_an_outcome", two_take_an_outcome, {.preemptions = 3, .interleavings = 4'000, .samples = 2'000}},
     {"runtime_nursery_waits_for_the_last_child", nursery_waits_for_the_last_child, kWhole},
     {"runtime_failure_cancels_the_siblings", failure_cancels_the_siblings, kWhole},
     {"runtime_rendezvous_of_fibers", rendezvous_of_fibers, kWhole},
@@ -360,6 +413,7 @@ constexpr Scenario kRuntimeScenarios[] = {
     {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_scope_meets_children", scope_meets_children, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
+    {"runtime_deadline_meets_set", deadline_meets_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},
     {"runtime_select_of_fibers", select_of_fibers, kWhole},
     {"runtime_injection_meets_idle_workers", injection_meets_idle_workers, kWhole},

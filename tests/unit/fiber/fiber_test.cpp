@@ -1,7 +1,9 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
+#include <coir/ledger.h>
 #include <coir/runtime.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <array>
@@ -301,6 +303,31 @@ TEST(Fiber, an_empty_handle_is_stale) {
   const auto cancelled = fiber.cancel();
   CHECK_TRUE(!cancelled && cancelled.error() == ErrorCode::stale);
   fiber.detach();
+}
+
+// One worker is busy while the other runs fibers to their end, and then spawns as many itself.
+TEST(Fiber, a_spawn_finds_the_unused_stacks_of_another_worker) {
+  if (!coir::kManyWorkers) return;
+  constexpr int kFibers = 6;
+  constexpr std::size_t kStack = 16'384;
+  for (const std::size_t wanted : {kStack, 2 * kStack}) {
+    int started = 0;
+    const auto ran = coir::run_until_idle({.workers = 2, .default_stack = kStack}, [&] {
+      const std::size_t bytes = kStack * coir::kStackInflation;
+      coir::account::stacks.set_ceiling(coir::account::stacks.used() + (kFibers + 1) * bytes);
+      std::atomic<int> ended{0};
+      for (int i = 0; i < kFibers; ++i) coir::spawn([&] { ++ended; }).detach();
+      while (coir::stats().fibers_alive > 1) sched_yield();
+      for (int i = 0; i < kFibers / 2; ++i) {
+        coir::Fiber fiber = coir::spawn({.stack = wanted}, [] {});
+        started += fiber.started();
+        fiber.detach();
+      }
+    });
+    coir::account::stacks.set_ceiling(SIZE_MAX);
+    CHECK_TRUE(ran.has_value());
+    LONGS_EQUAL(kFibers / 2, started);
+  }
 }
 
 }  // namespace fiber_test

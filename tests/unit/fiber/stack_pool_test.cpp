@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
@@ -36,7 +37,16 @@ StackArena& fresh_arena(std::size_t stack_class) {
   return arena;
 }
 
+// What is to happen while a thread is in madvise.
+void (*g_in_madvise)() = nullptr;
+
 }  // namespace
+
+extern "C" int __real_madvise(void* start, size_t bytes, int advice);
+extern "C" int __wrap_madvise(void* start, size_t bytes, int advice) {
+  if (g_in_madvise != nullptr) std::exchange(g_in_madvise, nullptr)();
+  return __real_madvise(start, bytes, advice);
+}
 
 TEST_GROUP(StackPool) {
   Error error{};
@@ -83,6 +93,26 @@ TEST(StackPool, a_cooled_stack_has_given_its_pages_back) {
   std::size_t dirty = 0;
   for (std::size_t i = 0; i < arena.stack_bytes() - sizeof(FiberControl); ++i) dirty += low[i] != 0;
   LONGS_EQUAL(0, dirty);
+}
+
+// A thread may lose its CPU in the kernel: another needs the arena meanwhile.
+TEST(StackPool, pages_go_back_to_the_kernel_without_the_lock) {
+  const auto end = coir::test::in_child([] {
+    static StackArena& arena = fresh_arena(2);
+    static FiberControl* others = nullptr;
+    Error refused{};
+    FiberControl* const one = arena.acquire(refused);
+    FiberControl* const other = arena.acquire(refused);
+    arena.cool(one);
+    g_in_madvise = [] {
+      Error none{};
+      others = arena.acquire(none);
+    };
+    arena.cool(other);
+    return others == one ? 0 : 1;
+  });
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
 }
 
 namespace {

@@ -18,7 +18,10 @@
 #include <string_view>
 
 #if !COIR_NO_ASYNC
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
+#include <coir/runtime.h>
+#include <signal.h>
 #endif
 
 #include "tests/support/until.h"
@@ -394,6 +397,48 @@ TEST(HttpServer, half_a_head_has_a_moment_to_be_completed_while_the_server_stops
     visitor.say("\r\n");
     visitor.hear_until("\r\n\r\n0\n");
   });
+}
+
+namespace {
+
+// UnderWay is a request whose answer takes a moment more once the server stops.
+struct UnderWay {
+  std::atomic<bool> begun{false};
+  static void serve(Exchange& exchange) {
+    auto& self = exchange.context<UnderWay>();
+    const coir::Shield shield(soon());
+    self.begun = true;
+    static_cast<void>(coir::sleep(50ms));
+    exchange.respond(200, "text/plain", "whole\n");
+  }
+};
+
+}  // namespace
+
+TEST(HttpServer, a_deadline_around_serve_until_lets_end_what_is_under_way) {
+  UnderWay request;
+  auto server = Server::create({.handler = UnderWay::serve, .context = &request});
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+  CHECK(server.has_value() && listener.has_value());
+  const Address address = listener->local_address();
+  CHECK(server->add(std::move(*listener)).has_value());
+  std::size_t lost = 9;
+  const auto ran = coir::run_until_idle({.workers = 1, .default_stack = 65'536}, [&] {
+    CHECK(server->start().has_value());
+    coir::Fiber client = coir::spawn([&] {
+      visit_once(address, [](Visitor& visitor) {
+        visitor.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+        visitor.hear_until("\r\n\r\nwhole\n");
+      });
+    });
+    CHECK(until([&] { return request.begun.load(); }, soon()));
+    const coir::CancelScope scope(Deadline::at_ns(1));
+    lost = server->serve_until({SIGUSR1}, 60s);
+    const coir::Shield shield(soon());
+    CHECK(client.join().has_value());
+  });
+  CHECK(ran.has_value());
+  LONGS_EQUAL(0, lost);
 }
 
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {

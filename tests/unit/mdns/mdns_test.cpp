@@ -1,5 +1,7 @@
 // The rules of RFC 6762, each by its section, on a network and a clock of the test's own.
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
+#include <coir/config.h>
 
 #include "network.h"
 
@@ -440,5 +442,17 @@ TEST(MdnsServe, what_it_keeps_is_charged_and_given_back) {
   CHECK_EQUAL(0u, account::mdns.used());
   CHECK_TRUE(account::mdns.high_water() > mdns::kServeBytes / 2);
 }
+
+#if !COIR_NO_ASYNC
+TEST(MdnsServe, ends_when_the_deadline_of_a_scope_around_it_has_passed) {
+  const auto ran = coir::run_until_idle({.workers = 1}, [] {
+    // Before it has waited: nothing is sent.
+    const auto served = coir::with_deadline(Deadline::at_ns(1), [] { return mdns::serve({.name = "board"}); });
+    CHECK_TRUE(served.error() == ErrorCode::timed_out || served.error() == ErrorCode::system);
+  });
+  CHECK_TRUE(ran.has_value());
+  CHECK_EQUAL(0u, account::mdns.used());
+}
+#endif
 
 }  // namespace mdns_test

@@ -3,6 +3,7 @@
 #include <coir/mqtt/client.h>
 
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
 #include <coir/http/accounts.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -305,6 +306,26 @@ TEST(MqttClient, bad_options_are_refused) {
   constexpr Subscription kBad[] = {{"a/#/b"}};
   CHECK_TRUE(refused({.client_id = "c", .subscriptions = kBad}, ErrorCode::invalid));
   CHECK_EQUAL(0u, coir::account::mqtt.used());
+}
+
+TEST(MqttClient, ends_when_the_deadline_of_a_scope_around_it_has_passed) {
+  const auto script = [](Peer& peer) {
+    BrokerSide(peer).consent();
+    peer.until_gone();
+  };
+  for (const unsigned workers : {1u, 2u}) {
+    const auto ended = coir::run_until_idle({.workers = workers}, [&] {
+      const ScriptedServer server(script);
+      auto client = coir::mqtt::MqttClient::create({.host = "127.0.0.1", .port = server.port(), .client_id = "c"});
+      expect(client.has_value());
+      if (!client) return;
+      coir::CancelScope scope(Deadline::after(20ms));
+      const auto outcome = client->run();
+      expect(!outcome && scope.caused(outcome.error()));
+    });
+    check();
+    CHECK_TRUE(ended.has_value());
+  }
 }
 
 }  // namespace mqtt_client_test

@@ -1,5 +1,7 @@
 #include "core/src/schedule/timer_wheel.h"
 
+#include "core/src/fiber/control.h"
+
 #include <CppUTest/TestHarness.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,6 +10,7 @@
 #include <initializer_list>
 #include <new>
 
+#include "tests/support/child.h"
 #include "tests/support/scale.h"
 
 namespace timer_wheel_test {
@@ -22,7 +25,10 @@ constexpr std::int64_t kTick = TimerWheel::kTickNs;
 
 struct Recorder : Timer {
   Recorder() noexcept : Timer(&fired) {}
-  static void fired(Timer& timer) noexcept { ++static_cast<Recorder&>(timer).count; }
+  static coir::FiberControl* fired(Timer& timer) noexcept {
+    ++static_cast<Recorder&>(timer).count;
+    return nullptr;
+  }
 
   int count = 0;
   std::int64_t due = -1;   // -1: the reference holds it for not armed
@@ -248,6 +254,51 @@ TEST(TimerWheel, after_stop_has_returned_a_timer_is_the_owners_alone) {
   LONGS_EQUAL(0, changed);
   LONGS_EQUAL(0, armed);
   LONGS_EQUAL(0, late);
+}
+
+namespace {
+
+// Sleeper is a parked fiber that a timer wakes.
+struct Sleeper : Timer {
+  Sleeper() noexcept : Timer(&fired) {}
+  coir::FiberControl* fiber() noexcept { return reinterpret_cast<coir::FiberControl*>(control); }
+  static coir::FiberControl* fired(Timer& timer) noexcept {
+    coir::FiberControl* const fiber = static_cast<Sleeper&>(timer).fiber();
+    return fiber->claim(coir::WakeReason::timed_out) == coir::Waiter::Claim::parked ? fiber : nullptr;
+  }
+
+  alignas(coir::FiberControl) char control[sizeof(coir::FiberControl)] = {};
+};
+
+TimerWheel* g_wheel = nullptr;
+Sleeper* g_sleepers = nullptr;
+int g_woken = 0;
+
+// stop_both does what a fiber does that runs at once on another worker, and with it one that is still asleep.
+void stop_both(coir::Waiter&) noexcept {
+  ++g_woken;
+  for (int i = 0; i < 2; ++i) g_wheel->stop(g_sleepers[i]);
+}
+
+}  // namespace
+
+TEST(TimerWheel, fibers_are_woken_without_the_lock) {
+  const auto end = coir::test::in_child([] {
+    TimerWheel wheel;
+    Sleeper sleepers[2];
+    g_wheel = &wheel;
+    g_sleepers = sleepers;
+    for (Sleeper& sleeper : sleepers) {
+      sleeper.fiber()->reset(&stop_both, 1);
+      sleeper.fiber()->arm(1);
+      static_cast<void>(sleeper.fiber()->commit());
+      wheel.start(sleeper, 5 * kTick);
+    }
+    const std::uint32_t fired = wheel.advance(5 * kTick);
+    return fired == 2 && g_woken == 2 && wheel.armed() == 0 ? 0 : 1;
+  });
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
 }
 
 }  // namespace timer_wheel_test

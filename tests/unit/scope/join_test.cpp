@@ -1,7 +1,10 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
+#include <coir/task.h>
 
 #include <atomic>
 
@@ -119,20 +122,104 @@ TEST(Join, a_cancelled_joiner_gives_up_and_leaves_the_fiber_joinable) {
   CHECK_TRUE(joined);
 }
 
-TEST(Join, a_second_joiner_at_a_time_is_busy) {
-  bool busy = false, joined = false;
-  const auto ended = run_until_idle({.workers = 1}, [&] {
-    Fiber target = spawn([] { static_cast<void>(coir::sleep(24h)); });
-    Fiber joiner = spawn([&] { joined = target.join().has_value(); });
-    coir::yield();
-    const auto second = target.join();
-    busy = !second && second.error() == ErrorCode::busy;
-    static_cast<void>(target.cancel());
-    static_cast<void>(joiner.join());
+TEST(Join, of_those_that_join_by_one_handle_the_first_takes_the_outcome_and_the_others_get_stale) {
+  for (const unsigned workers : {1u, 2u}) {
+    int taken = 0, stale = 0;
+    const auto ended = run_until_idle({.workers = workers}, [&] {
+      coir::Event go;
+      coir::Task<int> task = spawn([&] { return go.wait() ? 7 : 0; });
+      constexpr int kJoiners = 5;
+      Fiber joiners[kJoiners];
+      std::atomic<int> seven{0}, none{0};
+      for (Fiber& joiner : joiners) {
+        joiner = spawn([&] {
+          const auto got = task.await();
+          seven += got && *got == 7;
+          none += !got && got.error() == ErrorCode::stale;
+        });
+      }
+      for (const Fiber& joiner : joiners) coir::test::until_parked(joiner);
+      go.set();
+      for (Fiber& joiner : joiners) static_cast<void>(joiner.join());
+      taken = seven;
+      stale = none;
+    });
+    CHECK_TRUE(ended.has_value());
+    LONGS_EQUAL(1, taken);
+    LONGS_EQUAL(4, stale);
+  }
+}
+
+// The end comes while some begin to wait for it, by join and by select, and others give up.
+TEST(Join, any_number_may_wait_for_the_end_and_each_is_told_once_it_has_come) {
+  constexpr int kWatchers = 4;
+  constexpr int kRounds = scaled({2'000, 300, 300, 100});
+  std::atomic<int> early{0}, missed{0}, failures{0};
+  const auto ended = run_until_idle({.workers = 2}, [&] {
+    for (int round = 0; round < kRounds; ++round) {
+      std::atomic<bool> over{false};
+      Fiber target = spawn([&]() -> std::expected<void, coir::Error> {
+        for (int i = 0; i < round % 7; ++i) coir::yield();
+        over = true;
+        return std::unexpected(coir::Error(ErrorCode::temporary));
+      });
+      Fiber watchers[kWatchers];
+      const coir::Case end = coir::Case::ended(target);  // the handle is the joiner's
+      for (int i = 0; i < kWatchers; ++i) {
+        watchers[i] = spawn([&, i] {
+          // Every other gives up at once, and comes again.
+          for (bool told = false; !told;) {
+            const Deadline soon = i % 2 != 0 ? Deadline::after(10us) : Deadline::never();
+            const auto won = coir::select({end}, soon);
+            told = won.has_value();
+            missed += !told && i % 2 == 0;
+            early += told && !over;
+          }
+        });
+      }
+      const auto joined = target.join();
+      failures += !joined && joined.error() == ErrorCode::temporary;
+      early += !over;
+      for (Fiber& watcher : watchers) static_cast<void>(watcher.join());
+    }
   });
   CHECK_TRUE(ended.has_value());
-  CHECK_TRUE(busy);
-  CHECK_TRUE(joined);
+  LONGS_EQUAL(0, early);
+  LONGS_EQUAL(0, missed);
+  LONGS_EQUAL(kRounds, failures);
+}
+
+TEST(Join, who_merely_watches_the_end_takes_no_failure_over) {
+  const auto ended = run_until_idle({.workers = 2}, [&] {
+    Fiber target = spawn([]() -> std::expected<void, coir::Error> {
+      coir::yield();
+      return std::unexpected(coir::Error(ErrorCode::temporary));
+    });
+    static_cast<void>(coir::select({coir::Case::ended(target)}));
+    // The handle is dropped: the failure is the run's.
+  });
+  CHECK_TRUE(!ended && ended.error() == ErrorCode::temporary);
+}
+
+TEST(Join, a_handle_that_is_dropped_tells_those_that_watch_it) {
+  for (const unsigned workers : {1u, 2u}) {
+    bool told = false, stale = false;
+    const auto ended = run_until_idle({.workers = workers}, [&] {
+      coir::Event go;
+      Fiber target = spawn([&] { static_cast<void>(go.wait()); });
+      Fiber watcher = spawn([&] { told = coir::select({coir::Case::ended(target)}).has_value(); });
+      Fiber joiner = spawn([&] { stale = target.join().error() == ErrorCode::stale; });
+      coir::test::until_parked(watcher);
+      coir::test::until_parked(joiner);
+      target.detach();
+      static_cast<void>(watcher.join());
+      static_cast<void>(joiner.join());
+      go.set();
+    });
+    CHECK_TRUE(ended.has_value());
+    CHECK_TRUE(told);
+    CHECK_TRUE(stale);
+  }
 }
 
 TEST(Join, dropping_the_handle_lets_the_fiber_go_on) {

@@ -1,5 +1,6 @@
 #include <coir/pool.h>
 
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -272,6 +273,20 @@ TEST(Pool, what_fibers_and_threads_submit_side_by_side_runs_once) {
     if (kManyWorkers) pthread_join(thread, nullptr);
     expect(pool.close().has_value());
     expect(submitters.ran == submitters.taken);
+  });
+}
+
+TEST(Pool, in_a_scope_whose_deadline_passes_its_fibers_end) {
+  everywhere([&] {
+    const Outcome outcome = coir::with_timeout(5ms, [&]() -> Outcome {
+      Pool<4> pool({.fibers = 2});
+      expect(pool.try_submit([] {}).has_value());
+      Outcome slept = coir::sleep(kForEver);
+      // Nobody is left to take what comes now.
+      expect(until([&] { return !pool.try_submit([] {}); }));
+      return slept;
+    });
+    expect(is(outcome, ErrorCode::timed_out));
   });
 }
 

@@ -3,10 +3,13 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
+#include "tests/support/child.h"
 #include "tests/support/counted.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
@@ -283,6 +286,50 @@ TEST(Channel, stress) {
     mixed.expect(Counted::alive() == 0);
     mixed.check();
   }
+}
+
+namespace {
+
+// Permit looks at its channel when it is destroyed, as a handle does that goes back to its pool.
+struct Permit {
+  Permit() noexcept = default;
+  explicit Permit(int given) noexcept : number(given) {}
+  Permit(Permit&& other) noexcept : number(std::exchange(other.number, 0)) {}
+  Permit& operator=(Permit&& other) noexcept {
+    number = std::exchange(other.number, 0);
+    return *this;
+  }
+  ~Permit() {
+    if (number != 0 && home != nullptr) seen += 1 + static_cast<int>(home->size());
+  }
+
+  int number = 0;
+  static inline coir::Channel<Permit>* home = nullptr;
+  static inline int seen = 0;
+};
+
+}  // namespace
+
+TEST(Channel, a_replaced_value_is_destroyed_without_the_channel_s_lock) {
+  const auto end = coir::test::in_child([] {
+    const auto ran = coir::run_until_idle({.workers = 1}, [] {
+      coir::Channel<Permit> channel({.capacity = 4});
+      Permit::home = &channel;
+      Permit into(1), several[2] = {Permit(2), Permit(3)};
+      for (int i = 10; i < 13; ++i) static_cast<void>(channel.send(Permit(i)));
+      static_cast<void>(coir::select({coir::Case::receive(channel, into)}));  // 1 goes, 2 are left
+      static_cast<void>(channel.receive_up_to(several));                      // 2 and 3 go, 1 and 0 are left
+      coir::Fiber receiver = spawn([&] { static_cast<void>(coir::select({coir::Case::receive(channel, into)})); });
+      coir::yield();
+      Permit more[] = {Permit(20), Permit(21)};
+      static_cast<void>(channel.send_many(more));  // 10 goes
+      static_cast<void>(receiver.join());
+      Permit::home = nullptr;
+    });
+    return ran && Permit::seen == 1 + 2 + 1 + 1 + 1 + 0 + 1 ? 0 : 1;
+  });
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
 }
 
 }  // namespace channel_test

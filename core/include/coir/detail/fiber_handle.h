@@ -84,8 +84,9 @@ class [[nodiscard]] Fiber : public FiberRef {
   Error error() const noexcept { return failure_; }
 
   // join waits until the fiber has ended and releases it. After success the handle is empty; a second join is `stale`.
-  // From a fiber or a plain thread; one joiner at a time. Errors: timed_out, cancelled (the caller; the fiber stays
-  // joinable), stale, busy, unsupported (a plain thread of a single-worker build, or a worker's own stack), why the
+  // From a fiber or a plain thread. Any number may wait for the end of a fiber: of those that join by one handle at the
+  // same time, the first takes the outcome and the others get `stale`. Errors: timed_out, cancelled (the caller; the
+  // fiber stays joinable), stale, unsupported (a plain thread of a single-worker build, or a worker's own stack), why the
   // spawn failed (limit, no_memory, invalid, closed), or the error that the body returned.
   [[nodiscard]] std::expected<void, Error> join(Deadline deadline = Deadline::never()) noexcept;
 

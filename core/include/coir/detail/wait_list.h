@@ -2,12 +2,19 @@
 
 #include <coir/port/needs_fibers.h>
 
+#include <coir/atomic.h>
 #include <coir/detail/intrusive_list.h>
 
 namespace coir::detail {
 
 struct WaitRound;
 struct Selection;  // who waits in several lists at once; see select.h
+
+// ToldFlag is an atomic flag of a node that is copied before anybody waits.
+struct ToldFlag : Atomic<bool> {
+  constexpr ToldFlag() noexcept : Atomic<bool>(false) {}
+  constexpr ToldFlag(const ToldFlag&) noexcept : Atomic<bool>(false) {}
+};
 
 // WaitNode is a waiter's place in one WaitList. It lies on the waiter's own stack; a select has several. All of it is
 // guarded by the lock of the list that it stands in.
@@ -21,6 +28,8 @@ struct WaitNode {
   bool closed = false;    // it was taken out because nothing comes any more
   bool first = false;     // it is to stand before all others
   bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
+  bool takes = false;     // waits for the end of a fiber to take its outcome, and not merely to hear of it
+  ToldFlag told;          // the fiber that is waited for has ended and touches this node no more
 };
 
 // WaitList is the line of those who wait for one thing, the oldest first. Each object that fibers and threads wait on

@@ -87,6 +87,7 @@ void FileCache::put(std::string_view path, bool directory, std::int64_t now, con
   const std::uint8_t kind = kind_of(directory, facts.form);
   const std::uint32_t hash = hash_of(path, kind);
   Locked locked(lock_);
+  if (trimming_) return;
   Index index = look_up(path, kind, hash);
   if (index == kNone) {
     index = take_place();
@@ -140,6 +141,10 @@ FileCache::Index FileCache::take_place() noexcept {
 
 void FileCache::forget_all() noexcept {
   Locked locked(lock_);
+  forget();
+}
+
+void FileCache::forget() noexcept {
   for (Index i = 0; i < count_; ++i) {
     buckets_[i] = kNone;
     places_[i].used = false;
@@ -147,16 +152,24 @@ void FileCache::forget_all() noexcept {
   bytes_.store(0, std::memory_order_relaxed);
 }
 
+// While the pages go back, which is no work for a spinlock, nothing is found and nothing is put.
 std::size_t FileCache::trim() noexcept {
-  Locked locked(lock_);
-  if (!port::give_back(contents_, count_ * FileTree::kCachedFileBytes)) return 0;
-  std::size_t refunded = 0;
-  for (Index i = 0; i < count_; ++i) {
-    buckets_[i] = kNone;
-    refunded += places_[i].charged ? kPlaceBytes : 0;
-    places_[i].used = places_[i].charged = false;
+  {
+    Locked locked(lock_);
+    if (trimming_) return 0;
+    trimming_ = true;
+    forget();
   }
-  bytes_.store(0, std::memory_order_relaxed);
+  const bool given_back = port::give_back(contents_, count_ * FileTree::kCachedFileBytes);
+  std::size_t refunded = 0;
+  {
+    Locked locked(lock_);
+    trimming_ = false;
+    for (Index i = 0; i < count_ && given_back; ++i) {
+      refunded += places_[i].charged ? kPlaceBytes : 0;
+      places_[i].charged = false;
+    }
+  }
   account::files.refund(refunded);
   return refunded;
 }

@@ -108,6 +108,7 @@ class FileCache {
   void unlink(Index index) noexcept;
   void push_newest(Index index) noexcept;
   Index take_place() noexcept;
+  void forget() noexcept;
 
   std::size_t mapped_bytes_ = 0;
   Place* places_ = nullptr;
@@ -118,6 +119,7 @@ class FileCache {
                  [](void* self, std::size_t) noexcept { return static_cast<FileCache*>(self)->trim(); }, this};
 
   Spinlock lock_;
+  bool trimming_ = false;
   Index newest_ = kNone;
   Index oldest_ = kNone;
   Atomic<std::size_t> bytes_ = 0;

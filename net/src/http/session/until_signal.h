@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/cancel_scope.h>
 #include <coir/deadline.h>
 #include <coir/fiber.h>
 #include <coir/http/server.h>
@@ -13,7 +14,8 @@
 namespace coir::http {
 
 // until_signal waits for one of `signals` while others serve, and then ends the engine: begin_stop, and cut_off for
-// what is left after `drain_timeout` or at a second signal. Returns what cut_off does. Fiber or thread.
+// what is left after `drain_timeout`, at a second signal or when the caller is cancelled. A deadline around the caller
+// ends the first wait; the drain is let end. Returns what cut_off does. Fiber or thread.
 template <class Engine>
 std::size_t until_signal(Engine& engine, std::initializer_list<int> signals,
                          std::chrono::milliseconds drain_timeout) noexcept {
@@ -33,11 +35,12 @@ std::size_t until_signal(Engine& engine, std::initializer_list<int> signals,
   if (options.on_stop != nullptr) options.on_stop(options.context);
   engine.begin_stop();
   while (!engine.stopped()) {
+    if (deadline.passed() || cancelled()) return engine.cut_off();
     const Deadline next = std::min(deadline, Deadline::after(20ms));
+    const Shield shield(next);
     const auto signal = wait_signal(signals, next);
-    if (signal && *signal == SIGHUP) continue;
-    if (!signal && !deadline.passed() && (signal.error() == ErrorCode::timed_out || sleep(20ms))) continue;
-    return engine.cut_off();
+    if (signal && *signal != SIGHUP) return engine.cut_off();
+    if (!signal) static_cast<void>(sleep_until(next));  // where the kernel is short, it has failed at once
   }
   return 0;
 }

@@ -107,7 +107,7 @@ bool ThreadEngine::rest_here(Place& place) noexcept {
     if (others && (place.requests > 0 || first.passed())) break;
     const Awaited several[] = {{fd}, {signals_fd()}, {others ? -1 : listener_.fd()}};
     const auto there = wait_several(several, others ? std::min(deadline, first) : deadline);
-    if (!there && there.error() != ErrorCode::timed_out) break;
+    if (!there && (there.error() != ErrorCode::timed_out || there.error().ends_waits())) break;
   }
   (stopping() ? counters.stopped_idle : others ? counters.evicted : counters.expired).fetch_add(1);
   end(place);
@@ -196,7 +196,10 @@ std::expected<void, Error> ThreadEngine::serve_here(std::initializer_list<int> s
     take_signal();
     if (stopping()) return {};
     const Awaited several[] = {{listener_.fd()}, {signals_fd()}};
-    if (!wait_several(several)) static_cast<void>(sleep(50ms));
+    if (auto there = wait_several(several); !there) {
+      if (there.error().ends_waits()) return there;
+      static_cast<void>(sleep(50ms));
+    }
     if (auto accepted = listener_.accept(Deadline::now())) {
       serve_connection(places_.front(), std::move(*accepted));
     } else if (accepted.error() != ErrorCode::timed_out) {

@@ -251,7 +251,7 @@ void Listeners::run_sender() noexcept {
   keep_alive_at_ = options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : Deadline::never();
   while (!stops_.load(std::memory_order_acquire)) {
     const auto told = news_.wait(keep_alive_at_);
-    if (!told && told.error() != ErrorCode::timed_out) break;
+    if (!told && (told.error() != ErrorCode::timed_out || told.error().ends_waits())) break;
     // Changes from here on set it again.
     news_.reset();
     if (stops_.load(std::memory_order_acquire)) break;

@@ -13,3 +13,11 @@
 #else
 #error "coir does not know this CPU: see port/arch/README.md"
 #endif
+
+// COIR_RARELY marks a function that a hot path calls in rare cases: where the CPU's calling conventions allow it, the
+// function saves the registers that it changes, and its callers keep theirs without a frame.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define COIR_RARELY [[clang::preserve_most]]
+#else
+#define COIR_RARELY
+#endif

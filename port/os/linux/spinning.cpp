@@ -1,0 +1,44 @@
+#include <coir/port/spinning.h>
+
+#if COIR_SPIN_CHECKS
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace coir::port {
+
+namespace {
+
+constinit thread_local int t_held = 0;
+
+void tell(const char* text) noexcept {
+  static_cast<void>(!::write(2, text, strlen(text)));
+}
+
+}  // namespace
+
+// Not inlined, like all that reaches a thread-local variable where fibers migrate: a caller may lock, wait and lock
+// again, on two threads.
+[[gnu::noinline]] void begin_spinning() noexcept {
+  asm volatile("");
+  ++t_held;
+}
+
+[[gnu::noinline]] void end_spinning() noexcept {
+  asm volatile("");
+  --t_held;
+}
+
+[[gnu::noinline]] void expect_no_spinlock(const char* call) noexcept {
+  asm volatile("");
+  if (t_held == 0) return;
+  tell("coir: ");
+  tell(call);
+  tell(" under a spinlock\n");
+  abort();
+}
+
+}  // namespace coir::port
+
+#endif
