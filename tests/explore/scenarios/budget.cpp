@@ -9,12 +9,12 @@ namespace coir::explore {
 
 namespace {
 
-constexpr std::size_t kStack = 64 * 1024;
+constexpr std::size_t kBudgetStack = 64 * 1024;
 
 // loops makes the call until another fiber has run. On two workers the second is busy until then.
 template <class Call>
 void loops(unsigned workers, Call call) {
-  require(run_until_idle({.workers = workers, .default_stack = kStack}, [&] {
+  require(run_until_idle({.workers = workers, .default_stack = kBudgetStack}, [&] {
             test::WaitingCalls calls;
             Atomic<bool> held{workers == 1}, over{false};
             Fiber busy;

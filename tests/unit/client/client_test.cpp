@@ -500,9 +500,11 @@ TEST(Client, waits_for_leave_to_send_content_but_not_for_ever) {
       } else {
         // What has no leave does not come; the request comes again without asking for it.
         const bool asks = peer.hear().find("\r\nExpect: ") != std::string_view::npos;
-        peer.say(asks ? "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n" : kHello);
-        if (asks) told = told + static_cast<int>(peer.hear_content(5).size()) + 1;
-        if (!asks && peer.hear_content(5) == "12345") told = told + 1;
+        if (asks) peer.say("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
+        const std::string_view content = peer.hear_content(5);
+        told = told + (asks ? static_cast<int>(content.size()) + 1 : content == "12345");
+        // An answer before the content would end the upload.
+        if (!asks) peer.say(kHello);
       }
     });
     for (const auto wait : {60'000ms, 20ms}) {

@@ -3,6 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <pthread.h>
 
+#include <atomic>
+
 #include <coir/deadline.h>
 
 #include "tests/support/scale.h"

@@ -37,8 +37,6 @@ int calls_until_another_runs(Call call) {
 }  // namespace
 
 TEST_GROUP_BASE(Budget, coir::test::Expecting) {
-  coir::test::Watchdog watchdog_{"calls that never park"};
-
   template <class Body>
   void run(Body body) {
     CHECK_TRUE(coir::run_until_idle({.workers = 1, .default_stack = 16'384}, body).has_value());

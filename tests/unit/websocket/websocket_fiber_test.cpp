@@ -7,6 +7,7 @@
 #include <coir/http/response.h>
 #include <coir/http/websocket.h>
 #include <coir/nursery.h>
+#include <string.h>
 
 #include <array>
 #include <atomic>
@@ -271,7 +272,12 @@ TEST(WebSocketFiber, connect_refuses_an_answer_that_is_none) {
 
 TEST(WebSocketFiber, connect_bounds_the_answer_and_what_it_asks) {
   everywhere([&] {
-    opened(false, bytes_of(5000), [&](auto socket, Stream&) { expect(!socket && socket.error() == ErrorCode::limit); });
+    constexpr std::string_view kBegin = "HTTP/1.1 101 Switching Protocols\r\nX: ";
+    char head[5000];
+    memset(head, 'x', sizeof head);
+    memcpy(head, kBegin.data(), kBegin.size());
+    opened(false, {head, sizeof head},
+           [&](auto socket, Stream&) { expect(!socket && socket.error() == ErrorCode::limit); });
     for (const WebSocketRequest& request :
          {WebSocketRequest{.host = "a", .target = "/a b"}, WebSocketRequest{.host = "a\r\nb"},
           WebSocketRequest{.host = "a", .target = ""}}) {
