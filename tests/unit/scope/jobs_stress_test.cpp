@@ -7,6 +7,7 @@
 #include <coir/fiber.h>
 #include <coir/group.h>
 #include <coir/pool.h>
+#include <pthread.h>
 
 #include "tests/support/mixed.h"
 
@@ -87,27 +88,28 @@ TEST(JobsStress, pool) {
 TEST(JobsStress, cancellation) {
   Mixed mixed("cancellation");
   constexpr std::uint32_t kSlots = 4;
+  // A cancellation wakes: no lock of the runtime's may be held around it, and one of the system's may.
   struct Slot {
-    Spinlock lock;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     CancellationSource* source = nullptr;
   } slots[kSlots];
   mixed.run([&](Random& random) {
     if (random.below(2) == 0) {
       Slot& slot = slots[random.below(kSlots)];
-      Locked hold(slot.lock);
+      pthread_mutex_lock(&slot.lock);
       if (slot.source != nullptr) slot.source->cancel("at random");
+      pthread_mutex_unlock(&slot.lock);
       return;
     }
     CancellationSource source;
     Slot& slot = slots[random.below(kSlots)];
     bool shown = false;
-    {
-      Locked hold(slot.lock);
-      if (slot.source == nullptr) {
-        slot.source = &source;
-        shown = true;
-      }
+    pthread_mutex_lock(&slot.lock);
+    if (slot.source == nullptr) {
+      slot.source = &source;
+      shown = true;
     }
+    pthread_mutex_unlock(&slot.lock);
     if (random.below(8) == 0) source.cancel("early");
     CancelScope scope;
     {
@@ -118,8 +120,9 @@ TEST(JobsStress, cancellation) {
       mixed.expect(!waited && is_end_of_wait(waited.error()));
       mixed.expect(!before || waited.error() == ErrorCode::cancelled);
       if (shown) {
-        Locked hold(slot.lock);
+        pthread_mutex_lock(&slot.lock);
         slot.source = nullptr;
+        pthread_mutex_unlock(&slot.lock);
       }
       mixed.expect(source.cancelled() == scope.cancelled() || cancelled());
     }

@@ -23,16 +23,17 @@ class ChunkedContent {
   static constexpr std::size_t kLeastWindow = 1024;
 
   // take delivers decoded content to `into`, or drops it where `into` has no memory. `raw` is what has come and is not
-  // decoded; once that is used up, `read` reads to the window. Behind the end, `raw` is what follows the content.
+  // decoded; once that is used up, `fill_window` reads to it. Behind the end, `raw` is what follows the content.
   // Errors: end_of_stream (the content is whole), limit (it is longer than the limits allow), protocol (it is
-  // malformed; status() tells both), those of `read`.
-  template <class Read>
+  // malformed; status() tells both), those of `fill_window`.
+  template <class FillWindow>
   std::expected<std::size_t, Error> take(std::span<char> into, std::span<char>& raw, std::span<char> window,
-                                         const ChunkedLimits& limits, std::span<char> trailers, Read read) noexcept {
+                                         const ChunkedLimits& limits, std::span<char> trailers,
+                                         FillWindow fill_window) noexcept {
     while (content_.empty()) {
       if (is_done_) return std::unexpected(Error{ErrorCode::end_of_stream});
       if (raw.empty()) {
-        const std::expected<std::size_t, Error> got = read(window);
+        const std::expected<std::size_t, Error> got = fill_window(window);
         if (!got) return got;
         raw = window.first(*got);
       }
@@ -54,7 +55,7 @@ class ChunkedContent {
     return taken;
   }
 
-  // has_some tells whether take needs no `read`.
+  // has_some tells whether take needs no more bytes.
   bool has_some() const noexcept { return !content_.empty() || is_done_; }
   // is_delivered tells whether the end has come and all content before it has been delivered.
   bool is_delivered() const noexcept { return content_.empty() && is_done_; }
