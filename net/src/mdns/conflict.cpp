@@ -55,8 +55,8 @@ void place_of(const Published& published, std::size_t service, unsigned char (&h
 }
 
 // compare_host tells the order of another's addresses of our name beside ours: above 0, theirs come later and win.
-int compare_host(names::MessageReader message, unsigned records, const Published& published,
-                 const Interface& at) noexcept {
+[[gnu::noinline]] int compare_host(names::MessageReader message, unsigned records, const Published& published,
+                                   const Interface& at) noexcept {
   Items ours, theirs;
   const names::Name host = published.host();
   for (unsigned i = 0; i < records; ++i) {
@@ -74,8 +74,9 @@ int compare_host(names::MessageReader message, unsigned records, const Published
 }
 
 // compare_service does the same for a service's text and place, which come in this order.
-int compare_service(names::MessageReader message, unsigned records, const Published& published,
-                    std::size_t service) noexcept {
+// Not inlined, like compare_host: each holds a name, and their caller would hold both.
+[[gnu::noinline]] int compare_service(names::MessageReader message, unsigned records, const Published& published,
+                                      std::size_t service) noexcept {
   names::Record text, place;
   bool texts = false, places = false;
   {
