@@ -95,7 +95,7 @@ without() {
 run_step() {
   number=$1 kind=$2 name=$3 arguments=$4 try=$5 command='' watcher=''
   trap 'times >"$scratch/$number.times"; echo "$number" >"$scratch/ended"' EXIT
-  trap 'kill $command $watcher 2>/dev/null; wait; exit 143' TERM
+  trap 'kill $command $watcher 2>/dev/null || true; wait; exit 143' TERM
   date +%s >"$scratch/$number.began"
   status=0
   case $kind in
@@ -107,7 +107,7 @@ run_step() {
       [ -z "$label" ] || set -- "$@" -L "$label"
       jobs=3
       [ "$try" = 1 ] || { set -- --rerun-failed; jobs=1; }
-      # A test ends itself before that, with all its fibers and threads shown (tests/support/test_main.cpp).
+      # A test ends itself before that, with all its fibers and threads shown (tests/support/time_limit.h).
       bounded 3000 ctest --test-dir "build/test/$name" --verbose -j$jobs --timeout 595 "$@" || status=$?
       ;;
     system)
@@ -232,7 +232,7 @@ try_again() {
     [ "$kind" != build ] || continue
     label=${name##*/}
     say "      once more, alone: $label"
-    count_step "$number" "$kind"
+    read -r good bad _ <"$scratch/$number.counts"
     passed=$((passed - good)) failed=$((failed - bad))
     cp "$scratch/$number.log" "$scratch/$number.first"
     (run_step "$number" "$kind" "$name" "$arguments" 2) >"$scratch/$number.second" 2>&1 </dev/null
@@ -313,8 +313,9 @@ print_dearest() {
   sort -rn "$scratch/tests_taken" | head -n 10 | sed 's/^/  /' >&2
 }
 
-# measure_speed tells tests about the machine and the run. It sets COIR_SPEED, the milliseconds of its processor that this machine takes to compile one file that does not
-# change, the best of three; and COIR_TEST_SCALE, by how many per cent of those written down the limits of tests are longer.
+# measure_speed tells tests about the machine and the run. It sets COIR_SPEED, the milliseconds of its processor that this
+# machine takes to compile one file that does not change, the best of three; and COIR_TEST_SCALE, by how many per cent of
+# those written down the limits of tests are longer.
 measure_speed() {
   COIR_SPEED=$(for round in 1 2 3; do
     (
