@@ -38,12 +38,12 @@ void say_error(std::string_view what, std::string_view why) noexcept {
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
-namespace {
-
 bool refuse(std::string_view word, std::string_view why) noexcept {
   say_error(word, why);
   return false;
 }
+
+namespace {
 
 // read_field parts "Name: value".
 bool read_field(std::string_view text, coir::http::RequestField& field) noexcept {

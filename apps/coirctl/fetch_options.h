@@ -25,5 +25,8 @@ struct FetchOptions {
 // say_error writes "coirctl: WHAT: WHY" to standard error.
 void say_error(std::string_view what, std::string_view why) noexcept;
 
+// refuse says why a word of the command line is wrong, and returns false.
+bool refuse(std::string_view word, std::string_view why) noexcept;
+
 // fetch_help is the text of `coirctl fetch --help`.
 extern const std::string_view fetch_help;

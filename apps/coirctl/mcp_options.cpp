@@ -59,11 +59,6 @@ constexpr Named kActions[] = {
     {"prompt", McpOptions::Action::prompt, true, true},
 };
 
-bool refuse_call(std::string_view word, std::string_view why) noexcept {
-  say_error(word, why);
-  return false;
-}
-
 }  // namespace
 
 bool McpOptions::read(int count, char** words) noexcept {
@@ -75,33 +70,33 @@ bool McpOptions::read(int count, char** words) noexcept {
       progress = true;
     } else if (word.starts_with("--")) {
       if (word != "--token-file" && word != "--timeout" && word != "--ca")
-        return refuse_call(word, "no such option (coirctl mcp --help tells)");
+        return refuse(word, "no such option (coirctl mcp --help tells)");
       const char* const value = i + 1 < count ? words[++i] : nullptr;
-      if (value == nullptr) return refuse_call(word, "a value is missing");
+      if (value == nullptr) return refuse(word, "a value is missing");
       if (word == "--timeout") {
         const auto seconds = coir::http::parse_integer(value);
-        if (!seconds || *seconds < 1 || *seconds > 1'000'000) return refuse_call(value, "not a number of seconds");
+        if (!seconds || *seconds < 1 || *seconds > 1'000'000) return refuse(value, "not a number of seconds");
         timeout_s = static_cast<std::uint32_t>(*seconds);
       } else {
         (word == "--ca" ? authorities : token_file) = value;
       }
     } else if (have == 4) {
-      return refuse_call(word, "a word too many");
+      return refuse(word, "a word too many");
     } else {
       plain[have++] = words[i];
     }
   }
-  if (have < 2) return refuse_call("mcp", "an address and what to do are wanted (coirctl mcp --help tells)");
+  if (have < 2) return refuse("mcp", "an address and what to do are wanted (coirctl mcp --help tells)");
   url = plain[0];
   for (const Named& each : kActions) {
     if (each.word != plain[1]) continue;
     action = each.action;
     name = plain[2];
     arguments = plain[3];
-    if (each.wants_name && name == nullptr) return refuse_call(plain[1], "a name is missing");
+    if (each.wants_name && name == nullptr) return refuse(plain[1], "a name is missing");
     if ((!each.wants_name && name != nullptr) || (!each.takes_arguments && arguments != nullptr))
-      return refuse_call(plain[have - 1], "a word too many");
+      return refuse(plain[have - 1], "a word too many");
     return true;
   }
-  return refuse_call(plain[1], "there are tools, resources, templates, prompts, info, call, read and prompt");
+  return refuse(plain[1], "there are tools, resources, templates, prompts, info, call, read and prompt");
 }
