@@ -63,8 +63,8 @@ void put_item(const Incoming& in, Text& out, const Tool& tool) noexcept {
   put_icons(in, out, marks.icons);
 }
 
-void put_item(const Incoming& in, Text& out, const Resource& each) noexcept {
-  put_text(out, "uri", each.uri);
+template <class Item>
+void put_described(const Incoming& in, Text& out, const Item& each) noexcept {
   put_text(out, "name", each.name);
   put_title(in, out, each.title);
   put_text(out, "description", each.description);
@@ -72,13 +72,14 @@ void put_item(const Incoming& in, Text& out, const Resource& each) noexcept {
   put_icons(in, out, each.icons);
 }
 
+void put_item(const Incoming& in, Text& out, const Resource& each) noexcept {
+  put_text(out, "uri", each.uri);
+  put_described(in, out, each);
+}
+
 void put_item(const Incoming& in, Text& out, const ResourceTemplate& each) noexcept {
   put_text(out, "uriTemplate", each.uri_template);
-  put_text(out, "name", each.name);
-  put_title(in, out, each.title);
-  put_text(out, "description", each.description);
-  put_text(out, "mimeType", each.media_type);
-  put_icons(in, out, each.icons);
+  put_described(in, out, each);
 }
 
 void put_item(const Incoming& in, Text& out, const Prompt& each) noexcept {
