@@ -39,7 +39,7 @@ TEST_GROUP_BASE(StreamLines, coir::test::BothSides) {
   static bool told(Lines& lines, ErrorCode code) {
     const auto line = lines.next(Deadline::now());
     return !line && line.error() == code;
-  }  // namespace stream_lines_test
+  }
 };
 
 TEST(StreamLines, come_one_by_one_however_they_were_cut_and_lose_their_ends) {

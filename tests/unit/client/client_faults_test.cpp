@@ -96,7 +96,7 @@ TEST_GROUP_BASE(ClientFaults, coir::test::Expecting) {  // try_every lets each c
         }
       }
     }
-  }  // namespace client_faults_test
+  }
 };
 
 TEST(ClientFaults, fail_one_request_and_leave_nothing) {

@@ -67,7 +67,7 @@ TEST_GROUP_BASE(ClientGuard, coir::test::BothSides) {
       expect(client.has_value());
       if (client) body(*client, notes);
     });
-  }  // namespace client_guard_test
+  }
 };
 
 TEST(ClientGuard, a_request_that_is_admitted_goes_where_it_should) {

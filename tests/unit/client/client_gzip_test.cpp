@@ -95,7 +95,7 @@ TEST_GROUP_BASE(ClientGzip, coir::test::BothSides) {
       }
       expect(coir::account::http.used() == http);
     });
-  }  // namespace client_gzip_test
+  }
   void ends_with(const std::string& answer, ErrorCode code, const char* phrase) {
     answered(answer, [&](Client&, Response& response) {
       const ReadAll all = read_all(response, 4096);

@@ -94,7 +94,7 @@ TEST_GROUP_BASE(ClientLongHeads,
         expect(coir::account::http.used() == buffers);
       });
     }
-  }  // namespace client_long_heads_test
+  }
 };
 
 TEST(ClientLongHeads, chunks_follow_a_head_of_any_length_in_the_first_buffer) {

@@ -61,7 +61,7 @@ TEST_GROUP_BASE(ClientPool, coir::test::BothSides) {
       }
       expect(coir::account::connections.used() == connections);
     });
-  }  // namespace client_pool_test
+  }
 };
 
 TEST(ClientPool, uses_a_connection_again) {

@@ -42,7 +42,7 @@ std::string_view proxy_for(std::string_view url) {
 TEST_GROUP_BASE(ClientProxy, coir::test::BothSides) {
   void setup() override {
     for (const char* const each : kVariables) unsetenv(each);
-  }  // namespace client_proxy_test
+  }
   void teardown() override { setup(); }
 };
 

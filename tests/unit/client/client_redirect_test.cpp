@@ -80,7 +80,7 @@ TEST_GROUP_BASE(ClientRedirect, coir::test::BothSides) {
       expect(client.has_value());
       if (client) body(*client);
     });
-  }  // namespace client_redirect_test
+  }
 };
 
 TEST(ClientRedirect, is_followed_over_the_same_connection) {

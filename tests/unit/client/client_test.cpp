@@ -66,7 +66,7 @@ TEST_GROUP_BASE(Client, coir::test::BothSides) {
       expect(coir::account::connections.used() == connections);
       expect(coir::account::http.used() == http);
     });
-  }  // namespace client_test
+  }
   // error_of_answer is what a request ends with, or its content, if all that the server says is `answer`.
   template <class Check>
   void with_answer(std::string_view answer, Check check) {

@@ -141,7 +141,7 @@ TEST_GROUP_BASE(ClientTls, coir::test::BothSides) {
       expect(client.has_value());
       if (client) body(*client);
     });
-  }  // namespace client_tls_test
+  }
   static ClientOptions trusting() {
     ClientOptions options;
     options.tls = authority().client();

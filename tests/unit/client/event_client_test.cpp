@@ -44,7 +44,7 @@ TEST_GROUP_BASE(EventClient, coir::test::BothSides) {
       }
       expect(coir::account::http.used() == before);
     });
-  }  // namespace event_client_test
+  }
 };
 
 TEST(EventClient, goes_on_behind_the_last_event_when_a_stream_breaks) {

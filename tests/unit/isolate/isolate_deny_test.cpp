@@ -96,7 +96,7 @@ TEST_GROUP_BASE(IsolateDeny, coir::test::Everywhere) {
     const char* const why = why_not();
     if (why != nullptr) printf("ok - %s # SKIP %s\n", promise, why);
     return why != nullptr;
-  }  // namespace isolate_deny_test
+  }
 
   // in_isolate returns what `ask` returned in an isolate with that denial.
   template <class Ask>

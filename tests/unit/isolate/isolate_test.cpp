@@ -52,7 +52,7 @@ TEST_GROUP_BASE(Isolate, coir::test::Everywhere) {
       right += back && *back == i + 1;
     }
     return right;
-  }  // namespace isolate_test
+  }
 };
 
 TEST(Isolate, a_plain_thread_owns_one_without_any_run) {

@@ -83,7 +83,7 @@ TEST_GROUP(Resolve) {  // with_server runs `body`, which returns whether all was
     STRCMP_EQUAL("", end.output);
     LONGS_EQUAL(0, end.signal);
     LONGS_EQUAL(0, end.status);
-  }  // namespace resolve_test
+  }
 };
 
 TEST(Resolve, an_address_needs_no_thread_and_no_time) {

@@ -18,7 +18,7 @@ TEST_GROUP_BASE(ForwardFailures,
     for (std::size_t i = 0; i < coir::http::kForwardFailures; ++i) {
       const std::uint64_t wanted = i == static_cast<std::size_t>(failure) ? 1 : 0;
       expect(stage.forwarder->counters().failures[i].load() == wanted);
-    }  // namespace forward_failures_test
+    }
   }
   // fails has the upstream play a script, and checks what the client hears.
   void fails(ForwardFailure failure, std::string_view status, ScriptedServer::Script script,

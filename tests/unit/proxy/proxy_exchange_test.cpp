@@ -43,7 +43,7 @@ TEST_GROUP_BASE(ProxyExchange, Gateway) {
           expect(client.say(kGet) && client.hear(status));
           expect(stage.forwarder->counters().bad_gateway.load() == 1);
         });
-  }  // namespace proxy_exchange_test
+  }
   // cut_off has the upstream end in the middle of a response: the client must not take it for whole.
   void cut_off(std::string_view answer, std::string_view request, std::string_view never) {
     through([answer](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say(answer)); },

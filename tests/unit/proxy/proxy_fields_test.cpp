@@ -19,7 +19,7 @@ TEST_GROUP_BASE(ProxyFields, Gateway) {
       expect(client.say(request) && client.hear("hello"));
       check(heard);
     });
-  }  // namespace proxy_fields_test
+  }
   template <class Check>
   void asked(std::string_view request, Check check) {
     asked(request, {}, check);

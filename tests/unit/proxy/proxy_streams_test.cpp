@@ -34,7 +34,7 @@ struct Steps {
 TEST_GROUP_BASE(ProxyStreams, Gateway) {  // rests returns once so many exchanges rest with the forwarder.
   bool rests(Stage& stage, std::size_t streams = 1) {
     return until([&] { return stage.forwarder->streams() == streams; }, soon());
-  }  // namespace proxy_streams_test
+  }
 };
 
 TEST(ProxyStreams, events_pass_one_by_one) {

@@ -13,7 +13,7 @@ TEST_GROUP(RouteLine) {  // refused tells whether a line is refused, by that wor
     RouteLine route;
     const auto parsed = parse_route_line(line, route);
     return !parsed && parsed.error().word == word && parsed.error().cure[0] != '\0';
-  }  // namespace route_line_test
+  }
   static bool taken(std::string_view line, RouteLine& route) {
     const auto parsed = parse_route_line(line, route);
     return parsed && *parsed;

@@ -13,7 +13,7 @@ using coir::Address;
 TEST_GROUP(RouteValues) {
   static bool trusts(std::string_view list, std::string_view address) {
     return is_trusted(list, *Address::parse(address));
-  }  // namespace route_values_test
+  }
   // behind is who asks, where 10.0.0.1 does so with these fields and 10/8 and the rest of `list` is trusted.
   static bool behind(std::initializer_list<std::string_view> values, std::string_view whom,
                      std::string_view list = "10.0.0.0/8,fd00::/8", std::string_view peer = "10.0.0.1:5") {

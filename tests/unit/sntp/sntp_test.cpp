@@ -199,7 +199,7 @@ TEST_GROUP_BASE(Sntp, coir::test::BothSides) {
   std::expected<TimeSample, Error> ask(const TimeServer& server, std::chrono::milliseconds patience = 60s,
                                        unsigned rounds = 2, Deadline deadline = Deadline::never()) {
     return query_time("127.0.0.1", {.port = server.port(), .patience = patience, .rounds = rounds}, deadline);
-  }  // namespace sntp_test
+  }
 };
 
 TEST(Sntp, tells_how_far_the_clock_is_off) {

@@ -35,7 +35,7 @@ TEST_GROUP_BASE(Accept, coir::test::Expecting) {
   void run(Body body) {
     CHECK_TRUE(coir::run_until_idle({.workers = 1}, body).has_value());
     check();
-  }  // namespace accept_test
+  }
 };
 
 TEST(Accept, each_connection_is_handed_over_until_the_listener_is_closed) {

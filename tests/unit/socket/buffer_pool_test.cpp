@@ -34,7 +34,7 @@ constinit Account wanted("wanted");
 TEST_GROUP(BufferPool) {  // used is how much is borrowed.
   static std::size_t used() {
     return coir::account::buffers.used() - Buffer::spare_bytes();
-  }  // namespace buffer_pool_test
+  }
 
   void teardown() override {
     LONGS_EQUAL(0, used());

@@ -51,7 +51,7 @@ TEST_GROUP_BASE(FeedServer, EventServers) {
     with_server({.handler = follow, .context = &*feed, .max_connections = 2048, .evict_after = 0ms}, tls,
                 [&](Server& server, const coir::Address& address) { body(*feed, server, address); });
     expect(feed->subscribers() == 0);
-  }  // namespace feed_server_test
+  }
   template <class Body>
   void with_feed(const FeedOptions& options, Body body) {
     with_feed(options, nullptr, body);

@@ -32,7 +32,7 @@ TEST_GROUP_BASE(TlsFlood, coir::test::TlsTalk) {
   void setup() override {
     stack = 64 * 1024;
     server_begins = true;
-  }  // namespace tls_flood_test
+  }
 
   // say has mbedTLS write a record by `one`. False: the peer has gone.
   template <class One>

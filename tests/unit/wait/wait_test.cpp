@@ -57,7 +57,7 @@ TEST_GROUP_BASE(Wait, Everywhere) {
       body();
       expect(coir::stats().fd_waits == 0);
     });
-  }  // namespace wait_test
+  }
 };
 
 TEST(Wait, the_poller_is_the_one_that_was_asked_for) {
