@@ -32,9 +32,7 @@ constinit Account wanted("wanted");
 }  // namespace
 
 TEST_GROUP(BufferPool) {  // used is how much is borrowed.
-  static std::size_t used() {
-    return coir::account::buffers.used() - Buffer::spare_bytes();
-  }
+  static std::size_t used() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
 
   void teardown() override {
     LONGS_EQUAL(0, used());

@@ -164,7 +164,8 @@ TEST(FeedServer, a_subscriber_that_reads_nothing_is_cut_off_and_can_tell) {
         expect(feed.publish({.data = large_text()}).has_value());
         coir::test::until_polled();
       }
-      expect(published < 500 && feed.fallen_off() == 1);
+      // A subscriber leaves the list first, and is counted then.
+      expect(published < 500 && until([&] { return feed.fallen_off() == 1; }));
       // It never takes what it has got for all there was.
       expect(client.end() == ErrorCode::closed);
     });
