@@ -19,15 +19,19 @@ if(NOT COIR_NO_ASYNC)
 endif()
 target_link_libraries(coir_test_support PUBLIC coir_cpputest PRIVATE coir_core coir_build)
 
-# How unit tests are compiled: nothing of them is measured and no debugger reads them, so without optimisation, unless they
-# are marked OPTIMISED, and without debug information. What they test is optimised as what is shipped. Sanitizers name lines: they keep the tables.
+# Unit tests are not measured, and no debugger reads them: they are compiled without optimisation, unless they are marked
+# OPTIMISED, and without debug information, except under sanitizers, whose reports name lines. The code under test is
+# optimised as it is in that tree's library.
 add_library(coir_test_build INTERFACE)
 target_include_directories(coir_test_build INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/core/src"
   "${PROJECT_SOURCE_DIR}/net/src")
 target_link_libraries(coir_test_build INTERFACE coir_test_support coir_build)
-if(NOT COIR_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O0;-g0>)
-  target_link_options(coir_test_build INTERFACE -Wl,--strip-debug)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-O0>)
+  if(NOT COIR_SANITIZE)
+    target_compile_options(coir_test_build INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-g0>)
+    target_link_options(coir_test_build INTERFACE -Wl,--strip-debug)
+  endif()
 endif()
 
 # What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
@@ -66,7 +70,7 @@ function(coir_test path)
   target_link_libraries(${program} PRIVATE ${arg_LIBS} coir_test_build)
   list(TRANSFORM arg_WRAP PREPEND "LINKER:--wrap=")
   target_link_options(${program} PRIVATE ${arg_WRAP})
-  if(arg_OPTIMISED AND NOT COIR_SANITIZE)
+  if(arg_OPTIMISED)
     set_source_files_properties(${path}_test.cpp PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   file(CREATE_LINK ${program} "${CMAKE_CURRENT_BINARY_DIR}/${name}_test" SYMBOLIC)
