@@ -166,7 +166,6 @@ is_native() {
 # failure; the others run still.
 build_tree() {
   lock_tree "build/test/$1"
-  fresh=$(freshness "build/test/$1")
   label=$(label_of "$1")
   case $label in
     '') goals=all ;;
@@ -178,7 +177,7 @@ build_tree() {
     *) goals="$goals system_programs" ;;
   esac
   # shellcheck disable=SC2086 # one argument for each goal
-  if { [ -z "$fresh" ] && [ -e "build/test/$1/build.ninja" ] || configure_tree "$1" "build/test/$1" ${fresh:+"$fresh"} -DCOIR_BUILD_TESTS=ON; } >"build/test/$1/build.log" 2>&1 &&
+  if test_tree "$1" "build/test/$1" ON >"build/test/$1/build.log" 2>&1 &&
     bounded 3000 cmake --build "build/test/$1" --target $goals -- -k 0 >>"build/test/$1/build.log" 2>&1; then
     return 0
   fi

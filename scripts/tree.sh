@@ -23,9 +23,21 @@ configure_tree() {
   cmake --preset "$configure_name" -B "$configure_in" "$@"
 }
 
+# test_tree NAME TREE UNITY OPTION ... configures a tree for tests, unless it is configured so already.
+test_tree() {
+  test_name=$1 test_in=$2 test_unity=$3
+  shift 3
+  fresh=$(freshness "$test_in")
+  if [ -n "$fresh" ] || [ ! -e "$root/$test_in/build.ninja" ] ||
+    ! grep -qs '^COIR_BUILD_TESTS:BOOL=ON' "$root/$test_in/CMakeCache.txt" ||
+    ! grep -qs "^COIR_UNITY:BOOL=$test_unity" "$root/$test_in/CMakeCache.txt"; then
+    configure_tree "$test_name" "$test_in" ${fresh:+"$fresh"} -DCOIR_BUILD_TESTS=ON "-DCOIR_UNITY=$test_unity" "$@"
+  fi
+}
+
 # lock_tree TREE waits until no other script builds in that tree, and keeps others waiting until this one ends.
 lock_tree() {
-  mkdir -p "$root/${1%/*}"
+  mkdir -p "$root/$1"
   exec 8>"$root/$1.lock"
   flock 8
 }
