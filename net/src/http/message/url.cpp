@@ -29,7 +29,8 @@ bool read_authority(std::string_view text, Url& url) noexcept {
     url.user_info = first(text, at);
     text = after(text, at + 1);
     for (const char c : url.user_info) {
-      if (c <= ' ' || c >= 0x7f) return false;
+      // Browsers take a backslash for the end of the host.
+      if (c <= ' ' || c >= 0x7f || c == '\\') return false;
     }
   }
   if (text.find('%') != text.npos || !is_authority(text)) return false;

@@ -70,6 +70,8 @@ TEST(HttpUrl, that_is_malformed_is_refused) {
                                      "http://[]/",
                                      "http://h/\x80",
                                      "http://a,b/",
+                                     "http://board.example\\@other.example/",
+                                     "http://me:a\\b@board.example/",
                                      "1http://h/",
                                      "://h"}) {
     CHECK_TEXT(is_bad(bad), bad.data());
