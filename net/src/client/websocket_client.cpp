@@ -2,6 +2,9 @@
 
 #include <coir/format.h>
 
+#include <algorithm>
+
+#include "client/basic_field.h"
 #include "client/transfer.h"
 #include "http/message/characters.h"
 
@@ -35,6 +38,16 @@ std::expected<std::string_view, Error> as_http(std::string_view url, std::span<c
   return text.text();
 }
 
+// has_line tells whether header lines have a field called `name`.
+bool has_line(std::string_view lines, std::string_view name) noexcept {
+  while (!lines.empty()) {
+    const std::string_view line = until(lines, '\n');
+    if (begins_ignoring_case(line, name) && after(line, name.size()).starts_with(':')) return true;
+    lines = after(lines, std::min(line.size() + 1, lines.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 std::expected<WebSocket, Error> connect_websocket(Client& client, std::string_view url, const WebSocketWish& wish,
@@ -53,11 +66,18 @@ std::expected<WebSocket, Error> connect_websocket(Client& client, std::string_vi
   const Url& to = transfer.url;
   const std::string_view target =
       format(room->bytes().subspan(half), to.path, to.query.data() != nullptr ? "?" : "", to.query);
+  // The transfer has said all it has to.
+  Formatter fields(transfer.in.bytes());
+  if (!has_line(wish.fields, "Authorization") && !add_basic_field(fields, "Authorization", to.user_info)) {
+    return std::unexpected(Error{ErrorCode::invalid});
+  }
+  fields.add(wish.fields);
+  if (!fields.fits()) return std::unexpected(Error{ErrorCode::limit});
   const Deadline answered = transfer.until(Phase::first_byte);
   return WebSocket::connect(
       std::move(*stream),
-      {.host = to.authority, .target = target, .subprotocols = wish.subprotocols, .fields = wish.fields}, wish.options,
-      answered);
+      {.host = to.authority, .target = target, .subprotocols = wish.subprotocols, .fields = fields.text()},
+      wish.options, answered);
 }
 
 }  // namespace coir::http
