@@ -34,14 +34,14 @@ void SocketTable::begin(Connection& connection, std::string_view sent, KeptMemor
   }
   start_timer();
   if (calls_.opened != nullptr) calls_.opened(calls_.program, record, record.state());
-  // A client that is in a hurry has its first messages behind the request.
-  const std::size_t size = std::min(sent.size(), memory.in.size());
-  if (size != 0) memcpy(memory.in.data(), sent.data(), size);
-  if (size < sent.size()) {
-    fail(record, CloseCode::too_big);
-  } else {
+  // A client that is in a hurry has its first messages behind the request. Of nothing too: what the program has sent
+  // goes out behind it.
+  do {
+    const std::size_t size = std::min(sent.size(), memory.in.size());
+    if (size != 0) memcpy(memory.in.data(), sent.data(), size);
     decode(record, memory.in.first(size));
-  }
+    sent.remove_prefix(size);
+  } while (!sent.empty());
   go_on(record, memory);
 }
 

@@ -77,10 +77,11 @@ class SocketServer : public Expecting {
     return {into.data(), used};
   }
 
-  // joined opens a WebSocket as a client; `fields` are further lines of its request.
+  // joined opens a WebSocket as a client; `behind` are bytes that come with its request.
   RawPeer joined(std::string_view behind = {}) {
     Stream stream = connected();
-    char request[512], head[512];
+    static thread_local char request[16 * 1024];
+    char head[512];
     char* at = request;
     for (const std::string_view part : {kOpening, std::string_view("\r\n"), behind}) {
       if (!part.empty()) memcpy(at, part.data(), part.size());
