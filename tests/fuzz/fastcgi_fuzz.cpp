@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (head.take(rest) != ScriptHead::State::whole) return 0;
   Header fields[8];
   ParsedResponse response;
-  if (head.parse(fields, false, response) != ResponseState::complete) return 0;
+  if (head.parse(fields, AnswerTo::other, response) != ResponseState::complete) return 0;
   require(response.status >= 200 && response.status <= 599 && !response.headers.empty());
   require(response.end != ContentEnd::chunked);
   return 0;

@@ -18,7 +18,7 @@ std::size_t count(const ParsedResponse& response, std::string_view name) {
       std::ranges::count_if(response.headers, [&](const Header& h) { return equals_ignoring_case(h.name, name); }));
 }
 
-void check_complete(std::string_view bytes, const ResponseResult& result, const ParsedResponse& response) {
+void check_complete(std::string_view bytes, const ResponseResult& result, AnswerTo to, const ParsedResponse& response) {
   require(result.head_bytes <= bytes.size());
   const std::string_view head(bytes.data(), result.head_bytes);
   require(ends(head, "\r\n\r\n"));
@@ -26,7 +26,15 @@ void check_complete(std::string_view bytes, const ResponseResult& result, const 
     require(head[at] != '\n' || head[at - 1] == '\r');
     require(head[at] != '\0');
   }
-  require(response.status >= 100 && response.status <= 599 && response.minor <= 1);
+  require(response.status >= 100 && response.status <= 999 && response.minor <= 1);
+  for (const Header& field : response.headers) {
+    require(!field.name.empty() && memchr(field.value.data(), '\r', field.value.size()) == nullptr);
+    require(memchr(field.value.data(), '\n', field.value.size()) == nullptr);
+  }
+  if (to == AnswerTo::connect && response.status >= 200 && response.status < 300) {
+    require(response.end == ContentEnd::none);
+    return;
+  }
   require(count(response, "content-length") <= 1);
   require(count(response, "content-length") == 0 || count(response, "transfer-encoding") == 0);
   require(response.end != ContentEnd::chunked || count(response, "transfer-encoding") == 1);
@@ -40,21 +48,22 @@ void check_complete(std::string_view bytes, const ResponseResult& result, const 
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   Source source(data, size);
-  const bool no_content = source.byte() % 4 == 0;
+  const AnswerTo to = static_cast<AnswerTo>(source.byte() % 3);
   const std::size_t step = 1 + source.byte() % 64;
   const Exact whole(source.rest());
   Header lines[kLines];
   ParsedResponse response;
-  const ResponseResult at_once = parse_response(whole.view(), 0, lines, no_content, response);
-  if (at_once.state == ResponseState::complete) check_complete(whole.view(), at_once, response);
+  const ResponseResult at_once = parse_response({whole.data(), whole.size()}, 0, lines, to, response);
+  if (at_once.state == ResponseState::complete) check_complete(whole.view(), at_once, to, response);
 
   ResponseResult slow;
   ParsedResponse other;
   Header other_lines[kLines];
   for (std::size_t seen = 0; slow.state == ResponseState::incomplete && seen < whole.size();) {
     const std::size_t have = std::min(seen + step, whole.size());
-    const Exact piece(std::string_view(whole.data(), have));
-    slow = parse_response(piece.view(), seen, other_lines, no_content, other);
+    // As it came: a head is changed once it is whole.
+    const Exact piece(std::string_view(source.rest().data(), have));
+    slow = parse_response({piece.data(), piece.size()}, seen, other_lines, to, other);
     seen = have;
     if (slow.state == ResponseState::complete) {
       require(other.status == response.status && other.end == response.end && other.keep_alive == response.keep_alive &&

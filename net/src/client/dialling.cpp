@@ -91,8 +91,8 @@ Transfer::Outcome Transfer::connect() noexcept {
   head.add("\r\n");
   if (!head.fits()) return std::unexpected(Error{ErrorCode::limit});
   if (auto sent = send_all(head.text(), {}); !sent) return sent;
-  // Of a consent only the head is read, whatever its fields say of content.
-  if (auto read = read_head(until(Phase::connect), true); !read) return read;
+  // Of the answer only the head is read.
+  if (auto read = read_head(until(Phase::connect), AnswerTo::connect); !read) return read;
   const bool consents = response.status >= 200 && response.status < 300 && have == content_begin;
   have = seen = interim = 0;
   sent_any = received_any = got_head = false;

@@ -31,11 +31,11 @@ Transfer::Outcome Transfer::read_more(Deadline until) noexcept {
   return {};
 }
 
-std::expected<bool, Error> Transfer::took_head(bool no_content) noexcept {
+std::expected<bool, Error> Transfer::took_head(AnswerTo to) noexcept {
   while (have != 0) {
     const std::size_t quarter = in.size() / 4;
     const std::span<Header> fields(reinterpret_cast<Header*>(in.data() + 3 * quarter), quarter / sizeof(Header));
-    const auto parsed = parse_response({in.data(), have}, seen, fields, no_content, response);
+    const auto parsed = parse_response(in.bytes().first(have), seen, fields, to, response);
     seen = have;
     switch (parsed.state) {
       case ResponseState::incomplete:
@@ -67,9 +67,9 @@ std::expected<bool, Error> Transfer::took_head(bool no_content) noexcept {
   return false;
 }
 
-Transfer::Outcome Transfer::read_head(Deadline until, bool no_content) noexcept {
+Transfer::Outcome Transfer::read_head(Deadline until, AnswerTo to) noexcept {
   for (;;) {
-    const auto final = took_head(no_content);
+    const auto final = took_head(to);
     if (!final) return std::unexpected(final.error());
     if (*final) return {};
     if (auto read = read_more(until); !read) {

@@ -54,7 +54,7 @@ Transfer::Outcome Transfer::send_watching(std::string_view bytes) noexcept {
     stream().mark_readable();
     stream().mark_writable();
     if (auto read = read_more(Deadline::now()); read) {
-      const auto final = took_head(method == "HEAD");
+      const auto final = took_head(answers());
       if (!final) return std::unexpected(final.error());
       if (*final) {
         reusable = false;
@@ -110,7 +110,7 @@ Transfer::Outcome Transfer::ask_for_leave() noexcept {
       const bool silent = read.error() == ErrorCode::timed_out && read.error().scope == 0 && !deadline.passed();
       return silent ? Outcome() : read;
     }
-    const auto final = took_head(method == "HEAD");
+    const auto final = took_head(answers());
     if (!final) return std::unexpected(final.error());
     if (*final) {
       // The server still waits for the content that was announced, or does not: nobody can tell.

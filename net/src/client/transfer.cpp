@@ -154,12 +154,12 @@ Transfer::Outcome Transfer::exchange_once() noexcept {
   if (auto sent = send(); !sent) {
     // A server that refuses content may have hung up behind its answer, which still counts.
     const bool cut = sent.error() == ErrorCode::closed;
-    if (!cut || !sent_any || !read_head(until(Phase::first_byte), method == "HEAD")) return sent;
+    if (!cut || !sent_any || !read_head(until(Phase::first_byte), answers())) return sent;
     reusable = false;
     return begin_content();
   }
   if (!got_head) {
-    if (auto read = read_head(until(Phase::first_byte), method == "HEAD"); !read) return read;
+    if (auto read = read_head(until(Phase::first_byte), answers()); !read) return read;
   }
   return begin_content();
 }

@@ -82,8 +82,9 @@ struct Transfer {
 
   // receiving.cpp: read_head returns when a final head is there. took_head parses what has come: true, it is a final
   // one.
-  Outcome read_head(Deadline until, bool no_content) noexcept;
-  std::expected<bool, Error> took_head(bool no_content) noexcept;
+  AnswerTo answers() const noexcept { return method == "HEAD" ? AnswerTo::head : AnswerTo::other; }
+  Outcome read_head(Deadline until, AnswerTo to) noexcept;
+  std::expected<bool, Error> took_head(AnswerTo to) noexcept;
   Outcome read_more(Deadline until) noexcept;
   Outcome begin_content() noexcept;
 

@@ -56,8 +56,8 @@ ScriptHead::State ScriptHead::take(std::span<char>& bytes) noexcept {
   return State::incomplete;
 }
 
-ResponseState ScriptHead::parse(std::span<Header> fields, bool no_content, ParsedResponse& response) const noexcept {
-  const ResponseResult parsed = parse_response({memory_.data(), used_}, 0, fields, no_content, response);
+ResponseState ScriptHead::parse(std::span<Header> fields, AnswerTo to, ParsedResponse& response) const noexcept {
+  const ResponseResult parsed = parse_response({memory_.data(), used_}, 0, fields, to, response);
   if (parsed.state == ResponseState::incomplete || response.headers.empty()) return ResponseState::bad;
   if (parsed.state != ResponseState::complete) return parsed.state;
   int status = 200;

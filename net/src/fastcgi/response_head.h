@@ -29,7 +29,7 @@ class ScriptHead {
   // parse reads the fields of a head that is whole. `response` then has the script's status: that of its Status field,
   // else 302 with a Location, else 200; and ContentEnd::length, close (its length is not said) or none. bad: no head
   // of a script's, or the status of an interim response.
-  ResponseState parse(std::span<Header> fields, bool no_content, ParsedResponse& response) const noexcept;
+  ResponseState parse(std::span<Header> fields, AnswerTo to, ParsedResponse& response) const noexcept;
 
  private:
   bool put(char byte) noexcept;

@@ -99,7 +99,8 @@ FastCgiExchange::Outcome FastCgiExchange::begin_response() noexcept {
     const std::span<char> last = room.last(quarter());
     const std::size_t off = -reinterpret_cast<std::uintptr_t>(last.data()) % alignof(Header);
     const std::span<Header> fields(reinterpret_cast<Header*>(last.data() + off), (last.size() - off) / sizeof(Header));
-    const ResponseState state = head.parse(fields, request.method == Method::head, response);
+    const ResponseState state =
+        head.parse(fields, request.method == Method::head ? AnswerTo::head : AnswerTo::other, response);
     if (state == ResponseState::complete) break;
     if (state != ResponseState::too_many_fields || room.size() >= kMostRoom) {
       return std::unexpected(Error{ErrorCode::protocol});

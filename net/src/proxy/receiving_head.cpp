@@ -35,7 +35,8 @@ std::expected<bool, Error> Forwarding::took_head() noexcept {
     const std::span<char> last = room.last(room.size() / 4);
     const std::size_t off = -reinterpret_cast<std::uintptr_t>(last.data()) % alignof(Header);
     const std::span<Header> fields(reinterpret_cast<Header*>(last.data() + off), (last.size() - off) / sizeof(Header));
-    const auto parsed = parse_response({room.data(), have}, seen, fields, request.method == Method::head, response);
+    const auto parsed = parse_response(room.first(have), seen, fields,
+                                       request.method == Method::head ? AnswerTo::head : AnswerTo::other, response);
     seen = have;
     switch (parsed.state) {
       case ResponseState::incomplete:

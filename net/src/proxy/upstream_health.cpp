@@ -181,7 +181,7 @@ std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& memb
     have += *got;
     for (;;) {
       ParsedResponse response;
-      const auto parsed = parse_response({head.data(), have}, seen, fields, false, response);
+      const auto parsed = parse_response(head.first(have), seen, fields, AnswerTo::other, response);
       seen = have;
       if (parsed.state == ResponseState::incomplete) break;
       if (parsed.state != ResponseState::complete || response.status == 101)

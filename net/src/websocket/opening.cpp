@@ -37,11 +37,11 @@ struct Heard {
 };
 
 // A function of its own, so that its frame is gone while the connection is waited for.
-[[gnu::noinline]] std::expected<Heard, Error> hear(std::string_view bytes, std::size_t seen, std::string_view key,
+[[gnu::noinline]] std::expected<Heard, Error> hear(std::span<char> bytes, std::size_t seen, std::string_view key,
                                                    std::span<const std::string_view> offered) noexcept {
   std::array<Header, kMostFields> fields;
   ParsedResponse response;
-  const auto parsed = parse_response(bytes, seen, fields, false, response);
+  const auto parsed = parse_response(bytes, seen, fields, AnswerTo::other, response);
   if (parsed.state == ResponseState::incomplete) return Heard();
   if (parsed.state != ResponseState::complete || response.minor == 0) return refused_with(ErrorCode::protocol);
   if (response.status < 200 && response.status != 101) return Heard{.bytes = parsed.head_bytes};
@@ -75,7 +75,7 @@ std::expected<WebSocket, Error> WebSocket::connect(Stream&& stream, const WebSoc
 
   std::size_t used = 0, seen = 0;
   for (unsigned interim = 0; interim <= kMostEarlyHeads;) {
-    const auto heard = hear({buffer->data(), used}, seen, key, request.subprotocols);
+    const auto heard = hear(buffer->bytes().first(used), seen, key, request.subprotocols);
     if (!heard) return std::unexpected(heard.error());
     if (heard->final) {
       return WebSocketAccess::make(std::move(stream), WebSocketRole::client, options, heard->subprotocol,

@@ -7,6 +7,8 @@
 #include <CppUTest/TestHarness.h>
 #include <stdlib.h>
 
+#include <atomic>
+
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
 
@@ -168,6 +170,26 @@ TEST(ClientProxy, that_refuses_a_tunnel_is_told) {
       expect(!answer && std::string_view(describe_client(answer.error())) == "the proxy has refused the connection");
       expect(std::string_view(head.get()).starts_with("CONNECT board.test:443 HTTP/1.1\r\nHost: board.test:443\r\n"));
     }
+  });
+}
+
+// What a consent says of content is nothing's length: the tunnel begins behind its head.
+TEST(ClientProxy, that_consents_with_a_length_is_believed) {
+  both_sides([&] {
+    std::atomic<bool> tunnelled{false};
+    const ScriptedServer proxy([&](Peer& peer) {
+      peer.hear();
+      peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n");
+      // A ClientHello follows.
+      tunnelled = peer.hear_content(1) == "\x16";
+    });
+    char variable[64];
+    snprintf(variable, sizeof variable, "http://127.0.0.1:%u", proxy.port());
+    setenv("https_proxy", variable, 1);
+    auto client = Client::create();
+    unsetenv("https_proxy");
+    expect(!client->get("https://board.test/", {.deadline = Deadline::after(60s)}).has_value());
+    expect(tunnelled == coir::kTls);
   });
 }
 

@@ -211,14 +211,22 @@ TEST(Client, refuses_what_two_readers_would_read_differently) {
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
-        "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
-        "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 5\r\n\r\nhello", "SSH-2.0-OpenSSH_9.2\r\n",
-        "HTTP/2 200\r\n\r\n"}) {
+        "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n 5\r\n\r\nhello",
+        "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2 200\r\n\r\n"}) {
     with_answer(bad, [&](auto& response) { expect(failed(response) == ErrorCode::protocol); });
   }
   with_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", [&](auto& response) {
     const auto text = response ? response->text() : std::unexpected(Error(ErrorCode::busy));
     expect(!text && text.error() == ErrorCode::protocol);
+  });
+}
+
+TEST(Client, takes_a_head_without_reason_and_with_folded_lines) {
+  with_answer("HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
+              [&](auto& response) { expect(says(response, "hello")); });
+  with_answer("HTTP/1.1 200 OK\r\nX-A: one\r\n two\r\nContent-Length: 5\r\n\r\nhello", [&](auto& response) {
+    expect(response && response->header("X-A") == "one   two");
+    expect(says(response, "hello"));
   });
 }
 

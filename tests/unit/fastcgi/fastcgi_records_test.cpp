@@ -98,7 +98,8 @@ void take(std::string text, Head& into, std::size_t piece = 1000, bool no_conten
     into.state = head.take(rest);
     into.behind = std::string(rest.data(), rest.size());
   }
-  if (into.state == ScriptHead::State::whole) into.parsed = head.parse(into.fields, no_content, into.response);
+  if (into.state == ScriptHead::State::whole)
+    into.parsed = head.parse(into.fields, no_content ? AnswerTo::head : AnswerTo::other, into.response);
 }
 
 int status_of(std::string_view text) {
@@ -233,7 +234,7 @@ TEST(ScriptHead, one_that_is_too_long_can_go_on_in_larger_memory) {
   CHECK(head.take(rest) == ScriptHead::State::whole && rest.empty());
   Header fields[4];
   ParsedResponse response;
-  CHECK(head.parse(fields, false, response) == ResponseState::complete);
+  CHECK(head.parse(fields, AnswerTo::other, response) == ResponseState::complete);
   CHECK(response.header("X-Long") == std::string(100, 'x'));
 }
 

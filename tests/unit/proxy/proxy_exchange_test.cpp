@@ -466,8 +466,18 @@ TEST(ProxyExchange, what_is_no_response_is_502) {
   failing("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n", "HTTP/1.1 502 ", false);
   failing("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n", "HTTP/1.1 502 ", false);
   failing("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 502 ", false);
-  failing("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", "HTTP/1.1 502 ", false);
+  failing("HTTP/1.1 200 OK\r\n X: a\r\n\r\n", "HTTP/1.1 502 ", false);
   failing("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 502 ", false);
+}
+
+// RFC 9112, 5.2: a gateway puts blanks in the place of a folded line's end.
+TEST(ProxyExchange, a_folded_field_is_passed_on_in_one_line) {
+  Heard heard;
+  through(keep_head(heard, "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 5\r\n\r\nhello"),
+          [&](const coir::Address& address, Stage&) {
+            coir::test::Client client(address);
+            expect(client.say(kGet) && client.hear("hello") && !lacks(client, "\r\nX: a   b\r\n"));
+          });
 }
 
 TEST(ProxyExchange, a_flood_of_interim_responses_is_502) {

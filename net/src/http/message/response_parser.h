@@ -12,6 +12,9 @@ namespace coir::http {
 // ContentEnd says how the end of a response's content is found (RFC 9112, 6.3).
 enum class ContentEnd : std::uint8_t { none, length, chunked, close };
 
+// AnswerTo is the method that is answered, as far as it changes where content ends.
+enum class AnswerTo : std::uint8_t { other, head, connect };
+
 // ParsedResponse is a response head, parsed and checked. Its views point into the bytes given to parse_response.
 struct ParsedResponse {
   std::uint16_t status = 0;  // 100 to 999
@@ -35,11 +38,13 @@ struct ResponseResult {
 
 // parse_response reads one response head from the start of `bytes`, as parse_head reads a request's: called again with
 // the same bytes and more until it answers something else than incomplete, `already_seen` bytes of them known from
-// before. `storage` receives the fields, 255 at most. `no_content` tells that the request's method was HEAD.
+// before. `storage` receives the fields, 255 at most. A field of several lines becomes one (RFC 9112, 5.2): its line ends
+// turn into blanks, in `bytes`. A status line may end behind the status.
 //
-// A response with a bare LF, a folded line, two lengths (equal ones too), a length beside a coding, a coding other than
-// `chunked` alone, or a coding in HTTP/1.0 is bad: whoever stands between might find its end elsewhere. No allocation.
-[[nodiscard]] ResponseResult parse_response(std::string_view bytes, std::size_t already_seen, std::span<Header> storage,
-                                            bool no_content, ParsedResponse& response) noexcept;
+// A response with a bare LF, two lengths (equal ones too), a length beside a coding, a coding other than `chunked` alone,
+// or a coding in HTTP/1.0 is bad: whoever stands between might find its end elsewhere. None of that counts where a
+// proxy consents to CONNECT, by 2xx: no content is behind it (RFC 9110, 9.3.6). No allocation.
+[[nodiscard]] ResponseResult parse_response(std::span<char> bytes, std::size_t already_seen, std::span<Header> storage,
+                                            AnswerTo to, ParsedResponse& response) noexcept;
 
 }  // namespace coir::http

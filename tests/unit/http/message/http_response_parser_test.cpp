@@ -18,8 +18,10 @@ struct Read {
   ResponseResult result;
   ParsedResponse response;
   Header fields[4];
-  explicit Read(std::string_view bytes, bool no_content = false, std::size_t seen = 0) {
-    result = parse_response(bytes, seen, fields, no_content, response);
+  char head[512];
+  explicit Read(std::string_view bytes, AnswerTo to = AnswerTo::other, std::size_t seen = 0) {
+    const std::span<char> room(head, bytes.copy(head, sizeof head));
+    result = parse_response(room, seen, fields, to, response);
   }
 };
 
@@ -42,7 +44,7 @@ TEST(HttpResponseParser, answers_the_same_however_the_head_is_cut) {
   constexpr std::string_view head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n\r\n";
   for (std::size_t cut = 0; cut < head.size(); ++cut) {
     CHECK(Read(head.substr(0, cut)).result.state == ResponseState::incomplete);
-    const Read whole(head, false, cut);
+    const Read whole(head, AnswerTo::other, cut);
     CHECK(whole.result.state == ResponseState::complete && whole.response.end == ContentEnd::chunked);
     CHECK_FALSE(whole.response.keep_alive);
   }
@@ -51,7 +53,7 @@ TEST(HttpResponseParser, answers_the_same_however_the_head_is_cut) {
 TEST(HttpResponseParser, finds_the_end_of_content) {
   CHECK(Read("HTTP/1.1 200 OK\r\n\r\n").response.end == ContentEnd::close);
   CHECK(Read("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").response.end == ContentEnd::none);
-  CHECK(Read("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", true).response.end == ContentEnd::none);
+  CHECK(Read("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", AnswerTo::head).response.end == ContentEnd::none);
   CHECK(Read("HTTP/1.1 204 No\r\n\r\n").response.end == ContentEnd::none);
   CHECK(Read("HTTP/1.1 304 No\r\nTransfer-Encoding: chunked\r\n\r\n").response.end == ContentEnd::none);
   CHECK(Read("HTTP/1.1 100 Go\r\n\r\n").response.end == ContentEnd::none);
@@ -76,7 +78,15 @@ TEST(HttpResponseParser, refuses_what_is_no_head) {
                                      "HTTP/1.1 200 OK\n\n",
                                      "HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\n\n",
-                                     "HTTP/1.1 200 OK\r\nA: b\r\n c: d\r\n\r\n",
+                                     "HTTP/1.1 200OK\r\n\r\n",
+                                     "HTTP/1.1  200 OK\r\n\r\n",
+                                     "HTTP/1.1 200\tOK\r\n\r\n",
+                                     "HTTP/1.1 200 O\x01K\r\n\r\n",
+                                     "HTTP/1.1 200 O\rK\r\n\r\n",
+                                     "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
+                                     "HTTP/1.1 200 OK\r\nA: b\n c: d\r\n\r\n",
+                                     "HTTP/1.1 200 OK\r\nA: b\r\n c: d\n e\r\n\r\n",
+                                     "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n 2\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
                                      "HTTP/1.1 200 OK\r\nA: b\x01\r\n\r\n",
@@ -95,14 +105,46 @@ TEST(HttpResponseParser, refuses_what_is_no_head) {
 TEST(HttpResponseParser, takes_statuses_without_meaning_and_no_reason) {
   for (const auto& [head, status] : {std::pair("HTTP/1.1 600 OK\r\nContent-Length: 3\r\n\r\n"sv, 600),
                                      {"HTTP/1.1 999 No\r\nContent-Length: 3\r\n\r\n"sv, 999},
-                                     {"HTTP/1.1 200 \r\nContent-Length: 3\r\n\r\n"sv, 200}}) {
+                                     {"HTTP/1.1 200 \r\nContent-Length: 3\r\n\r\n"sv, 200},
+                                     {"HTTP/1.1 200\r\nContent-Length: 3\r\n\r\n"sv, 200}}) {
     for (std::size_t cut = 0; cut < head.size(); ++cut) {
       CHECK(Read(head.substr(0, cut)).result.state == ResponseState::incomplete);
-      const Read whole(head, false, cut);
+      const Read whole(head, AnswerTo::other, cut);
       CHECK(whole.result.state == ResponseState::complete && whole.result.head_bytes == head.size());
       CHECK(whole.response.status == status && whole.response.content_length == 3);
     }
   }
+}
+
+TEST(HttpResponseParser, takes_a_head_that_is_a_status_alone) {
+  constexpr std::string_view head = "HTTP/1.1 204\r\n\r\n";
+  for (std::size_t cut = 0; cut < head.size(); ++cut) {
+    CHECK(Read(head.substr(0, cut)).result.state == ResponseState::incomplete);
+    const Read whole(head, AnswerTo::other, cut);
+    CHECK(whole.result.state == ResponseState::complete && whole.response.reason.empty());
+  }
+}
+
+// RFC 9112, 5.2: whoever takes a folded line puts blanks in its place.
+TEST(HttpResponseParser, joins_folded_lines) {
+  constexpr std::string_view head = "HTTP/1.1 200 OK\r\nA:\r\n one\r\n\ttwo \r\nContent-Length: 3\r\n\r\n";
+  for (std::size_t cut = 0; cut < head.size(); ++cut) {
+    CHECK(Read(head.substr(0, cut)).result.state == ResponseState::incomplete);
+    const Read whole(head, AnswerTo::other, cut);
+    CHECK(whole.result.state == ResponseState::complete && whole.result.head_bytes == head.size());
+    CHECK(whole.response.headers.size() == 2 && whole.response.content_length == 3);
+    CHECK(whole.response.header("a") == "one  \ttwo");
+  }
+  CHECK(Read("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n").response.end == ContentEnd::chunked);
+}
+
+// RFC 9110, 9.3.6: behind the consent to CONNECT the tunnel begins, whatever the fields say.
+TEST(HttpResponseParser, a_consent_to_connect_has_no_content) {
+  constexpr std::string_view head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n";
+  const Read read(head, AnswerTo::connect);
+  CHECK(read.result.state == ResponseState::complete && read.response.end == ContentEnd::none);
+  CHECK(Read(head, AnswerTo::head).result.state == ResponseState::bad);
+  CHECK(Read("HTTP/1.1 403 No\r\nContent-Length: 3\r\n\r\n", AnswerTo::connect).response.end == ContentEnd::length);
 }
 
 TEST(HttpResponseParser, tells_too_many_fields_from_bad_ones) {
