@@ -1,3 +1,4 @@
+#include <mbedtls/oid.h>
 #include <mbedtls/sha256.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,11 @@ Made add_identity(Config& config, const TlsCertificate& given) noexcept {
 int judge(void* opaque, mbedtls_x509_crt* certificate, int depth, std::uint32_t* flags) noexcept {
   if (!time_valid()) *flags &= ~std::uint32_t{MBEDTLS_X509_BADCERT_FUTURE};
   const auto& config = *static_cast<const Config*>(opaque);
+  // mbedTLS takes the subject's common name for the server's where there are no alternative names.
+  if (depth == 0 && mbedtls_ssl_conf_get_endpoint(&config.ssl) == MBEDTLS_SSL_IS_CLIENT &&
+      mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME) == 0) {
+    *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+  }
   if (depth != 0 || config.pin_count == 0) return 0;
   TlsKeyPin shown;
   if (const int code = mbedtls_sha256(certificate->pk_raw.p, certificate->pk_raw.len, shown.digest, 0); code != 0) {

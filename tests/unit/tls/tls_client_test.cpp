@@ -30,6 +30,24 @@ const Authority& authority() {
   return made;
 }
 
+// A certificate of its own authority that names board.test in its subject alone, until 2049.
+constexpr std::string_view kSubjectOnly =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBQzCB66ADAgECAgEBMAoGCCqGSM49BAMCMBUxEzARBgNVBAMMCmJvYXJkLnRl\n"
+    "c3QwHhcNMjAwMTAxMDAwMDAwWhcNNDkxMjMxMjM1OTU5WjAVMRMwEQYDVQQDDApi\n"
+    "b2FyZC50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEVvmSaoH6ZJx7QQIl\n"
+    "1LBrvgjBf8cQtapU3T5GrR/gx9Y0fW4GbssQ46/oNAKo89PgI36ACD4OwFbK5kaG\n"
+    "PEfbX6MsMCowCQYDVR0TBAIwADAdBgNVHQ4EFgQUEeUfzXlGyel0+EKqr8mE09M6\n"
+    "dekwCgYIKoZIzj0EAwIDRwAwRAIgeyI8aPkUjBorccD5WRwh5vk92jTtXSi2YkRf\n"
+    "4KfX70wCIEDbX2/UCJf1bCVz64QfbJVwP73O6oKBla6imDxnchHH\n"
+    "-----END CERTIFICATE-----\n";
+constexpr std::string_view kSubjectOnlyKey =
+    "-----BEGIN PRIVATE KEY-----\n"
+    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgDxMzD0RanWbKzJqn\n"
+    "JaR6pfj9Ss+t3GFDxNJwqWerLQyhRANCAARW+ZJqgfpknHtBAiXUsGu+CMF/xxC1\n"
+    "qlTdPkatH+DH1jR9bgZuyxDjr+g0Aqjz0+AjfoAIPg7AVsrmRoY8R9tf\n"
+    "-----END PRIVATE KEY-----\n";
+
 Deadline patience() {
   return Deadline::after(60s);
 }
@@ -176,6 +194,16 @@ TEST(TlsClient, connects_to_a_host_by_name_and_verifies_that_name) {
     }
     expect(coir::connect_tls(std::string_view("a\0b", 3), port, authority().client(), patience()).error() ==
            ErrorCode::invalid);
+  });
+}
+
+// RFC 9525: the subject is a text for people. Who signs for it has not checked that it is a host.
+TEST(TlsClient, trusts_no_name_that_only_the_subject_has) {
+  everywhere([&] {
+    const coir::TlsCertificate own[] = {{.chain = kSubjectOnly, .key = kSubjectOnlyKey}};
+    server = *TlsContext::server({.certificates = own});
+    const auto stream = visit(*TlsContext::client({.authorities = kSubjectOnly}), "board.test", TlsTicket());
+    expect(!stream && stream.error() == ErrorCode::untrusted);
   });
 }
 

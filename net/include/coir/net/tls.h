@@ -79,7 +79,9 @@ class TlsContext {
     bool remember_clients = false;
   };
   struct Client {
-    std::string_view authorities;  // whom to trust: certificates as PEM
+    // Whom to trust: certificates as PEM. A server's name has to be among the subject alternative names of its
+    // certificate: the subject does not count.
+    std::string_view authorities;
     // Accepts any server under any name: no protection against an active attacker.
     bool accept_any_peer_without_verifying_it = false;
     const TlsCertificate* certificate = nullptr;  // to show when the server asks for one
