@@ -82,8 +82,8 @@ void FileTree::serve(Exchange& exchange) noexcept {
   const Request& request = exchange.request();
   const std::span<char> scratch = exchange.scratch();
   const ResolvedPath resolved = resolve_path(request.path, scratch);
+  if (resolved.status != 0 && request.method != Method::options) return refuse(exchange, resolved.status);
   if (request.method != Method::get && request.method != Method::head) return serve_other(exchange, resolved);
-  if (resolved.status != 0) return refuse(exchange, resolved.status);
   if (is_hidden(resolved.relative) && !is_shown(options_, resolved.relative)) return refuse(exchange, 404);
   if (resolved.relative.size() <= FileCache::kPathBytes) {
     FileFacts cached;
