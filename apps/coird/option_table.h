@@ -50,6 +50,7 @@ enum Long : int {
   kRoutes,
   kFastcgi,
   kMetricsListen,
+  kAllowHost,
   kNoMetrics,
   kMdns,
   kMqtt,  // this and the next up to kMqttInterval in a build with COIR_MQTT and fibers only
@@ -60,7 +61,6 @@ enum Long : int {
   kMqttInterval,
   kMcp,  // this and the next up to kSysfs in a build with COIR_MCP and fibers only
   kMcpTokenFile,
-  kMcpAllowHost,
   kMcpAllowOrigin,
   kMcpTool,
   kMcpFetchAllow,
@@ -87,6 +87,7 @@ constexpr option kOptions[] = {
     {"proxy-key", required_argument, nullptr, kProxyKey},
     {"routes", required_argument, nullptr, kRoutes},
     {"fastcgi", required_argument, nullptr, kFastcgi},
+    {"allow-host", required_argument, nullptr, kAllowHost},
     {"metrics-listen", required_argument, nullptr, kMetricsListen},
     {"no-metrics", no_argument, nullptr, kNoMetrics},
     {"mdns", required_argument, nullptr, kMdns},
@@ -98,7 +99,6 @@ constexpr option kOptions[] = {
     {"mqtt-interval", required_argument, nullptr, kMqttInterval},
     {"mcp", required_argument, nullptr, kMcp},
     {"mcp-token-file", required_argument, nullptr, kMcpTokenFile},
-    {"mcp-allow-host", required_argument, nullptr, kMcpAllowHost},
     {"mcp-allow-origin", required_argument, nullptr, kMcpAllowOrigin},
     {"mcp-tool", required_argument, nullptr, kMcpTool},
     {"mcp-fetch-allow", required_argument, nullptr, kMcpFetchAllow},

@@ -41,6 +41,19 @@ bool add_listener(const char* name, const char* text, Options& options) noexcept
   return true;
 }
 
+// add_host takes a name, or an address, without a port.
+bool add_host(const char* text, Options& options) noexcept {
+  const std::string_view host = text;
+  if (options.host_count == Options::kMaxHosts)
+    return complain(kSeeHelp, {"--allow-host '", text, "': more than ", Options::kMaxHosts, " names"});
+  const bool v6 = std::ranges::count(host, ':') > 1 && (!host.starts_with('[') || host.ends_with(']'));
+  if (host.empty() || host.find_first_of("/@, ") != host.npos || (!v6 && host.find(':') != host.npos))
+    return complain("such as board.lan, 203.0.113.7, or * for any",
+                    {"--allow-host '", text, "': not a name without scheme and port"});
+  options.hosts[options.host_count++] = host;
+  return true;
+}
+
 bool add_file(const char* name, const char* text, const char* (&into)[Options::kMaxCertificates],
               std::size_t& count) noexcept {
   if (count == Options::kMaxCertificates) return complain(kSeeHelp, {"--", name, " '", text, "': more than ", count});
@@ -213,6 +226,8 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
       return apply_gateway(chosen, text, options);
     case kFastcgi:
       return apply_fastcgi(chosen, text, options);
+    case kAllowHost:
+      return add_host(text, options);
     case kMetricsListen:
       if (!add_listener("metrics-listen", text, options)) return false;
       options.metrics[options.listen_count - 1] = options.metrics_apart = true;
@@ -281,6 +296,9 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (optind < count) return complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
   const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
   if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
+  if (options.mdns != nullptr)
+    options.hosts[options.host_count++] = coir::format(options.mdns_host, options.mdns, ".local");
+  options.server.allow_hosts = {options.hosts, options.host_count};
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
   return check_tls(options) && check_files(options) && check_mqtt(options) && check_mcp(options);

@@ -23,6 +23,10 @@ struct Options {
   bool metrics_apart = false;                            // /metrics is answered there only
   bool no_metrics = false;
   std::size_t listen_count = 0;
+  // Names by which clients may call this machine, behind them the one that multicast DNS announces.
+  static constexpr std::size_t kMaxHosts = 16;
+  std::string_view hosts[kMaxHosts + 1] = {};
+  std::size_t host_count = 0;
   // Files of certificates and of their keys, in pairs, and of the authorities of clients' certificates.
   static constexpr std::size_t kMaxCertificates = 8;
   const char* certificates[kMaxCertificates] = {};
@@ -60,6 +64,7 @@ struct Options {
   std::size_t application_count = 0;
   const char* hash_for = nullptr;  // whose password or token is to be hashed
   const char* mdns = nullptr;      // the name that multicast DNS announces
+  char mdns_host[80] = {};         // that with ".local"
   const char* mqtt = nullptr;      // the broker's address
   const char* mqtt_password_file = nullptr;
   const char* mqtt_authorities = nullptr;

@@ -46,8 +46,7 @@ int main(int count, char** words) {
   char where[64];
   snprintf(where, sizeof where, "%s:%s", count > 2 ? words[2] : "127.0.0.1", words[1]);
   if (!coir::catch_signals({SIGTERM, SIGINT})) return 1;
-  auto offered = mcp::Server::create(
-      {.name = "bench", .tools = kTools, .allow_hosts = kAnybody, .keep_alive = 3600s, .max_sessions = 8192});
+  auto offered = mcp::Server::create({.name = "bench", .tools = kTools, .keep_alive = 3600s, .max_sessions = 8192});
   if (!offered) return fprintf(stderr, "mcp_server: %s\n", describe(offered.error())), 1;
   const auto address = coir::Address::parse(where);
   if (!address) return fprintf(stderr, "mcp_server: %s\n", address.error()), 1;
@@ -55,6 +54,7 @@ int main(int count, char** words) {
   if (!listener) return fprintf(stderr, "mcp_server: %s\n", describe(listener.error())), 1;
   coir::http::ServerOptions options;
   options.max_connections = 8192;
+  options.allow_hosts = kAnybody;
   options.idle_timeout = 0ms;
   options.handler = answer;
   options.handler_stack = 16_KiB;

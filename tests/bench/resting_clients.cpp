@@ -81,7 +81,7 @@ void open_one(const char* path) {
   if (connect(fresh.fd, reinterpret_cast<sockaddr*>(&server), sizeof server) != 0) fail("connect");
   char request[384];
   const int size = std::snprintf(request, sizeof request,
-                                 "GET %s HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                                 "GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                                  "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
                                  path);
   if (write(fresh.fd, request, static_cast<std::size_t>(size)) != size) fail("write");

@@ -88,7 +88,7 @@ void open_one(const char* path) {
   Follower follower;
   follower.fd = connected();
   char request[256];
-  const int size = std::snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: bench\r\n\r\n", path);
+  const int size = std::snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
   if (write(follower.fd, request, static_cast<std::size_t>(size)) != size) fail("write");
   epoll_event event{};
   event.events = EPOLLIN;
@@ -215,7 +215,7 @@ void open_more(long count, const char* path) {
 
 // post sends the request to publish; answer reads what came of it.
 void post() {
-  static const char request[] = "POST /publish HTTP/1.1\r\nHost: bench\r\nContent-Length: 0\r\n\r\n";
+  static const char request[] = "POST /publish HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
   if (write(publisher, request, sizeof request - 1) != static_cast<ssize_t>(sizeof request - 1)) fail("publish");
 }
 void answer() {

@@ -31,7 +31,7 @@ def ask(session, path=path):
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
         )
-    session.sendall(f"GET {path} HTTP/1.1\r\nHost: bench\r\n{fields}\r\n".encode())
+    session.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n".encode())
     said = session.recv(65536)
     if fields and not said.startswith(b"HTTP/1.1 101 "):
         sys.exit(f"{path}: {said[:40]}")

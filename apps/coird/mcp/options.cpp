@@ -66,8 +66,6 @@ bool apply_mcp(int chosen, const char* text, Options& options) noexcept {
     case kMcpTokenFile:
       mcp.token_file = text;
       return true;
-    case kMcpAllowHost:
-      return add(chosen, text, mcp.hosts);
     case kMcpAllowOrigin:
       return add(chosen, text, mcp.origins);
     case kMcpTool:
@@ -89,8 +87,8 @@ bool apply_mcp(int chosen, const char* text, Options& options) noexcept {
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
   if (mcp.path == nullptr) {
-    const bool given = mcp.token_file != nullptr || mcp.hosts.count != 0 || mcp.origins.count != 0 ||
-                       mcp.tools.count != 0 || mcp.fetch_hosts.count != 0 || mcp.mounts.count != 0 || mcp.sysfs_given;
+    const bool given = mcp.token_file != nullptr || mcp.origins.count != 0 || mcp.tools.count != 0 ||
+                       mcp.fetch_hosts.count != 0 || mcp.mounts.count != 0 || mcp.sysfs_given;
     return !given || complain(kSeeMcpHelp, {"an option of --mcp without --mcp itself"});
   }
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)

@@ -28,7 +28,6 @@ struct McpOptions {
 
   const char* path = nullptr;        // null: nothing is offered
   const char* token_file = nullptr;  // its first line is what requests have to bring
-  List<16> hosts;
   List<16> origins;
   List<16> tools;        // by name; all others are off
   List<16> fetch_hosts;  // of the tool "fetch"

@@ -112,7 +112,6 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
       .context = &box_,
       .enabled_tools = {options.tools.texts, options.tools.count},
       .every_tool = false,
-      .allow_hosts = {options.hosts.texts, options.hosts.count},
       .allow_origins = {options.origins.texts, options.origins.count},
       .token = token_,
       .audit = write_audit,

@@ -37,7 +37,9 @@ Server::~Server() {
 
 std::expected<void, Error> Server::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
   if (tls != nullptr && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
-  return engine_->add(std::move(listener), tls);
+  auto added = engine_->add(std::move(listener), tls);
+  if (added && tls != nullptr) engine_->take_context(tls);
+  return added;
 }
 
 std::expected<void, Error> Server::start() noexcept {

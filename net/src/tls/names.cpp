@@ -1,6 +1,7 @@
 #include <mbedtls/asn1.h>
 #include <strings.h>
 
+#include <span>
 #include <string_view>
 
 #include "tls/config.h"
@@ -31,3 +32,11 @@ bool names(const mbedtls_x509_crt& certificate, const char* host, std::size_t le
 }
 
 }  // namespace coir::tls
+
+bool coir::TlsContext::is_for(std::string_view host) const noexcept {
+  if (config_ == nullptr) return false;
+  for (const tls::Identity& identity : std::span(config_->identities).first(config_->identity_count)) {
+    if (tls::names(identity.chain, host.data(), host.size())) return true;
+  }
+  return false;
+}

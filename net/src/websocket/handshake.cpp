@@ -63,7 +63,7 @@ Handshake read_handshake(const Request& request, std::span<const std::string_vie
   const std::span<const Header> fields = request.headers;
   if (request.method != Method::get) return {.status = 405};
   if (request.minor == 0) return {.status = 400};
-  if (!names(fields, "upgrade", "websocket")) return {.status = 426};
+  if (!request.asks_websocket) return {.status = 426};
   if (!names(fields, "connection", "upgrade") || request.framing != Framing::none) return {.status = 400};
   const Only version = only(fields, "sec-websocket-version");
   if (version.count != 1) return {.status = 400};

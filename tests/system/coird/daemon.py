@@ -366,7 +366,7 @@ class Client:
         self.close()
 
 
-def request(method, target, body=None, version="HTTP/1.1", host="test", **headers):
+def request(method, target, body=None, version="HTTP/1.1", host="localhost", **headers):
     lines = [f"{method} {target} {version}"]
     if host is not None:
         lines.append(f"Host: {host}")

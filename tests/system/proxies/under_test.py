@@ -115,7 +115,7 @@ def proxy(program, *ports, options=(), connect_ms=5000, silence_ms=60000):
     """Starts the proxy before upstreams on these ports of loopback. A context manager with .port, .connect() and .process."""
     if kind(program) == "coird":
         group = ",".join(f"http://127.0.0.1:{port}" for port in ports)
-        return Daemon(program, "--max-body", "2G", *options, "--proxy", f"/={group}")
+        return Daemon(program, "--allow-host", "*", "--max-body", "2G", *options, "--proxy", f"/={group}")
     text = {"nginx": NGINX, "haproxy": HAPROXY, "proxy": ""}[kind(program)]
 
     def write(port, folder):

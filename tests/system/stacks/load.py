@@ -18,20 +18,20 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import agent
 from daemon import *
 
-CHUNKED = b"POST /post HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\nabcd\r\n0\r\nX-T: y\r\n\r\n"
+CHUNKED = b"POST /post HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\nabcd\r\n0\r\nX-T: y\r\n\r\n"
 BROKEN = [
     b"GET / HTTP/1.1\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     b"GET / HTTP/2.0\r\nHost: t\r\n\r\n",
-    b"BREW / HTTP/1.1\r\nHost: t\r\n\r\n",
+    b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"CONNECT t:80 HTTP/1.1\r\nHost: t:80\r\n\r\n",
     b"GET /%00 HTTP/1.1\r\nHost: t\r\n\r\n",
     b"GET /../../etc HTTP/1.1\r\nHost: t\r\n\r\n",
     b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: t\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: t\r\n" + b"X-A: b\r\n" * 300 + b"\r\n",
-    b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-    b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 99999999999\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: t\r\nExpect: tea\r\n\r\n",
     b"GET https://t/ HTTP/1.1\r\nHost: t\r\n\r\n",
 ]

@@ -138,7 +138,7 @@ TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
         for (std::size_t i = 0; i < kContent; ++i) content[i] = at(i);
         char head[100];
         const auto said = stream.write(
-            coir::format(head, "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ", kContent,
+            coir::format(head, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: ", kContent,
                          "\r\n\r\n"),
             soon());
         expect(said && stream.write({content, kContent}, soon()));

@@ -109,28 +109,33 @@ void serve(int fd) {
 std::optional<PlainUpstream> g_application;
 
 bool gets(StreamPeer& peer) {
-  return peer.say("GET /app/ HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200") && peer.hears("hello");
+  return peer.say("GET /app/ HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200") && peer.hears("hello");
 }
 
 constexpr StreamLife kLives[] = {
     {"a request and another", gets, gets},
     {"an upload",
      [](StreamPeer& peer) {
-       return peer.say("POST /app/ HTTP/1.1\r\nHost: t\r\nContent-Length: 200000\r\n\r\n") && peer.say({large, kLong});
+       return peer.say("POST /app/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n") &&
+              peer.say({large, kLong});
      },
      [](StreamPeer& peer) { return peer.hears_head("200") && peer.hears("hello"); }},
     {"a long response",
-     [](StreamPeer& peer) { return peer.say("GET /app/long HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200"); },
+     [](StreamPeer& peer) {
+       return peer.say("GET /app/long HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200");
+     },
      [](StreamPeer& peer) { return peer.finds("xend"); }},
     // More than is read before an answer that comes without it.
     {"content both ways",
      [](StreamPeer& peer) {
-       return peer.say("POST /app/both HTTP/1.1\r\nHost: t\r\nContent-Length: 100000\r\n\r\nfirst") &&
+       return peer.say("POST /app/both HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nfirst") &&
               peer.hears_head("200") && peer.hears("x");
      },
      [](StreamPeer& peer) { return peer.say({large, 99'995}) && peer.finds("xend"); }},
     {"a complaint",
-     [](StreamPeer& peer) { return peer.say("GET /app/errors HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200"); },
+     [](StreamPeer& peer) {
+       return peer.say("GET /app/errors HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200");
+     },
      [](StreamPeer& peer) { return peer.hears("hello"); }},
 };
 

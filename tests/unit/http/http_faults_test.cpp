@@ -24,16 +24,17 @@ using namespace coir::test;
 namespace {
 
 constexpr Scenario kScenarios[] = {
-    {"a small file", "GET /small HTTP/1.1\r\nHost: t\r\n\r\n", 200, 100},
-    {"a large file", "GET /large HTTP/1.1\r\nHost: t\r\n\r\n", 200, kLargeBytes},
-    {"a part of it", "GET /large HTTP/1.1\r\nHost: t\r\nRange: bytes=100-200099\r\n\r\n", 206, 200'000},
-    {"a directory", "GET /dir/ HTTP/1.1\r\nHost: t\r\n\r\n", 200, 100},
-    {"a file that is not there", "GET /none HTTP/1.1\r\nHost: t\r\n\r\n", 404, 14},
+    {"a small file", "GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, 100},
+    {"a large file", "GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, kLargeBytes},
+    {"a part of it", "GET /large HTTP/1.1\r\nHost: localhost\r\nRange: bytes=100-200099\r\n\r\n", 206, 200'000},
+    {"a directory", "GET /dir/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, 100},
+    {"a file that is not there", "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, 14},
     {"content in chunks",
-     "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n", 200, 1},
-    {"an answer in chunks", "GET /chunks HTTP/1.1\r\nHost: t\r\n\r\n", 200, kLargeBytes},
+     "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n", 200,
+     1},
+    {"an answer in chunks", "GET /chunks HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, kLargeBytes},
     {"an answer that ends with the connection", "GET /chunks HTTP/1.0\r\n\r\n", 200, kLargeBytes, true},
-    {"the metrics", "GET /metrics HTTP/1.1\r\nHost: t\r\n\r\n", 200, 0},
+    {"the metrics", "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, 0},
 };
 
 constexpr Setting kSettings[] = {{2, false}, {1, true}, {1, false}, {2, true}};

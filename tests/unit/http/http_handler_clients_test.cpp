@@ -45,7 +45,7 @@ TEST(HandlerClients, content_is_read_after_a_wait) {
   };
   serving({.handler = handler}, [&](Server&, const Address& address, Seen& seen) {
     Client client(address);
-    expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 15\r\n\r\n"));
+    expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n"));
     for (int i = 1; i <= 3; ++i) {
       expect(until([&] { return seen.waiting == i; }, soon()) && client.say("piece"));
     }
@@ -65,7 +65,7 @@ TEST(HandlerClients, content_that_arrives_while_the_handler_waits_is_kept_and_re
   };
   serving({.handler = handler}, [&](Server&, const Address& address, Seen& seen) {
     Client client(address);
-    expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 15\r\n\r\n"));
+    expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n"));
     expect(until([&] { return seen.waiting == 1; }, soon()) && client.say("piece"));
     coir::test::until_polled();
     seen.news.set();
@@ -124,7 +124,7 @@ TEST(HandlerClients, the_case_for_a_gone_client_is_not_ready_for_the_next) {
     Client client(address);
     expect(client.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
     Client next(address);
-    expect(next.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(next.say("GET /now HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     client.reset();
     expect(next.hear("now\n") && seen.told == 1);
   });
@@ -180,7 +180,7 @@ TEST(HandlerClients, a_handler_without_buffers_still_has_its_request_and_the_nex
     // Behind the poll lie several pages of requests that nobody has read.
     static char next[6000];
     memset(next, 'x', sizeof next);
-    const std::string_view begin = "piecePOST /now HTTP/1.1\r\nHost: t\r\nA: ", end = "\r\n\r\n";
+    const std::string_view begin = "piecePOST /now HTTP/1.1\r\nHost: localhost\r\nA: ", end = "\r\n\r\n";
     memcpy(next, begin.data(), begin.size());
     memcpy(next + sizeof next - end.size(), end.data(), end.size());
     for (const std::size_t sent_before : {std::size_t{5}, sizeof next}) {
@@ -188,7 +188,8 @@ TEST(HandlerClients, a_handler_without_buffers_still_has_its_request_and_the_nex
       const int before = seen.waiting;
       seen.news.reset();
       static char request[sizeof next + 100];
-      constexpr std::string_view kPoll = "POST /poll HTTP/1.1\r\nHost: t\r\nName: value\r\nContent-Length: 5\r\n\r\n";
+      constexpr std::string_view kPoll =
+          "POST /poll HTTP/1.1\r\nHost: localhost\r\nName: value\r\nContent-Length: 5\r\n\r\n";
       memcpy(request, kPoll.data(), kPoll.size());
       memcpy(request + kPoll.size(), next, sent_before);
       expect(client.say({request, kPoll.size() + sent_before}));
@@ -275,7 +276,7 @@ TEST(HandlerClientsTls, the_next_request_is_no_hang_up_and_is_answered) {
     auto stream = coir::connect_tls(address, "board.test", trusts, soon());
     expect(stream && stream->write(kGet, soon()) && until([&] { return seen.waiting == 1; }, soon()));
     if (!stream) return;
-    expect(stream->write("GET /now HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", soon()).has_value());
+    expect(stream->write("GET /now HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", soon()).has_value());
     coir::test::until_polled();
     seen.news.set();
     static char heard[4096];

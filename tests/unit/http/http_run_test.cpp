@@ -65,7 +65,7 @@ class Client {
   }
   bool ask(std::string_view path = "/") {
     char request[100];
-    say(coir::format(request, "GET ", path, " HTTP/1.1\r\nHost: t\r\n\r\n"));
+    say(coir::format(request, "GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     return status_of(hear("served\n")) == 200;
   }
   // ended waits for the end, which comes with or without a reset.
@@ -227,7 +227,7 @@ constexpr auto kOneThatStops = [](TcpListener&& listener) {
 TEST(HttpRun, a_stop_is_told_before_what_is_under_way_has_ended) {
   const auto lost = with(kOneThatStops, [&](std::uint16_t port) {
     Client client(port);
-    client.say("POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\n");
+    client.say("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
     wait_for(entered, 1);
     expectations.expect(stops == 0);
     stop_server();
@@ -267,8 +267,8 @@ TEST(HttpRun, threads_of_a_pool_serve_at_the_same_time) {
   const auto lost = with(kPoolOfTwo, [&](std::uint16_t port) {
     Client first(port);
     Client second(port);
-    first.say("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n");
-    second.say("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n");
+    first.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    second.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
     wait_for(entered, 2);
     may_go = true;
     expectations.expect(status_of(first.hear("served\n")) == 200);
@@ -287,7 +287,7 @@ TEST(HttpRun, a_connection_keeps_its_thread_until_it_ends) {
     Client second(port);
     expectations.expect(first.ask() && second.ask());
     Client third(port);
-    third.say("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n");
+    third.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
     // Both threads go on with their own clients; the third has none.
     for (int i = 0; i < 20; ++i) expectations.expect(first.ask() && second.ask());
     expectations.expect(entered.load() == 0);
@@ -304,7 +304,7 @@ TEST(HttpRun, a_stopping_pool_closes_what_is_idle_and_ends_what_is_not) {
     Client idle(port);
     Client busy(port);
     expectations.expect(idle.ask());
-    busy.say("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n");
+    busy.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
     wait_for(entered, 1);
     stop_server();
     expectations.expect(idle.ended());
@@ -322,7 +322,7 @@ TEST(HttpRun, what_a_pool_does_not_end_in_time_is_cut_off) {
   const auto way = [](TcpListener&& listener) { return run_pool(2, options(), std::move(listener), {SIGUSR1}, 20ms); };
   const auto lost = with(way, [&](std::uint16_t port) {
     Client client(port);
-    client.say("POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\n");
+    client.say("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
     wait_for(entered, 1);
     stop_server();
     expectations.expect(client.hear("never").empty());
@@ -353,7 +353,8 @@ TEST(HttpRun, threads_serve_over_tls) {
       if (!client) return;
       char heard[400];
       for (int request = 0; request < 3; ++request) {
-        expectations.expect(client->write("GET / HTTP/1.1\r\nHost: t\r\n\r\n", test::Asker::soon()).has_value());
+        expectations.expect(
+            client->write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", test::Asker::soon()).has_value());
         const auto got = client->read(heard, test::Asker::soon());
         expectations.expect(got && status_of({heard, *got}) == 200);
       }
@@ -389,7 +390,7 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
   const auto hasty = [](TcpListener&& listener) { return run_async(options(), std::move(listener), {SIGUSR1}, 20ms); };
   const auto cut_off = with(hasty, [&](std::uint16_t port) {
     Client client(port);
-    client.say("POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\n");
+    client.say("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
     wait_for(entered, 1);
     stop_server();
     expectations.expect(client.hear("never").empty());

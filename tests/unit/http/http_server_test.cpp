@@ -141,10 +141,10 @@ TEST_GROUP(HttpServer) {};
 
 TEST(HttpServer, asks_for_content_when_the_handler_reads_it) {
   with_server({.handler = echo}, [](Visitor& visitor) {
-    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    visitor.say("POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     visitor.hear_until("\r\n\r\n");
     CHECK(visitor.heard() == "HTTP/1.1 100 Continue\r\n\r\n");
-    visitor.say("12345GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("12345GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n5\n");
     visitor.hear_until("\r\n\r\n0\n");
   });
@@ -152,7 +152,7 @@ TEST(HttpServer, asks_for_content_when_the_handler_reads_it) {
 
 TEST(HttpServer, does_not_ask_for_content_that_is_there) {
   with_server({.handler = echo}, [](Visitor& visitor) {
-    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n12345");
+    visitor.say("POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n12345");
     visitor.hear_until("\r\n\r\n5\n");
     CHECK_FALSE(visitor.has("100 Continue"));
   });
@@ -160,12 +160,12 @@ TEST(HttpServer, does_not_ask_for_content_that_is_there) {
 
 TEST(HttpServer, hands_over_content_of_known_length_and_in_chunks) {
   with_server({.handler = echo}, [](Visitor& visitor) {
-    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 300000\r\n\r\n");
+    visitor.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n");
     visitor.say({large, sizeof large});
     visitor.hear_until("\r\n\r\n300000\n");
-    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n493e0\r\n");
+    visitor.say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n493e0\r\n");
     visitor.say({large, sizeof large});
-    visitor.say("\r\n1;a=b\r\nx\r\n0\r\nTrailer: x\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("\r\n1;a=b\r\nx\r\n0\r\nTrailer: x\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n300001\n");
     visitor.hear_until("\r\n\r\n0\n");
   });
@@ -180,8 +180,8 @@ TEST(HttpServer, content_behind_a_head_at_the_end_of_the_buffer_costs_what_any_o
     memcpy(into.data(), head.data(), head.size());
     memcpy(into.data() + into.size() - 4, "\r\n\r\n", 4);
   };
-  pad(first, "GET /1 HTTP/1.1\r\nHost: t\r\nA: ");
-  pad(second, "POST /2 HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nA: ");
+  pad(first, "GET /1 HTTP/1.1\r\nHost: localhost\r\nA: ");
+  pad(second, "POST /2 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nA: ");
   static char both[sizeof first + sizeof second];
   memcpy(both, first, sizeof first);
   memcpy(both + sizeof first, second, sizeof second);
@@ -206,7 +206,7 @@ TEST(HttpServer, content_behind_a_head_at_the_end_of_the_buffer_costs_what_any_o
 
 TEST(HttpServer, broken_content_is_answered_though_the_handler_ignores_it) {
   with_server({.handler = echo}, [](Visitor& visitor) {
-    visitor.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX");
+    visitor.say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX");
     visitor.hear_the_end();
     CHECK(visitor.heard().starts_with("HTTP/1.1 400 "));
     CHECK(visitor.has("Connection: close\r\n"));
@@ -215,7 +215,7 @@ TEST(HttpServer, broken_content_is_answered_though_the_handler_ignores_it) {
 
 TEST(HttpServer, writes_chunks_to_new_clients_and_until_the_end_to_old_ones) {
   with_server({.handler = count_in_chunks}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n0\r\n\r\n");
     CHECK(visitor.has("Transfer-Encoding: chunked\r\n"));
     CHECK(visitor.has("\r\n\r\n2\r\n0\n\r\n2\r\n1\n\r\n"));
@@ -236,7 +236,7 @@ TEST(HttpServer, a_piece_larger_than_any_buffer_is_one_chunk) {
     if (exchange.begin_chunked()) static_cast<void>(exchange.write({large, 100'000}));
   };
   with_server({.handler = handler}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("x\r\n0\r\n\r\n");
     CHECK(visitor.has("\r\n\r\n186a0\r\nxxx"));
     LONGS_EQUAL(100'000, visitor.heard().rfind('x') - visitor.heard().find("\nxxx"));
@@ -251,7 +251,8 @@ TEST(HttpServer, large_content_goes_out_whole_between_small) {
   };
   with_server({.handler = handler}, [](Visitor& visitor) {
     visitor.say(
-        "GET /small HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\nGET /small HTTP/1.1\r\nHost: "
+        "GET /small HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /small "
+        "HTTP/1.1\r\nHost: "
         "t\r\nConnection: close\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.has("\r\n\r\nsmallHTTP/1.1 200"));
@@ -264,7 +265,7 @@ TEST(HttpServer, large_content_goes_out_whole_between_small) {
 TEST(HttpServer, a_handler_that_answers_nothing_answers_500) {
   const auto silent = [](Exchange& exchange) { exchange.start(200); };
   with_server({.handler = silent}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.heard().starts_with("HTTP/1.1 500 "));
   });
@@ -276,7 +277,7 @@ TEST(HttpServer, a_header_that_would_split_the_answer_is_answered_500) {
     static_cast<void>(exchange.begin_fixed(0));
   };
   with_server({.handler = careless}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.heard().starts_with("HTTP/1.1 500 "));
     CHECK_FALSE(visitor.has("Set-Cookie"));
@@ -293,7 +294,7 @@ TEST(HttpServer, content_shorter_or_longer_than_promised_ends_the_connection) {
       static_cast<void>(exchange.write(&exchange.context<const char>()));
     };
     with_server(options, [](Visitor& visitor) {
-      visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET / HTTP/1.1\r\nHost: t\r\n\r\n");
+      visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
       for (;;) {
         auto got = visitor.stream.read({received + visitor.have, 1000}, soon());
         if (!got) break;
@@ -322,7 +323,8 @@ TEST(HttpServer, an_answer_cut_short_by_a_file_that_shrinks_takes_none_before_it
     };
     with_server(options, [](Visitor& visitor) {
       visitor.say(
-          "GET /1 HTTP/1.1\r\nHost: t\r\n\r\nGET /2 HTTP/1.1\r\nHost: t\r\n\r\nGET /1 HTTP/1.1\r\nHost: t\r\n\r\n");
+          "GET /1 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\nGET /1 "
+          "HTTP/1.1\r\nHost: localhost\r\n\r\n");
       visitor.hear_the_end();
       CHECK(visitor.has("\r\n\r\nfirst\nHTTP/1.1 200 OK\r\n") && visitor.heard().ends_with("\r\n\r\nshort"));
     });
@@ -335,7 +337,7 @@ TEST(HttpServer, a_handler_may_end_the_connection) {
     exchange.respond(200, "text/plain", "bye");
   };
   with_server({.handler = last}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.has("Connection: close\r\n") && visitor.heard().ends_with("\r\n\r\nbye"));
   });
@@ -348,7 +350,7 @@ TEST(HttpServer, the_default_stack_lets_a_handler_call_snprintf) {
     exchange.respond(200, "text/plain", {text, static_cast<std::size_t>(size)});
   };
   with_server({.handler = formatted}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("has 42 and 0.30\n");
   });
 }
@@ -364,7 +366,7 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
   static std::atomic<bool> seen;
   seen = false;
   with_server({.handler = slow, .context = &seen}, [](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("first");
     CHECK_FALSE(visitor.has("second"));
     seen = true;
@@ -375,7 +377,7 @@ TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
 // stopped_beside_half_a_head has a server stop while a client owes the rest of a head, which it sends if `completes`.
 template <class Ask>
 void stopped_beside_half_a_head(Ask ask) {
-  constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: t\r\n";
+  constexpr std::string_view kHalf = "GET / HTTP/1.1\r\nHost: localhost\r\n";
   TcpStream kept;  // open beyond the stop
   // By the head's own deadline the stop would come too late for run_beside.
   beside_server({.handler = echo, .header_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
@@ -427,7 +429,7 @@ TEST(HttpServer, a_deadline_around_serve_until_lets_end_what_is_under_way) {
     CHECK(server->start().has_value());
     coir::Fiber client = coir::spawn([&] {
       visit_once(address, [](Visitor& visitor) {
-        visitor.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+        visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         visitor.hear_until("\r\n\r\nwhole\n");
       });
     });
@@ -443,7 +445,7 @@ TEST(HttpServer, a_deadline_around_serve_until_lets_end_what_is_under_way) {
 
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
   beside_server({.handler = echo, .idle_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
     CHECK(until([&] { return server.gauges().idle == 1; }, soon()));
     server.begin_stop();
@@ -457,7 +459,7 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
   coir::Account& held = coir::account::http;
   coir::Ledger::total().set_ceiling(64 << 20);
   with_server({.handler = echo}, [&](Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
     CHECK(held.used() >= Server::request_bytes());
     // The session is still on its way out when its answer is here.
@@ -469,7 +471,7 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
         soon());
     CHECK(given_back);
     visitor.have = 0;
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
   });
   coir::Ledger::total().set_ceiling(SIZE_MAX);
@@ -478,8 +480,8 @@ TEST(HttpServer, buffers_that_serve_nobody_are_given_back) {
 TEST(HttpServer, a_client_that_asks_too_often_is_answered_429_and_may_ask_again) {
   const ServerOptions options{.handler = echo, .max_requests_per_client = 2};
   beside_server(options, [](Server& server, const Address&, Visitor& visitor) {
-    for (int i = 0; i < 100; ++i) visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < 100; ++i) visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     visitor.hear_the_end();
     CHECK(visitor.heard().starts_with("HTTP/1.1 200 ") && visitor.has("\r\n\r\n0\nHTTP/1.1 "));
     CHECK(visitor.has("HTTP/1.1 429 ") && visitor.has("\r\nRetry-After: 1\r\n"));
@@ -491,11 +493,11 @@ TEST(HttpServer, a_client_that_asks_too_often_is_answered_429_and_may_ask_again)
 TEST(HttpServer, a_client_with_too_many_connections_is_answered_429_until_one_is_closed) {
   const ServerOptions options{.handler = echo, .max_connections_per_client = 2};
   beside_server(options, [](Server& server, const Address& address, Visitor& visitor) {
-    visitor.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+    visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("\r\n\r\n0\n");
     // A third while there are two, then another in the second's place.
     visit_once(address, [&](Visitor& second) {
-      second.say("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
+      second.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
       second.hear_until("\r\n\r\n0\n");
       visit_once(address, [](Visitor& third) {
         third.hear_the_end();

@@ -85,7 +85,7 @@ TEST(ProxyExchange, a_method_of_any_name_passes) {
           [&](const coir::Address& address, Stage&) {
             heard.size = 0;
             coir::test::Client client(address);
-            expect(client.say("PROPFIND /dav HTTP/1.1\r\nHost: t\r\nDepth: 1\r\n\r\n") && client.hear("hello"));
+            expect(client.say("PROPFIND /dav HTTP/1.1\r\nHost: localhost\r\nDepth: 1\r\n\r\n") && client.hear("hello"));
             expect(heard.count("PROPFIND /dav HTTP/1.1\r\n") == 1 && heard.count("Content-Length") == 0);
           });
 }
@@ -104,7 +104,7 @@ TEST(ProxyExchange, content_with_a_length_passes) {
         for (const bool split : {false, true}) {
           heard.size = 0;
           coir::test::Client client(address);
-          expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n01234"));
+          expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n01234"));
           // The upstream has the first half before the second is sent.
           if (split) expect(until([&] { return heard.size != 0; }, soon()));
           expect(client.say("56789") && client.hear("hello"));
@@ -126,7 +126,7 @@ TEST(ProxyExchange, chunks_are_framed_anew) {
         heard.size = 0;
         coir::test::Client client(address);
         expect(
-            client.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+            client.say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
                        "0005;ext=\"0\"\r\nhello\r\n3\r\nyou\r\n0\r\nX-Sum: 7\r\nContent-Length: 1\r\n\r\n"));
         expect(client.hear("hello"));
         expect(heard.has("\r\nTransfer-Encoding: chunked\r\n") && !heard.has("ext") && !heard.has("Content-Length"));
@@ -148,7 +148,7 @@ TEST(ProxyExchange, an_upload_passes_as_it_comes) {
       [&](const coir::Address& address, Stage&) {
         got = 0;
         coir::test::Client client(address);
-        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"));
         expect(until([&] { return got == 1; }, soon()));
         expect(client.say("2\r\nde\r\n") && until([&] { return got == 2; }, soon()));
         expect(client.say("0\r\n\r\n") && client.hear("hello"));
@@ -167,7 +167,7 @@ TEST(ProxyExchange, leave_to_continue_is_the_upstreams) {
       [&](const coir::Address& address, Stage&) {
         heard.size = 0;
         coir::test::Client client(address);
-        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
         expect(client.hear("HTTP/1.1 100 Continue\r\n\r\n") && heard.has("\r\nExpect: 100-continue\r\n"));
         expect(client.say("12345") && client.hear("hello") && heard.view().ends_with("\r\n\r\n12345"));
         expect(find(client, "100 Continue") == heard_by(client).rfind("100 Continue"));
@@ -183,7 +183,7 @@ TEST(ProxyExchange, a_refusal_instead_of_leave_is_the_answer) {
       },
       [&](const coir::Address& address, Stage&) {
         coir::test::Client client(address);
-        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"));
         expect(client.hear("HTTP/1.1 413 ") && client.hear("\r\n\r\nno") && lacks(client, "100 Continue"));
         expect(client.hear_the_end());
       });
@@ -203,7 +203,7 @@ TEST(ProxyExchange, an_early_response_stops_the_upload) {
         gone = false;
         coir::test::Client client(address);
         // The client never sends the rest.
-        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\nabc"));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\nabc"));
         expect(client.hear("HTTP/1.1 403 ") && client.hear("Connection: close\r\n") && client.hear("\r\n\r\nno"));
         // Nor is the connection used again, of whose request the rest is missing.
         expect(until([&] { return gone.load(); }, soon()));
@@ -220,7 +220,7 @@ TEST(ProxyExchange, an_early_response_is_heard_by_a_client_that_sends_on) {
       {}, {.limits = {.max_body = 64 << 20}},
       [&](Server&, const coir::Address& address, Stage&) {
         coir::test::Client client(address);
-        expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 33554432\r\n\r\n"));
+        expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 33554432\r\n\r\n"));
         static const char piece[65536] = {};
         while (client.stream.write({piece, sizeof piece}, coir::Deadline::after(20ms))) {
         }
@@ -249,7 +249,7 @@ TEST(ProxyExchange, a_long_response_and_upload_pass_whole) {
       [&](const coir::Address& address, Stage&) {
         same = false;
         coir::test::Client client(address);
-        expect(client.say("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 1000000\r\n\r\n") &&
+        expect(client.say("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n") &&
                client.say({text, sizeof text}));
         expect(client.hear("\r\n\r\n") && same);
         std::size_t at = client.have - heard_by(client).find("\r\n\r\n") - 4;
@@ -271,7 +271,7 @@ TEST(ProxyExchange, head_204_and_304_have_no_content) {
     coir::test::Client client(address);
     for (int i = 0; i < 2; ++i) {
       client.have = 0;
-      expect(client.say("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n") && client.hear("Content-Length: 5\r\n\r\n"));
+      expect(client.say("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n") && client.hear("Content-Length: 5\r\n\r\n"));
     }
   });
   for (const std::string_view status : {"204 No Content", "304 Not Modified"}) {
@@ -318,7 +318,7 @@ TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
           coir::test::Client client(address);
           expect(client.say(kGet) && client.hear("hello"));
           client.have = 0;
-          expect(client.say(posts ? "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\nab" : kGet));
+          expect(client.say(posts ? "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab" : kGet));
           // What may have been done is not done again.
           expect(client.hear(posts ? "HTTP/1.1 502 " : "hello"));
           expect(connections == (posts ? 1u : 2u) && stage.forwarder->counters().retried.load() == (posts ? 0u : 1u));
@@ -362,7 +362,8 @@ TEST(ProxyExchange, a_put_is_repeated_with_its_content) {
         coir::test::Client client(address);
         expect(client.say(kGet) && client.hear("hello"));
         client.have = 0;
-        expect(client.say("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nabcd") && client.hear("hello"));
+        expect(client.say("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nabcd") &&
+               client.hear("hello"));
         expect(heard.view().ends_with("\r\n\r\nabcd"));
       });
 }
@@ -390,8 +391,9 @@ TEST(ProxyExchange, an_answer_that_comes_with_the_last_of_an_upload_is_heard) {
           coir::test::Client client(address);
           expect(client.say(kGet) && client.hear("hello"));
           client.have = 0;
-          expect(client.say(chunked ? "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
-                                    : "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 6\r\n\r\nabc"));
+          expect(client.say(chunked
+                                ? "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+                                : "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\nabc"));
           expect(until([&] { return step == 1; }, soon()));
           // Nothing else runs on this worker until both are there, the upstream's first.
           step = 2;
@@ -568,7 +570,7 @@ TEST(ProxyExchange, no_memory_for_an_upstream_is_503_with_retry_after) {
     // The client's connection is there already.
     expect(client.say("GET ") && until([] { return coir::account::connections.used() != 0; }, soon()));
     coir::account::connections.set_ceiling(coir::account::connections.used());
-    expect(client.say("/ HTTP/1.1\r\nHost: t\r\n\r\n"));
+    expect(client.say("/ HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     expect(client.hear("HTTP/1.1 503 ") && client.hear("Retry-After: 7\r\n"));
     coir::account::connections.set_ceiling(ceiling);
     expect(stage.forwarder->counters().unavailable.load() == 1);
@@ -617,7 +619,7 @@ TEST(ProxyExchange, a_client_that_leaves_its_upload_has_its_upstream_left_at_onc
         [&](const coir::Address& address, Stage& stage) {
           asked = gone = false;
           coir::test::Client client(address);
-          expect(client.say("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nabc"));
+          expect(client.say("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc"));
           expect(until([&] { return asked.load(); }, soon()));
           resets ? client.reset() : client.end_its_side();
           expect(until([&] { return gone.load(); }, Deadline::after(20s)));

@@ -86,33 +86,37 @@ void serve_from_upstream(int fd) {
 std::optional<PlainUpstream> g_upstream;
 
 bool gets(StreamPeer& peer) {
-  return peer.say("GET /app/ HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200") && peer.hears("hello");
+  return peer.say("GET /app/ HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200") && peer.hears("hello");
 }
 
 constexpr StreamLife kLives[] = {
     {"a request and another", gets, gets},
     {"an upload",
      [](StreamPeer& peer) {
-       return peer.say("POST /app/ HTTP/1.1\r\nHost: t\r\nContent-Length: 200000\r\n\r\n") && peer.say({large, kLong});
+       return peer.say("POST /app/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n") &&
+              peer.say({large, kLong});
      },
      [](StreamPeer& peer) { return peer.hears_head("200") && peer.hears("hello"); }},
     {"a long response",
-     [](StreamPeer& peer) { return peer.say("GET /app/long HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200"); },
+     [](StreamPeer& peer) {
+       return peer.say("GET /app/long HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200");
+     },
      [](StreamPeer& peer) { return peer.finds("xend"); }},
     {"a response that pauses",
      [](StreamPeer& peer) {
-       return peer.say("GET /app/pause HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200") && peer.hears("abc");
+       return peer.say("GET /app/pause HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200") &&
+              peer.hears("abc");
      },
      [](StreamPeer& peer) { return peer.hears("def"); }},
     {"an event stream",
      [](StreamPeer& peer) {
-       return peer.say("GET /app/events HTTP/1.1\r\nHost: t\r\n\r\n") && peer.hears_head("200") &&
+       return peer.say("GET /app/events HTTP/1.1\r\nHost: localhost\r\n\r\n") && peer.hears_head("200") &&
               peer.finds("data: one\n\n");
      },
      [](StreamPeer& peer) { return peer.finds("data: two\n\n") && peer.finds("\r\n0\r\n\r\n") && peer.ends(); }},
     {"a tunnel",
      [](StreamPeer& peer) {
-       return peer.say("GET /app/ HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
+       return peer.say("GET /app/ HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
               peer.hears_head("101") && peer.hears("first");
      },
      [](StreamPeer& peer) { return peer.say("ping") && peer.hears("ping") && peer.say("pong") && peer.hears("pong"); }},

@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kEvents =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 constexpr std::string_view kUpgrade =
-    "GET /chat HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n";
+    "GET /chat HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: "
+    "x\r\n\r\n";
 constexpr std::string_view kSwitch =
     "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: y\r\n\r\n";
 
@@ -240,7 +241,7 @@ TEST(ProxyStreams, an_upgrade_to_http_2_is_not_asked_for) {
   for (const std::string_view token : {"h2c", "HTTP/2.0", "websocket, h2c", "TLS/1.2"}) {
     Heard heard;
     char request[160];
-    snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
+    snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n",
              token.data());
     through(keep_head(heard), [&](const coir::Address& address, Stage&) {
       heard.size = 0;

@@ -30,13 +30,13 @@ struct Text {
 // get and upgrade are requests for a path.
 Text get(std::string_view path) {
   Text text;
-  text.size = coir::format(text.bytes, "GET ", path, " HTTP/1.1\r\nHost: t\r\n\r\n").size();
+  text.size = coir::format(text.bytes, "GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n").size();
   return text;
 }
 Text upgrade(std::string_view path) {
   Text text;
   text.size = coir::format(text.bytes, "GET ", path,
-                           " HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                           " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
                            "Sec-WebSocket-Key: x\r\n\r\n")
                   .size();
   return text;

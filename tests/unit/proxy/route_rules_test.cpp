@@ -81,7 +81,8 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
   beside("rate=1 trust=127.0.0.0/8", answer_all(kHello), [&](const coir::Address& address, Proxy&) {
     for (int i = 1; i <= 20; ++i) {
       char request[128];
-      expect(asks(address, coir::format(request, "GET / HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
+      expect(asks(address,
+                  coir::format(request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
                   "HTTP/1.1 200 "));
     }
   });
@@ -89,7 +90,8 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
     // Nobody believes a stranger.
     for (int i = 1; i <= 20; ++i) {
       char request[128];
-      expect(asks(address, coir::format(request, "GET / HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
+      expect(asks(address,
+                  coir::format(request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
                   "HTTP/1.1 "));
     }
     expect(proxy.counters().limited.load() != 0);
@@ -99,15 +101,16 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
 TEST(RouteRules, fields_of_a_trusted_peer_are_added_to) {
   for (const bool trusted : {true, false}) {
     Heard heard;
-    beside(trusted ? "trust=127.0.0.1" : "trust=10.0.0.0/8", keep_head(heard),
-           [&](const coir::Address& address, Proxy&) {
-             heard.size = 0;
-             expect(asks(address,
-                         "GET / HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n\r\n",
-                         "hello"));
-             expect(heard.has(trusted ? "X-Forwarded-For: 9.9.9.9, 127.0.0.1\r\n" : "X-Forwarded-For: 127.0.0.1\r\n"));
-             expect(heard.has(trusted ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n"));
-           });
+    beside(
+        trusted ? "trust=127.0.0.1" : "trust=10.0.0.0/8", keep_head(heard), [&](const coir::Address& address, Proxy&) {
+          heard.size = 0;
+          expect(
+              asks(address,
+                   "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n\r\n",
+                   "hello"));
+          expect(heard.has(trusted ? "X-Forwarded-For: 9.9.9.9, 127.0.0.1\r\n" : "X-Forwarded-For: 127.0.0.1\r\n"));
+          expect(heard.has(trusted ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n"));
+        });
   }
 }
 
@@ -121,13 +124,14 @@ TEST(RouteRules, content_over_the_limit_is_413) {
       },
       [&](const coir::Address& address, Proxy&) {
         heard.size = 0;
-        expect(asks(address, "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 6\r\n\r\nabcdef", "HTTP/1.1 413 "));
-        expect(asks(address, "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 6\r\nExpect: 100-continue\r\n\r\n",
+        expect(asks(address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\nabcdef", "HTTP/1.1 413 "));
+        expect(asks(address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\nExpect: 100-continue\r\n\r\n",
                     "HTTP/1.1 413 "));
         expect(heard.size == 0);
-        expect(asks(address,
-                    "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n",
-                    "HTTP/1.1 413 "));
+        expect(asks(
+            address,
+            "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n",
+            "HTTP/1.1 413 "));
       });
   beside(
       "max-body=5",
@@ -138,8 +142,9 @@ TEST(RouteRules, content_over_the_limit_is_413) {
         peer.until_gone();
       },
       [&](const coir::Address& address, Proxy&) {
-        expect(asks(address, "POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nabcde", "hello"));
-        expect(asks(address, "POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
+        expect(asks(address, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabcde", "hello"));
+        expect(asks(address,
+                    "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n",
                     "hello"));
       });
 }
@@ -152,7 +157,7 @@ TEST(RouteRules, a_request_has_an_id_of_its_own) {
     const std::string_view rest = heard.view().substr(at + 14);
     return rest.substr(0, rest.find('\r'));
   };
-  constexpr std::string_view kGiven = "GET / HTTP/1.1\r\nHost: t\r\nX-Request-ID: given-1\r\n\r\n";
+  constexpr std::string_view kGiven = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: given-1\r\n\r\n";
   for (const bool trusted : {false, true}) {
     beside(trusted ? "request-id trust=127.0.0.1" : "request-id", keep_head(heard),
            [&](const coir::Address& address, Proxy&) {
@@ -166,9 +171,10 @@ TEST(RouteRules, a_request_has_an_id_of_its_own) {
              expect(asks(address, kGiven, "hello"));
              expect((id_of() == "given-1") == trusted && heard.count("X-Request-ID") == 3);
              // Two, or one that is none, are replaced.
-             expect(asks(address, "GET / HTTP/1.1\r\nHost: t\r\nX-Request-ID: a\r\nX-Request-ID: b\r\n\r\n", "hello"));
+             expect(asks(address, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: a\r\nX-Request-ID: b\r\n\r\n",
+                         "hello"));
              expect(id_of().size() == 16);
-             expect(asks(address, "GET / HTTP/1.1\r\nHost: t\r\nX-Request-ID: a b\r\n\r\n", "hello"));
+             expect(asks(address, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Request-ID: a b\r\n\r\n", "hello"));
              expect(id_of().size() == 16);
            });
   }
@@ -191,7 +197,7 @@ TEST(RouteRules, a_gate_decides_by_the_name) {
       [&](const coir::Address& address, Proxy& proxy) {
         heard.size = 0;
         expect(asks(address, kGet, "HTTP/1.1 401 ") && heard.size == 0);
-        expect(asks(address, "GET / HTTP/1.1\r\nHost: t\r\nAuthorization: x\r\n\r\n", "hello"));
+        expect(asks(address, "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: x\r\n\r\n", "hello"));
         auto other = Proxy::create();
         auto table = ProxyTable::create();
         expect(table->add("/ http://a auth=file").value_or(false));
@@ -224,10 +230,10 @@ TEST(RouteRules, a_client_is_always_sent_to_the_same_server) {
           asked[0] = asked[1] = 0;
           char request[128];
           for (int i = 0; i < 3; ++i) {
-            expect(
-                asks(address,
-                     coir::format(request, "GET / HTTP/1.1\r\nHost: t\r\nX-Forwarded-For: 9.9.", client, ".1\r\n\r\n"),
-                     "hello"));
+            expect(asks(address,
+                        coir::format(request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.", client,
+                                     ".1\r\n\r\n"),
+                        "hello"));
           }
           expect((asked[0] == 3 && asked[1] == 0) || (asked[0] == 0 && asked[1] == 3));
           both[asked[0] == 0 ? 1 : 0] = true;
@@ -270,7 +276,7 @@ TEST(RouteRules, a_stream_and_a_tunnel_that_are_silent_are_cut) {
       [&](const coir::Address& address, Proxy& proxy) {
         coir::test::Client stream(address), tunnel(address);
         expect(stream.say(kGet) && stream.hear("\r\n\r\n"));
-        expect(tunnel.say("GET / HTTP/1.1\r\nHost: t\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
+        expect(tunnel.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
                tunnel.hear("101 "));
         expect(until([&] { return proxy.counters().silent.load() == 2; }, soon()));
         expect(tunnel.hear_the_end() && stream.hear_the_end() && proxy.view().streams == 0);

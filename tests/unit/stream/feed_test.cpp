@@ -85,14 +85,14 @@ struct Stage {
   Client ask(std::string_view head) const {
     Client client = Client::to(address);
     std::string text(head);
-    text += " HTTP/1.1\r\nHost: t\r\n\r\n";
+    text += " HTTP/1.1\r\nHost: localhost\r\n\r\n";
     client.say(text);
     return client;
   }
   // subscribe returns a subscriber that has had its first bytes.
   Client subscribe(std::string_view last_id = {}) const {
     Client client = Client::to(address);
-    std::string text = "GET /events HTTP/1.1\r\nHost: t\r\n";
+    std::string text = "GET /events HTTP/1.1\r\nHost: localhost\r\n";
     if (!last_id.empty()) text += "Last-Event-ID: " + std::string(last_id) + "\r\n";
     client.say(text + "\r\n");
     client.hear_until("\n\n");
@@ -102,7 +102,8 @@ struct Stage {
   void publish(std::string_view text) const {
     Client client = Client::to(address);
     char head[128];
-    snprintf(head, sizeof head, "POST /publish HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
+    snprintf(head, sizeof head,
+             "POST /publish HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
              text.size());
     client.say(head);
     client.say(text);
@@ -273,7 +274,7 @@ TEST(Feed, notices_a_subscriber_that_hangs_up) {
 TEST(Feed, drops_what_a_subscriber_says_but_not_for_ever) {
   with_feed({}, [](const Stage& stage) {
     Client client = stage.subscribe();
-    client.say("GET /again HTTP/1.1\r\nHost: t\r\n\r\n");
+    client.say("GET /again HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stage.publish("1");
     client.hear_until("data: 1\n\n");
     CHECK(client.body() == ":\n\nid: 1\ndata: 1\n\n");
@@ -310,7 +311,7 @@ TEST(Feed, answers_other_methods) {
     head.hear_until("\r\n\r\n");
     CHECK(head.has("HTTP/1.1 200 ") && head.has("text/event-stream"));
     // The connection goes on.
-    head.say("HEAD /events HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    head.say("HEAD /events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     while (head.hear()) {
     }
     CHECK(head.heard.rfind("HTTP/1.1 200 ") > 0);

@@ -47,6 +47,7 @@ struct Request {
   bool keep_alive = true;         // what version and Connection say; the server may still close
   bool expects_continue = false;  // only from an HTTP/1.1 client that has content to send
   bool https = false;             // an absolute-form target with this scheme: Server answers 421 over plain
+  bool asks_websocket = false;    // Upgrade names it
   Framing framing = Framing::none;
   std::uint64_t content_length = 0;  // with Framing::length
 

@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <expected>
 #include <initializer_list>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace coir {
@@ -67,6 +69,13 @@ struct ServerOptions {
   std::uint32_t max_requests_per_client = 0;
 
   Limits limits = {};
+
+  // Names by which clients may call this machine besides its own: its host name, that with ".local", localhost, its
+  // addresses, and the names in certificates of its listeners. "*" is any. A request that may change something, by any
+  // method but GET, HEAD and OPTIONS, or that asks for a WebSocket is answered 421 if its Host is none of these, before
+  // the handler: it may come from a page whose own name was changed to lead here, with what a browser of this network
+  // may do (DNS rebinding). By a Unix socket every name may be used.
+  std::span<const std::string_view> allow_hosts = {};
 
   std::chrono::milliseconds idle_timeout{60'000};       // between requests; 0: never
   std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning

@@ -76,11 +76,8 @@ struct ServerOptions {
   std::span<const std::string_view> enabled_tools = {};
   bool every_tool = true;
 
-  // Names of the server that clients may call it by, ports aside: a page elsewhere may have a name that leads here, and
-  // that is refused. Addresses in numbers and "localhost" need not be named, as nobody can own them elsewhere; "*" is
-  // any.
-  std::span<const std::string_view> allow_hosts = {};
-  // Origins of pages that may send requests beside the server's own, as browsers write them; "*" is any.
+  // Origins of pages that may send requests beside the server's own, as browsers write them; "*" is any. By which names
+  // the server may be called says http::ServerOptions::allow_hosts.
   std::span<const std::string_view> allow_origins = {};
   // With a token, requests must bring it, compared in constant time. With authorize, that judges instead.
   std::string_view token = {};

@@ -110,6 +110,9 @@ class TlsContext {
   ~TlsContext();
 
   explicit operator bool() const noexcept { return config_ != nullptr; }
+  // is_for (names.cpp) tells whether one of its own certificates is for a host name, by its alternative names, with a
+  // wildcard for the first label. Addresses are no names.
+  bool is_for(std::string_view host) const noexcept;
   tls::Config* config() const noexcept { return config_; }
 
  private:

@@ -77,6 +77,9 @@ void classify(Fields& fields, Request& request, const Header& line) {
         if (!equals_ignoring_case(value, "100-continue")) fields.expects_the_unknown = true;
       }
       break;
+    case 7:
+      if (same_name(name, "upgrade") && list_has_token(value, "websocket")) request.asks_websocket = true;
+      break;
     case 8:
       if (same_name(name, "if-match")) list(request, request.if_match, value);
       if (same_name(name, "if-range")) once(request.if_range, value);

@@ -51,6 +51,16 @@ class Engine {
   // at_work tells whether a handler runs, or anything else of the server's.
   bool at_work() noexcept;
 
+  // take_context notes the context of a listener.
+  void take_context(TlsContextSlot* tls) noexcept {
+    for (TlsContextSlot*& each : contexts) {
+      if (each == nullptr || each == tls) {
+        each = tls;
+        return;
+      }
+    }
+  }
+
   // The rest is for sessions.
 
   // rest puts a connection to rest until its client sends something; it has been idle since `since_ns`. True: the
@@ -100,6 +110,8 @@ class Engine {
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
   const ServerOptions options;
+  // The contexts of its listeners for TLS, of which some may be null: by the names in their certificates it is called.
+  TlsContextSlot* contexts[Server::kMaxListeners] = {};
   ServerCounters counters;
   ClientLimits clients;
   Keepers keepers{*this};

@@ -6,6 +6,7 @@
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/keeper.h"
+#include "http/session/own_host.h"
 #include "socket/linger.h"
 
 namespace coir::http {
@@ -86,6 +87,16 @@ Session::After Session::run() noexcept {
   }
 }
 
+// is_misdirected tells whether a request is for somebody else. Who only looks may call this machine by any name.
+bool Session::is_misdirected() const noexcept {
+  if (request_.https && !connection_->stream.secure()) return true;
+  const bool looks =
+      request_.method == Method::get || request_.method == Method::head || request_.method == Method::options;
+  if (looks && !request_.asks_websocket) [[likely]]
+    return false;
+  return !is_own_host(request_.authority, engine_, connection_->stream.tcp());
+}
+
 Session::After Session::answer_parsed() noexcept {
   phase_ = Phase::none;
   fault_ = 0;
@@ -106,7 +117,7 @@ Session::After Session::answer_parsed() noexcept {
   if (most != 0 && connection_->requests >= most) keep_ = false;
 
   Exchange exchange(*this);
-  if (request_.https && !connection_->stream.secure()) {
+  if (is_misdirected()) {
     exchange.respond_status(421);
   } else if (!engine_.clients.may_ask(connection_->client)) {
     engine_.counters.limited_requests.fetch_add(1, std::memory_order_relaxed);

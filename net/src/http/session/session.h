@@ -82,6 +82,7 @@ struct alignas(kSessionAlignment) Session {
   // session.cpp: the connection
   After run() noexcept;
   After answer_parsed() noexcept;
+  bool is_misdirected() const noexcept;
   After answer_arrived() noexcept;
   void linger() noexcept;
   // These are the engine's, with the watch over the handler paused meanwhile.

@@ -262,6 +262,7 @@ ThreadEngine* ThreadEngine::create(const ServerOptions& options, std::size_t pla
   }
   auto* const first = reinterpret_cast<Place*>(memory + places_at);
   auto* const engine = ::new (memory) ThreadEngine(options, {first, places}, std::move(listener), tls);
+  if (tls != nullptr) engine->take_context(tls);
   for (std::size_t i = 0; i < places; ++i) {
     auto* const session = ::new (memory + sessions_at + i * sizeof(Session)) Session(*engine);
     ::new (first + i) Place(session, *engine);

@@ -12,39 +12,6 @@ namespace {
 
 using http::Request;
 
-std::string_view without_port(std::string_view authority) noexcept {
-  if (authority.starts_with('[')) {
-    const std::size_t end = authority.find(']');
-    return end == std::string_view::npos ? authority : authority.substr(0, end + 1);
-  }
-  return http::until(authority, ':');
-}
-
-// A page that has had its name changed to lead here still says its name: an address in numbers, or localhost, is none
-// that anybody can own elsewhere.
-bool is_address(std::string_view host) noexcept {
-  if (host.starts_with('[') || http::equals_ignoring_case(host, "localhost")) return true;
-  unsigned dots = 0;
-  for (const char c : host) {
-    if (c == '.') {
-      ++dots;
-    } else if (!http::is_digit(c)) {
-      return false;
-    }
-  }
-  return dots == 3;
-}
-
-bool is_allowed_host(const ServerOptions& options, const Request& request) noexcept {
-  if (request.authority.data() == nullptr) return true;  // HTTP/1.0: no browser
-  const std::string_view host = without_port(request.authority);
-  if (is_address(host)) return true;
-  for (const std::string_view each : options.allow_hosts) {
-    if (each == "*" || http::equals_ignoring_case(each, host)) return true;
-  }
-  return false;
-}
-
 // challenge says where to get a token.
 [[gnu::noinline]] void challenge(const ServerOptions& options, http::Exchange& exchange, bool given,
                                  Verdict verdict) noexcept {
@@ -103,10 +70,6 @@ bool accepts(const Request& request, std::string_view type) noexcept {
 bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
   const ServerOptions& options = core.options;
   const Request& request = exchange.request();
-  if (!is_allowed_host(options, request)) {
-    answer_plain(exchange, 403, {}, kInvalidRequest, "the host is not one of this server's");
-    return false;
-  }
   if (!http::is_allowed_origin(request, exchange.secure(), options.allow_origins)) {
     answer_plain(exchange, 403, {}, kInvalidRequest, "the origin is not allowed");
     return false;

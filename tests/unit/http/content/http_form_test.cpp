@@ -32,7 +32,7 @@ void greet(Exchange& exchange) {
 
 std::string_view post(std::string_view head_and_content) {
   static char request[1024];
-  constexpr std::string_view start = "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n";
+  constexpr std::string_view start = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
   memcpy(request, start.data(), start.size());
   memcpy(request + start.size(), head_and_content.data(), head_and_content.size());
   return ask({.handler = greet}, {request, start.size() + head_and_content.size()});

@@ -46,13 +46,12 @@ void from_memory(Exchange& exchange) {
 std::string_view post(Handler* handler, std::string_view type, std::string_view content, bool chunked = false) {
   static char request[2048];
   const std::string_view whole =
-      chunked
-          ? coir::format(
-                request,
-                "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nContent-Type: ", type,
-                "\r\n\r\n", hex(content.size()), "\r\n", content, "\r\n0\r\n\r\n")
-          : coir::format(request, "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: ", content.size(),
-                         "\r\nContent-Type: ", type, "\r\n\r\n", content);
+      chunked ? coir::format(request,
+                             "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: "
+                             "chunked\r\nContent-Type: ",
+                             type, "\r\n\r\n", hex(content.size()), "\r\n", content, "\r\n0\r\n\r\n")
+              : coir::format(request, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: ",
+                             content.size(), "\r\nContent-Type: ", type, "\r\n\r\n", content);
   return ask({.handler = handler}, whole);
 }
 

@@ -108,7 +108,7 @@ TEST_GROUP(HttpMultipart) {
     char length[24];
     std::size_t size = 0;
     for (const auto piece :
-         {"POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Type: "sv, type, "\r\nContent-Length: "sv,
+         {"POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: "sv, type, "\r\nContent-Length: "sv,
           std::string_view(length, static_cast<std::size_t>(write_decimal(length, form.size()) - length)), "\r\n\r\n"sv,
           form}) {
       memcpy(request + size, piece.data(), piece.size());
@@ -126,7 +126,8 @@ TEST_GROUP(HttpMultipart) {
     options.limits.max_body = 64 << 20;
     with_server(options, [&](Asker& asker) {
       char head[300] =
-          "POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
+          "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: multipart/form-data; "
+          "boundary=XX\r\n"
           "Content-Length: ";
       char* at = write_decimal(head + strlen(head), claimed);
       memcpy(at, "\r\n\r\n", 4);

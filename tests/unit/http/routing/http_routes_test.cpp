@@ -127,7 +127,7 @@ TEST_GROUP(HttpRoutes) {
 
   std::string_view say(std::string_view method, std::string_view target) {
     std::size_t size = 0;
-    for (const auto piece : {method, " "sv, target, " HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"sv}) {
+    for (const auto piece : {method, " "sv, target, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"sv}) {
       memcpy(request + size, piece.data(), piece.size());
       size += piece.size();
     }

@@ -40,7 +40,7 @@ struct Requests {
   void add_head(std::string_view line, std::size_t bytes) {
     const std::size_t begin = size;
     add(line);
-    add(" / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\nX-Fill: ");
+    add(" / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nX-Fill: ");
     while (size - begin < bytes - 4) text[size++] = 'f';
     add("\r\n\r\n");
   }

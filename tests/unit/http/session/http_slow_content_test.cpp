@@ -40,8 +40,8 @@ void take_impatiently(Exchange& exchange) {
 // drip sends content a byte at a time, with pauses, until it is sent or answered, and returns the status.
 int drip(Asker& asker, bool chunked, std::chrono::milliseconds pause) {
   asker.expectations.expect(
-      asker.say(chunked ? "PUT / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-                        : "PUT / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: 30\r\n\r\n"));
+      asker.say(chunked ? "PUT / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        : "PUT / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 30\r\n\r\n"));
   char heard[1024];
   std::size_t have = 0;
   for (int i = 0; i < kPieces && have == 0; ++i) {

@@ -164,13 +164,15 @@ TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) 
 
 TEST(RestingSockets, handshakes_that_are_none_are_refused) {
   serving([&] {
-    refused("POST /ws HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405", "Allow: GET\r\n");
-    refused("GET /ws HTTP/1.1\r\nHost: t\r\n\r\n", "HTTP/1.1 426", "Upgrade: websocket\r\n");
+    refused("POST /ws HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405", "Allow: GET\r\n");
+    refused("GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 426", "Upgrade: websocket\r\n");
     refused(
-        "GET /ws HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\r\n",
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+        "13\r\n\r\n",
         "HTTP/1.1 400");
     refused(
-        "GET /ws HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
+        "GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+        "8\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
         "HTTP/1.1 426", "Sec-WebSocket-Version: 13\r\n");
     expect(g_sockets->open() == 0);
@@ -182,7 +184,7 @@ TEST(RestingSockets, pages_of_other_origins_are_refused_unless_allowed) {
   options.origins = kAllowed;
   serving([&] {
     for (const auto& [origin, status] : {std::pair{"Origin: https://evil.test\r\n\r\n", "HTTP/1.1 403"},
-                                         std::pair{"Origin: http://t\r\n\r\n", "HTTP/1.1 101"},
+                                         std::pair{"Origin: http://localhost\r\n\r\n", "HTTP/1.1 101"},
                                          std::pair{"Origin: https://panel.test\r\n\r\n", "HTTP/1.1 101"}}) {
       char request[512];
       snprintf(request, sizeof request, "%s%s", kOpening.data(), origin);
@@ -568,7 +570,7 @@ TEST(RestingSockets, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_d
     expect(echoes(first));
     coir::Stream idle = connected();
     char head[512];
-    expect(answer_to(idle, "GET /ws HTTP/1.1\r\nHost: t\r\n\r\n", head).starts_with("HTTP/1.1 4"));
+    expect(answer_to(idle, "GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n", head).starts_with("HTTP/1.1 4"));
 #if !COIR_NO_ASYNC
     until([&] { return server->gauges().idle == 1; });
 #endif

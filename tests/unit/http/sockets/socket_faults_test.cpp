@@ -62,7 +62,8 @@ bool answer(Exchange& exchange) {
 bool opens(StreamPeer& peer, std::string_view path) {
   return peer.say("GET ") && peer.say(path) &&
          peer.say(
-             " HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+             " HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+             "13\r\n"
              "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n") &&
          peer.hears_head("101");
 }
@@ -151,7 +152,7 @@ TEST(SocketFaults, a_message_from_elsewhere_that_cannot_be_sent_ends_the_socket)
       fault = {.call = Call::sendmsg, .error = EPIPE};
       inject(fault);
       StreamPeer publisher(port);
-      require(publisher.say("GET /publish HTTP/1.1\r\nHost: t\r\n\r\n") && publisher.hears_head("200"),
+      require(publisher.say("GET /publish HTTP/1.1\r\nHost: localhost\r\n\r\n") && publisher.hears_head("200"),
               "does not publish");
       failed = withdraw();
     }

@@ -113,8 +113,8 @@ TEST(WebSocketServer, requests_that_are_none_are_refused_and_the_connection_goes
     auto stream = connected();
     char head[512];
     for (const auto& [request, status] :
-         {std::pair{"GET / HTTP/1.1\r\nHost: t\r\n\r\n", "HTTP/1.1 426 "},
-          std::pair{"GET / HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+         {std::pair{"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 426 "},
+          std::pair{"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                     "Sec-WebSocket-Version: 13\r\n\r\n",
                     "HTTP/1.1 400 "}}) {
       expect(answer_to(stream, request, head).starts_with(status));
