@@ -83,27 +83,10 @@ bool apply_site(int chosen, const char* text, Options& options) noexcept {
   return true;
 }
 
-bool check_files(const Options& options) noexcept {
-  const char* const needs = options.index                   ? "--index"
-                            : options.cache_rule_count != 0 ? "--cache"
-                            : options.error_page_count != 0 ? "--error-page"
-                            : options.writable != nullptr   ? "--allow-put"
-                                                            : nullptr;
-  if (needs != nullptr && options.root == nullptr) return complain(kSeeHelp, {needs, " without --root"});
-  if (options.writable != nullptr && options.credentials == nullptr)
-    return complain("coird --help tells of --auth",
-                    {"--allow-put ", options.writable, " without --auth: anybody could write"});
-  return true;
-}
-
 #else
 
 bool apply_site(int chosen, const char*, Options&) noexcept {
   return complain("build it with -DCOIR_SITE=ON", {"--", name_of(chosen), ": this coird was built without COIR_SITE"});
-}
-
-bool check_files(const Options&) noexcept {
-  return true;
 }
 
 #endif

@@ -7,6 +7,3 @@
 
 // apply_site takes an option of a build with COIR_SITE (option_table.h), and refuses it in a build without.
 [[nodiscard]] bool apply_site(int chosen, const char* text, Options& options) noexcept;
-
-// check_files looks at what only the whole command line tells.
-[[nodiscard]] bool check_files(const Options& options) noexcept;

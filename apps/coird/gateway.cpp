@@ -107,8 +107,6 @@ bool apply_gateway(int chosen, const char* text, Options& options) noexcept {
 }
 
 bool Gateway::open(const Options& options) noexcept {
-  if ((options.proxy_certificate == nullptr) != (options.proxy_key == nullptr))
-    return complain(kSeeHelp, {"--proxy-cert and --proxy-key: they come in pairs"});
   coir::http::ProxyGate gate;
 #if COIRD_ROUTE_AUTH
   gate.context = &auth_;

@@ -11,7 +11,8 @@ constexpr char kHelp[] =
     "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without.\n"
     "\n"
     "  -l, --listen ADDRESS        127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0\n"
-    "                              lets the kernel choose; up to 8 times (default: *:8080)\n"
+    "                              lets the kernel choose; up to 8 times (default:\n"
+    "                              127.0.0.1:8080, for this machine alone)\n"
     "      --allow-host NAME       a name by which clients may call this machine, besides its host name,\n"
     "                              that with .local, localhost, its addresses and the names in its\n"
     "                              certificates; * for any; up to 16 times. Under another name WebSockets\n"
@@ -165,7 +166,7 @@ constexpr char kHelp[] =
     "issued again, by the same key, if the machine has got other addresses. One line says what was\n"
     "done.\n"
     "\n"
-    "Exit status: 0 done, 1 cannot run or cut off, 2 wrong option.\n";
+    "Exit status: 0 done, 1 cannot run or cut off, 2 wrong option, or a file that is not there.\n";
 
 }  // namespace
 

@@ -41,6 +41,12 @@ int failed(const char* what, const char* which, coir::Error error) noexcept {
   return 1;
 }
 
+// unusable complains of a file or a folder that an option names; the exit status is that of a wrong option.
+int unusable(const char* option, const char* name, coir::Error error, const char* cure) noexcept {
+  static_cast<void>(complain(cure, {option, " ", name, ": ", error}));
+  return 2;
+}
+
 // fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the numbers of requests and of
 // connections to what it allows: where files are served each request may need one for its file, up to a quarter of all.
 void fit_descriptors(Options& options) noexcept {
@@ -124,7 +130,9 @@ int open_trace(const Options& options, int& fd) noexcept {
   fd = -1;
   if (options.trace == nullptr) return 0;
   fd = open(options.trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  return fd >= 0 ? 0 : failed("cannot write", options.trace, coir::Error::from_errno(errno));
+  return fd >= 0 ? 0
+                 : unusable("--trace", options.trace, coir::Error::from_errno(errno),
+                            "name a file that coird can write, in a folder that there is");
 }
 
 int serve(Options& options) noexcept {
@@ -151,14 +159,17 @@ int serve(Options& options) noexcept {
                                       .cache = std::span(options.cache_rules).first(options.cache_rule_count),
                                       .error_pages = std::span(options.error_pages).first(options.error_page_count),
                                       .writable = options.writable});
-    if (!files && options.writable != nullptr) {
-      say({"cannot serve ", options.root, ", or change its folder of --allow-put ", options.writable, ": ",
-           files.error()});
-      return 1;
+    if (!files) {
+      // The folder to be changed lies below the root: without that one there is none.
+      const bool has_root = options.writable != nullptr && FileTree::open(options.root, {}).has_value();
+      if (has_root)
+        return unusable("--allow-put", options.writable, files.error(),
+                        "make the folder below --root, or name another");
+      return unusable("--root", options.root, files.error(), "make the folder, or name one that coird can read");
     }
-    if (!files) return failed("cannot serve", options.root, files.error());
     for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
-      if (auto there = files->has(page.path); !there) return failed("--error-page", page.path, there.error());
+      if (auto there = files->has(page.path); !there)
+        return unusable("--error-page", page.path, there.error(), "make the file below --root, or name another");
     }
     daemon.files.emplace(std::move(*files));
   }

@@ -68,6 +68,7 @@ enum Long : int {
   kSysfs,
   kProbe,
   kTrace,
+  kLast,
 };
 
 constexpr option kOptions[] = {

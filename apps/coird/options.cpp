@@ -61,16 +61,58 @@ bool add_file(const char* name, const char* text, const char* (&into)[Options::k
   return true;
 }
 
+// Needs is an option that says nothing without one of the two others.
+struct Needs {
+  int option;
+  int one;
+  int other = 0;
+  const char* why = "";
+};
+
+constexpr Needs kNeeds[] = {
+    {kDotFiles, 'r'},
+    {kIndex, 'r'},
+    {kCache, 'r'},
+    {kErrorPage, 'r'},
+    {kAllowPut, 'r'},
+    {kAllowPut, kAuth, 0, ": anybody could write"},
+    {kProxyCa, kProxy, kRoutes},
+    {kProxyCert, kProxy, kRoutes},
+    {kProxyKey, kProxy, kRoutes},
+    {kProxyCert, kProxyKey},
+    {kProxyKey, kProxyCert},
+    {kMqttPasswordFile, kMqtt},
+    {kMqttCa, kMqtt},
+    {kMqttCommands, kMqtt},
+    {kMqttDiscovery, kMqtt},
+    {kMqttInterval, kMqtt},
+    {kMcpTokenFile, kMcp},
+    {kMcpAllowOrigin, kMcp},
+    {kMcpTool, kMcp},
+    {kMcpFetchAllow, kMcp},
+    {kMcpMount, kMcp},
+    {kSysfs, kMcp},
+    {kCert, kTlsListen},
+    {kKey, kTlsListen},
+    {kClientCa, kTlsListen},
+    {kClientCa, kCert},
+};
+
+// check_needs names an option whose own one is missing.
+bool check_needs(const bool (&given)[kLast]) noexcept {
+  for (const Needs& each : kNeeds) {
+    if (!given[each.option] || given[each.one] || (each.other != 0 && given[each.other])) continue;
+    return complain(kSeeHelp, {"--", name_of(each.option), " without --", name_of(each.one),
+                               each.other != 0 ? " or --" : "", each.other != 0 ? name_of(each.other) : "", each.why});
+  }
+  return true;
+}
+
 // check_tls looks at what only the whole command line tells.
 bool check_tls(const Options& options) noexcept {
   if (options.certificate_count != options.key_count) {
     return complain(kSeeHelp, {"--cert ", options.certificate_count, " times and --key ", options.key_count,
                                " times: they come in pairs"});
-  }
-  const bool given = options.certificate_count != 0 || options.client_authorities != nullptr;
-  if (given && !options.any_tls()) return complain(kSeeHelp, {"--cert or --client-ca without --tls-listen"});
-  if (options.client_authorities != nullptr && options.certificate_count == 0) {
-    return complain(kSeeHelp, {"--client-ca without --cert"});
   }
   return true;
 }
@@ -275,6 +317,7 @@ bool apply(int chosen, const char* text, Options& options) noexcept {
 
 bool parse_options(int count, char** arguments, Options& options) noexcept {
   opterr = 0;
+  bool given[kLast] = {};
   for (;;) {
     const int before = optind;
     // The colon asks for ':' where a value is missing.
@@ -292,14 +335,15 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
       return complain(kSeeHelp, {arguments[optind - 1], ": no such option, or it takes no value"});
     }
     if (!apply(chosen, optarg, options)) return false;
+    given[chosen] = true;
   }
   if (optind < count) return complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
   const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
-  if (options.listen_count == others && !add_listener("listen", "*:8080", options)) return false;
+  if (options.listen_count == others && !add_listener("listen", "127.0.0.1:8080", options)) return false;
   if (options.mdns != nullptr)
     options.hosts[options.host_count++] = coir::format(options.mdns_host, options.mdns, ".local");
   options.server.allow_hosts = {options.hosts, options.host_count};
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
-  return check_tls(options) && check_files(options) && check_mqtt(options) && check_mcp(options);
+  return check_needs(given) && check_tls(options) && check_mqtt(options) && check_mcp(options);
 }

@@ -70,11 +70,7 @@ bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
 }
 
 bool check_mqtt(const Options& options) noexcept {
-  if (options.mqtt == nullptr) {
-    const bool given = options.mqtt_password_file != nullptr || options.mqtt_authorities != nullptr ||
-                       options.mqtt_discovery != nullptr || options.mqtt_commands;
-    return !given || complain(kSeeMqtt, {"an option of --mqtt without --mqtt itself"});
-  }
+  if (options.mqtt == nullptr) return true;
   const auto url = coir::mqtt::parse_broker_url(options.mqtt);
   if (url->secure && options.mqtt_authorities == nullptr)
     return complain("name the file of certificates to trust", {"--mqtt ", options.mqtt, " without --mqtt-ca"});

@@ -86,11 +86,6 @@ bool apply_mcp(int chosen, const char* text, Options& options) noexcept {
 
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
-  if (mcp.path == nullptr) {
-    const bool given = mcp.token_file != nullptr || mcp.origins.count != 0 || mcp.tools.count != 0 ||
-                       mcp.fetch_hosts.count != 0 || mcp.mounts.count != 0 || mcp.sysfs_given;
-    return !given || complain(kSeeMcpHelp, {"an option of --mcp without --mcp itself"});
-  }
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)
     return complain("name the hosts that it may ask by --mcp-fetch-allow", {"--mcp-tool fetch alone asks nobody"});
   if (mcp.fetch_hosts.count != 0 && !mcp.tools.has("fetch"))
