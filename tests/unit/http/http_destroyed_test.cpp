@@ -1,11 +1,15 @@
 // A Server that is destroyed too early is a line, not a crash.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/http/server.h>
 #include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/signal.h>
+#include <signal.h>
+#include <unistd.h>
 #if COIR_STREAMS
 #include <coir/http/event_stream.h>
 #endif
@@ -79,6 +83,43 @@ TEST(Destroyed, one_that_outlives_the_run_may_be_destroyed_with_what_was_cut_off
     });
     server.reset();
     return status;
+  });
+  LONGS_EQUAL(0, end.status);
+  STRCMP_EQUAL("", end.output);
+}
+
+namespace {
+
+// read_slowly waits for content, and cleans up for a while when that ends.
+void read_slowly(Exchange& exchange) {
+  auto& gates = exchange.context<Gates>();
+  gates.inside.set();
+  char piece[64];
+  while (exchange.read_body(piece)) {
+  }
+  const coir::Shield shield(Deadline::after(60s));
+  for (int turn = 0; turn < 10; ++turn) coir::yield_to_events();
+  gates.never.set();
+}
+
+}  // namespace
+
+// As the header of Server has it: all of it is a local of the run's body.
+TEST(Destroyed, a_server_of_the_runs_body_may_go_once_serve_until_has_returned) {
+  const auto end = coir::test::in_child([] {
+    return coir::run([] {
+      Gates gates;
+      auto server = Server::create({.handler = read_slowly, .context = &gates});
+      auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
+      const Address address = listener.local_address();
+      if (!coir::catch_signals({SIGTERM}) || !server->add(std::move(listener)) || !server->start()) return 9;
+      auto client = TcpStream::connect(address, Deadline::after(60s));
+      const bool asked = client && client->write("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
+      if (!asked || !gates.inside.wait(Deadline::after(60s))) return 9;
+      ::kill(::getpid(), SIGTERM);
+      if (server->serve_until({SIGTERM}, 10ms) != 1) return 8;
+      return gates.never.is_set() ? 0 : 7;
+    });
   });
   LONGS_EQUAL(0, end.status);
   STRCMP_EQUAL("", end.output);

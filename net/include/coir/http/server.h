@@ -141,8 +141,8 @@ class Server {
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
   Server& operator=(Server&&) = delete;
-  // The server must be stopped, or never started, or its run must have ended: while a handler runs this ends the
-  // process with a line.
+  // The server must be stopped, or never started, or serve_until must have returned, or its run have ended: while a
+  // handler runs this ends the process with a line.
   ~Server();
 
   // add hands over a listener, before start. With `tls`, which outlives the server, its connections begin with a
@@ -168,8 +168,9 @@ class Server {
 
   // serve_until serves, once started, until one of `signals` is sent to the process, and then drains: as begin_stop,
   // for at most `drain_timeout`. (SIGHUP, where it is among them, just calls ServerOptions::on_hangup.) A second
-  // signal, or the timeout, cuts off what is left and shuts the runtime down, as stop says. Returns how many
-  // connections that were. From a fiber; in a build without fibers from the program's thread, where it is the one call
+  // signal, or the timeout, cuts off what is left: it shuts the runtime down, so that every wait ends with `cancelled`,
+  // and waits until the handlers have ended. The server and its context may then be destroyed. Returns how many
+  // connections were cut off. From a fiber; in a build without fibers from the program's thread, where it is the one call
   // that serves.
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
 

@@ -1,4 +1,5 @@
 // The end of a FiberEngine: accepting stops, what rests is closed, and requests in progress end.
+#include <coir/cancel_scope.h>
 #include <coir/runtime.h>
 
 #include "http/fibers/fiber_engine.h"
@@ -52,6 +53,9 @@ std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
 std::size_t FiberEngine::cut_off() noexcept {
   const std::size_t open = dispatcher.gauges().open;
   shutdown();
+  // Whoever serves by a local server destroys it next. The run would wait for the handlers anyhow.
+  const Shield shield(Deadline::never());
+  while (!stopped()) static_cast<void>(sleep(5ms));
   return open;
 }
 
