@@ -2,6 +2,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+
 #include <coir/port/context.h>
 #include <coir/stack_size.h>
 
@@ -105,8 +107,9 @@ void Backtrace::of_interrupted(const FiberControl& fiber, const port::Interrupte
   count = 1;
   complete = walk(stack, at.frame_pointer, *this);
   // Only the right frame leads to the outermost one, so that the first that does is taken.
-  for (std::uintptr_t record = at.stack_pointer; !complete && stack.holds(record, 2 * sizeof(std::uintptr_t));
-       record += sizeof(std::uintptr_t)) {
+  // At an overflow it lies below the stack.
+  for (std::uintptr_t record = std::max(at.stack_pointer, stack.low);
+       !complete && stack.holds(record, 2 * sizeof(std::uintptr_t)); record += sizeof(std::uintptr_t)) {
     count = 1;
     complete = walk(stack, record - static_cast<std::uintptr_t>(port::kRecordFramePointer), *this);
   }

@@ -5,9 +5,11 @@
 
 #include <cstdlib>
 
+#include <coir/port/interrupted.h>
 #include <coir/port/memory.h>
 
 #include "base/line.h"
+#include "inspect/backtrace.h"
 #include "schedule/scheduler.h"
 
 namespace coir {
@@ -43,6 +45,9 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
     bool in_guard = false;
     if (run->stacks.arena(i).contains(info->si_addr, owner, in_guard) && in_guard) {
       write_overflow(*owner);
+      Backtrace calls;
+      calls.of_interrupted(*owner, port::interrupted_at(context));
+      calls.write(STDERR_FILENO);
       // The default action then makes the core file that the fault deserves: the instruction faults again on return.
       ::signal(signal, SIG_DFL);
       return;
@@ -100,6 +105,11 @@ void remove_signal_stack(void* memory) noexcept {
 
 void report_overflow(const FiberControl& fiber) noexcept {
   write_overflow(fiber);
+  if (&fiber == running_fiber()) {
+    Backtrace calls;
+    calls.of_caller(fiber);
+    calls.write(STDERR_FILENO);
+  }
   std::abort();
 }
 
