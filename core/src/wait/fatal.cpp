@@ -39,4 +39,15 @@ FiberName name_of_caller() noexcept {
   return self != nullptr ? name_of(*self) : FiberName{};
 }
 
+NameWhile::NameWhile(const char* name) noexcept {
+  FiberControl* const self = running_fiber();
+  if (self == nullptr) return;
+  before_ = self->name.load(std::memory_order_relaxed);
+  self->name.store(name, std::memory_order_relaxed);
+}
+
+NameWhile::~NameWhile() {
+  if (before_ != nullptr) running_fiber()->name.store(before_, std::memory_order_relaxed);
+}
+
 }  // namespace coir::detail

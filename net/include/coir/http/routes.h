@@ -24,7 +24,7 @@ struct Route {
   static constexpr std::size_t kRoutes = 1;
 
   MethodSet methods = 0;
-  std::string_view pattern;
+  std::string_view pattern;  // a NUL stands behind it: reports name a handler's fiber by it
   Next::Call* call = nullptr;
   const char* context = nullptr;  // which type of context the handler wants, compared while compiling
   std::string_view token = {};    // with Method::other: the one that it is for; empty: all of them
@@ -77,7 +77,7 @@ struct Joined {
   static constexpr std::string_view pattern = kTable.routes[kIndex].pattern;
   static constexpr std::size_t size = sizeof kPrefix.text - 1;
   struct Text {
-    char text[size + pattern.size()];
+    char text[size + pattern.size() + 1];
   };
   static constexpr Text joined = [] {
     Text out{};
@@ -172,6 +172,7 @@ namespace route {
 template <auto kHandler, auto... kMiddleware>
 consteval Route on(MethodSet methods, std::string_view pattern) {
   using Rest = typename detail::Parts<std::remove_const_t<decltype(kHandler)>>::Rest;
+  if (pattern.data()[pattern.size()] != '\0') detail::a_pattern_is_a_literal();
   if (detail::check_pattern(pattern) != detail::kCount<Rest>) detail::the_handler_takes_another_number_of_parameters();
   return {methods, pattern, detail::Behind<detail::call_handler<kHandler>, kMiddleware...>::call,
           detail::context_of<kHandler, kMiddleware...>()};
@@ -229,7 +230,7 @@ consteval auto mount() {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return RouteTable<sizeof...(I)>{{Route{
         kTable.routes[I].methods,
-        {detail::Joined<kPrefix, kTable, I>::joined.text, sizeof detail::Joined<kPrefix, kTable, I>::joined.text},
+        {detail::Joined<kPrefix, kTable, I>::joined.text, sizeof detail::Joined<kPrefix, kTable, I>::joined.text - 1},
         detail::Behind<kTable.routes[I].call, kMiddleware...>::call,
         detail::same_context(kTable.routes[I].context, detail::context_of<kMiddleware...>()),
         kTable.routes[I].token}...}};

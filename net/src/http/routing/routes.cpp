@@ -1,5 +1,10 @@
 #include <coir/http/routes.h>
 
+#include <coir/config.h>
+#if !COIR_NO_ASYNC
+#include <coir/detail/fiber_name.h>
+#endif
+
 #include "http/message/characters.h"
 
 namespace coir::http {
@@ -113,6 +118,9 @@ void detail::answer_by(std::span<const Route> routes, Exchange& exchange) noexce
   const RouteMatch match =
       find_route(routes, request.method, request.path, exchange.path_memory(), request.method_text);
   if (match.status == 0) {
+#if !COIR_NO_ASYNC
+    const coir::detail::NameWhile named(match.route->pattern.data());
+#endif
     match.route->call(exchange, match.parameters);
   } else if (match.status != 405) {
     exchange.respond_status(match.status);
