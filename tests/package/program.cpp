@@ -6,12 +6,14 @@
 #include <coir/net/address.h>
 #include <coir/runtime.h>
 
+#include <vector>
+
 int main() {
   return coir::run([] {
-    int seen = 0;
-    auto child = coir::spawn({.name = "child"}, [&] { seen = coir::Address::parse("127.0.0.1:80")->port(); });
+    std::vector<int> seen;
+    auto child = coir::spawn({.name = "child"}, [&] { seen.push_back(coir::Address::parse("127.0.0.1:80")->port()); });
     if (!child.join()) return 1;
-    printf("%d\n", seen);
-    return seen == 80 ? 0 : 1;
+    printf("%d\n", seen.at(0));
+    return seen[0] == 80 ? 0 : 1;
   });
 }
