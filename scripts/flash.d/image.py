@@ -107,6 +107,14 @@ def has_magic(file, offset):
     return os.pread(file.fileno(), 2, offset + 1024 + 0x38) == b"\x53\xef"
 
 
+def require_no_squashfs(file, offset):
+    """require_no_squashfs refuses the root of a file system that nobody can write to."""
+    if os.pread(file.fileno(), 4, offset) not in (b"hsqs", b"sqsh"):
+        return
+    raise Refused("the root is a squashfs, which cannot be written: install the board's package instead (scripts/package), or unpack it, "
+                  "put the daemon in and pack it again: unsquashfs, mksquashfs")
+
+
 def ext4_size(file, offset):
     head = os.pread(file.fileno(), 1024, offset + 1024)
     blocks = int.from_bytes(head[4:8], "little") | (int.from_bytes(head[0x150:0x154], "little") << 32 if head[0x60] & 0x80 else 0)
@@ -143,18 +151,23 @@ def find_root(path, whole, root_offset):
         size = os.path.getsize(path)
         if whole:
             if not has_magic(file, 0):
+                require_no_squashfs(file, 0)
                 raise Refused("this is no ext4 file system; an SD card's image goes without --rootfs")
             return 0, size
         table = partitions(path)
         if not table:
             if root_offset and has_magic(file, root_offset):
                 return root_offset, min(ext4_size(file, root_offset), size - root_offset)
+            require_no_squashfs(file, 0)
             cure = "name its board by --board, or flash its root file system alone with --rootfs"
             if has_magic(file, 0):
                 cure = "add --rootfs: it is a file system alone"
             raise Refused(f"the image has no partition table; {cure}")
         roots = [(start, length) for start, length, kind in table if kind == 0x83 and has_magic(file, start)]
         if len(roots) != 1:
+            for start, _, kind in table if not roots else []:
+                if kind == 0x83:
+                    require_no_squashfs(file, start)
             raise Refused(f"{len(roots)} partitions are of type 83 and hold ext4, one is wanted; copy the right one out with "
                           "dd and flash it with --rootfs")
         return roots[0]

@@ -72,6 +72,53 @@ def broken_images(t, card):
     t.refused("a superblock of nonsense is refused", "dumpe2fs cannot read", t.flash(broken), broken)
 
 
+def programs(t, card):
+    """programs that the board could not run, and one that is larger than it has to be."""
+    out = os.path.join(t.WORK, "programs.out")
+    refused = os.path.join(t.WORK, "programs.img")
+    path = os.path.join(t.WORK, "program")
+    for text, words, make in (
+            ("a program of another CPU", "is a program for x86_64, and milkv-duo has riscv64; scripts/build --board milkv-duo", {"machine": 62}),
+            ("a program of a CPU that no board has", "is a program for machine 8", {"machine": 8}),
+            ("a program that is linked dynamically", "is linked dynamically and wants /lib/ld-musl-riscv64.so.1", {"interpreter": True})):
+        t.refused(f"{text} is refused with the cure", words, t.flash(card, out=out, program=("--coird", t.make_program(path, **make))), refused)
+    t.make_program(path)
+    for size in (100_000, 100, 40):
+        os.truncate(path, size)
+        t.refused(f"a program cut to {size} bytes is refused", "is cut short", t.flash(card, out=out, program=("--coird", path)), refused)
+    with open(path, "wb") as file:
+        file.write(b"#!/bin/sh\n")
+    t.refused("a script is refused", "is no program of Linux", t.flash(card, out=out, program=("--coird", path)), refused)
+
+    source, compiler = os.path.join(t.WORK, "small.c"), shutil.which("clang-19")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("void _start(void) { for (;;) {} }\n")
+    built = compiler and t.run(compiler, "--target=riscv64-linux-musl", "-fuse-ld=lld", "-nostdlib", "-static", "-g", "-o", path, source)
+    if not built or built.returncode != 0 or not shutil.which("llvm-strip-19"):
+        print("ok - a program is stripped # SKIP no clang-19, lld or llvm-strip-19")
+        return
+    done = t.flash(card, out=out, program=("--coird", path))
+    image, _, _ = t.root_of(out, "a") if done.returncode == 0 else ("", 0, 0)
+    put = b""
+    if image:
+        t.debugfs(image, f'dump /usr/sbin/coird "{path}.put"')
+        with open(path + ".put", "rb") as file:
+            put = file.read()
+    t.promise("a program is stripped", b".text" in put and b".symtab" not in put and b".debug_info" not in put, done.stderr)
+
+
+def squashfs(t, card):
+    packed = copy(t, card, "squashfs")
+    poke(packed, 4097 * 512, b"hsqs")
+    poke(packed, 4097 * 512 + 1080, b"\0\0")
+    t.refused("a squashfs in a partition is refused by name", "the root is a squashfs", t.flash(packed), packed)
+    alone = os.path.join(t.WORK, "alone.img")
+    with open(alone, "wb") as file:
+        file.write(b"hsqs" + bytes(100_000))
+    t.refused("a squashfs alone is refused by name", "the root is a squashfs", t.flash(alone), alone)
+    t.refused("a squashfs alone is refused by name, as a root too", "unsquashfs", t.flash(alone, "--rootfs"), alone)
+
+
 def tables(t, root):
     """tables has the vendor's own sectors, over holes."""
     bare = t.make("own-sectors", "bare", root)
@@ -200,11 +247,10 @@ def files(t, card):
     image, _, _ = t.root_of(edited.replace(".img", ".out"), "a")
     t.promise("defaults that somebody edited stay", t.text_in(image, "/etc/default/coird") == "COIRD_ARGS=mine\n", done.stderr)
     newer = os.path.join(t.WORK, "newer")
-    with open(newer, "wb") as file:
-        file.write(b"\x7fELFnewer")
+    t.make_program(newer, fill=b"newer")
     done = t.flash(out, out=out + "5", program=("--coird", newer))
     image, _, _ = t.root_of(out + "5", "a")
-    t.promise("a newer binary replaces the older", t.text_in(image, "/usr/sbin/coird") == "\x7fELFnewer", done.stderr)
+    t.promise("a newer binary replaces the older", t.contents(image)["/usr/sbin/coird"][3] == t.digest(newer), done.stderr)
     t.refused("--remove of what was never put there is refused", "no /etc/coird.flash",
               t.flash(card, "--remove", out=refused.replace(".img", ".out")), refused)
     done = t.run("sh", "-c", 'ulimit -f 9000; exec "$@"', "sh", os.path.join(t.ROOT, "scripts/flash"), "--image", card,
@@ -334,6 +380,8 @@ def check(t):
     card = t.make("plain", "a", t.tree("plain"))
     want = archives(t, card)
     broken_images(t, card)
+    programs(t, card)
+    squashfs(t, card)
     tables(t, t.tree("plain"))
     file_systems(t, t.tree("plain"))
     inits(t)
