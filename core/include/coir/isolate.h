@@ -156,8 +156,8 @@ concept IsolateFunction =
 // without a scheduler: messages, files and processes block the thread, spawn fails with `unsupported`, and f may use
 // neither ledger nor channels. The owner's calls are then for fibers of the run, or for a plain thread before the run.
 //
-// Cost: a thread, 64 KB of stack on account::stacks, both queues on account::channels, two or three descriptors; some
-// tens of microseconds to start.
+// Cost: a thread, 264 KB of stack on account::stacks, of which only touched pages are resident, both queues on
+// account::channels, two or three descriptors; some tens of microseconds to start.
 class Isolate {
  public:
   // spawn starts an isolate that runs f. It returns once the denials are in force and the scheduler runs; neither a

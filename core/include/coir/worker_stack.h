@@ -19,7 +19,8 @@ void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
 }  // namespace detail
 
 // on_worker_stack calls f on the stack of the worker's thread and returns what it returns: for calls that go deeper
-// than a fiber's stack allows, as those of foreign libraries do. There are 256 KB at least.
+// than a fiber's stack allows, as those of foreign libraries do. There are 256 KB at least, also
+// in an Isolate; on the thread that has called `run`, and on a plain thread, there is what that thread has.
 //
 //   coir::on_worker_stack([&] { snprintf(line, sizeof line, "%s: %.2f\n", name, value); });
 //   const int outcome = coir::on_worker_stack([&] { return mbedtls_ssl_read(&ssl, into, size); });

@@ -6,8 +6,12 @@
 #include <cstddef>
 
 #include <coir/atomic.h>
+#include <coir/stack_size.h>
 
 namespace coir {
+
+// kWorkerThreadBytes is the stack of a thread that runs a worker: what on_worker_stack promises, and the loop beneath.
+inline constexpr std::size_t kWorkerThreadBytes = std::size_t{256 + 8} * 1024 * kStackInflation;
 
 // start_thread starts a joinable thread with the given stack. The signals in `blocked` are blocked from its first
 // instruction on, for threads whose stack has no room for signal handlers. Returns 0, or an errno.

@@ -27,7 +27,6 @@ namespace coir::detail {
 
 namespace {
 
-constexpr std::size_t kThreadBytes = std::size_t{64} * 1024 * kStackInflation;
 constexpr std::size_t kMostQueueBytes = std::size_t{1} << 30;
 
 std::size_t aligned(std::size_t bytes) noexcept {
@@ -105,7 +104,7 @@ std::expected<void, Error> IsolateCore::start() noexcept {
   // Signals of the process go to its other threads; a fault stays with the thread that makes it.
   sigset_t most = all_signals();
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&most, fault);
-  const int error = start_thread(thread_, kThreadBytes, most, &thread_main, this);
+  const int error = start_thread(thread_, kWorkerThreadBytes, most, &thread_main, this);
   if (error != 0) return std::unexpected(Error{ErrorCode::no_memory, error});
   {
     const InterRunGuard hold(lock);
@@ -211,7 +210,7 @@ std::expected<IsolateCore*, Error> start_isolate(const IsolateBody& body, const 
   }
   Error error{ErrorCode::limit};
   if (Pressure::charge(account::channels, plan.all())) {
-    if (Pressure::charge(account::stacks, kThreadBytes)) {
+    if (Pressure::charge(account::stacks, kWorkerThreadBytes)) {
       error = {ErrorCode::no_memory};
       if (void* const memory = malloc(plan.all()); memory != nullptr) {
         auto* const core = new (memory) IsolateCore(body, options, plan);
@@ -221,7 +220,7 @@ std::expected<IsolateCore*, Error> start_isolate(const IsolateBody& body, const 
         core->~IsolateCore();
         free(memory);
       }
-      account::stacks.refund(kThreadBytes);
+      account::stacks.refund(kWorkerThreadBytes);
     }
     account::channels.refund(plan.all());
   }
@@ -242,7 +241,7 @@ void end_isolate(IsolateCore* core) noexcept {
   const std::size_t bytes = core->bytes();
   core->~IsolateCore();
   free(core);
-  account::stacks.refund(kThreadBytes);
+  account::stacks.refund(kWorkerThreadBytes);
   account::channels.refund(bytes);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/fallback.h"
 #include "base/line.h"
+#include "base/thread.h"
 #include "fiber/paint.h"
 #include "memory/heap.h"
 #include "schedule/debugger_view.h"
@@ -32,7 +33,6 @@ constinit StackPool g_stacks;
 constinit SharedAtomic<std::uint64_t> g_next_block{0};
 constinit SharedAtomic<std::int64_t> g_outside_claims{0};
 
-constexpr std::size_t kWorkerStackBytes = 256 * 1024;
 constexpr std::size_t kMostFds = std::size_t{1} << 20;
 constexpr std::uint32_t kIsolatedShare = 16;  // how many times less address space for stacks an isolated run has
 
@@ -123,7 +123,7 @@ void* Scheduler::thread_main(void* worker) noexcept {
 void Scheduler::start_threads() noexcept {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kWorkerStackBytes * kStackInflation);
+  pthread_attr_setstacksize(&attributes, kWorkerThreadBytes);
   const unsigned wanted = worker_count();
   int error = 0;
   unsigned started = 1;

@@ -7,6 +7,8 @@
 #include <coir/fiber.h>
 #include <coir/ledger.h>
 #include <coir/runtime.h>
+#include <coir/worker_stack.h>
+#include <string.h>
 
 #include <atomic>
 
@@ -35,6 +37,13 @@ constexpr auto kEcho = [](IsolatePort& port) {
   while (auto number = port.receive<int>()) static_cast<void>(port.send(*number + 1));
 };
 
+// deep uses more than 4 KB of stack for each level.
+__attribute__((noinline)) int deep(int levels) {
+  volatile char page[4096];
+  memset(const_cast<char*>(page), 1, sizeof page);
+  return page[17] + (levels == 0 ? 0 : deep(levels - 1));
+}
+
 // used is what the ledger holds for channels: both queues of each isolate.
 std::size_t used() noexcept {
   return coir::account::channels.used();
@@ -61,6 +70,15 @@ TEST(Isolate, a_plain_thread_owns_one_without_any_run) {
   LONGS_EQUAL(100, echoes(*isolate, 0, 100));
   isolate->close();
   CHECK_TRUE(isolate->await().has_value());
+}
+
+// In builds with one worker the function runs on the thread's stack itself.
+TEST(Isolate, its_worker_s_stack_holds_256_kb) {
+  constexpr int kLevels = 256 * 1024 / 4096 - 2;  // what else lies in their frames takes less than two levels
+  everywhere([&] {
+    auto isolate = Isolate::spawn([](IsolatePort&) { return coir::on_worker_stack([] { return deep(kLevels); }); });
+    expect(isolate.has_value() && isolate->await<int>().value_or(0) == kLevels + 1);
+  });
 }
 
 TEST(Isolate, a_full_queue_makes_the_sender_wait) {
