@@ -20,7 +20,8 @@ namespace coir {
 // arm_resting_wait has returned. If close_fd closes the descriptor, or the run ends after shutdown, the record is
 // forgotten: its wake never runs.
 struct alignas(8) RestingWait {
-  // Runs once on a worker's own stack. It must not park; spawning a fiber is its job.
+  // Runs once on a worker's own stack. It must not park; spawning a fiber is its job. No scope is in force there, and
+  // the fiber belongs to the root nursery, unless a Nursery that outlives the record spawns it.
   using Wake = void (*)(RestingWait& self) noexcept;
   Wake wake = nullptr;
   int fd = -1;

@@ -57,6 +57,9 @@ class Worker {
   void push_woken(FiberControl* fiber) noexcept;
 
   FiberControl* current() const noexcept { return current_; }
+  // acting is the fiber whose code runs: the current one, or the one that has called call_on_own_stack. Scopes,
+  // cancellations and spawns are its own; only a current fiber can wait.
+  FiberControl* acting() const noexcept { return current_ != nullptr ? current_ : caller_; }
   // peek is current for other threads: what it was a moment ago.
   [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
     return __atomic_load_n(&current_, __ATOMIC_RELAXED);
@@ -150,6 +153,7 @@ class Worker {
   bool searching_ = false;
   bool released_poller_ = false;  // it has cleared polling_ since it ran a fiber
   FiberControl* found_ = nullptr;
+  FiberControl* caller_ = nullptr;  // that has called call_on_own_stack
   SanitizerContext sanitizer_;
   TimerWheel wheel_;
   SharedAtomic<std::uint32_t> asleep_{0};

@@ -5,7 +5,8 @@
 namespace coir {
 
 // While a fiber runs, the worker's loop is parked, and the stack below its stack pointer is free. During the call no
-// fiber is current: to the code it calls, it is the worker's own code, which never parks.
+// fiber is current: to the code it calls, it is the worker's own code, which never parks. Whose scopes are in force
+// there, and whose nursery a spawn goes to, is told by `acting`.
 //
 //   worker's stack   | loop ... | parked frame | call, nested calls ...
 //                                loop_sp_ ^
@@ -28,9 +29,11 @@ struct Worker::OnOwnStack {
 void Worker::call_on_own_stack(void (*fn)(void*), void* argument) noexcept {
   OnOwnStack call{fn, argument, this, current_};
   current_ = nullptr;
+  caller_ = call.fiber;
   SanitizerContext::before_switch(&call.fiber->sanitizer, sanitizer_);
   port::coir_call_on(loop_sp_, OnOwnStack::enter, &call);
   SanitizerContext::after_switch(call.fiber->sanitizer);
+  caller_ = nullptr;
   current_ = call.fiber;
 }
 

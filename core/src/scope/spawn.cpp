@@ -98,7 +98,7 @@ detail::NewFiber prepare_outside(detail::NurseryBase* nursery, const SpawnOption
     control = scheduler.reclaim_stack(stack_class, error);
   if (control == nullptr) [[unlikely]]
     return detail::NewFiber::failed(error);
-  const FiberControl* const parent = worker->current();
+  const FiberControl* const parent = worker->acting();
   const std::uint64_t id = worker->next_id();
   bump(worker->counters.spawned);
   lay_out(control,
@@ -118,7 +118,7 @@ namespace detail {
 NewFiber prepare(CurrentNursery, const SpawnOptions& options, const Code& code, std::source_location where) noexcept {
   Worker* const worker = this_worker();
   const Scope* const scope =
-      worker != nullptr && worker->current() != nullptr ? worker->current()->current_scope : current_scope();
+      worker != nullptr && worker->acting() != nullptr ? worker->acting()->current_scope : current_scope();
   if (scope != nullptr && scope->nursery != nullptr && !options.detached) [[unlikely]]
     return prepare(GivenNursery{scope->nursery, true}, options, code, where);
   if (worker == nullptr) [[unlikely]]

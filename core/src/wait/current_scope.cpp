@@ -17,7 +17,7 @@ constinit thread_local ThreadPlace t_place;
 }  // namespace
 
 [[gnu::noinline]] detail::Scope*& current_scope() noexcept {
-  FiberControl* const self = running_fiber();
+  FiberControl* const self = acting_fiber();
   return self != nullptr ? self->current_scope : t_current_scope;
 }
 
@@ -96,7 +96,7 @@ Error scoped_error(ErrorCode code) noexcept {
 Error error_of(WakeReason reason) noexcept {
   if (reason == WakeReason::closed) return ErrorCode::closed;
   const ErrorCode code = reason == WakeReason::timed_out ? ErrorCode::timed_out : ErrorCode::cancelled;
-  const FiberControl* const self = running_fiber();
+  const FiberControl* const self = acting_fiber();
   if (self == nullptr) return scoped_error(code);
   if (code == ErrorCode::timed_out) return error_by(code, late_scope(self));
   const bool own = self->cancelled() || (self->worker->scheduler().cancelling() && !self->shielded());
@@ -105,7 +105,7 @@ Error error_of(WakeReason reason) noexcept {
 }
 
 std::expected<void, Error> check_cancelled() noexcept {
-  const FiberControl* const self = running_fiber();
+  const FiberControl* const self = acting_fiber();
   if (self != nullptr && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   Error error;
   const detail::Scope* const scope = current_scope();
@@ -114,7 +114,7 @@ std::expected<void, Error> check_cancelled() noexcept {
 }
 
 const char* cancel_reason() noexcept {
-  const FiberControl* const self = running_fiber();
+  const FiberControl* const self = acting_fiber();
   if (self != nullptr && self->cancelled()) return self->cancel_reason.load(std::memory_order_acquire);
   if (self != nullptr && !self->shielded()) {
     if (const char* const reason = self->worker->scheduler().cancel_reason(); reason != nullptr) return reason;
@@ -124,14 +124,14 @@ const char* cancel_reason() noexcept {
 }
 
 bool cancelled() noexcept {
-  const FiberControl* const self = running_fiber();
+  const FiberControl* const self = acting_fiber();
   return self != nullptr ? is_cancelled(self) : cancelled_scope(current_scope()) != nullptr;
 }
 
 namespace detail {
 
 void own(Scope& scope) noexcept {
-  scope.owner = running_fiber();
+  scope.owner = acting_fiber();
   if (scope.owner != nullptr) {
     scope.ticket = scope.owner->ticket;
   } else {
@@ -217,7 +217,7 @@ bool cancel_waiting(Scope& scope, const char* reason) noexcept {
 }
 
 void raise_shield(const std::source_location& where) noexcept {
-  FiberControl* const self = running_fiber();
+  FiberControl* const self = acting_fiber();
   if (self == nullptr) return;
   // One more would not fit into the ticket: claims from outside would reach in.
   if (self->ticket / FiberControl::kShieldStep == FiberControl::kMostShields) {
@@ -227,7 +227,7 @@ void raise_shield(const std::source_location& where) noexcept {
 }
 
 void lower_shield() noexcept {
-  FiberControl* const self = running_fiber();
+  FiberControl* const self = acting_fiber();
   if (self != nullptr) self->ticket -= FiberControl::kShieldStep;
 }
 

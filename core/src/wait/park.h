@@ -19,6 +19,12 @@ inline FiberControl* running_fiber() noexcept {
   return worker == nullptr ? nullptr : worker->current();
 }
 
+// acting_fiber is the running fiber, also while it calls something on its worker's stack, or null.
+inline FiberControl* acting_fiber() noexcept {
+  Worker* const worker = this_worker();
+  return worker == nullptr ? nullptr : worker->acting();
+}
+
 // is_cancelled tells whether `fiber`, the caller, must end its waits.
 inline bool is_cancelled(const FiberControl* fiber) noexcept {
   if (fiber->cancelled() || (fiber->worker->scheduler().cancelling() && !fiber->shielded())) return true;

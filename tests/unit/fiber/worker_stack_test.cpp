@@ -1,5 +1,8 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
+#include <coir/inspect.h>
+#include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/worker_stack.h>
 #include <string.h>
@@ -78,6 +81,57 @@ TEST(WorkerStack, may_spawn) {
     auto fiber = on_worker_stack([] { return spawn([] { ++ran; }); });
     expect(fiber.join().has_value());
     expect(ran == 1);
+  });
+}
+
+TEST(WorkerStack, a_fiber_spawned_there_is_the_caller_s_child) {
+  everywhere([&] {
+    const std::uint64_t me = coir::current().id();
+    std::atomic<bool> ended{false};
+    coir::Nursery nursery;
+    on_worker_stack([&] {
+      spawn({.name = "child"}, [&] {
+        expect(coir::inspect(coir::current())->parent == me);
+        for (int i = 0; i < 10; ++i) coir::yield();
+        ended = true;
+      }).detach();
+    });
+    expect(nursery.join().has_value());
+    expect(ended);
+  });
+}
+
+TEST(WorkerStack, the_caller_s_scopes_are_in_force_there) {
+  everywhere([&] {
+    auto fiber = spawn([&] {
+      on_worker_stack([&] { expect(!coir::cancelled()); });
+      coir::CancelScope scope;
+      scope.cancel("enough");
+      on_worker_stack([&] {
+        expect(coir::cancelled());
+        expect(coir::check_cancelled().error().scope == scope.id());
+        expect(coir::cancel_reason() != nullptr && strcmp(coir::cancel_reason(), "enough") == 0);
+        const coir::Shield shield(coir::Deadline::never());
+        expect(!coir::cancelled());
+      });
+      expect(coir::cancelled());
+    });
+    expect(fiber.join().has_value());
+  });
+}
+
+TEST(WorkerStack, a_cancelled_caller_is_cancelled_there) {
+  everywhere([&] {
+    auto fiber = spawn([&] {
+      expect(coir::sleep(24h).error() == coir::ErrorCode::cancelled);
+      on_worker_stack([&] {
+        expect(coir::cancelled());
+        expect(!coir::check_cancelled().has_value());
+      });
+    });
+    coir::yield();
+    expect(fiber.cancel().has_value());
+    expect(fiber.join().has_value());
   });
 }
 
