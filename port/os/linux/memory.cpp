@@ -38,8 +38,14 @@ bool map_over(void* start, std::size_t bytes) noexcept {
 
 void* reserve(std::size_t bytes) noexcept {
   expect_no_spinlock("mmap");
-  void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return start == MAP_FAILED ? nullptr : start;
+  // In a program that has called mlockall(MCL_FUTURE), the kernel makes a mapping resident as soon as it is accessible
+  // and locked.
+  void* const start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  static_cast<void>(munlock(start, bytes));
+  if (mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0) return start;
+  munmap(start, bytes);
+  return nullptr;
 }
 
 void release(void* start, std::size_t bytes) noexcept {

@@ -5,11 +5,15 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include <atomic>
 #include <cstring>
 #include <utility>
+
+#include <coir/port/memory.h>
 
 #include "tests/support/child.h"
 #include "tests/support/without_syscall.h"
@@ -226,6 +230,27 @@ TEST(StackPool, past_its_share_of_mappings_it_guards_groups_and_says_so) {
   LONGS_EQUAL(5 + 3, guarded);  // 0..4, 16, 32, 48
   LONGS_EQUAL(guarded, arena.guarded());
   CHECK_TRUE(arena.guard_mode() == GuardMode::group);
+}
+
+// As real-time programs do: the kernel makes every later mapping resident at once, and takes no advice on it.
+TEST(StackPool, where_all_memory_is_locked_only_touched_stacks_are_resident) {
+  constexpr int kRefused = 77;
+  const auto end = coir::test::in_child([this] {
+    if (mlockall(MCL_FUTURE) != 0) return kRefused;
+    StackArena& arena = fresh_arena(0);
+    const std::size_t bytes = arena.stack_bytes();
+    FiberControl* const first = arena.acquire(error);
+    if (first == nullptr) return 1;
+    char* const low = StackArena::low_end(first, bytes);
+    for (std::size_t i = 1; i < 40; ++i) {
+      if (coir::port::resident_bytes(low + i * (bytes + StackArena::kGuardBytes), bytes) != 0) return 2;
+    }
+    memset(low, 1, bytes);
+    arena.cool(first);
+    return coir::port::resident_bytes(low, bytes) == 0 ? 0 : 3;
+  });
+  if (end.status == kRefused) return static_cast<void>(puts("# SKIP this user may not lock memory"));
+  LONGS_EQUAL(0, end.status);
 }
 
 TEST(StackPool, a_cache_gives_out_the_hottest_and_cools_what_is_too_many) {

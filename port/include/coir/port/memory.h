@@ -6,7 +6,8 @@ namespace coir::port {
 
 inline constexpr std::size_t kPageBytes = 4096;
 
-// reserve maps `bytes` of address space, readable and writable, of which nothing is resident until it is touched.
+// reserve maps `bytes` of address space, readable and writable, of which nothing is resident until it is touched,
+// also in a program that has called mlockall(MCL_FUTURE): what is reserved is not locked.
 // In a build without fibers it is zeroed memory of the C library, which keeps it: give_back says no, and nothing else
 // of this header is there. Returns nullptr when address space or the process's limits refuse. release gives it back.
 void* reserve(std::size_t bytes) noexcept;
