@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <new>
 
 #include <coir/port/interrupted.h>
 #include <coir/port/memory.h>
@@ -16,7 +17,7 @@ namespace coir {
 
 namespace {
 
-constexpr std::size_t kSignalStackBytes = 64 * 1024;  // touched only when a report is written
+constexpr std::size_t kSignalStackBytes = 64 * 1024;
 
 // How many runs have installed the report; guarded by g_installing.
 constinit pthread_mutex_t g_installing = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +62,20 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
   if (info->si_code <= 0) raise(signal);  // sent by a process: no instruction faults again
 }
 
+// put_back restores the handler of before, unless the program has installed another one meanwhile.
+void put_back(int signal, const struct sigaction& previous) noexcept {
+  struct sigaction now{};
+  sigaction(signal, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) sigaction(signal, &previous, nullptr);
+}
+
 }  // namespace
+
+// SignalStack is the signal stack of a thread that runs fibers; touched only when a report is written.
+struct SignalStack {
+  char room[kSignalStackBytes - sizeof(stack_t)];
+  stack_t before;
+};
 
 void install_overflow_report() noexcept {
   pthread_mutex_lock(&g_installing);
@@ -79,28 +93,32 @@ void install_overflow_report() noexcept {
 void remove_overflow_report() noexcept {
   pthread_mutex_lock(&g_installing);
   if (--g_installed == 0) {
-    sigaction(SIGSEGV, &g_previous_segv, nullptr);
-    sigaction(SIGBUS, &g_previous_bus, nullptr);
+    put_back(SIGSEGV, g_previous_segv);
+    put_back(SIGBUS, g_previous_bus);
   }
   pthread_mutex_unlock(&g_installing);
 }
 
-void* add_signal_stack() noexcept {
-  void* const memory = port::reserve(kSignalStackBytes);
+// The thread's signal stack of before, if the program has one, is noted in the last bytes of the new one.
+SignalStack* add_signal_stack() noexcept {
+  void* const memory = port::reserve(sizeof(SignalStack));
   if (memory == nullptr) return nullptr;
+  auto* const added = new (memory) SignalStack;
   stack_t stack{};
-  stack.ss_sp = memory;
-  stack.ss_size = kSignalStackBytes;
-  sigaltstack(&stack, nullptr);
-  return memory;
+  stack.ss_sp = added->room;
+  stack.ss_size = sizeof added->room;
+  if (sigaltstack(&stack, &added->before) == 0) return added;
+  port::release(memory, sizeof(SignalStack));
+  return nullptr;
 }
 
-void remove_signal_stack(void* memory) noexcept {
-  if (memory == nullptr) return;
-  stack_t stack{};
-  stack.ss_flags = SS_DISABLE;
-  sigaltstack(&stack, nullptr);
-  port::release(memory, kSignalStackBytes);
+void remove_signal_stack(SignalStack* added) noexcept {
+  if (added == nullptr) return;
+  stack_t now{};
+  sigaltstack(nullptr, &now);
+  // If the program has set another one meanwhile, that one stays.
+  if (now.ss_sp == added->room) sigaltstack(&added->before, nullptr);
+  port::release(added, sizeof(SignalStack));
 }
 
 void report_overflow(const FiberControl& fiber) noexcept {

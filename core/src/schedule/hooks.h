@@ -32,8 +32,11 @@ void report_held_mutexes(const FiberControl& fiber) noexcept;
 // runs fibers needs a signal stack.
 void install_overflow_report() noexcept;
 void remove_overflow_report() noexcept;
-void* add_signal_stack() noexcept;
-void remove_signal_stack(void* stack) noexcept;
+// add_signal_stack gives the calling thread one, or returns null where it cannot; remove_signal_stack puts back what the
+// thread had before. Neither touches what the program itself sets in between.
+struct SignalStack;
+SignalStack* add_signal_stack() noexcept;
+void remove_signal_stack(SignalStack* added) noexcept;
 
 // report_overflow names the fiber and ends the process. Async-signal-safe.
 [[noreturn]] void report_overflow(const FiberControl& fiber) noexcept;

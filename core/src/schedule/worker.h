@@ -17,6 +17,7 @@
 namespace coir {
 
 class Scheduler;
+struct SignalStack;
 
 // A context that is switched to receives a message: what to do now that the previous context is saved. The message is
 // the previous fiber's control block, with the commit in its low bits (its alignment leaves room); null is nothing.
@@ -159,7 +160,7 @@ class Worker {
   SharedAtomic<std::uint32_t> asleep_{0};
   pthread_t thread_{};
   SharedAtomic<int> thread_id_{0};
-  void* signal_stack_ = nullptr;
+  SignalStack* signal_stack_ = nullptr;
 };
 
 // this_worker is the calling thread's worker, or null. Not inlined where fibers migrate: a thread-local address taken

@@ -2,6 +2,7 @@
 #include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <coir/worker_stack.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -58,6 +59,14 @@ void expect_report(const ChildEnd& end, const char* name, int line, int kilobyte
   CHECK_TRUE(end.wrote(report));
   snprintf(report, sizeof report, "coir: fiber %s (spawned at ", name);
   CHECK_TRUE(end.wrote(report));
+}
+
+void mine(int) {}
+
+auto handler_of(int number) {
+  struct sigaction now{};
+  sigaction(number, nullptr, &now);
+  return now.sa_handler;
 }
 
 }  // namespace
@@ -173,6 +182,41 @@ TEST(Overflow, any_other_fault_is_left_to_its_owner) {
     CHECK_TRUE(end->signal == SIGSEGV || end->status > 0);
     CHECK_FALSE(end->wrote("overflowed"));
   }
+}
+
+TEST(Overflow, a_run_gives_the_signal_stack_and_the_handlers_back) {
+  const ChildEnd end = in_child([] {
+    static char memory[65536];
+    stack_t own{};
+    own.ss_sp = memory;
+    own.ss_size = sizeof memory;
+    if (sigaltstack(&own, nullptr) != 0) return 1;
+    signal(SIGBUS, mine);
+    // What the program does during the run stays as well.
+    if (!coir::run_until_idle({.workers = 1}, [] { signal(SIGSEGV, mine); })) return 2;
+    stack_t now{};
+    sigaltstack(nullptr, &now);
+    if (now.ss_flags != 0 || now.ss_sp != own.ss_sp || now.ss_size != own.ss_size) return 3;
+    if (handler_of(SIGSEGV) != mine) return 4;
+    return handler_of(SIGBUS) == mine ? 0 : 5;
+  });
+  LONGS_EQUAL(0, end.status);
+}
+
+TEST(Overflow, a_signal_stack_that_the_program_has_set_during_a_run_stays) {
+  const ChildEnd end = in_child([] {
+    static char memory[65536];
+    const auto ended = coir::run_until_idle({.workers = 1}, [] {
+      stack_t own{};
+      own.ss_sp = memory;
+      own.ss_size = sizeof memory;
+      coir::on_worker_stack([&] { sigaltstack(&own, nullptr); });
+    });
+    stack_t now{};
+    sigaltstack(nullptr, &now);
+    return ended && now.ss_sp == memory && now.ss_flags == 0 ? 0 : 1;
+  });
+  LONGS_EQUAL(0, end.status);
 }
 
 }  // namespace overflow_test
