@@ -167,7 +167,8 @@ struct Captured {
 inline constexpr std::size_t kMostStages = 8;
 
 // run_pipeline runs commands side by side, the output of each the input of the next, and returns what run_process
-// returns of the last; `exits` receives how each ended, as far as it has room. capture.err is for the last one's.
+// returns of the last; `exits` receives how each ended, as far as it has room. capture.err is for the last one's; what an
+// earlier one writes to an Output::pipe() as its standard error is read and dropped.
 // Errors: as run_process, of any of them, after which none is left; limit for more than kMostStages.
 [[nodiscard]] std::expected<Captured, Error> run_pipeline(std::span<const Command> commands,
                                                           const Capture& capture = {}, std::span<Exit> exits = {},

@@ -31,7 +31,7 @@ struct Awaited {
   Direction direction = Direction::readable;
 };
 
-inline constexpr std::size_t kMostAwaited = 8;
+inline constexpr std::size_t kMostAwaited = 10;
 
 // wait_several is wait for up to kMostAwaited descriptors: it returns when one of them may be ready, and does not tell
 // which. Callers try them all until EAGAIN before they wait again. Errors: as wait; invalid (there are more).

@@ -20,6 +20,7 @@ constexpr int kTurn = 32;                // reads without a wait before other fi
 // Drain reads one pipe into a span, and drops the rest.
 class Drain {
  public:
+  Drain() noexcept = default;
   Drain(int fd, std::span<char> into) noexcept : fd_(fd), into_(into) {}
 
   bool open() const noexcept { return fd_ >= 0; }
@@ -48,21 +49,28 @@ class Drain {
   }
 
  private:
-  int fd_;
+  int fd_ = -1;
   std::span<char> into_;
   std::size_t filled_ = 0;
   bool cut_ = false;
 };
 
-std::expected<void, Error> drain_both(Drain& out, Drain& err, Deadline deadline) noexcept {
+constexpr std::size_t kMostDrains = kMostStages + 1;  // standard error of each stage, and the last one's output
+static_assert(kMostDrains <= kMostAwaited);
+
+std::expected<void, Error> drain_all(std::span<Drain> drains, Deadline deadline) noexcept {
   for (int turn = 1;; ++turn) {
-    const bool more_out = out.step();
-    const bool more_err = err.step();
-    if (!out.open() && !err.open()) return {};
+    Awaited open[kMostDrains];
+    std::size_t count = 0;
+    bool more = false;
+    for (Drain& drain : drains) {
+      if (drain.step()) more = true;
+      if (drain.open()) open[count++].fd = drain.fd();
+    }
+    if (count == 0) return {};
     std::expected<void, Error> going;
-    if (!more_out && !more_err) {
-      const Awaited several[] = {{.fd = out.fd()}, {.fd = err.fd()}};
-      going = wait_several(several, deadline);
+    if (!more) {
+      going = wait_several({open, count}, deadline);
     } else if (turn % kTurn == 0) {
       going = pause_between(deadline);
     }
@@ -70,12 +78,17 @@ std::expected<void, Error> drain_both(Drain& out, Drain& err, Deadline deadline)
   }
 }
 
-// finish reads from and waits for the last of `stages`, then waits for the others; on an error it stops them all.
+// finish reads all that `stages` write to the caller, then waits for their ends; on an error it stops them all.
 std::expected<Captured, Error> finish(std::span<Process> stages, const Capture& capture, std::span<Exit> exits,
                                       Deadline deadline) noexcept {
   Process& last = stages.back();
-  Drain out(last.out(), capture.out), err(last.err(), capture.err);
-  std::expected<void, Error> going = drain_both(out, err, deadline);
+  Drain drains[kMostDrains];
+  Drain& out = drains[0];
+  Drain& err = drains[stages.size()];
+  out = Drain(last.out(), capture.out);
+  for (std::size_t i = 0; i < stages.size(); ++i) drains[i + 1] = Drain(stages[i].err(), {});
+  err = Drain(last.err(), capture.err);
+  std::expected<void, Error> going = drain_all({drains, stages.size() + 1}, deadline);
   for (std::size_t i = 0; i < stages.size() && going; ++i) {
     const auto ended = stages[i].wait(deadline);
     if (!ended) {

@@ -256,6 +256,21 @@ TEST(Process, a_pipeline_hands_each_output_to_the_next_and_tells_every_exit) {
   });
 }
 
+// A pipe holds 64 KB.
+TEST(Process, a_pipeline_drains_the_standard_error_of_every_stage) {
+  both_sides([&] {
+    const Shell first("head -c 100000 /dev/zero >&2; echo one"), second("head -c 200000 /dev/zero >&2; cat; echo two"),
+        third("cat; echo three >&2");
+    Command commands[] = {first.command(), second.command(), third.command()};
+    for (Command& each : commands) each.err = Output::pipe();
+    char out[64], err[64];
+    const auto ran = run_pipeline(commands, {.out = out, .err = err}, {}, Deadline::after(60s));
+    expect(ran && text(out, ran->out_bytes) == "one\ntwo\n" && !ran->out_cut);
+    expect(ran && text(err, ran->err_bytes) == "three\n" && !ran->err_cut);
+    expect(no_child_is_left());
+  });
+}
+
 TEST(Process, a_pipeline_that_cannot_be_started_or_ended_in_time_leaves_none) {
   both_sides([&] {
     const int before = fds_now();
