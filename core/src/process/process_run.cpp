@@ -58,7 +58,8 @@ class Drain {
 constexpr std::size_t kMostDrains = kMostStages + 1;  // standard error of each stage, and the last one's output
 static_assert(kMostDrains <= kMostAwaited);
 
-std::expected<void, Error> drain_all(std::span<Drain> drains, Deadline deadline) noexcept {
+// Not inlined: its frame and its caller's are each bounded.
+[[gnu::noinline]] std::expected<void, Error> drain_all(std::span<Drain> drains, Deadline deadline) noexcept {
   for (int turn = 1;; ++turn) {
     Awaited open[kMostDrains];
     std::size_t count = 0;
