@@ -247,8 +247,9 @@ inline constexpr std::size_t kBlockingStackBytes = std::size_t{64} * 1024;
 //
 // f is moved to the thread and must own what it touches: at the deadline, or when the caller is cancelled, the caller
 // stops waiting while f runs on, and its result is destroyed on its thread when it ends, be it after the run. f calls
-// nothing of coir but what may be called from a plain thread, and in single-worker builds no ledger, for there the
-// pool's threads are the only ones beside the worker.
+// nothing of coir but what may be called from a plain thread. In single-worker builds, where the pool's threads are the
+// only ones beside the worker, those calls are Event::set, WaitGroup::add and done, Semaphore::release and each cancel,
+// and f may use no ledger.
 //
 // On a plain thread, and in a build without fibers, f just runs, whatever the deadline. Returns what f returns; an
 // std::expected<T, Error> is handed through. Nothing is allocated: the result comes by move.

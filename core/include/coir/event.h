@@ -24,8 +24,9 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // set opens the gate and releases every waiter. Idempotent; never parks; from any context but a signal handler. A
-  // caller that returns from wait() may destroy the event.
+  // set opens the gate and releases every waiter. Idempotent; never parks; from any context but a signal handler. In
+  // a single-worker build another thread waits until the worker has done it. A caller that returns from wait() may
+  // destroy the event.
   void set() noexcept;
 
   // reset closes the gate. Waiters that set() has released stay released.

@@ -15,8 +15,9 @@ bool Worker::has_work() const noexcept {
 }
 
 #if COIR_SINGLE_WORKER
-// idle of the only worker: only the poller and the timers can bring work.
+// idle of the only worker: only the poller, the timers and errands can bring work.
 void Worker::idle() noexcept {
+  scheduler_->run_errands();
   static_cast<void>(scheduler_->is_quiescent());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t due = wheel_.next_due_ns();

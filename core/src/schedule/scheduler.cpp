@@ -171,7 +171,11 @@ void OutsideClaim::end() noexcept {
 }
 
 void Scheduler::finish() noexcept {
-  if (!isolated_) door::close();
+  // A thread inside may wait for its errand.
+  while (!isolated_ && !door::close()) {
+    if constexpr (!kManyWorkers) run_errands();
+    sched_yield();
+  }
   while (holds_.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();

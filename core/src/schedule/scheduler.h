@@ -14,6 +14,8 @@
 
 namespace coir {
 
+struct Errand;
+
 namespace detail {
 class BlockingPool;
 }  // namespace detail
@@ -62,6 +64,11 @@ class Scheduler {
   void inject(FiberControl* fiber) noexcept;
   // inject_new also counts the fiber, as one that lives from now on, and ends the visit that brought it.
   void inject_new(FiberControl* fiber) noexcept;
+
+  // bring hands the worker of a single-worker build an errand, by any thread inside a Visit; run_errands makes those
+  // that were brought, in order.
+  void bring(Errand& errand) noexcept;
+  void run_errands() noexcept;
 
   // wake_if_idle has an idle worker look again; false if none sleeps. Any thread.
   bool wake_if_idle() noexcept;
@@ -158,6 +165,7 @@ class Scheduler {
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
   SharedAtomic<const char*> cancel_reason_{nullptr};  // before cancelling_
+  SharedAtomic<Errand*> errands_{nullptr};
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
   Atomic<bool> awaits_threads_{
       false};  // only a plain thread can still wake a fiber; looked at again while there are any

@@ -1,7 +1,5 @@
 #include "schedule/visit.h"
 
-#include <sched.h>
-
 #include "schedule/scheduler.h"
 
 namespace coir {
@@ -49,10 +47,9 @@ bool close_unless_brought(std::uint64_t seen) noexcept {
   return true;
 }
 
-void close() noexcept {
-  g_door.fetch_or(kClosed, std::memory_order_seq_cst);
-  // acquire pairs with the release in leave: what a visitor did comes before what follows.
-  while ((g_door.load(std::memory_order_acquire) & kVisitors) != 0) sched_yield();
+// acquire pairs with the release in leave: what a visitor did comes before what follows.
+bool close() noexcept {
+  return (g_door.fetch_or(kClosed, std::memory_order_seq_cst) & kVisitors) == 0;
 }
 
 bool enter() noexcept {

@@ -29,8 +29,8 @@ std::uint64_t seen() noexcept;
 // returns false and changes nothing; the visitor notifies the workers, even if its push fails.
 bool close_unless_brought(std::uint64_t seen) noexcept;
 
-// close refuses all newcomers from now on, and returns when the last visitor has left.
-void close() noexcept;
+// close refuses all newcomers from now on. False: a visitor is still inside; ask again.
+bool close() noexcept;
 
 // enter begins a visit; false when the door is closed. Any context, a signal handler too.
 bool enter() noexcept;

@@ -247,6 +247,7 @@ void Worker::cool_down(std::int64_t now_ns) noexcept {
 void Worker::maintain() noexcept {
   tick_ = tick_now();
   trim_if_asked();
+  if constexpr (!kManyWorkers) scheduler_->run_errands();
   scheduler_->fire_timers();
   if (scheduler_->reactor.in_use() && !scheduler_->polling_.exchange(true, std::memory_order_acquire)) {
     bump(counters.polls);

@@ -1,5 +1,6 @@
 #include <coir/cancellation.h>
 
+#include "schedule/errand.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/wait_round.h"
@@ -9,6 +10,7 @@ namespace coir {
 // Invariant: what a watch names is cancelled under the source's lock, which the watch's end takes: a scope that is
 // cancelled has not ended. Waiters are woken after unlocking.
 void CancellationSource::cancel(const char* reason) noexcept {
+  if (by_worker([=, this] { cancel(reason); })) return;
   ClaimedWaiters woken;
   detail::WakeList selects;
   {

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "schedule/errand.h"
 #include "scope/join.h"
 #include "wait/owner.h"
 #include "wait/park.h"
@@ -28,6 +29,8 @@ FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* re
 }  // namespace detail
 
 std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
+  std::expected<void, Error> outcome;
+  if (by_worker([&] { outcome = cancel(reason); })) return outcome;
   const Visit run;
   if (!run || !alive()) return std::unexpected(Error{ErrorCode::stale});
   const OutsideClaim outside;

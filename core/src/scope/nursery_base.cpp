@@ -3,6 +3,7 @@
 #include <coir/budget.h>
 
 #include "fiber/describe.h"
+#include "schedule/errand.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
@@ -176,6 +177,7 @@ void NurseryBase::fail_locked(Error error, const FiberName& whose, ClaimedWaiter
 }
 
 void NurseryBase::cancel(const char* reason) noexcept {
+  if (by_worker([=, this] { cancel(reason); })) return;
   ClaimedWaiters woken;
   {
     Locked hold(lock_);

@@ -2,11 +2,13 @@
 
 #include <coir/budget.h>
 
+#include "schedule/errand.h"
 #include "wait/wait_round.h"
 
 namespace coir {
 
 void Event::set() noexcept {
+  if (by_worker([this] { set(); })) return;
   detail::WakeList woken;
   lock_.lock();
   // release pairs with the acquire in is_set.

@@ -2,6 +2,7 @@
 
 #include <coir/budget.h>
 
+#include "schedule/errand.h"
 #include "wait/wait_round.h"
 
 namespace coir {
@@ -35,6 +36,7 @@ std::expected<void, Error> Semaphore::acquire(std::uint64_t count, Deadline dead
 }
 
 void Semaphore::release(std::uint64_t count) noexcept {
+  if (by_worker([=, this] { release(count); })) return;
   detail::WakeList woken;
   lock_.lock();
   permits_.store(permits_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);

@@ -3,16 +3,19 @@
 #include <coir/budget.h>
 #include <coir/detail/fatal.h>
 
+#include "schedule/errand.h"
 #include "wait/wait_round.h"
 
 namespace coir {
 
 void WaitGroup::add(std::uint64_t count) noexcept {
+  if (by_worker([=, this] { add(count); })) return;
   Locked hold(lock_);
   count_.store(count_.load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
 }
 
 void WaitGroup::done(const std::source_location& where) noexcept {
+  if (by_worker([&] { done(where); })) return;
   detail::WakeList woken;
   lock_.lock();
   const std::uint64_t before = count_.load(std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <coir/detail/fatal.h>
 
+#include "schedule/errand.h"
 #include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
@@ -183,6 +184,7 @@ void claim_inside(Scope& scope, ClaimedWaiters& woken) noexcept {
 }
 
 void mark_and_wake(Scope& scope, const char* reason) noexcept {
+  if (by_worker([&] { mark_and_wake(scope, reason); })) return;
   ClaimedWaiters woken;
   {
     // An owner that sees the mark may leave and end the scope: `leave` waits for this lock.

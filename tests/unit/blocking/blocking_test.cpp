@@ -2,9 +2,13 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
+#include <coir/cancellation.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
+#include <coir/semaphore.h>
+#include <coir/wait_group.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -244,6 +248,51 @@ TEST(Blocking, shutdown_ends_owned_calls_at_once_and_borrowing_ones_when_they_st
     while (ended != 2) coir::yield();
     gate.open();
     await(passed, 1);
+  });
+}
+
+// In builds with one worker the worker sleeps in the poller meanwhile, and the thread may not touch what fibers use.
+TEST(Blocking, what_the_function_releases_is_released_while_it_runs) {
+  everywhere([&] {
+    std::atomic<int> woken{0};
+    coir::Event event;
+    coir::WaitGroup group(1);
+    coir::Semaphore permits(0);
+    coir::CancellationSource source;
+    CancelScope* waiting = nullptr;
+    coir::Nursery fibers;
+    fibers.start([&] { woken += event.wait().has_value(); });
+    fibers.start([&] { woken += group.wait().has_value(); });
+    fibers.start([&] { woken += permits.acquire(3).has_value(); });
+    Fiber sleeper = spawn([&] { woken += coir::sleep(24h).error() == ErrorCode::cancelled; });
+    Fiber scoped = spawn([&] {
+      CancelScope scope;
+      waiting = &scope;
+      woken += coir::sleep(24h).error() == ErrorCode::cancelled;
+    });
+    Fiber watched = spawn([&] {
+      CancelScope scope;
+      const coir::CancellationWatch watch(source.token(), scope);
+      woken += coir::sleep(24h).error() == ErrorCode::cancelled;
+    });
+    for (const Fiber* each : {&sleeper, &scoped, &watched}) coir::test::until_parked(*each, "sleep");
+    const auto called = blocking([&] {
+      const auto others = [&](int count) { return until([&] { return woken == count; }, Deadline::after(100s)); };
+      event.set();
+      if (!others(1)) return 1;
+      group.done();
+      if (!others(2)) return 2;
+      permits.release(3);
+      if (!others(3)) return 3;
+      if (!sleeper.cancel() || !others(4)) return 4;
+      waiting->cancel();
+      if (!others(5)) return 5;
+      source.cancel();
+      return others(6) ? 0 : 6;
+    });
+    expect(called && *called == 0);
+    expect(fibers.join().has_value());
+    for (Fiber* each : {&sleeper, &scoped, &watched}) expect(each->join().has_value());
   });
 }
 
