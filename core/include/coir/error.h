@@ -21,7 +21,7 @@ enum class ErrorCode : std::uint16_t {
   invalid,        // an argument or an input is malformed; of a TLS context, sys holds what is wrong
   not_found,      // the name given leads to nothing
   temporary,      // it failed for now, and may succeed later
-  deadlock,       // no event can wake the parked fibers any more
+  deadlock,       // no event can wake the parked fibers any more; or the wait would be for the caller itself
   unsupported,    // the kernel or the build lacks it, or the caller's context cannot wait
   truncated,      // the peer ended without announcing it: data may be missing
   untrusted,      // the peer's certificate is not accepted: sys holds the reason

@@ -126,9 +126,9 @@ auto start(Where nursery, const SpawnOptions& options, F&& body, const std::sour
 // spawn starts `body` as a fiber of its own: a Fiber if it returns nothing, else a Task of what it returns. The closure
 // is moved to the new fiber's stack; nothing is allocated. If there is no stack for it the handle is not started(), and
 // join returns the reason. The new fiber becomes runnable; the caller goes on. It is a child of the caller's nursery,
-// the innermost of coir/nursery.h that it runs in, whose limit it waits for; without one it is the root's. From a
-// fiber, a RestingWait's wake, or a plain thread while a runtime runs. Cost: some tens of nanoseconds from the pool of
-// hot stacks.
+// the innermost of coir/nursery.h that it runs in, whose limit it waits for (`deadlock` is explained there); without one
+// it is the root's. From a fiber, a RestingWait's wake, or a plain thread while a runtime runs. Cost: some tens of
+// nanoseconds from the pool of hot stacks.
 //
 // With several workers a fiber may continue on another thread after a wait, where thread_local variables, errno among
 // them, are others. coir/errno.h looks errno up at each use, and says what your own variables need.

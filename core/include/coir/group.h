@@ -44,7 +44,8 @@ class Group {
   // start starts a job: a body that returns nothing, or a std::expected<void, Error>. At the limit it waits for room.
   // A job that cannot start fails the group with the error, unless the caller asks the Started.
   // Errors: closed (joining has begun), cancelled (a job has failed, or cancel was called; or the caller, while it
-  // waits for room), timed_out (the same), limit and no_memory (no stack), invalid (stacks are not that large),
+  // waits for room), timed_out (the same), deadlock (every job, the caller the last, would wait for room), limit and
+  // no_memory (no stack), invalid (stacks are not that large),
   // unsupported (no runtime runs, or the caller cannot wait for room where it is).
   template <class F>
   Started start(const SpawnOptions& options, F&& job,

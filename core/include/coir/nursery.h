@@ -53,8 +53,9 @@ class Nursery {
   Nursery& operator=(const Nursery&) = delete;
 
   // start starts a child without a handle: the nursery owns it and answers for its failure. At the limit it parks until
-  // another child has ended; a child that starts one in its own full nursery waits for its siblings. A child that
-  // cannot start fails the nursery with the error, unless the caller asks the Started. Errors: those of spawn.
+  // another child has ended; a child that starts one in its own full nursery waits for its siblings, unless all of them
+  // wait for room as well. A child that cannot start fails the nursery with the error, unless the caller asks the
+  // Started. Errors: those of spawn.
   template <class F>
   Started start(const SpawnOptions& options, F&& body,
                 const std::source_location& where = std::source_location::current()) {
@@ -68,7 +69,8 @@ class Nursery {
 
   // spawn is start with the handle that coir::spawn returns, to await, join or cancel the child. The handle may be
   // dropped. After a failed spawn await and join return the error: coir::spawn's, or cancelled, timed_out (while it
-  // waited for room), closed (the nursery was joined).
+  // waited for room), closed (the nursery was joined), deadlock (every child of the full nursery, the caller the last,
+  // would wait for room, and none would end).
   template <class F>
   auto spawn(const SpawnOptions& options, F&& body,
              const std::source_location& where = std::source_location::current()) {

@@ -55,7 +55,8 @@ class PoolBase {
   }
 
   // submit waits for room in the backlog, first come first served.
-  // Errors: timed_out, cancelled (the caller), closed; limit, no_memory, invalid as try_submit; unsupported (also where
+  // Errors: timed_out, cancelled (the caller), closed; deadlock (every fiber of the pool, the caller the last, would wait
+  // for room); limit, no_memory, invalid as try_submit; unsupported (also where
   // nothing can be waited for; core/README.md tells where).
   template <std::invocable F>
   [[nodiscard]] std::expected<void, Error> submit(F&& job, Deadline deadline = Deadline::never()) {

@@ -30,9 +30,8 @@ void call_on_worker_stack(void (*fn)(void*), void* argument) noexcept;
 //
 // f must not wait: meanwhile no fiber runs on this worker, and what parks elsewhere answers `unsupported` here, a spawn
 // into a full nursery too. The caller's scopes and cancellation are in force in f, and a fiber that f spawns is a child
-// of the caller's nursery. Allowed
-// anywhere: on a plain thread, inside another such call and in a build without fibers it is an ordinary call. Cost: two
-// exchanges of the stack pointer, a few nanoseconds.
+// of the caller's nursery. Allowed anywhere: on a plain thread, inside another such call and in a build without fibers
+// it is an ordinary call. Cost: two exchanges of the stack pointer, a few nanoseconds.
 template <std::invocable F>
 std::invoke_result_t<F&> on_worker_stack(F&& f) noexcept {
   using Result = std::invoke_result_t<F&>;

@@ -28,6 +28,11 @@ void NurseryBase::retreat() noexcept {
   entered_ = false;
 }
 
+bool NurseryBase::holds_child() const noexcept {
+  const FiberControl* const self = running_fiber();
+  return self != nullptr && self->nursery == this;
+}
+
 std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
   spend_budget();
   lock_.lock();
@@ -39,8 +44,11 @@ std::expected<void, Error> NurseryBase::admit(bool wait) noexcept {
     running_.store(running + 1, std::memory_order_relaxed);
     lock_.unlock();
     return {};
+  } else if (const bool inside = holds_child(); wait && inside && all_inside(spawners_, running - 1)) {
+    refused = ErrorCode::deadlock;
   } else if (wait) {
     WaitNode node;
+    node.inside = inside;
     return wait_in(lock_, spawners_, node, {WaitKind::admission, limit_}, Deadline::never());
   } else {
     refused = ErrorCode::limit;

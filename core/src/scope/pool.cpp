@@ -52,6 +52,12 @@ std::expected<PoolJob*, Error> PoolBase::reserve(Deadline deadline) noexcept {
   }
   PoolJob* place = nullptr;  // is handed over
   WaitNode node;
+  node.inside = base_.holds_child();
+  // Only a pool fiber that takes the next job makes room.
+  if (node.inside && all_inside(submitters_, fibers_ - 1)) {
+    lock_.unlock();
+    return std::unexpected(Error(ErrorCode::deadlock));
+  }
   node.slot = &place;
   if (auto waited = wait_in(lock_, submitters_, node, {WaitKind::backlog}, deadline); !waited) {
     return std::unexpected(waited.error());

@@ -8,6 +8,13 @@ WaitNode* WaitRound::spin_for_winner() noexcept {
   }
 }
 
+bool all_inside(const WaitList& line, std::size_t count) noexcept {
+  for (const WaitNode* node = line.front(); node != nullptr && count != 0; node = node->next) {
+    if (node->inside && node->round->waiter->reason() == WakeReason::none) --count;
+  }
+  return count == 0;
+}
+
 std::unexpected<Error> withdraw(Spinlock& lock, WaitList& list, WaitNode& node, WakeReason reason) noexcept {
   lock.lock();
   if (node.queued) list.remove(node);

@@ -97,6 +97,9 @@ class WakeList {
   IntrusiveQueue<WaitNode> nodes_;
 };
 
+// all_inside tells whether `count` waiters of the line are `inside` and still wait. Under the list's lock.
+bool all_inside(const WaitList& line, std::size_t count) noexcept;
+
 // WaitFor is how a report describes a wait.
 struct WaitFor {
   WaitKind kind;

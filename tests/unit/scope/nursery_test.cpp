@@ -343,6 +343,41 @@ TEST(Nursery, at_the_limit_spawn_parks_and_try_spawn_refuses) {
   });
 }
 
+// A wait for room ends when a child ends, and the waiting ones do not.
+TEST(Nursery, the_last_child_that_would_wait_for_room_gets_deadlock) {
+  everywhere([&] {
+    Nursery nursery{{.limit = 2}};
+    std::atomic<bool> served{false};
+    const Fiber first = nursery.spawn({.name = "first"}, [&] {
+      nursery.start([&] { served = true; });
+      expect(served || nursery.running() <= 2);
+    });
+    nursery.start({.name = "second"}, [&] {
+      until_parked(first, "admission");
+      Fiber refused = spawn([] {});
+      expect(!refused.started() && is(refused.join(), ErrorCode::deadlock));
+      expect(!nursery.try_spawn([] {}).started());
+      coir::Shield shield(Deadline::never());
+      Fiber other = coir::spawn({.detached = true}, [] {});
+      expect(other.join().has_value());
+    });
+    expect(nursery.join().has_value());
+    expect(served);
+  });
+}
+
+TEST(Nursery, an_only_child_that_starts_another_gets_deadlock) {
+  everywhere([&] {
+    Nursery nursery{{.limit = 1}};
+    nursery.start([&] {
+      const Error error = nursery.spawn([] {}).join().error();
+      expect(error == ErrorCode::deadlock);
+      nursery.start([] {});  // fails the nursery
+    });
+    expect(is(nursery.join(), ErrorCode::deadlock));
+  });
+}
+
 TEST(Nursery, who_waits_at_the_limit_is_served_in_order_and_may_be_cancelled) {
   everywhere([&] {
     Nursery nursery{{.limit = 1}};

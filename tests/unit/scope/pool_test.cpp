@@ -290,4 +290,19 @@ TEST(Pool, in_a_scope_whose_deadline_passes_its_fibers_end) {
   });
 }
 
+TEST(Pool, a_job_of_the_last_fiber_that_would_wait_for_room_gets_deadlock) {
+  everywhere([&] {
+    Pool<1> pool({.fibers = 1});
+    std::atomic<bool> second{false};
+    expect(pool.submit([&] {
+                 // The first fills the backlog. Nobody else takes jobs.
+                 expect(pool.submit([&] { second = true; }).has_value());
+                 expect(is(pool.submit([] {}), ErrorCode::deadlock));
+               })
+               .has_value());
+    until([&] { return second.load(); });  // a closed pool takes no jobs
+    expect(pool.close().has_value());
+  });
+}
+
 }  // namespace pool_test

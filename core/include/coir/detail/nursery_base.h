@@ -59,6 +59,8 @@ class NurseryBase {
 
   bool cancelled() const noexcept { return scope_.cancelled.load(std::memory_order_seq_cst); }
   Scope& scope() noexcept { return scope_; }
+  // holds_child tells whether the caller is a child of this nursery.
+  bool holds_child() const noexcept;
   std::uint32_t children() const noexcept { return running_.load(std::memory_order_relaxed); }
 
   // Called by spawn and by a fiber's end.

@@ -28,6 +28,7 @@ struct WaitNode {
   bool closed = false;    // it was taken out because nothing comes any more
   bool first = false;     // it is to stand before all others
   bool replaces = false;  // `slot` holds a value, which the one that is received takes the place of
+  bool inside = false;    // the waiter is one of those whose ends make the room that the line waits for
   bool takes = false;     // waits for the end of a fiber to take its outcome, and not merely to hear of it
   ToldFlag told;          // the fiber that is waited for has ended and touches this node no more
 };
