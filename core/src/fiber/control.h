@@ -17,6 +17,7 @@ namespace coir {
 class Worker;
 namespace detail {
 class NurseryBase;
+struct Code;
 struct Scope;
 struct SiblingLinks;
 struct WaitNode;
@@ -84,16 +85,16 @@ struct alignas(64) FiberControl : Waiter {
   std::uint16_t late;           // whose deadline the latest wait in a scope had, 0 for its own; owner only
 
   // The fields that spawn and exit touch.
-  detail::WaitNode* waiting;           // who waits for its end; once it has ended, who is to be woken of them
-  const Error* (*run)(void* storage);  // calls the closure, leaves the result
-  void (*drop)(void* storage);         // destroys the result; null when there is nothing to destroy
-  void* storage;                       // closure and result, built in place
+  detail::WaitNode* waiting;  // who waits for its end; once it has ended, who is to be woken of them
+  const detail::Code* code;   // how the closure is called and the result destroyed
+  void* storage;              // closure and result, built in place
   Atomic<std::uint64_t> parent_id;
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
 
   // The fields of nurseries and cancel scopes.
   detail::NurseryBase* nursery;       // whose child it is; null: the root's
+  detail::NurseryBase* nurseries;     // that it has made, but for those behind a shield; see NurseryBase::made
   detail::Scope* current_scope;       // its innermost scope; null: none. Owner only
   const Error* failure;               // once it has ended: the error in its result, or null
   FiberControl *elder, *younger;      // in the nursery's set, under its lock

@@ -73,8 +73,7 @@ void CancellationWatch::cancel_target(const char* reason, ClaimedWaiters& woken)
     return detail::claim_inside(*scope_, woken);
   }
   if (task_.control_ == nullptr) return;
-  FiberControl* const parked = detail::cancel_claim(task_.control_, task_.id_, reason);
-  if (parked != nullptr) woken.add(parked);
+  detail::cancel_claim(task_.control_, task_.id_, reason, woken);
 }
 
 }  // namespace coir

@@ -1,11 +1,13 @@
 #include <coir/fiber.h>
 
 #include <coir/budget.h>
+#include <coir/detail/nursery_base.h>
 
 #include <sched.h>
 
 #include "schedule/errand.h"
 #include "scope/join.h"
+#include "wait/claimed_waiters.h"
 #include "wait/owner.h"
 #include "wait/park.h"
 
@@ -13,17 +15,18 @@ namespace coir {
 
 namespace detail {
 
-FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept {
+void cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason, ClaimedWaiters& woken) noexcept {
   std::uint64_t seen = fiber->cancelled_id.load(std::memory_order_seq_cst);
   // Before the mark, so that whoever sees that finds a reason of this life. Of two that cancel at a time, either's.
   if (seen != id && fiber->id.load(std::memory_order_acquire) == id)
     fiber->cancel_reason.store(reason, std::memory_order_release);
   do {
-    if (fiber->id.load(std::memory_order_acquire) != id) return nullptr;
+    if (fiber->id.load(std::memory_order_acquire) != id) return;
     // seq_cst pairs with Waiter::commit. If this fiber has just ended, the mark meets another one: it has the
     // wrong id and means nothing there.
   } while (seen != id && !fiber->cancelled_id.compare_exchange_weak(seen, id, std::memory_order_seq_cst));
-  return fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked ? fiber : nullptr;
+  if (fiber->claim_ticket(WakeReason::cancelled, id) == Waiter::Claim::parked) woken.add(fiber);
+  NurseryBase::claim_all_made_by(*fiber, id, reason, woken);
 }
 
 }  // namespace detail
@@ -33,8 +36,9 @@ std::expected<void, Error> FiberRef::cancel(const char* reason) const noexcept {
   if (by_worker([&] { outcome = cancel(reason); })) return outcome;
   const Visit run;
   if (!run || !alive()) return std::unexpected(Error{ErrorCode::stale});
-  const OutsideClaim outside;
-  if (FiberControl* const parked = detail::cancel_claim(control_, id_, reason); parked != nullptr) parked->wake();
+  ClaimedWaiters woken;
+  detail::cancel_claim(control_, id_, reason, woken);
+  woken.wake();
   return {};
 }
 

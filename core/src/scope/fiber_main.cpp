@@ -1,6 +1,7 @@
 #include "scope/fiber_main.h"
 
 #include <coir/detail/nursery_base.h>
+#include <coir/fiber.h>
 
 #include "fiber/describe.h"
 #include "scope/join.h"
@@ -62,7 +63,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
   const std::uint32_t join = lock_join(self);
   if (join == FiberControl::kDetached) {
     if (owned && self->fails) report_failure(self);
-    if (self->drop != nullptr) self->drop(self->storage);
+    if (self->code->drop != nullptr) self->code->drop(self->storage);
     Worker::leave(self, owned ? Commit::owned : Commit::ended, nullptr);
   }
   bool taken = false;
@@ -87,7 +88,7 @@ void fiber_main(void* message, void* argument) noexcept {
   auto* self = static_cast<FiberControl*>(argument);
   SanitizerContext::after_switch(self->sanitizer);
   self->worker->commit(message);
-  const Error* const failure = self->run(self->storage);
+  const Error* const failure = self->code->run(self->storage);
   end_fiber(self, failure);
 }
 

@@ -224,7 +224,7 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
   std::expected<void, Error> outcome;
   if (control_->failure != nullptr) [[unlikely]]
     outcome = std::unexpected(*control_->failure);
-  if (control_->drop != nullptr) control_->drop(control_->storage);
+  if (control_->code->drop != nullptr) control_->code->drop(control_->storage);
   release();
   return outcome;
 }
@@ -273,7 +273,7 @@ bool Fiber::let_go() noexcept {
       report_failure(fiber);
     }
   }
-  if (fiber->drop != nullptr) fiber->drop(fiber->storage);
+  if (fiber->code->drop != nullptr) fiber->code->drop(fiber->storage);
   release();
   return true;
 }

@@ -36,13 +36,13 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->wait_kind.store(WaitKind::nothing, std::memory_order_relaxed);
   control->join.store(FiberControl::kOpen, std::memory_order_relaxed);
   control->waiting = nullptr;
-  control->run = code.run;
-  control->drop = code.drop;
+  control->code = &code;
   control->parent_id.store(identity.parent_id, std::memory_order_relaxed);
   control->mutexes_held = 0;
   control->name.store(options.name, std::memory_order_relaxed);
   control->where.store(where, std::memory_order_relaxed);
   control->nursery = identity.nursery;
+  control->nurseries = nullptr;
   control->current_scope = identity.nursery != nullptr ? &identity.nursery->scope() : nullptr;
   control->ticket = identity.id;
   control->failure = nullptr;

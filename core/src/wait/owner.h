@@ -35,8 +35,8 @@ void mark_and_wake(Scope& scope, const char* reason) noexcept;
 // claim_children_of, of scope/nursery_base.cpp, claims the waits of the children if `scope` is a nursery's own.
 void claim_children_of(Scope& scope, ClaimedWaiters& woken) noexcept;
 
-// cancel_claim cancels the fiber of that id, and returns it if the caller must wake it, else null.
-FiberControl* cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason) noexcept;
+// cancel_claim cancels the fiber of that id and the children of its nurseries, and claims whom the caller must wake.
+void cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason, ClaimedWaiters& woken) noexcept;
 
 // raise_shield changes the ticket of the caller's waits until lower_shield, so that claims from outside miss them.
 void raise_shield(const std::source_location& where) noexcept;

@@ -164,6 +164,21 @@ void scope_meets_children() {
   });
 }
 
+// The same for the owner's own cancellation, which comes before, while or after the nursery is made.
+void cancel_meets_children() {
+  run_on_two([&] {
+    Event never;
+    Fiber owner = spawn([&] {
+      Nursery nursery;
+      nursery.start([&] { require(never.wait().error() == ErrorCode::cancelled); });
+      while (nursery.running() != 0) yield();
+      static_cast<void>(nursery.join());
+    });
+    require(owner.cancel().has_value());
+    require(owner.join().has_value());
+  });
+}
+
 void cancel_against_set() {
   run_on_two([&] {
     Event event;
@@ -412,6 +427,7 @@ constexpr Scenario kRuntimeScenarios[] = {
     {"runtime_cancel_meets_wait", cancel_meets_wait, kWhole},
     {"runtime_scope_meets_wait", scope_meets_wait, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
     {"runtime_scope_meets_children", scope_meets_children, {.preemptions = 3, .interleavings = 6'000, .samples = 4000}},
+    {"runtime_cancel_meets_children", cancel_meets_children, {.preemptions = 3, .interleavings = 4'000, .samples = 3000}},
     {"runtime_cancel_against_set", cancel_against_set, kWhole},
     {"runtime_deadline_meets_set", deadline_meets_set, kWhole},
     {"runtime_mutex_of_fibers", mutex_of_fibers, kWhole},

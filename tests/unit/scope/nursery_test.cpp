@@ -1,12 +1,15 @@
 #include <coir/nursery.h>
 
+#include <coir/cancel_scope.h>
 #include <coir/event.h>
+#include <coir/group.h>
 #include <coir/runtime.h>
 #include <coir/wait.h>
 #include <pthread.h>
 
 #include <atomic>
 #include <optional>
+#include <string_view>
 
 #include "core/src/wait/park.h"
 #include "tests/support/counted.h"
@@ -340,6 +343,45 @@ TEST(Nursery, at_the_limit_spawn_parks_and_try_spawn_refuses) {
     go = true;
     expect(full.spawn([] {}).started());
     expect(full.join().has_value());
+  });
+}
+
+TEST(Nursery, cancelling_the_owner_reaches_its_children_while_the_owner_computes) {
+  everywhere([&] {
+    std::atomic<int> cancelled{0}, waiting{0};
+    const auto child = [&] {
+      ++waiting;
+      cancelled += is(coir::sleep(kForEver), ErrorCode::cancelled);
+      expect(coir::cancel_reason() != nullptr && std::string_view(coir::cancel_reason()) == "enough");
+    };
+    Fiber owner = spawn([&] {
+      Nursery nursery;
+      nursery.start(child);
+      nursery.start([&] {
+        Nursery inner;
+        inner.start(child);
+        expect(is(inner.join(), ErrorCode::cancelled));
+      });
+      coir::Group group;
+      group.start(child);
+      {
+        const coir::Shield shield(Deadline::never());
+        Nursery shielded;
+        shielded.start([&] { expect(coir::sleep(1ms).has_value() && !coir::cancelled()); });
+        // It computes: it yields, and never waits.
+        while (cancelled < 3) coir::yield();
+        expect(shielded.join().has_value());
+      }
+      std::atomic<bool> late{false};
+      nursery.start([&] { late = is(coir::sleep(kForEver), ErrorCode::cancelled); });
+      Nursery opened_later;
+      opened_later.start([&] { expect(is(coir::sleep(kForEver), ErrorCode::cancelled)); });
+      while (!late || opened_later.running() != 0) coir::yield();
+    });
+    until([&] { return waiting == 3; });
+    expect(owner.cancel("enough").has_value());
+    expect(owner.join().has_value());
+    expect(cancelled == 3);
   });
 }
 

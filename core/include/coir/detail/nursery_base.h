@@ -45,6 +45,14 @@ class NurseryBase {
   std::expected<void, Error> leave() noexcept;
 
   void cancel(const char* reason) noexcept;
+  // claim_all is cancel for a caller that wakes the waiters later.
+  void claim_all(const char* reason, ClaimedWaiters& woken) noexcept;
+
+  // claim_all_made_by does so with all nurseries of a fiber that is cancelled, so that this reaches their children
+  // whatever the fiber does. Each stands on the list of the fiber that made it, until leave() has returned; one that
+  // was made behind a shield does not.
+  static void claim_all_made_by(FiberControl& fiber, std::uint64_t id, const char* reason,
+                                ClaimedWaiters& woken) noexcept;
 
   // fail makes `error` of the fiber `whose` the first failure unless there is one, and cancels everything inside.
   void fail(Error error, const FiberName& whose) noexcept;
@@ -80,6 +88,8 @@ class NurseryBase {
   void claim_children(ClaimedWaiters& woken) noexcept;
 
  private:
+  void made() noexcept;
+  void unmade() noexcept;
   void unlink(FiberControl* child) noexcept;
   Waiter* free_place() noexcept;
   Waiter* tell_leaver() noexcept;
@@ -95,6 +105,9 @@ class NurseryBase {
   WaitList spawners_;
   Waiter* leaver_ = nullptr;
   Atomic<std::uint32_t> running_{0};  // children that have not ended, and places granted
+  FiberControl* maker_ = nullptr;
+  std::uint64_t maker_id_ = 0;
+  NurseryBase *next_made_ = nullptr, *previous_made_ = nullptr;
   std::uint32_t limit_;
   std::uint64_t owner_id_ = 0;  // 0 for a plain thread
   bool entered_ = false;
