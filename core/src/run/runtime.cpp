@@ -10,6 +10,7 @@
 #include <new>
 
 #include <coir/fiber.h>
+#include <coir/port/cpu_quota.h>
 #include <coir/port/limits.h>
 #include <coir/port/memory.h>
 
@@ -40,11 +41,15 @@ bool read_environment(const char* name, std::uint64_t from, std::uint64_t to, st
   return true;
 }
 
+// usable_cpus is how many CPUs this process may run on, but no more than its control groups grant it the time of.
 unsigned usable_cpus() noexcept {
+  if constexpr (!kManyWorkers) return 1;
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<unsigned>(CPU_COUNT(&set));
+  const auto allowed = static_cast<unsigned>(CPU_COUNT(&set));
+  const unsigned granted = port::cpu_quota();
+  return granted != 0 ? std::min(allowed, granted) : allowed;
 }
 
 using RunBody = std::expected<void, Error> (*)(void*);
@@ -55,7 +60,7 @@ std::expected<void, Error> run_named(const RunOptions& asked, RunBody body, void
   RunOptions options = asked;
   constexpr unsigned most = kManyWorkers ? Scheduler::kMaxWorkers : 1;
   const unsigned cores = port::board_cores() != 0 ? std::min(port::board_cores(), 16u) : 16u;
-  std::uint64_t workers = kManyWorkers ? std::clamp(usable_cpus(), 1u, cores) : 1;
+  std::uint64_t workers = std::clamp(usable_cpus(), 1u, kManyWorkers ? cores : 1u);
   std::uint64_t stack_kb = port::kDefaultStackKb;
   std::uint64_t seed = 0;
   std::uint64_t trace_kb = 256;
