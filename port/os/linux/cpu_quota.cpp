@@ -21,7 +21,8 @@ class Path {
     for (const std::string_view part : parts) {
       fits_ = fits_ && part.size() < sizeof text_ - size_;
       if (!fits_) return;
-      size_ += part.copy(text_ + size_, part.size());
+      std::copy(part.begin(), part.end(), text_ + size_);
+      size_ += part.size();
     }
   }
   int open() const noexcept { return fits_ ? ::open(text_, O_RDONLY | O_CLOEXEC) : -1; }
@@ -74,7 +75,7 @@ unsigned least_of(const char* root, std::string_view mounted, std::string_view g
     if (here != 0 && (least == 0 || here < least)) least = here;
     if (group.empty()) return least;
     const std::size_t slash = group.rfind('/');
-    group = group.substr(0, slash == group.npos ? 0 : slash);
+    group = {group.data(), slash == group.npos ? 0 : slash};
   }
 }
 
@@ -109,7 +110,7 @@ class LineReader {
 bool names_cpu(std::string_view controllers) noexcept {
   while (!controllers.empty()) {
     const std::size_t comma = std::min(controllers.find(','), controllers.size());
-    if (controllers.substr(0, comma) == "cpu") return true;
+    if (std::string_view(controllers.data(), comma) == "cpu") return true;
     controllers.remove_prefix(std::min(comma + 1, controllers.size()));
   }
   return false;
@@ -124,7 +125,8 @@ unsigned cpu_quota(const char* root) noexcept {
   for (std::string_view line; lines.next(line);) {
     const std::size_t first = line.find(':'), second = line.find(':', std::min(first, line.size() - 1) + 1);
     if (first == line.npos || second == line.npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1), group = line.substr(second + 1);
+    const std::string_view controllers(line.data() + first + 1, second - first - 1);
+    const std::string_view group(line.data() + second + 1, line.size() - second - 1);
     const bool unified = controllers.empty();
     if (!unified && !names_cpu(controllers)) continue;
     using Places = std::initializer_list<std::string_view>;
