@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <coir/deadline.h>
+#include <coir/descriptor_stream.h>
 #include <coir/error.h>
 
 namespace coir {
@@ -15,7 +16,7 @@ namespace coir {
 // Input is what a process finds on its standard input.
 class Input {
  public:
-  enum class Kind : unsigned char { none, inherit, bytes, file };
+  enum class Kind : unsigned char { none, inherit, bytes, file, pipe };
 
   static constexpr Input none() noexcept { return Input(Kind::none); }  // its end, at once
   static constexpr Input inherit() noexcept { return Input(Kind::inherit); }
@@ -23,6 +24,8 @@ class Input {
   static constexpr Input bytes(std::span<const char> content) noexcept { return Input(Kind::bytes, -1, content); }
   // A descriptor of the caller's, which may be closed when the process has started.
   static constexpr Input file(int fd) noexcept { return Input(Kind::file, fd); }
+  // From Process::in() or take_in(), while the process runs.
+  static constexpr Input pipe() noexcept { return Input(Kind::pipe); }
 
   Kind kind() const noexcept { return kind_; }
   int fd() const noexcept { return fd_; }
@@ -93,7 +96,7 @@ class Process {
     swap(other);
     return *this;
   }
-  // Kills the group of a process that was not waited for, waits for its end, and closes out() and err().
+  // Kills the group of a process that was not waited for, waits for its end, and closes in(), out() and err().
   ~Process();
 
   // start returns once the program runs. Errors: not_found (no such program or directory), the kernel's, limit,
@@ -105,8 +108,19 @@ class Process {
 
   // out and err are the reading ends of an Output::pipe(), non-blocking, for wait(fd, Direction::readable); -1 for
   // other outputs. The Process owns them.
+  // in is likewise the writing end of an Input::pipe(), for wait(fd, Direction::writable). To write to it once nobody
+  // reads raises SIGPIPE.
+  int in() const noexcept { return in_; }
   int out() const noexcept { return out_; }
   int err() const noexcept { return err_; }
+
+  // take_in hands the writing end over as a stream, whose close ends the process's input. Error: stale (no Input::pipe(),
+  // or it was taken).
+  //
+  //   auto input = process->take_in();
+  //   while (auto line = next_line()) static_cast<void>(input->write(*line, deadline));
+  //   input->close();
+  [[nodiscard]] std::expected<DescriptorStream, Error> take_in() noexcept;
 
   // wait waits for the end of the process itself, not of those that it has left running, and returns how it ended, at
   // each call. Errors: timed_out, cancelled (the process goes on); stale (none was started); system; those of
@@ -125,6 +139,7 @@ class Process {
   void swap(Process& other) noexcept {
     std::swap(pid_, other.pid_);
     std::swap(pidfd_, other.pidfd_);
+    std::swap(in_, other.in_);
     std::swap(out_, other.out_);
     std::swap(err_, other.err_);
     std::swap(reaped_, other.reaped_);
@@ -135,7 +150,7 @@ class Process {
 
   pid_t pid_ = -1;
   int pidfd_ = -1;
-  int out_ = -1, err_ = -1;
+  int in_ = -1, out_ = -1, err_ = -1;
   bool reaped_ = true;
   Exit exit_;
 };
@@ -160,7 +175,7 @@ struct Captured {
 
 // run_process starts a process, reads its output to the end, and returns how it ended. At the deadline, and when the
 // caller is cancelled, the group is stopped as by Process::stop; no process is left when it returns. Errors: those of
-// Process::start and Process::wait.
+// Process::start and Process::wait; invalid for an Input::pipe(), which nobody would write to.
 [[nodiscard]] std::expected<Captured, Error> run_process(const Command& command, const Capture& capture = {},
                                                          Deadline deadline = Deadline::never()) noexcept;
 

@@ -61,6 +61,7 @@ std::expected<Process, Error> Process::start(const Command& command, Deadline de
   Process process;
   process.pid_ = started->pid;
   process.pidfd_ = started->pidfd;
+  process.in_ = started->in;
   process.out_ = started->out;
   process.err_ = started->err;
   process.reaped_ = false;
@@ -69,9 +70,16 @@ std::expected<Process, Error> Process::start(const Command& command, Deadline de
 
 Process::~Process() {
   if (!reaped_) static_cast<void>(stop(std::chrono::nanoseconds(0)));
-  for (const int fd : {pidfd_, out_, err_}) {
+  for (const int fd : {pidfd_, in_, out_, err_}) {
     if (fd >= 0) close_fd(fd);
   }
+}
+
+std::expected<DescriptorStream, Error> Process::take_in() noexcept {
+  if (in_ < 0) return std::unexpected(Error{ErrorCode::stale});
+  auto stream = DescriptorStream::adopt(in_);
+  if (stream) in_ = -1;
+  return stream;
 }
 
 // await_end returns when the process has ended but is not reaped yet: until then its id, and its group's, are not

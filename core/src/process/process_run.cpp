@@ -131,7 +131,9 @@ std::expected<Captured, Error> run_process(const Command& command, const Capture
 
 std::expected<Captured, Error> run_pipeline(std::span<const Command> commands, const Capture& capture,
                                             std::span<Exit> exits, Deadline deadline) noexcept {
-  if (commands.empty()) return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+  if (commands.empty() || commands[0].input.kind() == Input::Kind::pipe) {
+    return std::unexpected(Error{ErrorCode::invalid, EINVAL});
+  }
   if (commands.size() > kMostStages) return std::unexpected(Error{ErrorCode::limit, E2BIG});
   Process stages[kMostStages];  // those that run are killed if a later one cannot be started
   PipeEnd input;

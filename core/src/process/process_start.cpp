@@ -65,6 +65,7 @@ class Start {
   int prepare(const BlockingStop& stop) noexcept;
   int hold_input(const BlockingStop& stop) noexcept;
   int fill_memory(std::span<const char> bytes, const BlockingStop& stop) noexcept;
+  int hold_pipe(int slot, Descriptor& end) noexcept;
   int hold_output(int slot, const Output& output, Descriptor& reader) noexcept;
   int hold_copy(int slot, int fd) noexcept;
   int close_others() noexcept;
@@ -73,8 +74,8 @@ class Start {
   const Command& command_;
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
-  Descriptor child_[3];  // the child's future standard descriptors, all above 2; -1: inherited
-  Descriptor out_, err_;
+  Descriptor child_[3];        // the child's future standard descriptors, all above 2; -1: inherited
+  Descriptor in_, out_, err_;  // this process's ends of pipes
 };
 
 int Start::fill_memory(std::span<const char> bytes, const BlockingStop& stop) noexcept {
@@ -99,8 +100,22 @@ int Start::hold_input(const BlockingStop& stop) noexcept {
       return fill_memory(command_.input.content(), stop);
     case Input::Kind::file:
       return hold_copy(0, command_.input.fd());
+    case Input::Kind::pipe:
+      return hold_pipe(0, in_);
   }
   return EINVAL;
+}
+
+// hold_pipe makes a pipe, and `end` this process's end of it. Only that is non-blocking: the program does not expect
+// EAGAIN.
+int Start::hold_pipe(int slot, Descriptor& end) noexcept {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  const int reads = above_standard(ends[0]), writes = above_standard(ends[1]);
+  end.hold(slot == STDIN_FILENO ? writes : reads);
+  child_[slot].hold(slot == STDIN_FILENO ? reads : writes);
+  if (reads < 0 || writes < 0 || fcntl(end.fd(), F_SETFL, O_NONBLOCK) != 0) return errno;
+  return 0;
 }
 
 int Start::hold_output(int slot, const Output& output, Descriptor& reader) noexcept {
@@ -109,15 +124,8 @@ int Start::hold_output(int slot, const Output& output, Descriptor& reader) noexc
       return child_[slot].hold(above_standard(::open("/dev/null", O_WRONLY | O_CLOEXEC))) < 0 ? errno : 0;
     case Output::Kind::inherit:
       return 0;
-    case Output::Kind::pipe: {
-      int ends[2];
-      if (pipe2(ends, O_CLOEXEC) != 0) return errno;
-      reader.hold(above_standard(ends[0]));
-      child_[slot].hold(above_standard(ends[1]));
-      // Only this end is non-blocking: the program does not expect EAGAIN.
-      if (reader.fd() < 0 || child_[slot].fd() < 0 || fcntl(reader.fd(), F_SETFL, O_NONBLOCK) != 0) return errno;
-      return 0;
-    }
+    case Output::Kind::pipe:
+      return hold_pipe(slot, reader);
     case Output::Kind::file:
       return hold_copy(slot, output.fd());
     case Output::Kind::out:
@@ -183,6 +191,7 @@ std::expected<StartedChild, Error> Start::run(const BlockingStop& stop) noexcept
   started.pidfd = static_cast<int>(syscall(SYS_pidfd_open, started.pid, 0));
   if (started.pidfd < 0 && errno == ENOSYS) tell_fallback(Fallback::no_pidfd);
 #endif
+  started.in = in_.release();
   started.out = out_.release();
   started.err = err_.release();
   return started;

@@ -14,6 +14,7 @@ namespace coir {
 struct StartedChild {
   pid_t pid = -1;
   int pidfd = -1;  // -1: this kernel has none
+  int in = -1;
   int out = -1, err = -1;
 };
 

@@ -257,6 +257,40 @@ TEST(Process, a_pipeline_hands_each_output_to_the_next_and_tells_every_exit) {
 }
 
 // A pipe holds 64 KB.
+TEST(Process, a_stream_leads_into_a_running_process) {
+  both_sides([&] {
+    const int before = fds_now();
+    const char* const cat[] = {"cat", nullptr};
+    auto process = Process::start({.argv = cat, .input = Input::pipe(), .out = Output::pipe()});
+    expect(process && process->in() >= 0);
+    auto input = process->take_in();
+    expect(input && process->in() < 0 && process->take_in().error() == ErrorCode::stale);
+    for (const std::string_view word : {"one", "two"}) {
+      expect(input->write(word).has_value());
+      char answer[8];
+      std::size_t got = 0;
+      while (got < 3) {
+        const ssize_t n = read(process->out(), answer + got, sizeof answer - got);
+        if (n > 0) got += static_cast<std::size_t>(n);
+        if (n <= 0 && !coir::wait(process->out(), coir::Direction::readable)) break;
+      }
+      expect(text(answer, got) == word);
+    }
+    input->close();
+    const auto ended = process->wait();
+    expect(ended && ended->ok());
+    *process = Process();
+    // Nobody would write.
+    expect(run_process({.argv = cat, .input = Input::pipe()}).error() == ErrorCode::invalid);
+    // One that is not taken goes with the Process.
+    process = Process::start({.argv = cat, .input = Input::pipe()});
+    expect(process && process->in() >= 0);
+    *process = Process();
+    expect(no_child_is_left());
+    expect(coir::test::fds_are_back_to(before));
+  });
+}
+
 TEST(Process, a_pipeline_drains_the_standard_error_of_every_stage) {
   both_sides([&] {
     const Shell first("head -c 100000 /dev/zero >&2; echo one"), second("head -c 200000 /dev/zero >&2; cat; echo two"),
