@@ -60,6 +60,7 @@ class Mutex {
 
  private:
   friend class Condition;
+  friend struct detail::Selection;
   friend class detail::BroadcastCore;
   friend class detail::SubscriberCore;
 
@@ -73,6 +74,13 @@ class Mutex {
   std::expected<void, Error> lock_contended(Word self, Deadline deadline, Shielded shielded) noexcept;
   bool take(Word self, Word& seen, bool called) noexcept;
   void drop_mark() noexcept;
+
+  // For select, which stands in line without this class's loop; under lock_, but for the first. try_called is for one
+  // who was called: it takes the mutex, or is to stand first in line again. mark_unless_ready marks the mutex for one
+  // who then stands in line; true: it may be taken instead. holds_it tells whether the caller has it.
+  bool try_called() noexcept;
+  bool mark_unless_ready() noexcept;
+  bool holds_it() const noexcept;
   bool leave_to_others(Word self) noexcept;
 
   // Cancellation does not reach these: they are for those who must have the mutex.
@@ -110,6 +118,7 @@ class [[nodiscard]] Mutex::Guard {
  private:
   friend class Mutex;
   friend class Condition;
+  friend struct detail::Selection;
   explicit Guard(Mutex& locked) noexcept : mutex_(&locked) {}
 
   Mutex* mutex_;

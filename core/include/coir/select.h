@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
+#include <optional>
 #include <span>
 
 #include <coir/broadcast.h>
@@ -16,6 +18,8 @@
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/mutex.h>
+#include <coir/semaphore.h>
 #include <coir/wait.h>
 
 namespace coir {
@@ -53,6 +57,19 @@ class Case : detail::WaitNode {
   // opened is ready while the event is set.
   static Case opened(Event& event) noexcept { return Case(Kind::event, &event, nullptr); }
 
+  // acquire takes permits if this is the case that comes about: Semaphore::acquire, in the same line.
+  static Case acquire(Semaphore& semaphore, std::uint64_t count = 1) noexcept {
+    Case one(Kind::semaphore, &semaphore, nullptr);
+    one.wanted_ = count;
+    return one;
+  }
+
+  // lock takes the mutex if this is the case that comes about, and puts the guard in `into`: Mutex::lock, in the same
+  // line. If the calling fiber holds it already, the select fails with `deadlock`.
+  static Case lock(Mutex& mutex, std::optional<Mutex::Guard>& into) noexcept {
+    return Case(Kind::mutex, &mutex, std::addressof(into));
+  }
+
   // cancelled is ready once the token's source is cancelled; with an empty token, never. The caller's own cancellation
   // ends the select with an error instead.
   static Case cancelled(CancellationToken token) noexcept {
@@ -69,7 +86,18 @@ class Case : detail::WaitNode {
  private:
   friend struct detail::Selection;
 
-  enum class Kind : std::uint8_t { send, receive, event, cancellation, descriptor, ended, timer, otherwise };
+  enum class Kind : std::uint8_t {
+    send,
+    receive,
+    event,
+    cancellation,
+    semaphore,
+    mutex,
+    descriptor,
+    ended,
+    timer,
+    otherwise
+  };
 
   Case(Kind kind, void* object, void* value) noexcept : kind_(kind), object_(object) { slot = value; }
   Case(int fd, Direction direction) noexcept : kind_(Kind::descriptor), direction_(direction), fd_(fd) {}
@@ -80,8 +108,9 @@ class Case : detail::WaitNode {
   Direction direction_ = Direction::readable;
   bool shown_ = false;  // to the descriptor or the fiber
   int fd_ = -1;
-  std::uint32_t tag_ = 0;   // of the descriptor that had the number when it was shown
-  void* object_ = nullptr;  // the channel, event, source or fiber
+  std::uint32_t tag_ = 0;     // of the descriptor that had the number when it was shown
+  void* object_ = nullptr;    // the channel, event, source, semaphore, mutex or fiber
+  std::uint64_t wanted_ = 0;  // permits
   union {
     std::uint64_t id_ = 0;
     Deadline deadline_;
@@ -110,7 +139,7 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 //   }
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
-// cancelled, busy (another waits for that descriptor), no_memory, limit, system, unsupported; invalid when
+// cancelled, deadlock (of a mutex), busy (another waits for that descriptor), no_memory, limit, system, unsupported; invalid when
 // there is nothing to wait for. Cost: proportional to the cases; no allocation, and system calls as for wait.
 template <std::size_t N>
 [[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {

@@ -40,6 +40,12 @@ class Semaphore {
   std::uint64_t available() const noexcept { return permits_.load(std::memory_order_relaxed); }
 
  private:
+  friend struct detail::Selection;
+
+  // may_take tells whether take would succeed. Under lock_.
+  bool may_take(std::uint64_t count) const noexcept {
+    return permits_.load(std::memory_order_relaxed) >= count && waiters_.empty();
+  }
   bool take(std::uint64_t count) noexcept;
 
   Atomic<std::uint64_t> permits_;  // changes under lock_

@@ -127,6 +127,35 @@ bool Mutex::take(Word self, Word& seen, bool called) noexcept {
   }
 }
 
+bool Mutex::try_called() noexcept {
+  FiberControl* const fiber = running_fiber();
+  {
+    Locked hold(lock_);
+    called_ = false;
+    Word seen = word_.load(std::memory_order_relaxed);
+    if (!take(word_of(fiber, kThread), seen, true)) return false;
+  }
+  if (fiber != nullptr) ++fiber->mutexes_held;
+  return true;
+}
+
+bool Mutex::mark_unless_ready() noexcept {
+  Word seen = word_.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool others = called_ || !waiters_.empty();
+    if ((seen & ~kContended) == kFree) return !others || passed_ < kMostPassed;
+    if ((seen & kContended) != 0) return false;
+    if (word_.compare_exchange_weak(seen, seen | kContended, std::memory_order_relaxed, std::memory_order_relaxed)) {
+      return false;
+    }
+  }
+}
+
+bool Mutex::holds_it() const noexcept {
+  FiberControl* const fiber = running_fiber();
+  return fiber != nullptr && (word_.load(std::memory_order_relaxed) & ~kContended) == word_of(fiber, kThread);
+}
+
 // drop_mark takes the mark of contention off a mutex for which nobody waits any more. Under lock_.
 void Mutex::drop_mark() noexcept {
   const Word seen = word_.load(std::memory_order_relaxed);

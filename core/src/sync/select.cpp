@@ -45,6 +45,8 @@ auto Selection::run() noexcept -> Outcome {
 void Selection::prepare() noexcept {
   for (Case& one : std::span(cases, count)) {
     one.shown_ = false;
+    one.first = false;
+    if (one.kind_ == Kind::semaphore) one.slot = &one.wanted_;
     if (one.kind_ == Kind::timer) {
       if (one.deadline_ <= (timer != nullptr ? timer->deadline_ : deadline)) timer = &one;
     } else if (one.kind_ == Kind::otherwise) {
@@ -73,6 +75,16 @@ auto Selection::look(Case& one, bool thoroughly) noexcept -> std::optional<Outco
     }
     case Kind::cancellation:
       if (source(one).cancelled()) return won(one);
+      return {};
+    case Kind::semaphore:
+      if (semaphore(one).try_acquire(one.wanted_)) return won(one);
+      return {};
+    case Kind::mutex:
+      if (mutex(one).holds_it()) return failed({ErrorCode::deadlock});
+      if (auto held = mutex(one).try_lock()) {
+        static_cast<std::optional<Mutex::Guard>*>(one.slot)->emplace(std::move(*held));
+        return won(one);
+      }
       return {};
     case Kind::descriptor:
       if (running_fiber() != nullptr && running_fiber()->worker->scheduler().reactor.take(one.fd_, one.direction_)) {
@@ -121,7 +133,7 @@ auto Selection::wait() noexcept -> std::optional<Outcome> {
     } else {
       reason = park(self, WaitKind::select, static_cast<std::int64_t>(count), patience());
     }
-    Outcome outcome = withdraw(round, reason, own, error, &self->worker->scheduler().reactor);
+    std::optional<Outcome> outcome = withdraw(round, reason, own, error, &self->worker->scheduler().reactor);
     bump(self->worker->counters.fd_waits, -counted);
     return outcome;
   }
@@ -200,15 +212,13 @@ Error Selection::show(WaitRound& round, Reactor* reactor, Case*& own) noexcept {
 }
 
 auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error error, Reactor* reactor) noexcept
-    -> Outcome {
-  const Case* winner = nullptr;
+    -> std::optional<Outcome> {
+  Case* winner = nullptr;
   const Case* forgotten = nullptr;  // a descriptor that was closed
   if (reason == WakeReason::handed) winner = static_cast<Case*>(round.await_winner());
   for (Case& one : std::span(cases, count)) {
     if (lines_up(one)) {
-      if (&one == winner) continue;
-      Locked hold(lock(one));
-      if (one.queued) line(one).remove(one);
+      if (&one != winner) leave_line(one);
     } else if (one.shown_ && one.kind_ == Kind::descriptor) {
       if (reactor->detach(one.fd_, one.direction_, *round.waiter)) continue;
       // An event came here, or the descriptor was closed. The first that got ready is taken to have won, for it may
@@ -234,6 +244,7 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
     if (error.code != ErrorCode{}) return failed(error);
     winner = own;
   }
+  if (winner != nullptr && winner->kind_ == Kind::mutex && !keep_guard(*winner)) return {};
   if (winner != nullptr) return won(*winner, winner->closed || reason == WakeReason::closed);
   if (reason == WakeReason::timed_out && timer != nullptr && timer->deadline_.passed()) return won(*timer);
   return failed(error_of(reason));

@@ -39,6 +39,8 @@ bool Selection::line_up(WaitRound& round, FiberControl* self) noexcept {
 bool Selection::may_be_ready(const Case& one) noexcept {
   if (one.kind_ == Kind::event) return event(one).is_set();
   if (one.kind_ == Kind::cancellation) return source(one).cancelled();
+  if (one.kind_ == Kind::semaphore) return semaphore(one).may_take(one.wanted_);
+  if (one.kind_ == Kind::mutex) return mutex(one).mark_unless_ready();
   return one.kind_ == Kind::send ? channel(one).may_send() : channel(one).may_receive();
 }
 
@@ -49,6 +51,23 @@ bool Selection::line_is_ready() const noexcept {
     if (may_be_ready(one)) return true;
   }
   return false;
+}
+
+void Selection::leave_line(Case& one) noexcept {
+  {
+    Locked hold(lock(one));
+    if (one.queued) line(one).remove(one);
+    if (one.kind_ == Kind::mutex) mutex(one).drop_mark();
+  }
+  // What was too little for this one may do for those behind it.
+  if (one.kind_ == Kind::semaphore) semaphore(one).release(0);
+}
+
+bool Selection::keep_guard(Case& one) noexcept {
+  one.first = !mutex(one).try_called();
+  if (one.first) return false;
+  static_cast<std::optional<Mutex::Guard>*>(one.slot)->emplace(Mutex::Guard(mutex(one)));
+  return true;
 }
 
 // sort_by_lock links the cases that line up in the order of their locks' addresses.

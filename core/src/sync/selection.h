@@ -36,17 +36,23 @@ struct Selection {
   static ChannelCore& channel(const Case& one) noexcept { return *static_cast<ChannelCore*>(one.object_); }
   static Event& event(const Case& one) noexcept { return *static_cast<Event*>(one.object_); }
   static CancellationSource& source(const Case& one) noexcept { return *static_cast<CancellationSource*>(one.object_); }
+  static Semaphore& semaphore(const Case& one) noexcept { return *static_cast<Semaphore*>(one.object_); }
+  static Mutex& mutex(const Case& one) noexcept { return *static_cast<Mutex*>(one.object_); }
   static FiberControl* fiber(const Case& one) noexcept { return static_cast<FiberControl*>(one.object_); }
 
   // Kinds of cases that stand in a WaitList.
-  static bool lines_up(const Case& one) noexcept { return one.kind_ <= Kind::cancellation; }
+  static bool lines_up(const Case& one) noexcept { return one.kind_ <= Kind::mutex; }
   static WaitList& line(const Case& one) noexcept {
     if (one.kind_ == Kind::event) return event(one).waiters_;
     if (one.kind_ == Kind::cancellation) return source(one).waiters_;
+    if (one.kind_ == Kind::semaphore) return semaphore(one).waiters_;
+    if (one.kind_ == Kind::mutex) return mutex(one).waiters_;
     return one.kind_ == Kind::send ? channel(one).senders_ : channel(one).receivers_;
   }
   static Spinlock& lock(const Case& one) noexcept {
     if (one.kind_ == Kind::event) return event(one).lock_;
+    if (one.kind_ == Kind::semaphore) return semaphore(one).lock_;
+    if (one.kind_ == Kind::mutex) return mutex(one).lock_;
     return one.kind_ == Kind::cancellation ? source(one).lock_ : channel(one).lock_;
   }
 
@@ -75,9 +81,14 @@ struct Selection {
   // show lets descriptors and fibers claim the waiter. `own` is the case, if any, at which it stopped: one that was
   // ready, or failed with the error that is returned; the waiter has then been claimed, here or by another case.
   Error show(WaitRound& round, Reactor* reactor, Case*& own) noexcept;
-  // withdraw takes the waiter out of everything, and tells what has won. `own` is where show stopped, or a thread's
-  // descriptor.
-  Outcome withdraw(WaitRound& round, WakeReason reason, Case* own, Error error, Reactor* reactor) noexcept;
+  // leave_line takes the waiter out of the line of a case that has not won.
+  static void leave_line(Case& one) noexcept;
+  // keep_guard takes the mutex that has called the waiter, or is false: the mutex went to another meanwhile.
+  static bool keep_guard(Case& one) noexcept;
+  // withdraw takes the waiter out of everything, and tells what has won; nothing where that was a mutex that has gone to
+  // another. `own` is where show stopped, or a thread's descriptor.
+  std::optional<Outcome> withdraw(WaitRound& round, WakeReason reason, Case* own, Error error,
+                                  Reactor* reactor) noexcept;
 };
 
 }  // namespace coir::detail

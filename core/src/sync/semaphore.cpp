@@ -9,9 +9,8 @@ namespace coir {
 
 // take takes the permits if there are enough and nobody waits. Under lock_.
 bool Semaphore::take(std::uint64_t count) noexcept {
-  const std::uint64_t there = permits_.load(std::memory_order_relaxed);
-  if (there < count || !waiters_.empty()) return false;
-  permits_.store(there - count, std::memory_order_relaxed);
+  if (!may_take(count)) return false;
+  permits_.store(permits_.load(std::memory_order_relaxed) - count, std::memory_order_relaxed);
   return true;
 }
 

@@ -107,6 +107,48 @@ void event_against_send() {
   require(static_cast<int>(channel.size()) == sent);
 }
 
+// One waits for a mutex by select, others lock it: one at a time, and whoever is called in vain comes again.
+void mutex_against_locks() {
+  Mutex mutex;
+  Event never;
+  int inside = 0, turns = 0;
+  const auto section = [&](Mutex::Guard held) {
+    require(++inside == 1);
+    ++turns;
+    --inside;
+    held.unlock();
+  };
+  const auto locks = [&] {
+    auto held = mutex.lock();
+    require(held.has_value());
+    section(std::move(*held));
+  };
+  threads(
+      [&] {
+        for (int i = 0; i < 2; ++i) {
+          std::optional<Mutex::Guard> held;
+          const auto won = select({Case::opened(never), Case::lock(mutex, held)});
+          require(won && won->index == 1 && held);
+          section(std::move(*held));
+        }
+      },
+      locks, locks);
+  require(turns == 4 && !mutex.locked());
+}
+
+// A select for two permits stands first in line, and leaves; who wants one is behind it, or comes before.
+void semaphore_line_is_left() {
+  Semaphore permits(1);
+  Event end;
+  threads(
+      [&] {
+        const auto won = select({Case::acquire(permits, 2), Case::opened(end)});
+        require(won && won->index == 1);
+      },
+      [&] { require(permits.acquire(1).has_value()); }, [&] { end.set(); });
+  require(permits.available() == 0);
+}
+
 constexpr Scenario kSelectScenarios[] = {
     {"select_two_senders",
      two_senders,
@@ -118,6 +160,12 @@ constexpr Scenario kSelectScenarios[] = {
      sender_against_canceller,
      {.timeouts = true, .interleavings = 2500, .samples = 1000, .fresh_threads = true}},
     {"select_selects_meet", selects_meet, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
+    {"select_mutex_against_locks",
+     mutex_against_locks,
+     {.interleavings = 4000, .samples = 2000, .fresh_threads = true}},
+    {"select_semaphore_line_is_left",
+     semaphore_line_is_left,
+     {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
     {"select_event_against_send", event_against_send, {.interleavings = 2500, .samples = 1000, .fresh_threads = true}},
 };
 

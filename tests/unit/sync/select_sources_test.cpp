@@ -66,6 +66,108 @@ TEST(SelectSources, a_descriptor_is_a_case_and_which_of_several_is_told) {
   });
 }
 
+TEST(SelectSources, a_semaphore_is_a_case_and_takes_its_permits_only_if_it_wins) {
+  everywhere([&] {
+    coir::Semaphore permits(1);
+    Event never;
+    auto won = select({Case::opened(never), Case::acquire(permits)});
+    expect(won && won->index == 1 && permits.available() == 0);
+    const coir::FiberRef selecting = coir::current();
+    Fiber giver = spawn([&] {
+      until_parked(selecting, "select");
+      permits.release(1);  // too little: it stays in line
+      until_parked(selecting, "select");
+      permits.release(1);
+    });
+    won = select({Case::acquire(permits, 2), Case::opened(never)});
+    expect(won && won->index == 0 && permits.available() == 0);
+    expect(giver.join().has_value());
+    Event open;
+    open.set();
+    permits.release(5);
+    for (int i = 0; i < 10; ++i) {
+      const std::uint64_t before = permits.available();
+      won = select({Case::opened(open), Case::acquire(permits)}, Deadline::now());
+      expect(won && permits.available() == before - won->index);
+      permits.release(won ? won->index : 0);
+    }
+  });
+}
+
+// Who is first in line and wants many keeps those behind from what there is, but not when it leaves.
+TEST(SelectSources, a_select_that_leaves_a_semaphores_line_lets_those_behind_pass) {
+  everywhere([&] {
+    coir::Semaphore permits(1);
+    Event end;
+    Fiber many = spawn([&] {
+      const auto won = select({Case::acquire(permits, 3), Case::opened(end)});
+      expect(won && won->index == 1);
+    });
+    until_parked(many, "select");
+    Fiber one = spawn([&] { expect(permits.acquire().has_value()); });
+    until_parked(one, "semaphore");
+    end.set();
+    expect(many.join().has_value());
+    expect(one.join().has_value());
+  });
+}
+
+TEST(SelectSources, a_mutex_is_a_case_that_hands_a_guard_over) {
+  everywhere([&] {
+    coir::Mutex mutex;
+    Event never;
+    std::optional<coir::Mutex::Guard> guard;
+    auto won = select({Case::lock(mutex, guard), Case::opened(never)});
+    expect(won && won->index == 0 && guard && mutex.locked());
+    std::optional<coir::Mutex::Guard> second;
+    expect(is(select({Case::lock(mutex, second)}), ErrorCode::deadlock));
+    expect(!second);
+    std::atomic<bool> again{false};
+    Fiber other = spawn([&] {
+      std::optional<coir::Mutex::Guard> held;
+      const auto late = select({Case::opened(never), Case::lock(mutex, held), Case::after(1ms)});
+      expect(late && late->index == 2 && !held);
+      again = true;
+      const auto mine = select({Case::opened(never), Case::lock(mutex, held)});
+      expect(mine && mine->index == 1 && held);
+    });
+    until([&] { return again.load(); });
+    until_parked(other, "select");
+    guard.reset();
+    expect(other.join().has_value());
+    expect(!mutex.locked());
+  });
+}
+
+TEST(SelectSources, selects_and_locks_exclude_each_other_and_all_are_served) {
+  everywhere([&] {
+    coir::Mutex mutex;
+    Channel<int> never({.capacity = 8});
+    int inside = 0, turns = 0;
+    Fiber fibers[4];
+    for (int i = 0; i < 4; ++i) {
+      fibers[i] = spawn([&, i] {
+        for (int n = 0; n < 300; ++n) {
+          std::optional<coir::Mutex::Guard> guard;
+          if (i % 2 == 0) {
+            int value = 0;
+            const auto won = select({Case::receive(never, value), Case::lock(mutex, guard)});
+            expect(won && won->index == 1);
+          } else if (auto held = mutex.lock()) {
+            guard.emplace(std::move(*held));
+          }
+          expect(guard.has_value() && ++inside == 1);
+          if (n % 5 == 0) coir::yield();
+          ++turns;
+          --inside;
+        }
+      });
+    }
+    for (Fiber& each : fibers) expect(each.join().has_value());
+    expect(turns == 1200 && !mutex.locked());
+  });
+}
+
 TEST(SelectSources, of_two_descriptors_that_get_ready_at_once_neither_is_forgotten) {
   everywhere([&] {
     for (const bool swapped : {false, true}) {
