@@ -6,6 +6,7 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
+#include <coir/detail/fatal.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -21,6 +22,11 @@ namespace coir {
 class Event {
  public:
   constexpr Event() noexcept = default;
+  // An event that somebody waits on ends the process with a line.
+  ~Event() {
+    if (!waiters_.empty()) [[unlikely]]
+      detail::fatal("an event was destroyed while somebody waited on it");
+  }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 

@@ -8,6 +8,7 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
+#include <coir/detail/fatal.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/spinlock.h>
@@ -27,6 +28,11 @@ namespace coir {
 class WaitGroup {
  public:
   explicit constexpr WaitGroup(std::uint64_t count = 0) noexcept : count_(count) {}
+  // A group that somebody waits on ends the process with a line.
+  ~WaitGroup() {
+    if (!waiters_.empty()) [[unlikely]]
+      detail::fatal("a wait group was destroyed while somebody waited on it");
+  }
   WaitGroup(const WaitGroup&) = delete;
   WaitGroup& operator=(const WaitGroup&) = delete;
 

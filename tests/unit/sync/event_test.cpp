@@ -3,10 +3,13 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <coir/wait_group.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/mixed.h"
 #include "tests/support/thread.h"
@@ -134,6 +137,33 @@ TEST(Event, stress) {
     }
   });
   mixed.check();
+}
+
+TEST(Event, one_that_is_waited_for_is_not_destroyed) {
+  const auto event = coir::test::in_child([] {
+    return coir::run({.workers = 1}, [] {
+      coir::Fiber waiter;
+      {
+        Event short_lived;
+        waiter = spawn({.name = "waiter"}, [&] { static_cast<void>(short_lived.wait()); });
+        coir::test::until_parked(waiter);
+      }
+    });
+  });
+  LONGS_EQUAL(SIGABRT, event.signal);
+  CHECK_TRUE(event.wrote("coir: an event was destroyed while somebody waited on it (fiber "));
+  const auto group = coir::test::in_child([] {
+    return coir::run({.workers = 1}, [] {
+      coir::Fiber waiter;
+      {
+        coir::WaitGroup short_lived(1);
+        waiter = spawn({.name = "waiter"}, [&] { static_cast<void>(short_lived.wait()); });
+        coir::test::until_parked(waiter);
+      }
+    });
+  });
+  LONGS_EQUAL(SIGABRT, group.signal);
+  CHECK_TRUE(group.wrote("coir: a wait group was destroyed while somebody waited on it (fiber "));
 }
 
 }  // namespace event_test
