@@ -10,12 +10,13 @@
 
 namespace coir {
 
-// wait returns when `fd` may be read or written without blocking, when it has hung up or failed (the next system call
+// wait returns when `fd` may be read or written without blocking, or has urgent news (POLLPRI), when it has hung up or failed (the next system call
 // tells which), when the deadline passes, or when the caller is cancelled.
 //
 // This is the one place where network code blocks. On a fiber it parks the fiber; on a plain thread, and in a build
 // without fibers, it is poll(2). `fd` must be non-blocking, and on a fiber it must be closed by coir::close_fd, for the
-// reactor keeps it registered, edge-triggered, for its life. Call it after EAGAIN or after a short read or write, never
+// reactor keeps it registered, edge-triggered, for its life; debug and sanitizer builds end the process with a line where
+// it was closed otherwise and its number is waited for again. Call it after EAGAIN or after a short read or write, never
 // to ask first: an edge that has been consumed does not come again. May return without readiness; callers loop.
 //
 // One waiter per fd and direction: a second gets `busy`.

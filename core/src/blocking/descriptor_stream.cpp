@@ -12,6 +12,8 @@
 #include <coir/format.h>
 #include <coir/wait.h>
 
+#include "wait/poll_events.h"
+
 namespace coir {
 
 namespace {
@@ -137,7 +139,7 @@ std::expected<void, Error> DescriptorStream::write(std::string_view from, Deadli
 std::expected<void, Error> DescriptorStream::wait(Direction direction, Deadline deadline) noexcept {
   spend_budget(kSystemCallCost);
   for (;;) {
-    const auto ready = ready_now(fd_, direction == Direction::readable ? POLLIN : POLLOUT);
+    const auto ready = ready_now(fd_, poll_events(direction));
     if (!ready) return std::unexpected(ready.error());
     if (*ready != 0) return {};
     if (auto waited = coir::wait(fd_, direction, deadline); !waited) return waited;

@@ -23,11 +23,12 @@ struct SiblingLinks;
 struct WaitNode;
 }  // namespace detail
 
-// WaitKind says what a parked fiber waits for; reports print it.
+// WaitKind says what a parked fiber waits for; reports print it. The first three are those of Direction, in order.
 enum class WaitKind : std::uint8_t {
   nothing,
   readable,
   writable,
+  urgent,
   sleep,
   join,
   signal,

@@ -10,6 +10,7 @@ const WaitWords kWaitWords[] = {
     {"", "", nullptr},
     {"readable", " waits for fd ", " to be readable"},
     {"writable", " waits for fd ", " to be writable"},
+    {"urgent", " waits for fd ", " to have urgent news"},
     {"sleep", " sleeps", nullptr},
     {"join", " joins fiber ", ""},
     {"signal", " waits for a signal", nullptr},

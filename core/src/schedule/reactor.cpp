@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <coir/detail/fatal.h>
+#include <coir/format.h>
 #include <coir/port/memory.h>
 #include <coir/spinlock.h>
 
@@ -46,6 +48,8 @@ void Reactor::dispatch() noexcept {
     if (at == nullptr || (!fell_back() && at->tag.load(std::memory_order_acquire) != event.tag)) continue;
     if (event.readable) signal(at->word[0], event.hung_up);
     if (event.writable) signal(at->word[1], event.hung_up);
+    // Files of /sys fail at every news, and do not hang up.
+    if (event.urgent || event.hung_up) signal(at->word[2], event.hung_up && !event.urgent);
   }
   pending_ = 0;
 }
@@ -221,6 +225,7 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   std::uint32_t seen = at.registered.load(std::memory_order_acquire);
   for (;;) {
     if (seen == kYes) {
+      if constexpr (COIR_CLOSE_CHECKS) expect_watched(fd, at);
       // ppoll watches only the descriptors that somebody waits for: restart a poll that is under way.
       if (kManyWorkers && fell_back()) poller_.interrupt();
       return {};
@@ -251,6 +256,19 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   return {};
 }
 
+// expect_watched ends the process if fd was closed by ::close. The kernel then watches it no more, and a wait for what
+// has its number now would not end.
+void Reactor::expect_watched(int fd, const Entry& at) noexcept {
+  const std::uint32_t tag = at.tag.load(std::memory_order_acquire);
+  if (fell_back() || poller_.watches(fd, tag)) return;
+  // close_fd may be closing it.
+  if (at.registered.load(std::memory_order_acquire) != kYes || at.tag.load(std::memory_order_acquire) != tag) return;
+  static char text[96];
+  Formatter out(std::span<char>(text).first(sizeof text - 1));
+  out.add("descriptor ", fd, " was closed by ::close after a wait for it: use coir::close_fd");
+  detail::fatal(text);
+}
+
 std::size_t Reactor::collect(void* self, std::span<pollfd> into) noexcept {
   auto& reactor = *static_cast<Reactor*>(self);
   const int count = reactor.highest_fd_.load(std::memory_order_acquire) + 1;
@@ -263,8 +281,10 @@ std::size_t Reactor::collect(void* self, std::span<pollfd> into) noexcept {
     short wanted = 0;
     const Word readable = at.word[0].load(std::memory_order_acquire);
     const Word writable = at.word[1].load(std::memory_order_acquire);
+    const Word urgent = at.word[2].load(std::memory_order_acquire);
     if (!holds_nobody(readable)) wanted |= POLLIN;
     if (!holds_nobody(writable)) wanted |= POLLOUT;
+    if (!holds_nobody(urgent)) wanted |= POLLPRI;
     if (wanted != 0) into[written++] = {.fd = fd, .events = wanted, .revents = 0};
   }
   return written;

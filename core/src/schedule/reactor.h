@@ -82,7 +82,7 @@ class Reactor {
   static constexpr std::uint32_t kNo = 0, kYes = 1, kClosing = 2, kAdding = 3;
 
   struct Entry {
-    Atomic<Word> word[2];
+    Atomic<Word> word[3];              // by Direction
     Atomic<std::uint32_t> tag;         // counts the descriptors that had this number; stale events carry an old one
     Atomic<std::uint32_t> registered;  // kNo, kAdding, kYes or kClosing
   };
@@ -90,6 +90,7 @@ class Reactor {
 
   Entry* entry(int fd) noexcept;
   std::expected<void, Error> enroll(int fd, Entry& entry) noexcept;
+  void expect_watched(int fd, const Entry& entry) noexcept;
   void signal(Atomic<Word>& word, bool hung_up) noexcept;
   static bool take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept;
   static std::size_t collect(void* self, std::span<pollfd> into) noexcept;

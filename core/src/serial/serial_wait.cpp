@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "wait/current_scope.h"
+#include "wait/poll_events.h"
 
 namespace coir {
 
@@ -47,8 +48,7 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   if (fd < 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
   if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   pollfd entries[2];
-  entries[1] = {
-      .fd = fd, .events = static_cast<short>(direction == Direction::readable ? POLLIN : POLLOUT), .revents = 0};
+  entries[1] = {.fd = fd, .events = poll_events(direction), .revents = 0};
   if (auto ready = wait_any(entries, deadline); !ready) {
     return std::unexpected(ready.error() == ErrorCode::timed_out ? scoped_error(ErrorCode::timed_out) : ready.error());
   }

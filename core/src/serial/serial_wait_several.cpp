@@ -3,6 +3,7 @@
 #include <coir/serial.h>
 
 #include "wait/current_scope.h"
+#include "wait/poll_events.h"
 #include "wait/wait_several.h"
 
 namespace coir {
@@ -13,8 +14,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   pollfd entries[1 + kMostAwaited];
   std::size_t count = 1;
   for (const Awaited& one : several) {
-    const short events = one.direction == Direction::readable ? POLLIN : POLLOUT;
-    entries[count++] = {.fd = one.fd, .events = events, .revents = 0};
+    entries[count++] = {.fd = one.fd, .events = poll_events(one.direction), .revents = 0};
   }
   if (!begin_scoped_wait(deadline, shielded)) return std::unexpected(scoped_error(ErrorCode::cancelled));
   if (auto ready = wait_any({entries, count}, deadline); !ready) {

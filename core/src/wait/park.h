@@ -3,6 +3,7 @@
 #include <expected>
 
 #include <coir/deadline.h>
+#include <coir/descriptor.h>
 #include <coir/error.h>
 
 #include "fiber/waiter.h"
@@ -17,6 +18,11 @@ namespace coir {
 inline FiberControl* running_fiber() noexcept {
   Worker* const worker = this_worker();
   return worker == nullptr ? nullptr : worker->current();
+}
+
+// wait_kind is how a wait for that direction shows.
+inline WaitKind wait_kind(Direction direction) noexcept {
+  return static_cast<WaitKind>(static_cast<int>(WaitKind::readable) + static_cast<int>(direction));
 }
 
 // acting_fiber is the running fiber, also while it calls something on its worker's stack, or null.

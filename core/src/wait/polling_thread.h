@@ -14,12 +14,9 @@
 
 #include "fiber/waiter.h"
 #include "wait/current_scope.h"
+#include "wait/poll_events.h"
 
 namespace coir {
-
-inline short poll_events(Direction direction) noexcept {
-  return direction == Direction::readable ? POLLIN : POLLOUT;
-}
 
 // PollingThread is a plain thread that waits for descriptors and for a claim at the same time: in poll(2), for the
 // descriptors and for an eventfd of its own.

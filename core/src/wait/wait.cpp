@@ -37,7 +37,7 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   auto attached = reactor.attach(fd, direction, *self);
   WakeReason reason = WakeReason::ready;
   if (attached && *attached) {
-    reason = park(self, direction == Direction::readable ? WaitKind::readable : WaitKind::writable, fd, deadline);
+    reason = park(self, wait_kind(direction), fd, deadline);
     if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, *self);
   } else {
     disarm(self);

@@ -26,8 +26,7 @@ WakeReason park_at(FiberControl* self, std::span<const Awaited> several, Deadlin
                    Shielded shielded) noexcept {
   std::size_t at = 0;
   while (at + 1 < several.size() && several[at].fd < 0) ++at;
-  const bool reads = several[at].direction == Direction::readable;
-  return park(self, reads ? WaitKind::readable : WaitKind::writable, several[at].fd, deadline, shielded);
+  return park(self, wait_kind(several[at].direction), several[at].fd, deadline, shielded);
 }
 
 }  // namespace

@@ -59,12 +59,23 @@ void Poller::close() noexcept {
   kind_ = Kind::closed;
 }
 
+epoll_event Poller::event_of(int fd, std::uint32_t tag) noexcept {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET;
+  event.data.u64 = static_cast<std::uint64_t>(tag) << 32 | static_cast<std::uint32_t>(fd);
+  return event;
+}
+
+bool Poller::watches(int fd, std::uint32_t tag) noexcept {
+  expect_no_spinlock("epoll_ctl");
+  epoll_event event = event_of(fd, tag);
+  return epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0 && errno == EEXIST;
+}
+
 int Poller::add(int fd, std::uint32_t tag) noexcept {
   expect_no_spinlock("epoll_ctl");
   if (kind_ != Kind::epoll) return 0;
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-  event.data.u64 = static_cast<std::uint64_t>(tag) << 32 | static_cast<std::uint32_t>(fd);
+  epoll_event event = event_of(fd, tag);
   if (epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
   // A descriptor that outlived an earlier registration of its number takes the new tag.
   if (errno == EEXIST && epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, fd, &event) == 0) return 0;
@@ -96,6 +107,7 @@ std::size_t Poller::wait_epoll(std::span<PollEvent> events, int timeout_ms) noex
                       .tag = static_cast<std::uint32_t>(data >> 32),
                       .readable = (bits & EPOLLIN) != 0 || hung_up,
                       .writable = (bits & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
+                      .urgent = (bits & EPOLLPRI) != 0,
                       .hung_up = hung_up};
   }
   return kept;
@@ -123,6 +135,7 @@ std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout
                       .tag = 0,
                       .readable = (bits & POLLIN) != 0 || broken,
                       .writable = (bits & POLLOUT) != 0 || broken,
+                      .urgent = (bits & POLLPRI) != 0 || broken,
                       .hung_up = false};
   }
   return kept;

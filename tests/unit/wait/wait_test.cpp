@@ -1,17 +1,25 @@
 #include <CppUTest/TestHarness.h>
+#include <arpa/inet.h>
 #include <coir/atomic.h>
+#include <coir/config.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/runtime.h>
+#include <coir/select.h>
 #include <coir/wait.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <expected>
 
+#include "tests/support/child.h"
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
@@ -45,6 +53,35 @@ bool is(const std::expected<void, Error>& outcome, ErrorCode code) {
 // A wait that should end at once still has a deadline, so that a broken promise fails instead of hanging.
 Deadline in_time() {
   return Deadline::after(20s);
+}
+
+// Connected is both ends of a TCP connection, which knows a byte out of band on every kernel.
+struct Connected {
+  int ends[2] = {-1, -1};
+  Connected() {
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    if (bind(listener, generic, size) != 0 || listen(listener, 1) != 0 || getsockname(listener, generic, &size) != 0)
+      return;
+    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(ends[0], generic, size) == 0)
+      ends[1] = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    close(listener);
+  }
+  ~Connected() {
+    for (const int fd : ends) coir::close_fd(fd);
+  }
+};
+
+// hear_urgent waits for a byte out of band, and returns it.
+char hear_urgent(int fd) {
+  char byte = 0;
+  while (recv(fd, &byte, 1, MSG_OOB) != 1) {
+    if (!coir::wait(fd, Direction::urgent, in_time())) return 0;
+  }
+  return byte;
 }
 
 }  // namespace
@@ -375,5 +412,63 @@ TEST(Wait, what_the_poller_refuses_it_refuses_to_both_who_ask_at_once) {
              }).has_value());
   LONGS_EQUAL(0, others);
 }
+
+TEST(Wait, a_byte_out_of_band_is_urgent_and_nothing_else_is) {
+  everywhere([&] {
+    Connected pair;
+    const int fd = pair.ends[1];
+    expect(fd >= 0);
+    expect(is(coir::wait(fd, Direction::urgent, Deadline::after(1ms)), ErrorCode::timed_out));
+    expect(send(pair.ends[0], "plain", 5, 0) == 5);
+    expect(is(coir::wait(fd, Direction::urgent, Deadline::after(5ms)), ErrorCode::timed_out));
+    for (const char byte : {'a', 'b'}) {
+      Fiber listener = spawn([&] { expect(hear_urgent(fd) == byte); });
+      if (byte == 'a') until_parked(listener, "urgent");
+      expect(send(pair.ends[0], &byte, 1, MSG_OOB) == 1);
+      expect(listener.join().has_value());
+    }
+    coir::Event never;
+    expect(send(pair.ends[0], "c", 1, MSG_OOB) == 1);
+    const auto won = coir::select({coir::Case::opened(never), coir::Case::urgent(fd)}, in_time());
+    expect(won && won->index == 1);
+    expect(hear_urgent(fd) == 'c');
+    char plain[8];
+    while (recv(fd, plain, sizeof plain, 0) > 0) {
+    }
+    // The end is news for everybody.
+    Fiber other = spawn([&] {
+      while (recv(fd, plain, sizeof plain, MSG_PEEK) != 0) {
+        const auto waited = coir::wait(fd, Direction::urgent, in_time());
+        expect(waited.has_value());
+        if (!waited) return;
+      }
+    });
+    shutdown(pair.ends[0], SHUT_RDWR);
+    expect(other.join().has_value());
+  });
+}
+
+TEST(Wait, a_byte_out_of_band_is_urgent_on_a_thread) {
+  Connected pair;
+  CHECK_TRUE(is(coir::wait(pair.ends[1], Direction::urgent, Deadline::after(1ms)), ErrorCode::timed_out));
+  LONGS_EQUAL(1, send(pair.ends[0], "x", 1, MSG_OOB));
+  LONGS_EQUAL('x', hear_urgent(pair.ends[1]));
+}
+
+#if COIR_CLOSE_CHECKS
+TEST(Wait, a_descriptor_that_was_closed_behind_the_reactors_back_is_named) {
+  const auto end = coir::test::in_child([] {
+    return coir::run({.workers = 1}, [] {
+      Pipe pipe, other;
+      static_cast<void>(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)));
+      ::close(pipe.reader);
+      dup2(other.reader, pipe.reader);
+      static_cast<void>(coir::wait(pipe.reader, Direction::readable, Deadline::after(1ms)));
+    });
+  });
+  LONGS_EQUAL(SIGABRT, end.signal);
+  CHECK_TRUE(end.wrote("was closed by ::close after a wait for it: use coir::close_fd (fiber "));
+}
+#endif
 
 }  // namespace wait_test

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <span>
 
+struct epoll_event;
+
 namespace coir::port {
 
 // PollEvent tells of one descriptor. `tag` is what add() was given (epoll), or 0 (ppoll).
@@ -16,6 +18,7 @@ struct PollEvent {
   std::uint32_t tag;
   bool readable;
   bool writable;
+  bool urgent;
   bool hung_up;  // the peer is gone or half-closed, or the descriptor failed: this news may not be repeated
 };
 
@@ -35,6 +38,9 @@ class Poller {
   // Returns 0 or an errno.
   int add(int fd, std::uint32_t tag) noexcept;
 
+  // watches tells whether `fd` is still registered: it is not once it was closed, or its number is another's. epoll only.
+  bool watches(int fd, std::uint32_t tag) noexcept;
+
   // Collect fills in what ppoll is to watch and returns how many entries it wrote. epoll never calls it.
   using Collect = std::size_t (*)(void* context, std::span<pollfd> into);
 
@@ -48,6 +54,7 @@ class Poller {
   std::size_t wait_epoll(std::span<PollEvent> events, int timeout_ms) noexcept;
   std::size_t wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
   void drain_wakeup() noexcept;
+  static epoll_event event_of(int fd, std::uint32_t tag) noexcept;
 
   Kind kind_ = Kind::closed;
   int epoll_fd_ = -1;

@@ -16,6 +16,7 @@ struct PollEvent {
   std::uint32_t tag;
   bool readable;
   bool writable;
+  bool urgent;
   bool hung_up;
 };
 
@@ -31,6 +32,7 @@ class Poller {
   void close() noexcept;
   Kind kind() const noexcept { return kind_; }
   int add(int fd, std::uint32_t tag) noexcept;
+  bool watches(int, std::uint32_t) noexcept { return true; }
   std::size_t wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
   void interrupt() noexcept;
 
