@@ -34,8 +34,8 @@ bool is_of_caller(Error error) noexcept {
 std::expected<std::uint32_t, Error> Program::await_start() noexcept {
   for (;;) {
     if (auto waited = news_.wait(); !waited) return std::unexpected(waited.error());
-    if (state_.closed.load(std::memory_order_relaxed)) return std::unexpected(Error{ErrorCode::closed});
     const Locked locked(lock_);
+    if (state_.closed.load(std::memory_order_relaxed)) return std::unexpected(Error{ErrorCode::closed});
     if (runs_) return instance_;
     if (not_started_.code != ErrorCode{}) return std::unexpected(not_started_);
     news_.reset();
@@ -56,6 +56,7 @@ void Program::remove(Pending& pending) noexcept {
     pending_.remove(pending);
     left = std::exchange(pending.queue, {});
   }
+  await_wakers();
   while (ReplyBlock* const each = left.pop()) free_reply(each);
 }
 
@@ -74,18 +75,36 @@ std::expected<Reply, Error> Program::take_queued(Pending& pending) noexcept {
   }
 }
 
-// queue is called with lock_ held, and takes the message over.
-void Program::queue(Pending& pending, ReplyBlock* message) noexcept {
+void Program::wake(Pending& pending) noexcept {
+  pending.ready.set();
+  const Locked locked(lock_);
+  --waking_;
+}
+
+void Program::cancel(CancelScope& scope, const char* reason) noexcept {
+  scope.cancel(reason);
+  const Locked locked(lock_);
+  --waking_;
+}
+
+void Program::await_wakers() noexcept {
+  for (SpinWait turn;; turn.pause()) {
+    const Locked locked(lock_);
+    if (waking_ == 0) return;
+  }
+}
+
+// queue is called with lock_ held, and takes the message over, if it does not leave it out. The caller wakes.
+void Program::queue(Pending& pending, Reply& message) noexcept {
   if (message->kind == MessageKind::notification && pending.queued >= Pending::kMostQueued) {
-    free_reply(message);
     // Progress that nobody reads may be left out; a change that was left out would never be noticed.
     if (pending.to_listen) pending.ended = ErrorCode::limit;
     state_.counters.ignored.fetch_add(1, std::memory_order_relaxed);
   } else {
-    pending.queue.push(*message);
+    pending.queue.push(*message.release());
     ++pending.queued;
   }
-  pending.ready.set();
+  ++waking_;
 }
 
 // receiver is who waits for a message. With lock_ held.
@@ -102,11 +121,15 @@ Pending* Program::receiver(const ReplyBlock& message) noexcept {
 }
 
 bool Program::deliver(Reply& message) noexcept {
-  const Locked locked(lock_);
-  Pending* const pending = receiver(*message);
-  if (pending == nullptr) return false;
-  if (message->kind == MessageKind::result || message->kind == MessageKind::error) fruitful_ = true;
-  queue(*pending, message.release());
+  Pending* pending;
+  {
+    const Locked locked(lock_);
+    pending = receiver(*message);
+    if (pending == nullptr) return false;
+    if (message->kind == MessageKind::result || message->kind == MessageKind::error) fruitful_ = true;
+    queue(*pending, message);
+  }
+  wake(*pending);
   return true;
 }
 
@@ -114,19 +137,23 @@ bool Program::deliver_to_listeners(const Reply& message) noexcept {
   if (message->kind != MessageKind::notification || named_in(*message)) return false;
   bool delivered = false;
   const auto listens = [&](std::size_t place) -> bool {
-    // Each gets a copy, which is made without the lock.
+    // Each gets a copy, which is made, and freed if it is left out, without the lock.
     auto copy = Reply::read(message->text, state_.options.max_message);
-    const Locked locked(lock_);
-    Pending* each = pending_.front();
-    while (each != nullptr && (!each->to_listen || place-- != 0)) each = each->next;
-    if (each == nullptr) return false;
-    delivered = true;
-    if (copy) {
-      queue(*each, copy->release());
-    } else {
-      each->ended = copy.error();
-      each->ready.set();
+    Pending* each;
+    {
+      const Locked locked(lock_);
+      each = pending_.front();
+      while (each != nullptr && (!each->to_listen || place-- != 0)) each = each->next;
+      if (each == nullptr) return false;
+      if (copy) {
+        queue(*each, *copy);
+      } else {
+        each->ended = copy.error();
+        ++waking_;
+      }
     }
+    delivered = true;
+    wake(*each);
     return true;
   };
   for (std::size_t place = 0; listens(place); ++place) {
@@ -181,8 +208,13 @@ std::expected<void, Error> Program::write(std::string_view message, std::uint32_
     }
     if (sent == 0 && is_of_caller(more.error())) return std::unexpected(more.error());
     // Half a line: nothing can be said to this child any more.
-    const Locked locked(lock_);
-    if (living_ != nullptr) living_->cancel("a line to the program was cut off");
+    CancelScope* living;
+    {
+      const Locked locked(lock_);
+      living = living_;
+      if (living != nullptr) ++waking_;
+    }
+    if (living != nullptr) cancel(*living, "a line to the program was cut off");
     return std::unexpected(is_of_caller(more.error()) ? more.error() : Error{ErrorCode::closed});
   }
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/cancel_scope.h>
+#include <coir/cancellation.h>
 #include <coir/descriptor_stream.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/event.h>
@@ -29,6 +30,7 @@ struct Pending {
   coir::detail::IntrusiveQueue<ReplyBlock> queue;  // this and what follows: under Program::lock_
   std::uint32_t queued = 0;
   Error ended;  // no more will come; code 0: it may
+  bool told_of_end = false;
   Pending* next = nullptr;
   Pending* previous = nullptr;
 };
@@ -74,9 +76,14 @@ class Program {
   bool deliver(Reply& message) noexcept;
   bool deliver_to_listeners(const Reply& message) noexcept;
   Pending* receiver(const ReplyBlock& message) noexcept;
-  void queue(Pending& pending, ReplyBlock* message) noexcept;
+  void queue(Pending& pending, Reply& message) noexcept;
   void refuse(const ReplyBlock& request) noexcept;
   void fail_all(Error error) noexcept;
+  // A call that has found, under lock_, somebody to wake counts itself in waking_ and wakes without the lock, by wake or
+  // cancel. Those that can be found so, and have taken themselves out, await that before they go.
+  void wake(Pending& pending) noexcept;
+  void cancel(CancelScope& scope, const char* reason) noexcept;
+  void await_wakers() noexcept;
 
   static constexpr std::size_t kMostComplaint = 4096 - 1;
 
@@ -92,12 +99,13 @@ class Program {
 
   Spinlock lock_;                                 // of what follows, up to the empty line
   coir::detail::IntrusiveList<Pending> pending_;  // the oldest first
-  CancelScope* running_ = nullptr;                // that of run
-  CancelScope* living_ = nullptr;                 // that of the child
-  Error not_started_;  // why the latest child could not start; code 0: it did, or none was tried
+  std::uint32_t waking_ = 0;
+  CancelScope* living_ = nullptr;  // that of the child
+  Error not_started_;              // why the latest child could not start; code 0: it did, or none was tried
   bool runs_ = false;
   std::uint32_t instance_ = 0;  // how many have started
 
+  CancellationSource closing_;
   Event news_;                   // a child runs, or could not start, or the client is closed
   bool fruitful_ = false;        // the child has said something that was asked
   std::uint32_t fruitless_ = 0;  // children since the last that has

@@ -32,10 +32,18 @@ std::string_view base_name(const char* path) noexcept {
 }  // namespace
 
 void Program::fail_all(Error error) noexcept {
-  const Locked locked(lock_);
-  for (Pending* each = pending_.front(); each != nullptr; each = each->next) {
-    if (each->ended.code == ErrorCode{}) each->ended = error;
-    each->ready.set();
+  for (;;) {
+    Pending* each;
+    {
+      const Locked locked(lock_);
+      each = pending_.front();
+      while (each != nullptr && each->told_of_end) each = each->next;
+      if (each == nullptr) return;
+      if (each->ended.code == ErrorCode{}) each->ended = error;
+      each->told_of_end = true;
+      ++waking_;
+    }
+    wake(*each);
   }
 }
 
@@ -140,6 +148,7 @@ void Program::end() noexcept {
     living_ = nullptr;
     if (!state_.closed.load(std::memory_order_relaxed)) news_.reset();
   }
+  await_wakers();
   fail_all(ErrorCode::closed);
   std::uint32_t generation;
   {
@@ -170,8 +179,8 @@ void Program::live() noexcept {
       ++instance_;
       living_ = &scope;
     }
-    news_.set();
   }
+  news_.set();
   if (!started) return;
   state_.counters.starts.fetch_add(1, std::memory_order_relaxed);
   follow();
@@ -180,10 +189,7 @@ void Program::live() noexcept {
 
 std::expected<void, Error> Program::run() noexcept {
   CancelScope scope;
-  {
-    const Locked locked(lock_);
-    running_ = &scope;
-  }
+  const CancellationWatch watch(closing_.token(), scope);
   std::expected<void, Error> outcome;
   while (!state_.closed.load(std::memory_order_acquire)) {
     live();
@@ -192,19 +198,17 @@ std::expected<void, Error> Program::run() noexcept {
     outcome = sleep(std::min<std::chrono::milliseconds>(pause, state_.options.longest_pause));
     if (!outcome) break;
   }
-  {
-    const Locked locked(lock_);
-    running_ = nullptr;
-  }
   if (state_.closed.load(std::memory_order_relaxed)) return {};
   if (outcome) return {};
   return outcome;
 }
 
 void Program::close() noexcept {
-  const Locked locked(lock_);
+  {
+    const Locked behind_a_reset(lock_);
+  }  // of one that has not seen `closed` yet
   news_.set();
-  if (running_ != nullptr) running_->cancel("the client is closed");
+  closing_.cancel("the client is closed");
 }
 
 }  // namespace coir::mcp::detail

@@ -40,9 +40,7 @@ struct GatewayState final : Source {
   const GatewayOptions options;
   std::size_t count = 0;
   Mounted* mounted[kMost];
-  Spinlock lock;
-  CancelScope* running = nullptr;  // under lock
-  bool closed = false;             // under lock
+  CancellationSource closing;
 };
 
 namespace {
@@ -192,11 +190,8 @@ Source& Gateway::source() noexcept {
 
 std::expected<void, Error> Gateway::run() noexcept {
   CancelScope scope;
-  {
-    const Locked locked(state_->lock);
-    if (state_->closed) return {};
-    state_->running = &scope;
-  }
+  const CancellationWatch watch(state_->closing.token(), scope);
+  if (state_->closing.cancelled()) return {};
   std::expected<void, Error> outcome;
   {
     Nursery nursery;
@@ -206,20 +201,12 @@ std::expected<void, Error> Gateway::run() noexcept {
     }
     outcome = nursery.join();
   }
-  bool closed;
-  {
-    const Locked locked(state_->lock);
-    state_->running = nullptr;
-    closed = state_->closed;
-  }
-  if (closed) return {};
+  if (state_->closing.cancelled()) return {};
   return outcome;
 }
 
 void Gateway::close() noexcept {
-  const Locked locked(state_->lock);
-  state_->closed = true;
-  if (state_->running != nullptr) state_->running->cancel("the gateway is closed");
+  state_->closing.cancel("the gateway is closed");
 }
 
 std::size_t Gateway::mounts() const noexcept {

@@ -76,6 +76,18 @@ void Sessions::end_stream(Session&, RecordedStream* stream) noexcept {
   stream->changed.set();
 }
 
+// wake_followers refers to the stream that it is at, which keeps that in the session's list.
+void Sessions::wake_followers(Session& session) noexcept {
+  const auto next = [&](RecordedStream* stream) {
+    Locked locked(lock_);
+    RecordedStream* const found = stream == nullptr ? session.streams.first() : stream->next;
+    if (stream != nullptr) --stream->references;
+    if (found != nullptr) ++found->references;
+    return found;
+  };
+  for (RecordedStream* stream = next(nullptr); stream != nullptr; stream = next(stream)) stream->changed.set();
+}
+
 void record(RecordedStream& stream, std::string_view event, std::size_t most) noexcept {
   const auto held = stream.mutex.lock();
   if (!held) return;

@@ -12,6 +12,10 @@
 
 namespace coir::mcp {
 
+namespace {
+constexpr const char* kSessionEnded = "the session has ended";
+}  // namespace
+
 bool Sessions::open() noexcept {
   bucket_count_ = std::bit_ceil(most_ < 64 ? std::size_t{16} : most_ / 4);
   const std::size_t bytes = bucket_count_ * sizeof(Session*);
@@ -103,12 +107,9 @@ void Sessions::end(Session* session) noexcept {
     Locked locked(lock_);
     if (session->ended.exchange(true, std::memory_order_acq_rel)) return;
     unlink(*session);
-    for (ActiveCall* call = session->calls.first(); call != nullptr; call = call->next) {
-      call->scope->cancel("the session has ended");
-    }
-    for (RecordedStream* stream = session->streams.first(); stream != nullptr; stream = stream->next)
-      stream->changed.set();
   }
+  cancel_calls(*session, nullptr, kSessionEnded);
+  wake_followers(*session);
   listeners_.leave(session->interests);
   release(session);
 }
@@ -135,20 +136,43 @@ void Sessions::destroy(Session* session) noexcept {
 }
 
 void Sessions::begin_call(Session& session, ActiveCall& call) noexcept {
-  Locked locked(lock_);
-  session.calls.add(call);
-  if (session.ended.load(std::memory_order_relaxed)) call.scope->cancel("the session has ended");
+  bool ended;
+  {
+    Locked locked(lock_);
+    session.calls.add(call);
+    ended = session.ended.load(std::memory_order_relaxed);
+  }
+  if (ended) call.scope->cancel(kSessionEnded);
 }
 
 void Sessions::end_call(Session& session, ActiveCall& call) noexcept {
-  Locked locked(lock_);
-  session.calls.remove(call);
+  bool taken;
+  {
+    Locked locked(lock_);
+    session.calls.remove(call);
+    taken = call.taken;
+  }
+  if (!taken) return;
+  const Shield shield(Deadline::never());
+  static_cast<void>(call.cancelled.wait());
 }
 
 void Sessions::cancel_call(Session& session, const MessageId& id) noexcept {
-  Locked locked(lock_);
-  for (ActiveCall* call = session.calls.first(); call != nullptr; call = call->next) {
-    if (call->id == id) call->scope->cancel("the client has cancelled it");
+  cancel_calls(session, &id, "the client has cancelled it");
+}
+
+void Sessions::cancel_calls(Session& session, const MessageId* id, const char* reason) noexcept {
+  for (;;) {
+    ActiveCall* call;
+    {
+      Locked locked(lock_);
+      call = session.calls.first();
+      while (call != nullptr && (call->taken || (id != nullptr && call->id != *id))) call = call->next;
+      if (call == nullptr) return;
+      call->taken = true;
+    }
+    call->scope->cancel(reason);
+    call->cancelled.set();
   }
 }
 

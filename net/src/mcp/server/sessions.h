@@ -29,6 +29,8 @@ struct ActiveCall {
   ActiveCall* next = nullptr;
   MessageId id;
   CancelScope* scope = nullptr;
+  bool taken = false;  // somebody cancels it, once
+  Event cancelled;     // that is done
 };
 
 // OpenQuestion is what a legacy client has been asked and has not answered. A local variable of the asking fiber.
@@ -105,7 +107,7 @@ class Sessions {
   std::size_t size() const noexcept { return size_; }
 
   void begin_call(Session& session, ActiveCall& call) noexcept;
-  void end_call(Session& session, ActiveCall& call) noexcept;
+  void end_call(Session& session, ActiveCall& call) noexcept;  // waits for a cancellation that is under way
   void cancel_call(Session& session, const MessageId& id) noexcept;
 
   void ask(Session& session, OpenQuestion& question) noexcept;
@@ -123,6 +125,9 @@ class Sessions {
  private:
   Session** bucket(std::string_view id) noexcept;
   void unlink(Session& session) noexcept;  // with the lock
+  // cancel_calls cancels those of that id, or all, without the lock.
+  void cancel_calls(Session& session, const MessageId* id, const char* reason) noexcept;
+  void wake_followers(Session& session) noexcept;
   void destroy(Session* session) noexcept;
 
   Spinlock lock_;
