@@ -91,8 +91,6 @@ function(coir_test path)
     add_dependencies(locks_tests ${program})
     set_property(TEST ${name} APPEND PROPERTY LABELS locks)
   endif()
-  # Core goes to the kernel under no spinlock (coir/port/spinning.h).
-  if(room IN_LIST coir_rooms_with_locks)
-    set_property(TEST ${name} PROPERTY ENVIRONMENT COIR_SPIN_CHECKS=1)
-  endif()
+  # Nothing goes to the kernel under a spinlock (coir/port/spinning.h).
+  set_property(TEST ${name} PROPERTY ENVIRONMENT COIR_SPIN_CHECKS=1)
 endfunction()

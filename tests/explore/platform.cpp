@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include <utility>
+
 #include "explore.h"
 #include "steps.h"
 
@@ -58,7 +60,8 @@ void barrier_everywhere(std::source_location where) noexcept {
 namespace {
 
 struct Descriptor {
-  bool added, ready, edge, closed;
+  bool added, edge, closed;
+  int ready;  // how much is to be read
   std::uint32_t tag;
 };
 Descriptor g_descriptors[Poller::kDescriptors];
@@ -85,7 +88,7 @@ int Poller::add(int fd, std::uint32_t tag) noexcept {
   if (one.closed) return EBADF;
   one.added = true;
   one.tag = tag;
-  one.edge = one.ready;
+  one.edge = one.ready != 0;
   if (one.edge) explore::wake_one(this);
   return 0;
 }
@@ -118,7 +121,7 @@ void Poller::interrupt() noexcept {
 void Poller::get_ready(int fd) noexcept {
   explore::before(explore::Step::poll, &g_descriptors[fd], std::memory_order_seq_cst, std::source_location::current());
   Descriptor& one = g_descriptors[fd];
-  one.ready = true;
+  ++one.ready;
   if (one.added && !one.closed) {
     one.edge = true;
     explore::wake_one(g_poller);
@@ -127,14 +130,19 @@ void Poller::get_ready(int fd) noexcept {
 
 bool Poller::drain(int fd) noexcept {
   explore::before(explore::Step::poll, &g_descriptors[fd], std::memory_order_seq_cst, std::source_location::current());
-  const bool had = g_descriptors[fd].ready;
-  g_descriptors[fd].ready = false;
-  return had;
+  return std::exchange(g_descriptors[fd].ready, 0) != 0;
+}
+
+bool Poller::take(int fd) noexcept {
+  explore::before(explore::Step::poll, &g_descriptors[fd], std::memory_order_seq_cst, std::source_location::current());
+  if (g_descriptors[fd].ready == 0) return false;
+  --g_descriptors[fd].ready;
+  return true;
 }
 
 void Poller::close_descriptor(int fd) noexcept {
   explore::before(explore::Step::poll, &g_descriptors[fd], std::memory_order_seq_cst, std::source_location::current());
-  g_descriptors[fd] = {.added = false, .ready = false, .edge = false, .closed = true, .tag = 0};
+  g_descriptors[fd] = {.added = false, .edge = false, .closed = true, .ready = 0, .tag = 0};
 }
 
 }  // namespace port

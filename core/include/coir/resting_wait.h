@@ -34,6 +34,28 @@ struct alignas(8) RestingWait {
 [[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd,
                                                           Direction direction = Direction::readable) noexcept;
 
+// ArmingUnderLock is arm_resting_wait for a caller that holds a spinlock while it arms: it goes to the kernel before the
+// lock is taken and after it is free.
+//
+//   ArmingUnderLock arming(fd);
+//   const Locked locked(lock);
+//   if (auto armed = arming.arm(record); !armed) ...
+class ArmingUnderLock {
+ public:
+  explicit ArmingUnderLock(int fd) noexcept;
+  ~ArmingUnderLock();
+  ArmingUnderLock(const ArmingUnderLock&) = delete;
+  ArmingUnderLock& operator=(const ArmingUnderLock&) = delete;
+
+  // arm makes no system call. Errors: as arm_resting_wait.
+  [[nodiscard]] std::expected<void, Error> arm(RestingWait& record, Direction direction = Direction::readable) noexcept;
+
+ private:
+  int fd_;
+  bool armed_ = false;
+  std::expected<void, Error> watched_;  // whether the poller knows the descriptor
+};
+
 // disarm_resting_wait takes a sleeping record back. True: wake has not run and will not. False: it has run or is
 // about to, or was forgotten.
 [[nodiscard]] bool disarm_resting_wait(RestingWait& record) noexcept;

@@ -14,6 +14,7 @@
 #include <coir/channel.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
+#include <coir/detail/descriptor_node.h>
 #include <coir/detail/wait_list.h>
 #include <coir/error.h>
 #include <coir/event.h>
@@ -109,9 +110,11 @@ class Case : detail::WaitNode {
   Direction direction_ = Direction::readable;
   bool shown_ = false;  // to the descriptor or the fiber
   int fd_ = -1;
-  std::uint32_t tag_ = 0;     // of the descriptor that had the number when it was shown
-  void* object_ = nullptr;    // the channel, event, source, semaphore, mutex or fiber
-  std::uint64_t wanted_ = 0;  // permits
+  std::uint32_t turn_ = 0;        // which case is looked at at this one's place
+  std::uint32_t tag_ = 0;         // of the descriptor that had the number when it was shown
+  detail::DescriptorNode place_;  // among those that wait for the descriptor
+  void* object_ = nullptr;        // the channel, event, source, semaphore, mutex or fiber
+  std::uint64_t wanted_ = 0;      // permits
   union {
     std::uint64_t id_ = 0;
     Deadline deadline_;
@@ -140,8 +143,9 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 //   }
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
-// cancelled, deadlock (of a mutex), busy (another waits for that descriptor), no_memory, limit, system, unsupported; invalid when
-// there is nothing to wait for. Cost: proportional to the cases; no allocation, and system calls as for wait.
+// cancelled, deadlock (of a mutex), busy (a RestingWait sleeps on that descriptor), no_memory, limit, system,
+// unsupported; invalid when there is nothing to wait for. What is listed twice counts by its first place. Cost:
+// proportional to the cases; no allocation, and system calls as for wait.
 template <std::size_t N>
 [[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {
   return detail::select_erased(cases, N, deadline);

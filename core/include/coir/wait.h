@@ -19,9 +19,10 @@ namespace coir {
 // it was closed otherwise and its number is waited for again. Call it after EAGAIN or after a short read or write, never
 // to ask first: an edge that has been consumed does not come again. May return without readiness; callers loop.
 //
-// One waiter per fd and direction: a second gets `busy`.
-// Errors: timed_out, cancelled, closed (close_fd was called meanwhile), busy, no_memory, system; invalid (fd is
-// negative); limit (fd is beyond the reactor's table); unsupported on a worker's own stack, where nothing may wait.
+// Any number may wait for one fd and direction; all of them return when it is ready.
+// Errors: timed_out, cancelled, closed (close_fd was called meanwhile), busy (a RestingWait sleeps on it), no_memory,
+// system; invalid (fd is negative); limit (fd is beyond the reactor's table); unsupported on a worker's own stack, where
+// nothing may wait.
 // Cost: no system call when the readiness is already known; one epoll_ctl in the fd's life.
 [[nodiscard]] std::expected<void, Error> wait(int fd, Direction direction,
                                               Deadline deadline = Deadline::never()) noexcept;

@@ -13,6 +13,8 @@
 
 namespace coir {
 
+using detail::DescriptorNode;
+
 namespace {
 
 // An armed resting wait counts as a wait on the outside world, like a parked fiber.
@@ -73,7 +75,7 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
         auto* resting = reinterpret_cast<RestingWait*>(seen & ~kSleep);
         return resting->wake(*resting);
       }
-    } else if (take_waiter(word, seen, WakeReason::ready, leave)) {
+    } else if (take_all(word, seen, WakeReason::ready, leave)) {
       return;
     } else {
       seen = word.load(std::memory_order_acquire);
@@ -81,22 +83,43 @@ void Reactor::signal(Atomic<Word>& word, bool hung_up) noexcept {
   }
 }
 
-// take_waiter claims the waiter that was seen in the word and leaves `leave` there. The owner cannot get past detach
-// while kLock is set, so that the claim meets this wait or none. If something else woke the waiter, the edge stays in
+// take_all claims the waiters in the list that was seen in the word, and leaves `leave` there. No owner gets past detach
+// while kLock is set, so that each claim meets its wait or none. If something else woke all of them, the edge stays in
 // the word. False: the word has changed.
-bool Reactor::take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept {
+bool Reactor::take_all(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept {
   Word expected = seen;
+  // acquire pairs with the release in attach: the nodes are complete.
   if (!word.compare_exchange_strong(expected, seen | kLock, std::memory_order_acq_rel, std::memory_order_relaxed))
     return false;
-  auto* waiter = reinterpret_cast<Waiter*>(seen);
-  const Waiter::Claim won = waiter->claim(reason);
+  DescriptorNode* parked = nullptr;
+  const Waiter* first = nullptr;
+  for (auto* node = reinterpret_cast<DescriptorNode*>(seen); node != nullptr;) {
+    DescriptorNode* const next = node->next.load(std::memory_order_relaxed);
+    Waiter* const waiter = node->waiter;
+    // Once it is claimed an armed waiter may return, and its node is gone.
+    const Waiter::Claim won = waiter->claim(reason);
+    if (won != Waiter::Claim::lost) first = waiter;
+    if (won == Waiter::Claim::parked) {
+      node->next.store(parked, std::memory_order_relaxed);
+      parked = node;
+    }
+    node = next;
+  }
+  if (first == nullptr) {
+    leave = leave == kReady ? kReadyEnded : kReady;
+  } else if (leave == kEmpty && reason == WakeReason::ready && !fell_back()) {
+    leave = taken_by(*first);
+  }
   // release pairs with the acquire in detach and attach.
-  word.store(won == Waiter::Claim::lost ? (leave == kReady ? kReadyEnded : kReady) : leave, std::memory_order_release);
-  if (won == Waiter::Claim::parked) waiter->wake();
+  word.store(leave, std::memory_order_release);
+  while (DescriptorNode* const node = parked) {
+    parked = node->next.load(std::memory_order_relaxed);
+    node->waiter->wake();
+  }
   return true;
 }
 
-std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& waiter) noexcept {
+std::expected<bool, Error> Reactor::attach(int fd, Direction direction, DescriptorNode& node) noexcept {
   Entry* const at = entry(fd);
   if (at == nullptr)
     return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
@@ -106,34 +129,63 @@ std::expected<bool, Error> Reactor::attach(int fd, Direction direction, Waiter& 
     if (holds_readiness(seen)) {
       if (word.compare_exchange_weak(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_acquire))
         return false;
-    } else if (seen == kEmpty) {
-      // release pairs with the acquire in signal: the event finds an armed waiter.
-      if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&waiter), std::memory_order_acq_rel,
+    } else if ((seen & kTaken) != 0 && seen != taken_by(*node.waiter)) {
+      if (word.compare_exchange_weak(seen, taken_by(*node.waiter), std::memory_order_acq_rel,
                                      std::memory_order_acquire))
-        break;
+        return false;
     } else if ((seen & kLock) != 0) {
       turn.pause();
       seen = word.load(std::memory_order_acquire);
-    } else {
+    } else if ((seen & kSleep) != 0) {
       return std::unexpected(Error{ErrorCode::busy});
+    } else {
+      node.next.store(holds_nobody(seen) ? nullptr : reinterpret_cast<DescriptorNode*>(seen),
+                      std::memory_order_relaxed);
+      // release pairs with the acquire in signal: the event finds an armed waiter.
+      if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&node), std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+        break;
     }
   }
   // Register after the waiter is in place: the first event reports the present state, and must find the waiter.
-  if (auto enrolled = enroll(fd, *at); !enrolled) {
-    detach(fd, direction, waiter);
+  if (auto enrolled = enroll(fd); !enrolled) {
+    detach(fd, direction, node);
     return std::unexpected(enrolled.error());
   }
+  restart();
   return true;
 }
 
-bool Reactor::detach(int fd, Direction direction, Waiter& waiter) noexcept {
+bool Reactor::detach(int fd, Direction direction, DescriptorNode& node) noexcept {
   Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
-  const Word mine = reinterpret_cast<Word>(&waiter);
-  for (SpinWait turn;; turn.pause()) {
-    Word seen = mine;
-    if (word.compare_exchange_strong(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
-    if (seen != (mine | kLock)) return false;
+  const Word mine = reinterpret_cast<Word>(&node);
+  Word seen = word.load(std::memory_order_acquire);
+  for (SpinWait turn;;) {
+    if ((seen & kLock) != 0) {
+      turn.pause();
+      seen = word.load(std::memory_order_acquire);
+    } else if (holds_nobody(seen) || (seen & kSleep) != 0) {
+      return false;
+    } else if (seen == mine && node.next.load(std::memory_order_relaxed) == nullptr) {
+      // Nothing comes behind a node, only before it.
+      if (word.compare_exchange_weak(seen, kEmpty, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+    } else if (word.compare_exchange_weak(seen, seen | kLock, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      break;
+    }
   }
+  auto* head = reinterpret_cast<DescriptorNode*>(seen);
+  DescriptorNode* const next = node.next.load(std::memory_order_relaxed);
+  bool found = head == &node;
+  if (found) head = next;
+  for (DescriptorNode* each = head; each != nullptr && !found;) {
+    DescriptorNode* const after = each->next.load(std::memory_order_relaxed);
+    found = after == &node;
+    if (found) each->next.store(next, std::memory_order_relaxed);
+    each = after;
+  }
+  // release pairs with the acquire of the next that takes the lock.
+  word.store(reinterpret_cast<Word>(head), std::memory_order_release);
+  return found;
 }
 
 bool Reactor::take(int fd, Direction direction) noexcept {
@@ -149,29 +201,29 @@ bool Reactor::take(int fd, Direction direction) noexcept {
 }
 
 void Reactor::restore(int fd, Direction direction) noexcept {
-  Word seen = kEmpty;
-  entry(fd)->word[static_cast<int>(direction)].compare_exchange_strong(seen, kReady, std::memory_order_acq_rel,
-                                                                       std::memory_order_relaxed);
+  Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
+  Word seen = word.load(std::memory_order_relaxed);
+  while (seen == kEmpty || (seen & kTaken) != 0) {
+    if (word.compare_exchange_weak(seen, kReady, std::memory_order_acq_rel, std::memory_order_relaxed)) return;
+  }
 }
 
 std::expected<void, Error> Reactor::attach(int fd, Direction direction, RestingWait& resting) noexcept {
-  Entry* const at = entry(fd);
-  if (at == nullptr)
-    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
   // A wake that puts its record back to sleep must not write what a concurrent disarm_resting_wait reads.
   if (resting.fd != fd) resting.fd = fd;
   if (resting.direction != direction) resting.direction = direction;
-  Atomic<Word>& word = at->word[static_cast<int>(direction)];
-  Word seen = kEmpty;
-  if (!word.compare_exchange_strong(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,
-                                    std::memory_order_acquire)) {
-    if (holds_readiness(seen))
-      word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
-    return std::unexpected(Error{ErrorCode::busy});
+  Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
+  // The fiber that an edge has woken is done with the descriptor: who puts it to rest has met EAGAIN, or is told by busy.
+  Word seen = word.load(std::memory_order_relaxed);
+  while (seen == kEmpty || (seen & kTaken) != 0) {
+    if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,
+                                   std::memory_order_acquire)) {
+      return {};
+    }
   }
-  // From here on the wake may have run already: touch only the table.
-  if (auto enrolled = enroll(fd, *at); !enrolled && detach(fd, direction, resting)) return enrolled;
-  return {};
+  if (holds_readiness(seen))
+    word.compare_exchange_strong(seen, taken_from(seen), std::memory_order_acq_rel, std::memory_order_relaxed);
+  return std::unexpected(Error{ErrorCode::busy});
 }
 
 bool Reactor::detach(int fd, Direction direction, RestingWait& resting) noexcept {
@@ -202,7 +254,7 @@ void Reactor::forget(int fd) noexcept {
           break;
         }
       } else {
-        take_waiter(word, seen, WakeReason::closed, kEmpty);
+        take_all(word, seen, WakeReason::closed, kEmpty);
         seen = word.load(std::memory_order_acquire);
       }
     }
@@ -221,13 +273,14 @@ Reactor::Entry* Reactor::entry(int fd) noexcept {
   return fd >= 0 && static_cast<std::size_t>(fd) < max_fds_ ? &entries_[fd] : nullptr;
 }
 
-std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
+std::expected<void, Error> Reactor::enroll(int fd) noexcept {
+  if (entry(fd) == nullptr)
+    return std::unexpected(Error{fd < 0 ? ErrorCode::invalid : ErrorCode::limit, fd < 0 ? EBADF : EMFILE});
+  Entry& at = *entry(fd);
   std::uint32_t seen = at.registered.load(std::memory_order_acquire);
   for (;;) {
     if (seen == kYes) {
       if constexpr (COIR_CLOSE_CHECKS) expect_watched(fd, at);
-      // ppoll watches only the descriptors that somebody waits for: restart a poll that is under way.
-      if (kManyWorkers && fell_back()) poller_.interrupt();
       return {};
     }
     if (seen == kClosing || seen == kAdding) {
@@ -252,7 +305,6 @@ std::expected<void, Error> Reactor::enroll(int fd, Entry& at) noexcept {
   while (highest < fd &&
          !highest_fd_.compare_exchange_weak(highest, fd, std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
-  if (kManyWorkers && fell_back()) poller_.interrupt();
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <expected>
 
 #include <coir/descriptor.h>
+#include <coir/detail/descriptor_node.h>
 #include <coir/error.h>
 #include <coir/port/poller.h>
 #include <coir/resting_wait.h>
@@ -19,12 +20,17 @@ namespace coir {
 //   kReady            an edge came while nobody waited: the next wait returns at once and empties the word
 //   kReadyEnded       the same with a hang-up, whose edge does not come again: the next wait returns at once and leaves
 //                     kReady, so that a reader that takes the bytes only finds the end at its next wait
-//   Waiter*           a waiter is parked here
-//   Waiter* | kLock   the waiter is being claimed; other threads spin until the bit is gone
+//   Waiter* | kTaken  an edge has woken that waiter. It reads until EAGAIN before it waits again, and then parks; for any
+//                     other, which may have met EAGAIN before the edge, its next wait returns at once
+//   DescriptorNode*   waiters are parked here: the list of their nodes, the latest first
+//   ...       | kLock the list is being changed, or its waiters claimed; other threads spin until the bit is gone
 //   RestingWait* | kSleep a resting wait, whose wake is called
 //
-// The word is changed by CAS alone. A claim happens only under kLock. A waiter that leaves for another reason takes
-// itself out with the same CAS, so that no claim reaches a later wait.
+// The word is changed by CAS alone. A claim, and a change of the list but at its head, happen only under kLock. A waiter
+// that leaves for another reason takes its node out, so that no claim reaches a later wait. An edge wakes all that wait.
+//
+// Invariant (no lost wakeup): at each edge everyone who has met EAGAIN before it tries again: those in the list are woken,
+// the others find kReady or another's kTaken. So it does not matter who takes what the edge brought, or how much.
 class Reactor {
  public:
   // open reserves the table for `max_fds` descriptors (touched page by page) and opens the poller. Returns 0 or an
@@ -32,13 +38,13 @@ class Reactor {
   int open(std::size_t max_fds, bool want_ppoll) noexcept;
   void close() noexcept;
 
-  // attach puts `waiter`, which is armed, on fd's direction and registers fd with the poller if need be. Returns true
-  // when it now waits there; false when the descriptor is known to be ready, and the word is then empty.
-  std::expected<bool, Error> attach(int fd, Direction direction, Waiter& waiter) noexcept;
+  // attach puts `node`, whose waiter is armed, on fd's direction and registers fd with the poller if need be. Returns
+  // true when it now waits there; false when the descriptor may be ready. Errors: busy (a resting wait sleeps there).
+  std::expected<bool, Error> attach(int fd, Direction direction, detail::DescriptorNode& node) noexcept;
 
-  // detach takes out a waiter that something else woke. False: it was out already, because an event has come or the
-  // descriptor was forgotten.
-  bool detach(int fd, Direction direction, Waiter& waiter) noexcept;
+  // detach takes out a node whose waiter something else woke. False: it was out already, because an event has come or
+  // the descriptor was forgotten.
+  bool detach(int fd, Direction direction, detail::DescriptorNode& node) noexcept;
 
   // knows tells whether the table has room for fd.
   bool knows(int fd) noexcept { return entry(fd) != nullptr; }
@@ -52,6 +58,14 @@ class Reactor {
   bool take(int fd, Direction direction) noexcept;
   void restore(int fd, Direction direction) noexcept;
 
+  // enroll registers fd with the poller, for its life. restart has a ppoll that is under way watch what was attached since
+  // it began.
+  std::expected<void, Error> enroll(int fd) noexcept;
+  void restart() noexcept {
+    if (kManyWorkers && fell_back()) poller_.interrupt();
+  }
+
+  // attach puts `resting` on the direction of fd, which is enrolled. It makes no system call; the caller restarts.
   std::expected<void, Error> attach(int fd, Direction direction, RestingWait& resting) noexcept;
   bool detach(int fd, Direction direction, RestingWait& resting) noexcept;
 
@@ -71,9 +85,12 @@ class Reactor {
 
  private:
   using Word = std::uintptr_t;
-  static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kReady = 4, kReadyEnded = 8;
+  static constexpr Word kEmpty = 0, kLock = 1, kSleep = 2, kTaken = 4, kReady = 8, kReadyEnded = 16;
   static constexpr bool holds_readiness(Word word) noexcept { return word == kReady || word == kReadyEnded; }
-  static constexpr bool holds_nobody(Word word) noexcept { return word == kEmpty || holds_readiness(word); }
+  static constexpr bool holds_nobody(Word word) noexcept {
+    return word == kEmpty || holds_readiness(word) || (word & kTaken) != 0;
+  }
+  static Word taken_by(const Waiter& waiter) noexcept { return reinterpret_cast<Word>(&waiter) | kTaken; }
   // The word that a wait leaves when it takes the readiness: a hang-up stays known.
   static constexpr Word taken_from(Word word) noexcept { return word == kReadyEnded ? kReady : kEmpty; }
 
@@ -89,10 +106,9 @@ class Reactor {
   static_assert(sizeof(Entry) == kDescriptorBytes);
 
   Entry* entry(int fd) noexcept;
-  std::expected<void, Error> enroll(int fd, Entry& entry) noexcept;
   void expect_watched(int fd, const Entry& entry) noexcept;
   void signal(Atomic<Word>& word, bool hung_up) noexcept;
-  static bool take_waiter(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept;
+  bool take_all(Atomic<Word>& word, Word seen, WakeReason reason, Word leave) noexcept;
   static std::size_t collect(void* self, std::span<pollfd> into) noexcept;
 
   port::Poller poller_;

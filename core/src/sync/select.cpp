@@ -12,33 +12,66 @@ namespace {
 
 constexpr std::size_t kThreadFds = 15;
 
-// rotation is where a select starts to look, so that no case is always the first.
-std::uint32_t rotation() noexcept {
-  if (Worker* const worker = this_worker(); worker != nullptr) return worker->random();
-  static constinit thread_local std::uint32_t turn = 0;
-  return turn++;
-}
+// Dice are the caller's random numbers: its worker's, or a plain thread's own.
+class Dice {
+ public:
+  // below is a number under `limit`.
+  std::uint32_t below(std::uint32_t limit) noexcept {
+    return static_cast<std::uint32_t>(std::uint64_t{worker_ != nullptr ? worker_->random() : own()} * limit >> 32);
+  }
+
+ private:
+  static std::uint32_t own() noexcept {  // xorshift (Marsaglia)
+    static constinit thread_local std::uint32_t state = 0x9e3779b9;
+    state ^= state << 13;
+    state ^= state >> 17;
+    return state ^= state << 5;
+  }
+
+  Worker* const worker_ = this_worker();
+};
 
 }  // namespace
+
+// shuffle sets the order in which cases are looked at, so that each of those that are ready has the same chance
+// (Fisher and Yates, "inside-out").
+void Selection::shuffle() noexcept {
+  Dice dice;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t at = dice.below(i + 1);
+    cases[i].turn_ = cases[at].turn_;
+    cases[at].turn_ = i;
+  }
+}
 
 auto Selection::run() noexcept -> Outcome {
   prepare();
   spend_budget(descriptors != 0 ? kSystemCallCost : 1);
   for (;;) {
-    const std::uint32_t start = count != 0 ? rotation() % static_cast<std::uint32_t>(count) : 0;
-    // Poll descriptors only when not waiting, or when the rotation starts at one, lest what is always ready leaves it
-    // no turn. Else its news are waited for.
+    shuffle();
+    // Poll descriptors only when not waiting, or when one is the first to be looked at, lest what is always ready leaves
+    // it no turn. Else its news are waited for.
     const bool impatient = otherwise != nullptr || deadline.ns() <= 0;
-    bool thoroughly = impatient || (count != 0 && !lines_up(cases[start]) && line_is_ready());
+    bool thoroughly = impatient || (count != 0 && !lines_up(cases[cases[0].turn_]) && line_is_ready());
     for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t at = start + i;
-      if (auto outcome = look(cases[at < count ? at : at - count], thoroughly)) return *outcome;
+      if (auto outcome = look(cases[cases[i].turn_], thoroughly)) return *outcome;
       thoroughly = impatient;
     }
     if (otherwise != nullptr) return won(*otherwise);
     if (deadline.ns() <= 0) return failed({ErrorCode::timed_out});
     if (auto outcome = wait()) return *outcome;
   }
+}
+
+// first_like is the first place of what `one` waits for, where a descriptor or a fiber is listed twice.
+const Case& Selection::first_like(const Case& one) const noexcept {
+  if (one.kind_ != Kind::descriptor && one.kind_ != Kind::ended) return one;
+  const Case* found = cases;
+  while (found->kind_ != one.kind_ || found->fd_ != one.fd_ || found->direction_ != one.direction_ ||
+         found->object_ != one.object_ || (one.kind_ == Kind::ended && found->id_ != one.id_)) {
+    ++found;
+  }
+  return *found;
 }
 
 // prepare finds what concerns all cases.
@@ -183,7 +216,8 @@ Error Selection::show(WaitRound& round, Reactor* reactor, Case*& own) noexcept {
   for (Case& one : std::span(cases, count)) {
     if (one.kind_ == Kind::descriptor && reactor != nullptr) {
       one.tag_ = reactor->knows(one.fd_) ? reactor->tag(one.fd_) : 0;  // before a claim can come
-      const auto attached = reactor->attach(one.fd_, one.direction_, waiter);
+      one.place_.waiter = &waiter;
+      const auto attached = reactor->attach(one.fd_, one.direction_, one.place_);
       if (attached && *attached) {
         one.shown_ = true;
         continue;
@@ -220,7 +254,7 @@ auto Selection::withdraw(WaitRound& round, WakeReason reason, Case* own, Error e
     if (lines_up(one)) {
       if (&one != winner) leave_line(one);
     } else if (one.shown_ && one.kind_ == Kind::descriptor) {
-      if (reactor->detach(one.fd_, one.direction_, *round.waiter)) continue;
+      if (reactor->detach(one.fd_, one.direction_, one.place_)) continue;
       // An event came here, or the descriptor was closed. The first that got ready is taken to have won, for it may
       // have; the others stay known. Where it was a closing that won, an event came too late, and is known.
       if (reactor->tag(one.fd_) != one.tag_) {

@@ -9,7 +9,7 @@
 namespace coir::detail {
 
 // Selection is one select. It goes
-//   look       try each case in turn, from a random one on; the first that is ready ends it
+//   look       try each case in turn, in a random order; the first that is ready ends it
 //   line up    under all locks of channels, events and sources, see that still none of them is ready, and stand in
 //   every line show       to the descriptors and the fibers, without locks; one that is ready by now claims the caller
 //   for itself park       until one of them, the timer or a cancellation claims the caller withdraw   from all that did
@@ -29,7 +29,7 @@ struct Selection {
   using Outcome = std::expected<Selected, Error>;
 
   Outcome won(const Case& one, bool closed = false) const noexcept {
-    return Selected{static_cast<std::size_t>(&one - cases), closed};
+    return Selected{static_cast<std::size_t>(&first_like(one) - cases), closed};
   }
   static Outcome failed(Error error) noexcept { return std::unexpected(error); }
 
@@ -60,6 +60,8 @@ struct Selection {
 
  private:
   void prepare() noexcept;
+  void shuffle() noexcept;
+  const Case& first_like(const Case& one) const noexcept;
   // look ends the select with `one` if that is ready; `thoroughly` if that may cost a system call.
   std::optional<Outcome> look(Case& one, bool thoroughly) noexcept;
   // The waits return nothing when one that lines up has got ready on the way, and is to be looked at again.

@@ -81,6 +81,10 @@ struct DeadlineTimer : Timer {
       return self->reason();
     }
   }
+  if (deadline.ns() <= 0) [[unlikely]] {  // has always passed, and none waits for the next tick
+    self->claim(WakeReason::timed_out);
+    return self->reason();
+  }
   self->wait_kind.store(kind, std::memory_order_relaxed);
   self->wait_object.store(object, std::memory_order_relaxed);
   self->since.store(self->worker->tick(), std::memory_order_relaxed);

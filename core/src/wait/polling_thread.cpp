@@ -7,6 +7,12 @@
 
 namespace coir {
 
+std::expected<void, Error> poll_now(std::span<pollfd> entries) noexcept {
+  const int ready = poll(entries.data(), entries.size(), 0);
+  if (ready > 0) return {};
+  return std::unexpected(ready == 0 || errno == EINTR ? Error{ErrorCode::timed_out} : Error::from_errno(errno));
+}
+
 std::expected<void, Error> poll_on_thread(std::span<pollfd> entries, Deadline deadline, Shielded shielded) noexcept {
   tell_fallback(Fallback::blocks_thread);
   if (kManyWorkers && shielded == Shielded::no && current_scope() != nullptr) {

@@ -63,6 +63,9 @@ class PollingThread : public Waiter {
   SharedAtomic<std::uint32_t> awake_{0};
 };
 
+// poll_now fills in which of `entries` are ready, without waiting. Errors: timed_out (none is), system.
+std::expected<void, Error> poll_now(std::span<pollfd> entries) noexcept;
+
 // poll_on_thread waits until one of `entries` is ready and fills in which; the last entry is its own. Cancelling a
 // scope around the wait ends it at once; without an eventfd, or where no other thread may touch a scope, the next wait
 // sees the cancellation. Errors: timed_out, cancelled, system.

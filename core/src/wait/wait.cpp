@@ -20,6 +20,15 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
   return {};
 }
 
+// look_at asks the kernel, because the poller may not have asked yet.
+[[gnu::noinline]] std::expected<void, Error> look_at(int fd, Direction direction) noexcept {
+  if (fd < 0) return std::unexpected(Error{ErrorCode::invalid, EBADF});
+  pollfd entry{.fd = fd, .events = poll_events(direction), .revents = 0};
+  if (auto polled = poll_now({&entry, 1}); !polled) return polled;
+  if ((entry.revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
+  return {};
+}
+
 }  // namespace
 
 std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) noexcept {
@@ -30,15 +39,17 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
     return wait_on_thread(fd, direction, deadline);
   }
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  if (deadline.ns() <= 0) return look_at(fd, direction);
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self);
   // Count the wait before the fiber can be woken: is_quiescent must not find a fiber that waits for nothing.
   bump(self->worker->counters.fd_waits);
-  auto attached = reactor.attach(fd, direction, *self);
+  detail::DescriptorNode node(*self);
+  auto attached = reactor.attach(fd, direction, node);
   WakeReason reason = WakeReason::ready;
   if (attached && *attached) {
     reason = park(self, wait_kind(direction), fd, deadline);
-    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, *self);
+    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(fd, direction, node);
   } else {
     disarm(self);
   }
@@ -56,10 +67,26 @@ void close_fd(int fd) noexcept {
 }
 
 std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd, Direction direction) noexcept {
+  return ArmingUnderLock(fd).arm(record, direction);
+}
+
+ArmingUnderLock::ArmingUnderLock(int fd) noexcept : fd_(fd) {
   Worker* const worker = this_worker();
-  if (worker == nullptr) return std::unexpected(Error{ErrorCode::unsupported});
+  watched_ =
+      worker != nullptr ? worker->scheduler().reactor.enroll(fd) : std::unexpected(Error{ErrorCode::unsupported});
+}
+
+// The wake may have run already, and the descriptor may be closed: touch only the poller.
+ArmingUnderLock::~ArmingUnderLock() {
+  if (armed_) this_worker()->scheduler().reactor.restart();
+}
+
+std::expected<void, Error> ArmingUnderLock::arm(RestingWait& record, Direction direction) noexcept {
+  if (!watched_) return watched_;
+  Worker* const worker = this_worker();
   bump(worker->counters.fd_waits);
-  auto armed = worker->scheduler().reactor.attach(fd, direction, record);
+  auto armed = worker->scheduler().reactor.attach(fd_, direction, record);
+  armed_ = armed.has_value();
   if (!armed) bump(worker->counters.fd_waits, std::int64_t{-1});
   return armed;
 }

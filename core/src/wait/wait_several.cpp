@@ -11,13 +11,14 @@ namespace coir {
 
 namespace {
 
-std::expected<void, Error> wait_on_thread(std::span<const Awaited> several, Deadline deadline,
-                                          Shielded shielded) noexcept {
+std::expected<void, Error> wait_by_poll(std::span<const Awaited> several, Deadline deadline,
+                                        Shielded shielded) noexcept {
   pollfd entries[kMostAwaited + 1];
   std::size_t count = 0;
   for (const Awaited& one : several) {
     if (one.fd >= 0) entries[count++] = {.fd = one.fd, .events = poll_events(one.direction), .revents = 0};
   }
+  if (running_fiber() != nullptr) return poll_now({entries, count});
   return poll_on_thread({entries, count + 1}, deadline, shielded);
 }
 
@@ -40,16 +41,20 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
   FiberControl* const self = running_fiber();
   if (self == nullptr) {
     if (this_worker() != nullptr) return std::unexpected(Error{ErrorCode::unsupported});
-    return wait_on_thread(several, deadline, shielded);
+    return wait_by_poll(several, deadline, shielded);
   }
   if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
+  if (deadline.ns() <= 0) return wait_by_poll(several, deadline, shielded);
   Reactor& reactor = self->worker->scheduler().reactor;
   arm(self, shielded);
   bump(self->worker->counters.fd_waits);  // before it can be woken, as in wait
+  detail::DescriptorNode nodes[kMostAwaited];
   std::expected<bool, Error> waits = true;
   std::size_t shown = 0;
   for (; shown < several.size() && waits && *waits; ++shown) {
-    if (several[shown].fd >= 0) waits = reactor.attach(several[shown].fd, several[shown].direction, *self);
+    if (several[shown].fd < 0) continue;
+    nodes[shown].waiter = self;
+    waits = reactor.attach(several[shown].fd, several[shown].direction, nodes[shown]);
   }
   WakeReason reason = WakeReason::ready;
   const bool parks = waits && *waits;
@@ -59,7 +64,7 @@ std::expected<void, Error> wait_several(std::span<const Awaited> several, Deadli
     --shown;  // the last did not take it
   }
   for (std::size_t i = 0; i < shown; ++i) {
-    if (several[i].fd >= 0) reactor.detach(several[i].fd, several[i].direction, *self);
+    if (several[i].fd >= 0) reactor.detach(several[i].fd, several[i].direction, nodes[i]);
   }
   if (!parks) disarm(self);
   bump(self->worker->counters.fd_waits, std::int64_t{-1});

@@ -194,28 +194,30 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
   return stream;
 }
 
-// rest makes a system call only where nobody has waited on the connection yet.
 void UpstreamGroup::rest(UpstreamConnection& connection) noexcept {
   connection.stream.rest();
   connection.wake = woken;
-  UpstreamMember& member = *connection.member;
-  {
-    const Locked locked(lock_);
-    const int fd = connection.stream.fd();
-    bool rests = member.resting_count < options_.most_resting && connection.stream.drained();
-    // The edge of what has been read already may be known still, and there are two at most.
-    for (int edges = 0; rests && edges < 4; ++edges) {
-      const auto armed = arm_resting_wait(connection, fd);
-      if (armed) {
-        connection.rests = true;
-        member.resting.push_front(connection);
-        ++member.resting_count;
-        return;
-      }
-      rests = armed.error() == ErrorCode::busy && kernel::peek(fd) == -EAGAIN;
-    }
+  const int fd = connection.stream.fd();
+  // The edge of what has been read already may be known still, and there are two at most.
+  for (int edges = 0; edges < 4 && connection.stream.drained(); ++edges) {
+    const Rested rested = try_to_rest(connection, fd);
+    if (rested == Rested::yes) return;
+    if (rested == Rested::no || kernel::peek(fd) != -EAGAIN) break;
   }
   destroy(connection, true);
+}
+
+UpstreamGroup::Rested UpstreamGroup::try_to_rest(UpstreamConnection& connection, int fd) noexcept {
+  UpstreamMember& member = *connection.member;
+  ArmingUnderLock arming(fd);
+  const Locked locked(lock_);
+  if (member.resting_count >= options_.most_resting) return Rested::no;
+  if (const auto armed = arming.arm(connection); !armed)
+    return armed.error() == ErrorCode::busy ? Rested::has_edge : Rested::no;
+  connection.rests = true;
+  member.resting.push_front(connection);
+  ++member.resting_count;
+  return Rested::yes;
 }
 
 // woken runs on a worker's own stack: what has come is an end, or an answer to nothing.

@@ -169,6 +169,8 @@ class UpstreamGroup {
   std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline) noexcept;
 
   void rest(UpstreamConnection& connection) noexcept;
+  enum class Rested : std::uint8_t { yes, has_edge, no };
+  Rested try_to_rest(UpstreamConnection& connection, int fd) noexcept;
   void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   void note_failure(UpstreamMember& member, UpstreamReason reason) noexcept;

@@ -39,11 +39,12 @@ struct Loop {
   WakeReason wait(Deadline deadline = Deadline::never()) noexcept {
     ThreadWaiter waiter;
     waiter.arm();
-    const auto attached = reactor.attach(kFd, kReadable, waiter);
+    detail::DescriptorNode node(waiter);
+    const auto attached = reactor.attach(kFd, kReadable, node);
     if (!attached) return WakeReason::closed;
     if (!*attached) return WakeReason::ready;
     const WakeReason reason = waiter.park(deadline);
-    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(kFd, kReadable, waiter);
+    if (reason != WakeReason::ready && reason != WakeReason::closed) reactor.detach(kFd, kReadable, node);
     return reason;
   }
 };
@@ -60,6 +61,37 @@ void no_event_is_lost() {
                 require(loop.wait() == WakeReason::ready);
               }
             }
+            loop.stop();
+          },
+          [&] { Poller::get_ready(kFd); });
+}
+
+// Those that wait for one descriptor share what comes. Two pieces of news may be one edge, and one that has taken its
+// piece asks no more: the other still gets its own, though it may have met EAGAIN before the edge.
+void two_readers_share_the_news() {
+  Loop loop;
+  Atomic<int> left{2};
+  const auto reader = [&] {
+    while (!Poller::take(kFd)) require(loop.wait() == WakeReason::ready);
+    if (left.fetch_sub(1) == 1) loop.stop();
+  };
+  threads([&] { loop.run(); }, reader, reader,
+          [&] {
+            Poller::get_ready(kFd);
+            Poller::get_ready(kFd);
+          });
+}
+
+// One of two that wait leaves by its deadline while an edge comes; the other is woken.
+void one_of_two_leaves() {
+  Loop loop;
+  threads([&] { loop.run(); },
+          [&] {
+            const WakeReason reason = loop.wait(Deadline::after(std::chrono::milliseconds(1)));
+            require(reason == WakeReason::ready || reason == WakeReason::timed_out);
+          },
+          [&] {
+            while (!Poller::take(kFd)) require(loop.wait() == WakeReason::ready);
             loop.stop();
           },
           [&] { Poller::get_ready(kFd); });
@@ -114,6 +146,8 @@ void event_meets_leaving() {
 
 constexpr Scenario kReactorScenarios[] = {
     {"reactor_no_event_is_lost", no_event_is_lost},
+    {"reactor_two_readers_share_the_news", two_readers_share_the_news},
+    {"reactor_one_of_two_leaves", one_of_two_leaves, {.timeouts = true}},
     {"reactor_timeout_loses_no_event", timeout_loses_no_event, {.timeouts = true}},
     {"reactor_closing_ends_the_wait", closing_ends_the_wait},
     {"reactor_event_meets_leaving", event_meets_leaving, {.timeouts = true}},

@@ -357,4 +357,43 @@ TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
   }
 }
 
+namespace {
+
+// select_twice selects among two places of one thing that comes, and others.
+bool first_place_wins(Case one) {
+  const auto won = select({Case::at(Deadline::never()), one, one, Case::at(Deadline::never())}, Deadline::after(30s));
+  return won && won->index == 1;
+}
+
+}  // namespace
+
+// On a thread as on a fiber, and whether it is there already or still comes.
+TEST(SelectSources, what_is_listed_twice_counts_by_its_first_place) {
+  everywhere([&] {
+    Pipe pipe;
+    const coir::FiberRef selecting = coir::current();
+    Fiber writer = spawn([&] {
+      until_parked(selecting, "select");
+      pipe.put();
+    });
+    expect(first_place_wins(Case::readable(pipe.reader)));
+    static_cast<void>(writer.join());
+    Event end;
+    Fiber ending = spawn([&] { static_cast<void>(end.wait()); });
+    Fiber ends = spawn([&] {
+      until_parked(selecting, "select");
+      end.set();
+    });
+    expect(first_place_wins(Case::ended(ending)));
+    static_cast<void>(ends.join());
+    if (!kManyWorkers) return;
+    Event looked;
+    Thread thread([&] {
+      expect(first_place_wins(Case::readable(pipe.reader)));
+      looked.set();
+    });
+    static_cast<void>(looked.wait());
+  });
+}
+
 }  // namespace select_sources_test

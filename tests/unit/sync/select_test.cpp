@@ -295,4 +295,28 @@ TEST(Select, stress) {
   mixed.check();
 }
 
+// Which places the ready cases have does not matter.
+TEST(Select, each_ready_case_has_the_same_chance) {
+  constexpr int kRounds = 4'000;
+  for (const std::size_t other : {1u, 3u, 7u}) {
+    int won[8] = {};
+    CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+                 Channel<int> ready[2] = {Channel<int>({.capacity = 1}), Channel<int>({.capacity = 1})}, never;
+                 int value = 0;
+                 for (int round = 0; round < kRounds; ++round) {
+                   for (Channel<int>& each : ready) static_cast<void>(each.send(1, Deadline::now()));
+                   const auto at = [&](std::size_t i) {
+                     return Case::receive(i == 0 ? ready[0] : i == other ? ready[1] : never, value);
+                   };
+                   const auto selected = select({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)});
+                   if (selected) ++won[selected->index];
+                 }
+               }).has_value());
+    LONGS_EQUAL(kRounds, won[0] + won[other]);
+    // Six standard deviations.
+    CHECK_COMPARE(won[0], >, kRounds / 2 - 190);
+    CHECK_COMPARE(won[0], <, kRounds / 2 + 190);
+  }
+}
+
 }  // namespace select_test

@@ -141,6 +141,29 @@ TEST(Wait, a_writer_sleeps_until_there_is_room) {
   });
 }
 
+// A wait that may not last asks the kernel, which knows more than the poller has been told, and lets no other fiber run.
+TEST(Wait, until_now_is_a_look_without_a_switch) {
+  std::atomic<int> wrong{0};
+  CHECK_TRUE(run_until_idle({.workers = 1}, [&] {
+               Pipe empty, full;
+               wrong += !full.put();
+               bool switched = false;
+               Fiber other = spawn([&] { switched = true; });
+               wrong += !is(coir::wait(empty.reader, Direction::readable, Deadline::now()), ErrorCode::timed_out);
+               wrong += !coir::wait(full.reader, Direction::readable, Deadline::now());
+               wrong += !coir::wait(empty.writer, Direction::writable, Deadline::now());
+               wrong += !is(coir::wait(-1, Direction::readable, Deadline::now()), ErrorCode::invalid);
+               const coir::Awaited none[] = {{empty.reader}, {-1}}, one[] = {{empty.reader}, {full.reader}};
+               wrong += !is(coir::wait_several(none, Deadline::now()), ErrorCode::timed_out);
+               wrong += !coir::wait_several(one, Deadline::now());
+               wrong += !coir::sleep_until(Deadline::now());
+               wrong += !is(other.join(Deadline::now()), ErrorCode::timed_out);
+               wrong += switched;
+               wrong += !other.join();
+             }).has_value());
+  LONGS_EQUAL(0, wrong);
+}
+
 TEST(Wait, times_out_not_early_and_loses_nothing_by_it) {
   everywhere([&] {
     Pipe pipe;
@@ -212,17 +235,90 @@ TEST(Wait, a_plain_thread_may_close_too) {
   });
 }
 
-TEST(Wait, a_second_waiter_on_one_direction_is_busy) {
+namespace {
+
+// take_one reads one byte, and waits for it as long as it must.
+bool take_one(Pipe& pipe) {
+  while (!pipe.get()) {
+    if (!coir::wait(pipe.reader, Direction::readable, in_time())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST(Wait, any_number_wait_for_one_direction_and_each_gets_its_own) {
   everywhere([&] {
-    Pipe pipe(Pipe::Kind::sockets);
-    pipe.fill();
-    Fiber first = spawn([&] { expect(coir::wait(pipe.writer, Direction::writable, in_time()).has_value()); });
-    until_parked(first, "writable");
-    expect(is(coir::wait(pipe.writer, Direction::writable, in_time()), ErrorCode::busy));
+    constexpr int kReaders = 5;
+    Pipe pipe;
+    Fiber readers[kReaders];
+    for (Fiber& reader : readers) {
+      reader = spawn([&] { expect(take_one(pipe)); });
+      until_parked(reader, "readable");
+    }
     // The other direction is another's business.
-    expect(is(coir::wait(pipe.writer, Direction::readable, Deadline::after(1ms)), ErrorCode::timed_out));
-    pipe.drain();
-    static_cast<void>(first.join());
+    expect(is(coir::wait(pipe.reader, Direction::writable, Deadline::after(1ms)), ErrorCode::timed_out));
+    for (int i = 0; i < kReaders; ++i) {
+      expect(pipe.put());
+      if (i % 2 == 0) coir::yield();
+    }
+    for (Fiber& reader : readers) static_cast<void>(reader.join());
+  });
+}
+
+// One that begins to wait after an edge may have looked before it: it looks again, though the edge has woken another.
+TEST(Wait, an_edge_that_woke_one_is_known_to_the_next) {
+  everywhere([&] {
+    Pipe pipe;
+    Fiber first = spawn([&] { expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value()); });
+    until_parked(first, "readable");
+    expect(!pipe.get());
+    expect(pipe.put() && pipe.put());
+    static_cast<void>(first.join());  // it leaves both bytes
+    expect(coir::wait(pipe.reader, Direction::readable, in_time()).has_value());
+    expect(pipe.get() && pipe.get());
+  });
+}
+
+TEST(Wait, those_that_wait_for_one_direction_leave_in_any_order) {
+  everywhere([&] {
+    Pipe pipe;
+    Fiber patient = spawn([&] { expect(take_one(pipe)); });
+    until_parked(patient, "readable");
+    Fiber waiters[6];
+    for (int i = 0; i < 6; ++i) {
+      waiters[i] = spawn([&, i] {
+        const auto waited =
+            coir::wait(pipe.reader, Direction::readable, i < 3 ? Deadline::after(1ms * (3 - i)) : in_time());
+        expect(is(waited, i < 3 ? ErrorCode::timed_out : ErrorCode::cancelled));
+      });
+    }
+    for (const int i : {4, 3, 5}) {
+      until_parked(waiters[i], "readable");
+      static_cast<void>(waiters[i].cancel());
+    }
+    for (Fiber& each : waiters) static_cast<void>(each.join());
+    expect(pipe.put());
+    static_cast<void>(patient.join());
+    Fiber closed[2];
+    for (Fiber& each : closed) {
+      each = spawn([&] { expect(is(coir::wait(pipe.reader, Direction::readable, in_time()), ErrorCode::closed)); });
+      until_parked(each, "readable");
+    }
+    pipe.close_reader();
+    for (Fiber& each : closed) static_cast<void>(each.join());
+  });
+}
+
+TEST(Wait, one_descriptor_may_be_listed_twice) {
+  everywhere([&] {
+    Pipe pipe;
+    const coir::Awaited twice[] = {{pipe.reader}, {pipe.reader}};
+    expect(is(coir::wait_several(twice, Deadline::after(1ms)), ErrorCode::timed_out));
+    Fiber waiting = spawn([&] { expect(coir::wait_several(twice, in_time()).has_value()); });
+    until_parked(waiting, "readable");
+    expect(pipe.put());
+    static_cast<void>(waiting.join());
   });
 }
 

@@ -84,15 +84,14 @@ void Keeper::leave(Connection& connection) noexcept {
   resting(connection.awaits).remove(connection);
 }
 
-// The record is armed with the lock held, so that whoever has the lock and finds a connection in a list can take it:
-// nothing that happens behind has_work is missed. Arming makes a system call only where the descriptor is new to the
-// poller, which a connection that has sent a request seldom is.
-Keeper::Rested Keeper::rest_locked(Connection& connection) noexcept {
+// The record is armed with the lock held, so that a caller that has the lock and finds a connection in a list can take
+// it: nothing that happens behind has_work is missed.
+Keeper::Rested Keeper::rest_locked(Connection& connection, [[maybe_unused]] Arming& arming) noexcept {
   if (server_stops()) return Rested::failed;
   resting(connection.awaits).push_back(connection);
   connection.rests = true;
 #if !COIR_NO_ASYNC
-  if (const auto armed = arm_resting_wait(connection, connection.stream.fd(), connection.awaits); !armed) {
+  if (const auto armed = arming.arm(connection, connection.awaits); !armed) {
     connection.rests = false;
     resting(connection.awaits).remove(connection);
     return armed.error() == ErrorCode::busy ? Rested::ready : Rested::failed;
@@ -169,9 +168,26 @@ bool Keepers::add(Keeper& keeper) noexcept {
 }
 
 void Keepers::remove(Keeper& keeper) noexcept {
+  for (SpinWait turn;; turn.pause()) {
+    Locked locked(lock_);
+    if (keeper.visits != 0) continue;
+    list_.remove(keeper);
+    keeper.set_engine(nullptr);
+    return;
+  }
+}
+
+Keeper* Keepers::visit(Keeper* keeper) noexcept {
   Locked locked(lock_);
-  list_.remove(keeper);
-  keeper.set_engine(nullptr);
+  Keeper* const next = keeper == nullptr ? list_.front() : keeper->next;
+  if (keeper != nullptr) --keeper->visits;
+  if (next != nullptr) ++next->visits;
+  return next;
+}
+
+void Keepers::leave(Keeper& keeper) noexcept {
+  Locked locked(lock_);
+  --keeper.visits;
 }
 
 // The list is walked without its lock: nobody takes a keeper out while the server has connections of it, and none comes
@@ -187,18 +203,18 @@ bool Keepers::stop() noexcept {
 }
 
 bool Keepers::evict(std::int64_t not_after_ns) noexcept {
-  Locked locked(lock_);
-  for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
-    if (keeper->evict(not_after_ns)) return true;
+  for (Keeper* keeper = visit(nullptr); keeper != nullptr; keeper = visit(keeper)) {
+    if (!keeper->evict(not_after_ns)) continue;
+    leave(*keeper);
+    return true;
   }
   return false;
 }
 
 void Keepers::look_around(std::int64_t now_ns) noexcept {
   for (bool again = true; again;) {
-    Locked locked(lock_);
     again = false;
-    for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
+    for (Keeper* keeper = visit(nullptr); keeper != nullptr; keeper = visit(keeper)) {
       if (keeper->look_around(now_ns)) again = true;
     }
   }

@@ -102,6 +102,7 @@ class Keeper {
 
   Keeper* previous = nullptr;
   Keeper* next = nullptr;
+  std::uint32_t visits = 0;  // guarded by the lock of the Keepers
 
  protected:
   Keeper() noexcept = default;
@@ -117,9 +118,10 @@ class Keeper {
     connection.awaits = direction;
     Rested rested;
     {
+      Arming arming(connection.stream.fd());
       Locked locked(lock_);
       if (has_work()) return false;
-      rested = rest_locked(connection);
+      rested = rest_locked(connection, arming);
     }
     return finish_rest(connection, rested);
   }
@@ -172,9 +174,16 @@ class Keeper {
   friend struct Session;
   friend class Keepers;
   enum class Rested : std::uint8_t { yes, ready, failed };
+#if COIR_NO_ASYNC
+  struct Arming {  // nothing is armed for a poll(2)
+    explicit Arming(int) noexcept {}
+  };
+#else
+  using Arming = ArmingUnderLock;
+#endif
 
   void set_engine(Engine* engine) noexcept { engine_.store(engine, std::memory_order_release); }
-  Rested rest_locked(Connection& connection) noexcept;
+  Rested rest_locked(Connection& connection, Arming& arming) noexcept;
   bool finish_rest(Connection& connection, Rested rested) noexcept;
   static bool disarm(Connection& connection) noexcept;
   static void mark_ready(Connection& connection) noexcept;
@@ -194,7 +203,7 @@ class Keepers {
   Keepers& operator=(const Keepers&) = delete;
   ~Keepers();
 
-  // add is idempotent. False: the keeper serves another server.
+  // add is idempotent. False: the keeper serves another server. remove waits for a walk that is at this keeper.
   bool add(Keeper& keeper) noexcept;
   void remove(Keeper& keeper) noexcept;
 
@@ -207,6 +216,11 @@ class Keepers {
   Keeper* first() const noexcept { return list_.front(); }
 
  private:
+  // A walk calls every keeper without the lock: visit(null) begins it, visit(keeper) goes on behind `keeper`, and leave
+  // ends it there.
+  Keeper* visit(Keeper* keeper) noexcept;
+  void leave(Keeper& keeper) noexcept;
+
   Engine& engine_;
   Spinlock lock_;
   coir::detail::IntrusiveList<Keeper> list_;

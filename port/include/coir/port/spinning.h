@@ -6,8 +6,8 @@ namespace coir::port {
 
 // In builds with COIR_SPIN_CHECKS each thread counts the spinlocks that it holds. If it holds one and the environment has
 // COIR_SPIN_CHECKS, expect_no_spinlock ends the process with one line that names the call: a thread that goes to the kernel
-// under a spinlock may lose its CPU there, and other threads that want the lock spin meanwhile. The unit tests of core's
-// rooms run so. In other builds these functions are empty.
+// under a spinlock may lose its CPU there, and other threads that want the lock spin meanwhile. All unit tests
+// run so. In other builds these functions are empty.
 #if COIR_SPIN_CHECKS
 void begin_spinning() noexcept;
 void end_spinning() noexcept;
