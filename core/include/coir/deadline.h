@@ -16,7 +16,7 @@ std::int64_t monotonic_ns() noexcept;
 //   Deadline d = Deadline::after(250ms);
 //   auto n = stream.read(buffer, d);
 //
-// Wakeups happen at or after it, within one tick of the timer wheel (1 ms) on an idle worker.
+// Wakeups happen at or after it, on an idle worker within a tick of the timer wheel (66 us) and what the kernel takes.
 class Deadline {
  public:
   // Implicitly never, so that a default argument reads well.

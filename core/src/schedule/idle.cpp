@@ -2,6 +2,8 @@
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
 
+#include <algorithm>
+
 #include "schedule/scheduler.h"
 #include "schedule/switching.h"
 #include "schedule/worker.h"
@@ -85,11 +87,13 @@ void Worker::idle() noexcept {
   }
   const bool polling = !scheduler.polling_.exchange(true, std::memory_order_acq_rel);
   // A poller does not search, because descriptors would wait for it. For other workers, some microseconds of search
-  // spare a system call to wake them.
-  const int rounds = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
+  // spare a system call to wake them, where the work comes as soon; each search in vain halves the next.
+  const int most = scheduler.worker_count() == 1 ? 0 : polling && scheduler.reactor.in_use() ? 2 : kSearchRounds;
+  const int rounds = std::min(most, search_rounds_);
   for (int round = 0; round < rounds; ++round) {
     found_ = steal();
     if (found_ != nullptr || !inbox_.empty() || !scheduler.inbox.empty()) {
+      search_rounds_ = kSearchRounds;
       if (polling) {
         scheduler.polling_.store(false, std::memory_order_seq_cst);
         released_poller_ = true;
@@ -107,39 +111,32 @@ void Worker::idle() noexcept {
   // seq_cst: the bit is set before the queues are looked at again; pairs with the fence in notify.
   const std::uint64_t idle = scheduler.idle_.fetch_or(mine, std::memory_order_seq_cst) | mine;
   bool sleep = !scheduler.any_work() && !scheduler.stopping();
+  const std::int64_t from = monotonic_ns();
   // The worker that polled may have stopped since, and may be about to compute: pairs with release_poller.
   if (!polling && !scheduler.polling_.load(std::memory_order_seq_cst)) sleep = false;
   if (sleep && any_left_waiting()) sleep = false;
   if (sleep && scheduler.all_idle(idle)) {
     sleep = scheduler.is_quiescent() && !scheduler.any_work() && !scheduler.stopping();
   }
-  if (sleep) {
-    std::int64_t due = wheel_.next_due_ns();
-    if (polling) {
-      for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
-        const std::int64_t other = scheduler.worker(i).wheel_.next_due_ns();
-        due = other < due ? other : due;
-      }
+  if (sleep && polling) {
+    // Until polls_until_ns_ is known, a worker that goes to sleep minds its own timers: seq_cst pairs with doze.
+    std::int64_t due = INT64_MAX;
+    for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
+      const std::int64_t other = scheduler.worker(i).wheel_.next_due_ns();
+      due = other < due ? other : due;
     }
-    std::int64_t timeout = -1;
-    if (due != INT64_MAX) {
-      const std::int64_t now = monotonic_ns();
-      cool_down(now);
-      timeout = due > now ? due - now : 0;
+    std::int64_t timeout = time_until(due);
+    // A busy worker may leave a fiber that it woke waiting without an offer: look for such fibers now and then.
+    if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
+        (timeout < 0 || timeout > kPatienceNs)) {
+      timeout = kPatienceNs;
     }
-    if (scheduler.awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs))
-      timeout = kHopeNs;
-    if (polling) {
-      // A busy worker may leave a fiber that it woke waiting without an offer: look for such fibers now and then.
-      if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
-          (timeout < 0 || timeout > kPatienceNs)) {
-        timeout = kPatienceNs;
-      }
-      bump(counters.polls);
-      scheduler.reactor.poll(timeout);
-    } else if (timeout != 0) {
-      port::futex_wait(asleep_, 1, timeout);
-    }
+    scheduler.polls_until_ns_.store(due, std::memory_order_seq_cst);
+    bump(counters.polls);
+    scheduler.reactor.poll(timeout);
+    scheduler.polls_until_ns_.store(INT64_MAX, std::memory_order_seq_cst);
+  } else if (sleep) {
+    doze();
   }
   const std::uint64_t before = scheduler.idle_.fetch_and(~mine, std::memory_order_seq_cst);
   // After the bit and before any work: see is_quiescent.
@@ -147,16 +144,63 @@ void Worker::idle() noexcept {
   trim_if_asked();
   // The thread that cleared the bit counts this worker as searching.
   searching_ = (before & mine) == 0;
+  const bool in_vain = !searching_ || monotonic_ns() - from > kShortNs;
+  search_rounds_ = in_vain ? std::max(search_rounds_ / 2, 1) : kSearchRounds;
   if (polling) {
     // Only after the bit is gone: a fiber that is woken here must not be overlooked by is_quiescent.
-    scheduler.reactor.dispatch();
-    const std::int64_t now = monotonic_ns();
-    for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
-    scheduler.polling_.store(false, std::memory_order_seq_cst);
-    released_poller_ = true;
-    if (has_work()) scheduler.notify();
+    hand_out_events();
   } else if (wheel_.armed() != 0) {
     wheel_.advance(monotonic_ns());
+  }
+}
+
+// hand_out_events wakes the fibers of events and timers. The first of them runs here at once; others are told of the
+// rest.
+void Worker::hand_out_events() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  hands_out_ = true;
+  scheduler.reactor.dispatch();
+  const std::int64_t now = monotonic_ns();
+  for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker(i).wheel_.advance(now);
+  hands_out_ = false;
+  if (!queue_.empty()) bump(scheduler.events_);
+  scheduler.polling_.store(false, std::memory_order_seq_cst);
+  released_poller_ = true;
+  if (!inbox_.empty() || queue_.size() > 1) scheduler.notify();
+}
+
+// time_until is how long a sleep may last: negative without end.
+std::int64_t Worker::time_until(std::int64_t due_ns) noexcept {
+  std::int64_t timeout = -1;
+  if (due_ns != INT64_MAX) {
+    const std::int64_t now = monotonic_ns();
+    cool_down(now);
+    timeout = due_ns > now ? due_ns - now : 0;
+  }
+  if (scheduler_->awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) return kHopeNs;
+  return timeout;
+}
+
+// doze sleeps on the futex while another worker polls: as the guard (see scheduler.h), or until it is woken. The poller
+// minds this worker's timers, unless one of them is due before its poll ends.
+void Worker::doze() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  std::uint32_t events = scheduler.events_.load(std::memory_order_relaxed);
+  for (int credit = kLooksForEvent;;) {
+    std::int64_t due = wheel_.next_due_ns();
+    if (due >= scheduler.polls_until_ns_.load(std::memory_order_seq_cst)) due = INT64_MAX;
+    const std::int64_t own = time_until(due);
+    if (own == 0) return;
+    const bool guards = credit > 0 && !scheduler.guarded_.exchange(true, std::memory_order_seq_cst);
+    const bool till_own = own > 0 && (!guards || own <= kGuardNs);
+    port::futex_wait(asleep_, 1, till_own ? own : guards ? kGuardNs : -1);
+    if (guards) scheduler.guarded_.store(false, std::memory_order_seq_cst);
+    if (!guards || till_own || asleep_.load(std::memory_order_acquire) == 0) return;
+    // seq_cst: guarded_ is cleared before this look; pairs with release_poller.
+    if (!scheduler.polling_.load(std::memory_order_seq_cst) || scheduler.any_work()) return;
+    const std::uint32_t seen = scheduler.events_.load(std::memory_order_relaxed);
+    credit = std::min(credit - 1 + kLooksForEvent * static_cast<int>(std::min(seen - events, 4u)), kMostCredit);
+    events = seen;
   }
 }
 

@@ -151,6 +151,9 @@ class RunQueue {
   }
 
   bool empty() const noexcept { return head_.load(std::memory_order_seq_cst) == tail_.load(std::memory_order_seq_cst); }
+  std::uint32_t size() const noexcept {
+    return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr std::uint32_t kSlots = 256;

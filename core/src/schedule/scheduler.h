@@ -32,8 +32,15 @@ class BlockingPool;
 // The poller. While `polling_` is set, a worker polls or is about to. A worker that goes idle and finds it set sleeps
 // on its futex: it sets its bit, then looks at polling_ once more. A worker that clears polling_ in order to run a
 // fiber looks at idle_ afterwards (release_poller). Both go by one order (seq_cst): either the first sees that nobody
-// polls and polls itself, or the second sees the first one's bit and wakes it. So one worker polls whenever any sleeps;
-// as the poller waits for every worker's timers, no timer is late.
+// polls and polls itself, or the second sees the first one's bit and wakes it. As the poller waits for every worker's
+// timers, no timer is late.
+//
+// The guard. Most fibers that a poller runs compute for some microseconds, after which it polls again: to wake another
+// worker for that long costs more than the fiber. So while events come, one of the workers on a futex is the guard
+// (`guarded_`): it looks every kGuardNs whether somebody polls, and a worker that runs a fiber then wakes nobody. A
+// guard that has seen no event for a while sleeps for good. It clears guarded_, then looks at polling_; release_poller
+// looks at guarded_ after polling_ was cleared. So either the guard sees that nobody polls, or the releaser wakes a
+// worker: a worker polls within kGuardNs while any sleeps.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -162,6 +169,9 @@ class Scheduler {
   SharedAtomic<std::uint32_t> holds_{0};  // in an isolated one; the process's has a door for them
   SharedAtomic<std::uint32_t> begun_{0};  // 1 once the number of workers is final
   SharedAtomic<bool> polling_{false};
+  SharedAtomic<bool> guarded_{false};
+  SharedAtomic<std::int64_t> polls_until_ns_{INT64_MAX};  // when the poller looks at all timers anew
+  Atomic<std::uint32_t> events_{0};                       // how often a poll has made a fiber runnable; by the poller
   SharedAtomic<bool> stopping_{false};
   SharedAtomic<bool> cancelling_{false};
   SharedAtomic<const char*> cancel_reason_{nullptr};  // before cancelling_

@@ -1,5 +1,6 @@
 #include "schedule/timer_wheel.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "schedule/run_queue.h"
@@ -8,12 +9,12 @@ namespace coir {
 
 void TimerWheel::start(Timer& timer, std::int64_t due_ns) noexcept {
   Locked hold(lock_);
-  const std::uint64_t tick = due_ns <= 0 ? 0 : static_cast<std::uint64_t>((due_ns - 1) / kTickNs + 1);
-  timer.due_tick = tick <= now_tick_ ? now_tick_ + 1 : tick < kLastTick ? tick : kLastTick;
+  const std::uint64_t tick = due_ns <= 0 ? 0 : (static_cast<std::uint64_t>(due_ns - 1) >> kTickBits) + 1;
+  timer.due_tick = tick <= now_tick_ ? now_tick_ + 1 : tick;
   timer.wheel = this;
   place(timer);
   bump(armed_);
-  const std::int64_t due = static_cast<std::int64_t>(timer.due_tick) * kTickNs;
+  const std::int64_t due = at_tick(timer.due_tick);
   if (due < next_due_ns_.load(std::memory_order_relaxed)) next_due_ns_.store(due, std::memory_order_seq_cst);
 }
 
@@ -38,7 +39,7 @@ std::uint32_t TimerWheel::advance(std::int64_t now_ns) noexcept {
 
 std::uint32_t TimerWheel::collect(std::int64_t now_ns, FiberList& claimed) noexcept {
   Locked hold(lock_);
-  const std::uint64_t now = static_cast<std::uint64_t>(now_ns / kTickNs);
+  const std::uint64_t now = static_cast<std::uint64_t>(now_ns) >> kTickBits;
   std::uint32_t fired = 0;
   Position at;
   while (first(at) && at.tick <= now) {
@@ -102,9 +103,20 @@ bool TimerWheel::first(Position& position) noexcept {
   return false;
 }
 
+// publish_next tells the time of the first timer if few share its slot, or else the slot's: then advance moves them all
+// to lower levels.
 void TimerWheel::publish_next() noexcept {
   Position at;
-  next_due_ns_.store(first(at) ? static_cast<std::int64_t>(at.tick) * kTickNs : INT64_MAX, std::memory_order_seq_cst);
+  std::int64_t due = INT64_MAX;
+  if (first(at)) {
+    constexpr int kFew = 8;
+    int seen = 0;
+    std::uint64_t tick = UINT64_MAX;
+    const Timer* timer = slots_[at.level][at.slot];
+    for (; timer != nullptr && seen < kFew; timer = timer->next, ++seen) tick = std::min(tick, timer->due_tick);
+    due = at_tick(timer == nullptr ? tick : at.tick);
+  }
+  next_due_ns_.store(due, std::memory_order_seq_cst);
 }
 
 }  // namespace coir

@@ -28,14 +28,16 @@ struct Timer {
   TimerWheel* wheel = nullptr;
 };
 
-// TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): seven
-// levels of 64 slots, one tick a millisecond, 139 years of uptime. A timer stands on the level of the highest six-bit
+// TimerWheel is a hierarchical timing wheel (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987): eight
+// levels of 64 slots and a tick of 65.5 us, about the slack of the kernel's timers, last longer than 63 bits of
+// nanoseconds. A timer stands on the level of the highest six-bit
 // digit in which its tick differs from the wheel's, so that slots never wrap. Start and stop are O(1); a timer is moved
-// at most six times. The links are not those of detail/intrusive_list.h: `link` takes a timer out of its slot without a
+// at most seven times. The links are not those of detail/intrusive_list.h: `link` takes a timer out of its slot without a
 // search for the slot.
 class TimerWheel {
  public:
-  static constexpr std::int64_t kTickNs = 1'000'000;
+  static constexpr unsigned kTickBits = 16;
+  static constexpr std::int64_t kTickNs = std::int64_t{1} << kTickBits;
 
   // start arms `timer` for the first tick at or after `due_ns`. Any thread.
   void start(Timer& timer, std::int64_t due_ns) noexcept;
@@ -53,13 +55,18 @@ class TimerWheel {
   std::uint32_t armed() const noexcept { return armed_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr unsigned kLevels = 7, kDigitBits = 6, kSlots = 1u << kDigitBits;
-  static constexpr std::uint64_t kLastTick = (std::uint64_t{1} << (kLevels * kDigitBits)) - 1;
+  static constexpr unsigned kLevels = 8, kDigitBits = 6, kSlots = 1u << kDigitBits;
+  static_assert(kTickBits + kLevels * kDigitBits > 63, "every deadline has its slot");
 
   // collect fires what is due and lists whom to wake.
   std::uint32_t collect(std::int64_t now_ns, FiberList& claimed) noexcept;
   void place(Timer& timer) noexcept;
   static void unlink(Timer& timer) noexcept;
+  // at_tick is the time at which a tick begins. The last one lies behind all times.
+  static std::int64_t at_tick(std::uint64_t tick) noexcept {
+    constexpr std::uint64_t kLast = std::uint64_t{1} << (63 - kTickBits);
+    return tick < kLast ? static_cast<std::int64_t>(tick << kTickBits) : INT64_MAX;
+  }
   struct Position {
     unsigned level;
     unsigned slot;

@@ -76,8 +76,11 @@ void Scheduler::wake_one() noexcept {
 void Scheduler::release_poller() noexcept {
   if constexpr (!kManyWorkers) return;
   constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
-  // seq_cst pairs with the look at polling_ in idle.
-  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst)) wake_one();
+  // seq_cst pairs with the looks at polling_ in idle and doze.
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst) &&
+      !guarded_.load(std::memory_order_seq_cst)) {
+    wake_one();
+  }
 }
 
 // fire_timers fires the due timers of every worker, because a worker may compute while others switch.

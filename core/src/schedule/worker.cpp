@@ -154,8 +154,14 @@ void wake_fiber(Waiter& waiter) noexcept {
     return scheduler.hand_to(next, fiber);
   }
   if (worker->current() != nullptr && !scheduler.seeded()) return worker->push_woken(fiber);
-  worker->push(fiber);
-  scheduler.notify();
+  worker->push_in_loop(fiber);
+}
+
+// push_in_loop: the loop runs the fiber next. Events and timers may wake several, of which it tells when they are all
+// in the queue.
+void Worker::push_in_loop(FiberControl* fiber) noexcept {
+  push(fiber);
+  if (!hands_out_) scheduler_->notify();
 }
 
 void wake_elsewhere(FiberControl& fiber) noexcept {

@@ -56,6 +56,7 @@ class Worker {
   // bounded number of times in a row. Owner only.
   void push(FiberControl* fiber) noexcept;
   void push_woken(FiberControl* fiber) noexcept;
+  void push_in_loop(FiberControl* fiber) noexcept;
 
   FiberControl* current() const noexcept { return current_; }
   // acting is the fiber whose code runs: the current one, or the one that has called call_on_own_stack. Scopes,
@@ -103,9 +104,13 @@ class Worker {
   static constexpr std::uint32_t kJumpLimit = 3;  // how often in a row a woken fiber may jump the line
   static constexpr int kSearchRounds =
       spins(20);  // how often a worker looks at the others before it sleeps: some microseconds
+  static constexpr std::int64_t kShortNs = 50'000;      // a longer search would have spared a sleep as short as this
   static constexpr int kGrace = spins(64);              // how long a thief lets a worker come to the fiber it woke
   static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
   static constexpr std::int64_t kPatienceNs = 1'000'000;
+  // A guard's watch pays for itself where events come more often than every second of its looks.
+  static constexpr std::int64_t kGuardNs = 2'000'000;
+  static constexpr int kLooksForEvent = 2, kMostCredit = 8;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
   FiberControl* pick() noexcept;
@@ -121,6 +126,9 @@ class Worker {
 
   // idle.cpp: without a fiber to run
   void idle() noexcept;
+  void doze() noexcept;
+  void hand_out_events() noexcept;
+  std::int64_t time_until(std::int64_t due_ns) noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(Worker& victim) noexcept;
@@ -152,7 +160,9 @@ class Worker {
   std::uint64_t random_;
   std::uint32_t index_;
   bool searching_ = false;
+  int search_rounds_ = kSearchRounds;
   bool released_poller_ = false;  // it has cleared polling_ since it ran a fiber
+  bool hands_out_ = false;        // it wakes the fibers of events and timers, and then tells others of those
   FiberControl* found_ = nullptr;
   FiberControl* caller_ = nullptr;  // that has called call_on_own_stack
   SanitizerContext sanitizer_;

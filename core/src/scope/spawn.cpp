@@ -150,8 +150,7 @@ void launch(FiberControl* control) noexcept {
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
     return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
-  worker->push(control);
-  scheduler.notify();
+  worker->push_in_loop(control);
 }
 
 }  // namespace detail

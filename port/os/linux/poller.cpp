@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,10 +15,13 @@ namespace coir::port {
 namespace {
 constexpr std::size_t kBatch = 128;
 
-int round_up_ms(std::int64_t ns) noexcept {
-  if (ns < 0) return -1;
-  const std::int64_t ms = (ns + 999'999) / 1'000'000;
-  return ms > 0x7fffffff ? 0x7fffffff : static_cast<int>(ms);
+// What epoll_pwait2 takes on every CPU. libc's timespec may have padding where the kernel reads nanoseconds.
+struct KernelTime {
+  std::int64_t seconds, nanoseconds;
+};
+
+timespec span_of(std::int64_t ns) noexcept {
+  return {.tv_sec = static_cast<time_t>(ns / 1'000'000'000), .tv_nsec = static_cast<long>(ns % 1'000'000'000)};
 }
 }  // namespace
 
@@ -85,14 +89,35 @@ int Poller::add(int fd, std::uint32_t tag) noexcept {
 std::size_t Poller::wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect,
                          void* context) noexcept {
   expect_no_spinlock("epoll_wait");
-  if (kind_ == Kind::epoll) return wait_epoll(events, round_up_ms(timeout_ns));
+  if (kind_ == Kind::epoll) return wait_epoll(events, timeout_ns);
   return wait_ppoll(events, timeout_ns, collect, context);
 }
 
-std::size_t Poller::wait_epoll(std::span<PollEvent> events, int timeout_ms) noexcept {
+// sleep_in_epoll is epoll_wait with a timeout in nanoseconds: by epoll_pwait2, since Linux 5.11, or by a ppoll before it.
+// A long timeout ends up to a millisecond early there, which spares the second call for what comes before.
+int Poller::sleep_in_epoll(epoll_event* raw, int room, std::int64_t timeout_ns) noexcept {
+  constexpr std::int64_t kMs = 1'000'000, kLongNs = 20 * kMs, kMostMs = 0x7fffffff;
+  if (timeout_ns <= 0) return epoll_wait(epoll_fd_, raw, room, timeout_ns < 0 ? -1 : 0);
+  if (has_pwait2_) {
+    const KernelTime limit{.seconds = timeout_ns / 1'000'000'000, .nanoseconds = timeout_ns % 1'000'000'000};
+    const long n = syscall(SYS_epoll_pwait2, epoll_fd_, raw, room, &limit, nullptr, std::size_t{0});
+    if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(n);
+    has_pwait2_ = false;
+  }
+  if (timeout_ns >= kLongNs) {
+    const std::int64_t ms = timeout_ns / kMs;
+    return epoll_wait(epoll_fd_, raw, room, static_cast<int>(ms < kMostMs ? ms : kMostMs));
+  }
+  pollfd any{.fd = epoll_fd_, .events = POLLIN, .revents = 0};
+  const timespec limit = span_of(timeout_ns);
+  if (ppoll(&any, 1, &limit, nullptr) <= 0) return 0;
+  return epoll_wait(epoll_fd_, raw, room, 0);
+}
+
+std::size_t Poller::wait_epoll(std::span<PollEvent> events, std::int64_t timeout_ns) noexcept {
   epoll_event raw[kBatch];
   const std::size_t room = events.size() < kBatch ? events.size() : kBatch;
-  const int n = epoll_wait(epoll_fd_, raw, static_cast<int>(room), timeout_ms);
+  const int n = sleep_in_epoll(raw, static_cast<int>(room), timeout_ns);
   std::size_t kept = 0;
   for (int i = 0; i < n; ++i) {
     const std::uint64_t data = raw[i].data.u64;
@@ -117,8 +142,7 @@ std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout
                                void* context) noexcept {
   watched_[0] = {.fd = wakeup_fd_, .events = POLLIN, .revents = 0};
   const std::size_t count = 1 + collect(context, watched_.subspan(1));
-  timespec limit{.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000),
-                 .tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000)};
+  const timespec limit = span_of(timeout_ns < 0 ? 0 : timeout_ns);
   int ready = ppoll(watched_.data(), static_cast<nfds_t>(count), timeout_ns < 0 ? nullptr : &limit, nullptr);
   if (ready > 0 && watched_[0].revents != 0) {
     drain_wakeup();

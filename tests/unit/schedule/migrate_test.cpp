@@ -54,16 +54,16 @@ TEST(Migrate, every_wakeup_is_on_another_thread_than_the_wait) {
           Pipe pipe;
           for (int i = 0; i < scaled({60, 40, 40, 20}); ++i) {
             long before = this_thread();
-            failed += !coir::sleep(100us);
+            failed += !coir::sleep(1500us);
             stayed += this_thread() == before;
 
-            Fiber child = spawn([] { static_cast<void>(coir::sleep(1us)); });
+            Fiber child = spawn([] { static_cast<void>(coir::sleep(1ms)); });
             before = this_thread();
             failed += !child.join();
             stayed += this_thread() == before;
 
             Fiber writer = spawn([&pipe] {
-              static_cast<void>(coir::sleep(1us));
+              static_cast<void>(coir::sleep(1ms));
               pipe.put();
             });
             before = this_thread();
@@ -112,7 +112,7 @@ TEST(Migrate, thread_locals_are_those_of_the_thread_that_runs) {
         const coir::FiberRef self = coir::current();
         for (int k = 0; k < scaled({100, 60, 60, 30}); ++k) {
           set_errno(1'000 + i);
-          static_cast<void>(coir::sleep(1us));
+          static_cast<void>(coir::sleep(1ms));
           wrong += coir::current() != self;
           char byte;
           wrong += read(pipe.reader, &byte, 1) != -1 || errno != EAGAIN;

@@ -3,6 +3,7 @@
 #include <coir/fiber.h>
 #include <coir/port/limits.h>
 #include <coir/runtime.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -143,6 +144,45 @@ TEST(Sleep, ends_though_its_worker_computes_and_the_other_is_never_idle) {
                over = true;
              }).has_value());
   LONGS_EQUAL(0, missed);
+}
+
+// A worker whose turn has come wakes no other for the few instructions that follow: the process then wakes up about once
+// for each sleep, and once in some looks of the guard.
+TEST(Sleep, short_ones_wake_one_worker_each) {
+  if (!coir::kManyWorkers) return;
+  constexpr int kSleeps = 300;
+  long switches = 0;
+  std::int64_t took = 0;
+  const auto count = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_nvcsw;
+  };
+  CHECK_TRUE(run_until_idle({.workers = 2}, [&] {
+               static_cast<void>(coir::sleep(20ms));  // both are idle
+               const long before = count();
+               const std::int64_t start = monotonic_ns();
+               for (int i = 0; i < kSleeps; ++i) static_cast<void>(coir::sleep(200us));
+               took = monotonic_ns() - start;
+               switches = count() - before;
+             }).has_value());
+  CHECK_COMPARE(switches, <, kSleeps * 5 / 4 + static_cast<long>(took / 2'000'000));
+}
+
+// A tick is far below a millisecond. A busy machine may delay most of them.
+TEST(Sleep, some_end_within_half_a_millisecond) {
+  constexpr int kSleeps = 200;
+  for (const bool ppoll : {false, true}) {
+    int soon = 0;
+    CHECK_TRUE(run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] {
+                 for (int i = 0; i < kSleeps; ++i) {
+                   const Deadline due = Deadline::after(std::chrono::microseconds(100 + i * 37 % 900));
+                   static_cast<void>(coir::sleep_until(due));
+                   soon += monotonic_ns() - due.ns() < 500'000;
+                 }
+               }).has_value());
+    CHECK_COMPARE(soon, >, kSleeps / 2);
+  }
 }
 
 }  // namespace sleep_test

@@ -44,14 +44,16 @@ class Poller {
   // Collect fills in what ppoll is to watch and returns how many entries it wrote. epoll never calls it.
   using Collect = std::size_t (*)(void* context, std::span<pollfd> into);
 
-  // wait fills `events` and returns their number. timeout_ns < 0: until an event or interrupt().
+  // wait fills `events` and returns their number. timeout_ns < 0: until an event or interrupt(). It may return a
+  // millisecond early with no event.
   std::size_t wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
 
   // interrupt makes a wait in progress, or the next, return. From any thread; from a signal handler too.
   void interrupt() noexcept;
 
  private:
-  std::size_t wait_epoll(std::span<PollEvent> events, int timeout_ms) noexcept;
+  std::size_t wait_epoll(std::span<PollEvent> events, std::int64_t timeout_ns) noexcept;
+  int sleep_in_epoll(epoll_event* raw, int room, std::int64_t timeout_ns) noexcept;
   std::size_t wait_ppoll(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
   void drain_wakeup() noexcept;
   static epoll_event event_of(int fd, std::uint32_t tag) noexcept;
@@ -59,6 +61,7 @@ class Poller {
   Kind kind_ = Kind::closed;
   int epoll_fd_ = -1;
   int wakeup_fd_ = -1;
+  bool has_pwait2_ = true;  // until the kernel says that it has not
   std::span<pollfd> watched_;
 };
 
