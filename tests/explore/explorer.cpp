@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::int64_t kNever = INT64_MAX;
 constexpr std::int64_t kEpochNs = 1'000'000'000;
-constexpr std::uint32_t kMostSteps = 60'000;
+constexpr std::uint32_t kMostSteps = 120'000;
 constexpr int kVain = 3;  // a thread that has read one value from one place so often in a row waits for another's store
 constexpr std::uint32_t kMostStepsInRow = 1500;
 constexpr unsigned kPatience = 100;

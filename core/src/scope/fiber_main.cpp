@@ -53,6 +53,26 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
   return static_cast<FiberControl*>(first->round->waiter);
 }
 
+// tell_one is tell_waiting and next_of where one fiber waits alone, to take the outcome; false where it is not so.
+[[gnu::always_inline]] inline bool tell_one(FiberControl* self, bool& taken, FiberControl*& next) noexcept {
+  detail::WaitNode* const node = self->waiting;
+  if (node->next != nullptr || !node->takes) return false;
+  auto* const joiner = static_cast<FiberControl*>(node->round->waiter);
+  const Scheduler& scheduler = self->worker->scheduler();
+  if (!joiner->wakes_by(&wake_fiber) || scheduler.migrate() || scheduler.seeded()) [[unlikely]]
+    return false;
+  self->waiting = nullptr;
+  const Waiter::Claim won = joiner->claim(WakeReason::joined);
+  taken = won != Waiter::Claim::lost;
+  // One that was claimed armed stays in await_taken: the node is still there.
+  if (won == Waiter::Claim::parked) {
+    next = joiner;
+  } else {
+    node->told.store(true, std::memory_order_release);
+  }
+  return true;
+}
+
 // end_fiber is the last thing that runs on a fiber's stack; join.h describes the join word.
 [[noreturn]] void end_fiber(FiberControl* self, const Error* failure) noexcept {
   if (self->mutexes_held != 0) [[unlikely]]
@@ -68,7 +88,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
   }
   bool taken = false;
   FiberControl* next = nullptr;
-  if (join == FiberControl::kWaiting) {
+  if (join == FiberControl::kWaiting && !tell_one(self, taken, next)) {
     taken = tell_waiting(self, true);
     next = next_of(self);
   }

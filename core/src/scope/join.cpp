@@ -53,6 +53,12 @@ void await_taken(const FiberControl* fiber) noexcept {
   for (SpinWait turn; fiber->join.load(std::memory_order_acquire) != FiberControl::kTaken;) turn.pause();
 }
 
+// await_told waits for the last touch of a node whose claimed waiter was not parked.
+[[gnu::noinline]] void await_told(const detail::WaitNode& node) noexcept {
+  // acquire pairs with the release in tell_waiting.
+  for (SpinWait turn; !node.told.load(std::memory_order_acquire);) turn.pause();
+}
+
 // tell_of_detaching tells those that wait for a fiber that its handle is empty. Under kListing, which it ends.
 [[gnu::noinline]] void tell_of_detaching(FiberControl* fiber) noexcept {
   const OutsideClaim outside;
@@ -60,6 +66,20 @@ void await_taken(const FiberControl* fiber) noexcept {
   detail::WaitNode* const told = std::exchange(fiber->waiting, nullptr);
   fiber->join.store(FiberControl::kDetached, std::memory_order_release);
   wake_told(told);
+}
+
+// stand_alone is stand_in_line where nobody else waits; false when somebody does, or the fiber has ended.
+[[gnu::always_inline]] inline bool stand_alone(FiberControl* fiber, std::uint64_t id, detail::WaitNode& node) noexcept {
+  std::uint32_t join = FiberControl::kOpen;
+  if (!fiber->join.compare_exchange_strong(join, FiberControl::kListing, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
+    return false;
+  }
+  const bool same = !kManyWorkers || fiber->id.load(std::memory_order_relaxed) == id;
+  if (same) [[likely]]
+    fiber->waiting = &node;
+  fiber->join.store(same ? FiberControl::kWaiting : FiberControl::kOpen, std::memory_order_release);
+  return same;
 }
 
 }  // namespace
@@ -167,11 +187,11 @@ std::expected<void, Error> Fiber::wait_ended(Deadline deadline) noexcept {
     node.round = &round;
     node.takes = true;
     arm(self);
-    if (stand_in_line(fiber, id, node)) {
+    if (stand_alone(fiber, id, node) || stand_in_line(fiber, id, node)) {
       const WakeReason reason = park(self, WaitKind::join, static_cast<std::int64_t>(id), deadline);
       // From here on the handle may be gone: the first that waited takes the outcome, and may have.
       if (reason == WakeReason::joined) [[likely]] {
-        if (!node.takes) return std::unexpected(Error{ErrorCode::stale});
+        if (!node.takes) return await_told(node), std::unexpected(Error{ErrorCode::stale});
         await_taken(fiber);
         return {};
       }
@@ -206,7 +226,7 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
     door::leave();
     const WakeReason reason = thread.park(deadline);
     if (reason == WakeReason::joined) {
-      if (!node.takes) return refuse(late);
+      if (!node.takes) return await_told(node), refuse(late);
       await_taken(fiber);
       return {};
     }
