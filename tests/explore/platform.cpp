@@ -51,9 +51,10 @@ bool prepare_barrier() noexcept {
   return true;
 }
 
-void barrier_everywhere(std::source_location where) noexcept {
+bool barrier_everywhere(std::source_location where) noexcept {
   explore::before(explore::Step::fence, nullptr, std::memory_order_seq_cst, where);
   explore::barrier_everywhere();
+  return true;
 }
 
 // The descriptors, numbered from 0, are those of whichever scenario runs.

@@ -4,6 +4,8 @@
 #include <coir/port/barrier.h>
 #include <coir/spinlock.h>
 
+#include <cstdint>
+
 namespace coir {
 
 // BiasedLock guards what one thread, its owner, uses all the time and others hardly ever. The owner enters without a
@@ -30,21 +32,23 @@ class BiasedLock {
     if constexpr (kManyWorkers) inside_.store(false, std::memory_order_release);
   }
 
-  // raid enters for another thread; false when one more raids, or the owner does not leave soon: it may have been
-  // preempted inside. After port::prepare_barrier.
-  bool raid() noexcept {
+  enum class Raid : std::uint8_t { entered, repelled, impossible };
+
+  // raid enters for another thread. `repelled`: one more raids, or the owner does not leave soon: it may have been
+  // preempted inside. `impossible`: there is no barrier any more. After port::prepare_barrier.
+  Raid raid() noexcept {
     bool none = false;
     if (!raided_.compare_exchange_strong(none, true, std::memory_order_acquire, std::memory_order_relaxed)) {
-      return false;
+      return Raid::repelled;
     }
-    port::barrier_everywhere();
-    for (int i = 0; i < kPatience; ++i) {
+    const bool passed = port::barrier_everywhere();
+    for (int i = 0; passed && i < kPatience; ++i) {
       // acquire pairs with the release in leave.
-      if (!inside_.load(std::memory_order_acquire)) return true;
+      if (!inside_.load(std::memory_order_acquire)) return Raid::entered;
       Spinlock::relax();
     }
     end_raid();
-    return false;
+    return passed ? Raid::repelled : Raid::impossible;
   }
   void end_raid() noexcept { raided_.store(false, std::memory_order_release); }
 

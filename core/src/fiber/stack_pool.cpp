@@ -197,7 +197,9 @@ std::size_t StackCache::keep(StackPool& pool, std::size_t stack_class, std::uint
 
 FiberControl* StackCache::raid(std::size_t stack_class) noexcept {
   for (SpinWait turn; count_[stack_class].load(std::memory_order_relaxed) != 0; turn.pause()) {
-    if (!lock_.raid()) continue;
+    const BiasedLock::Raid raid = lock_.raid();
+    if (raid == BiasedLock::Raid::impossible) break;
+    if (raid == BiasedLock::Raid::repelled) continue;
     FiberControl* const taken = take_beyond(stack_class, 0);
     lock_.end_raid();
     return taken;

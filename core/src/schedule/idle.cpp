@@ -59,7 +59,7 @@ FiberControl* Worker::steal() noexcept {
 FiberControl* Worker::left_waiting() noexcept {
   // seq_cst keeps this look behind the idle bit: see any_left_waiting.
   FiberControl* const fiber = woken_.peek(std::memory_order_seq_cst);
-  if (fiber == nullptr) return nullptr;
+  if (fiber == nullptr || !keeps_woken_.load(std::memory_order_relaxed)) return nullptr;
   const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
   for (int i = 0; i < kGrace; ++i) Spinlock::relax();
   return counters.switches.load(std::memory_order_relaxed) == switches ? fiber : nullptr;
@@ -67,7 +67,10 @@ FiberControl* Worker::left_waiting() noexcept {
 
 FiberControl* Worker::steal_woken(Worker& victim) noexcept {
   FiberControl* const fiber = victim.left_waiting();
-  return fiber != nullptr && victim.woken_.steal(fiber) ? fiber : nullptr;
+  if (fiber == nullptr) return nullptr;
+  const WokenSlot::Raid raid = victim.woken_.steal(fiber);
+  if (raid == WokenSlot::Raid::impossible) scheduler_->offer_all_woken();
+  return raid == WokenSlot::Raid::entered ? fiber : nullptr;
 }
 
 // any_left_waiting is the last look, once the idle bit is set: a worker that wakes a fiber after this look finds the

@@ -86,7 +86,6 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
   if (reactor.fell_back()) tell_fallback(Fallback::ppoll);
   install_overflow_report();
   const bool stealable = workers == 1 || port::prepare_barrier();
-  if (!stealable) tell_fallback(Fallback::woken_slot);
   for (unsigned i = 0; i < workers; ++i) {
     void* place = port::reserve(sizeof(Worker));
     if (place == nullptr) {
@@ -94,7 +93,6 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
       return std::unexpected(Error{ErrorCode::no_memory});
     }
     workers_[i] = new (place) Worker(*this, i);
-    workers_[i]->keeps_woken_ = stealable;
     workers_[i]->stacks_.set_limit(options.hot_stacks != 0 ? options.hot_stacks : port::limits().hot_stacks);
     if (seed_ != 0) {
       workers_[i]->random_ = seed_;
@@ -103,6 +101,7 @@ std::expected<void, Error> Scheduler::start(const RunOptions& options, unsigned 
     reserved_ = i + 1;
   }
   worker_count_ = workers;
+  if (!stealable) offer_all_woken();
   Pressure::add(hot_stacks_);
   if (!isolated_) door::open();  // from here on visitors find all of it
   return {};
@@ -152,7 +151,9 @@ std::expected<void, Error> Scheduler::run() noexcept {
   }
   if (deadlock_.load(std::memory_order_acquire) != DeadlockState::none)
     return std::unexpected(Error{ErrorCode::deadlock});
-  if (failed_.load(std::memory_order_relaxed)) return std::unexpected(failure_);
+  Failure failed = failed_.load(std::memory_order_acquire);
+  for (SpinWait turn; failed == Failure::being_told; turn.pause()) failed = failed_.load(std::memory_order_acquire);
+  if (failed == Failure::told) return std::unexpected(failure_);
   return {};
 }
 
@@ -189,6 +190,11 @@ void Scheduler::finish() noexcept {
   enter_heap();
 }
 
+void Scheduler::offer_all_woken() noexcept {
+  tell_fallback(Fallback::woken_slot);
+  for (unsigned i = 0; i < worker_count(); ++i) workers_[i]->keeps_woken_.store(false, std::memory_order_relaxed);
+}
+
 void Scheduler::withdraw() noexcept {
   if (isolated_) {
     t_isolated = nullptr;
@@ -210,9 +216,12 @@ bool Scheduler::any_work() const noexcept {
 }
 
 void Scheduler::fail(Error error, const detail::FiberName& whose) noexcept {
-  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  Failure none = Failure::none;
+  if (!failed_.compare_exchange_strong(none, Failure::being_told, std::memory_order_relaxed)) return;
   failure_ = error;
   first_failed_ = whose;
+  // release pairs with the acquire in run: a plain thread that drops a handle may be late.
+  failed_.store(Failure::told, std::memory_order_release);
   cancel_all();
 }
 

@@ -146,6 +146,8 @@ class Scheduler {
   bool all_idle(std::uint64_t idle) const noexcept;
   bool any_work() const noexcept;
   void withdraw() noexcept;
+  // offer_all_woken has workers put the fibers that they wake where others find them, as nobody can steal them elsewhere.
+  void offer_all_woken() noexcept;
 
   // wakeup.cpp: who is woken for work
   void wake_one() noexcept;
@@ -179,8 +181,9 @@ class Scheduler {
   Atomic<DeadlockState> deadlock_{DeadlockState::none};
   Atomic<bool> awaits_threads_{
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
-  Atomic<bool> failed_{false};
-  Error failure_;  // written once, by the caller that sets failed_; read after the last worker has stopped
+  enum class Failure : std::uint32_t { none, being_told, told };
+  Atomic<Failure> failed_{Failure::none};
+  Error failure_;                   // written once, under being_told; read once it is told
   detail::FiberName first_failed_;  // the same
   Relief hot_stacks_{Pressure::caches,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },

@@ -25,15 +25,17 @@ class WokenSlot {
   // peek is the fiber at this moment; a mere hint for all but the owner. Any worker.
   FiberControl* peek(std::memory_order order = std::memory_order_relaxed) const noexcept { return fiber_.load(order); }
 
+  using Raid = BiasedLock::Raid;
+
   // steal takes `fiber` out if it is still there and no other thread holds the slot; the barrier must be prepared.
   // Other workers.
-  bool steal(FiberControl* fiber) noexcept {
-    if (!lock_.raid()) return false;
+  Raid steal(FiberControl* fiber) noexcept {
+    if (const Raid raid = lock_.raid(); raid != Raid::entered) return raid;
     // acquire pairs with the release in exchange.
     const bool taken = fiber_.load(std::memory_order_acquire) == fiber;
     if (taken) fiber_.store(nullptr, std::memory_order_relaxed);
     lock_.end_raid();
-    return taken;
+    return taken ? Raid::entered : Raid::repelled;
   }
 
  private:

@@ -112,7 +112,7 @@ void Worker::end_owned(FiberControl* fiber) noexcept {
 // takes doubles the wakes until the next one. A poller that looks every kPatienceNs finds a fiber that was not offered.
 void Worker::push_woken(FiberControl* fiber) noexcept {
   const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
-  if (!keeps_woken_ || (offers && scheduler_->any_idle())) {
+  if (!keeps_woken_.load(std::memory_order_relaxed) || (offers && scheduler_->any_idle())) {
     push(fiber);  // where others take it without a barrier
     if (offers) note_offer();
     return scheduler_->notify();

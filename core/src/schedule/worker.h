@@ -147,8 +147,8 @@ class Worker {
   bool seeded_ = false;
   Scheduler* scheduler_;
   WokenSlot woken_;
-  bool keeps_woken_ = true;    // where woken_ may be used: thieves can steal it, or there are none
-  Atomic<bool> taken_{false};  // a thief has taken something since the last offer
+  Atomic<bool> keeps_woken_{true};  // where woken_ may be used: thieves can steal it, or there are none
+  Atomic<bool> taken_{false};       // a thief has taken something since the last offer
   std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
   RunQueue queue_;
   Inbox inbox_;

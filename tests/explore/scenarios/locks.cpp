@@ -251,7 +251,7 @@ void biased_lock_excludes() {
       },
       [&] {
         for (int i = 0; i < 2; ++i) {
-          if (!lock.raid()) continue;
+          if (lock.raid() != BiasedLock::Raid::entered) continue;
           visit();
           ++raids;
           lock.end_raid();

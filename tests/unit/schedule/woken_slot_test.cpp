@@ -3,12 +3,14 @@
 #include <coir/deadline.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/port/barrier.h>
 #include <coir/runtime.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 
 #include <atomic>
 
+#include "core/src/schedule/woken_slot.h"
 #include "tests/support/child.h"
 #include "tests/support/until.h"
 #include "tests/support/without_syscall.h"
@@ -80,6 +82,21 @@ TEST(WokenSlot, on_a_kernel_without_membarrier_too) {
     return;
   }
   LONGS_EQUAL(0, status);
+}
+
+// A program may forbid itself system calls while it runs. Without the barrier a raid would be inside beside the owner.
+TEST(WokenSlot, a_raid_without_a_barrier_takes_nothing) {
+  if (!coir::kManyWorkers) return;
+  const int status = coir::test::in_child([] {
+                       coir::WokenSlot slot;
+                       auto* const fiber = reinterpret_cast<coir::FiberControl*>(64);
+                       if (!coir::port::prepare_barrier()) return kNoFilter;
+                       static_cast<void>(slot.exchange(fiber));
+                       if (!coir::test::forget_syscall(SYS_membarrier)) return kNoFilter;
+                       if (slot.steal(fiber) != coir::WokenSlot::Raid::impossible) return 1;
+                       return slot.exchange(nullptr) == fiber ? 0 : 2;
+                     }).status;
+  if (status != kNoFilter) LONGS_EQUAL(0, status);
 }
 
 }  // namespace woken_slot_test

@@ -8,7 +8,7 @@
 namespace coir::port {
 
 bool prepare_barrier() noexcept;
-void barrier_everywhere(std::source_location where = std::source_location::current()) noexcept;
+[[nodiscard]] bool barrier_everywhere(std::source_location where = std::source_location::current()) noexcept;
 inline void compiler_barrier() noexcept {}
 
 }  // namespace coir::port
