@@ -1,8 +1,10 @@
 #include <coir/config.h>
 #include <coir/deadline.h>
+#include <coir/port/barrier.h>
 #include <coir/port/futex.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "schedule/scheduler.h"
 #include "schedule/switching.h"
@@ -42,7 +44,9 @@ FiberControl* Worker::steal() noexcept {
   for (unsigned i = 0; i < count; ++i) {
     Worker& victim = scheduler_->worker((start + i) % count);
     if (&victim == this) continue;
-    FiberControl* fiber = victim.queue_.steal_into(queue_);
+    // A worker that switches comes to its only fiber itself: fibers that talk stay together.
+    const bool leaves = victim.queue_.size() == 1 && is_about_to_run(victim);
+    FiberControl* fiber = leaves ? nullptr : victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
       victim.taken_.store(true, std::memory_order_relaxed);
@@ -54,15 +58,19 @@ FiberControl* Worker::steal() noexcept {
   return nullptr;
 }
 
+bool Worker::is_about_to_run(const Worker& victim) const noexcept {
+  const std::uint64_t switches = victim.counters.switches.load(std::memory_order_relaxed);
+  for (int i = 0; i < kGrace; ++i) Spinlock::relax();
+  return victim.counters.switches.load(std::memory_order_relaxed) != switches;
+}
+
 // left_waiting is a fiber that this worker woke some time ago and has not run, or null. A running pair of fibers that
 // wake each other does not count. Any worker.
 FiberControl* Worker::left_waiting() noexcept {
   // seq_cst keeps this look behind the idle bit: see any_left_waiting.
   FiberControl* const fiber = woken_.peek(std::memory_order_seq_cst);
   if (fiber == nullptr || !keeps_woken_.load(std::memory_order_relaxed)) return nullptr;
-  const std::uint64_t switches = counters.switches.load(std::memory_order_relaxed);
-  for (int i = 0; i < kGrace; ++i) Spinlock::relax();
-  return counters.switches.load(std::memory_order_relaxed) == switches ? fiber : nullptr;
+  return is_about_to_run(*this) ? nullptr : fiber;
 }
 
 FiberControl* Worker::steal_woken(Worker& victim) noexcept {
@@ -122,6 +130,9 @@ void Worker::idle() noexcept {
     sleep = scheduler.is_quiescent() && !scheduler.any_work() && !scheduler.stopping();
   }
   if (sleep && polling) {
+    // A busy worker may leave a fiber that it woke waiting without an offer: look for such fibers now and then.
+    std::int64_t longest = -1;
+    if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed))) longest = patience();
     // Until polls_until_ns_ is known, a worker that goes to sleep minds its own timers: seq_cst pairs with doze.
     std::int64_t due = INT64_MAX;
     for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
@@ -129,11 +140,7 @@ void Worker::idle() noexcept {
       due = other < due ? other : due;
     }
     std::int64_t timeout = time_until(due);
-    // A busy worker may leave a fiber that it woke waiting without an offer: look for such fibers now and then.
-    if (!scheduler.all_idle(scheduler.idle_.load(std::memory_order_relaxed)) &&
-        (timeout < 0 || timeout > kPatienceNs)) {
-      timeout = kPatienceNs;
-    }
+    if (longest >= 0 && (timeout < 0 || timeout > longest)) timeout = longest;
     scheduler.polls_until_ns_.store(due, std::memory_order_seq_cst);
     bump(counters.polls);
     scheduler.reactor.poll(timeout);
@@ -155,6 +162,25 @@ void Worker::idle() noexcept {
   } else if (wheel_.armed() != 0) {
     wheel_.advance(monotonic_ns());
   }
+}
+
+// patience is how long the poller sleeps while others are busy. If they have not switched since it looked last, they
+// offer what they wake next, and it sleeps twice as long: until it is woken so, each of them has only the fiber that it
+// runs, and minds its timers itself when that parks.
+std::int64_t Worker::patience() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  std::uint64_t switches = 0;
+  for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
+    switches += scheduler.worker(i).counters.switches.load(std::memory_order_relaxed);
+  }
+  if (std::exchange(others_switches_, switches) != switches) return patience_ns_ = kPatienceNs;
+  for (unsigned i = 0; i < scheduler.worker_count(); ++i) {
+    scheduler.worker(i).taken_.store(true, std::memory_order_relaxed);
+  }
+  // Either a busy worker sees the mark when it wakes a fiber, or that fiber is seen here.
+  if (!port::barrier_everywhere()) return patience_ns_ = kPatienceNs;
+  if (scheduler.any_work() || any_left_waiting()) return 0;
+  return patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
 }
 
 // hand_out_events wakes the fibers of events and timers. The first of them runs here at once; others are told of the

@@ -111,33 +111,35 @@ void Worker::end_owned(FiberControl* fiber) noexcept {
 // worker. Two fibers that wake each other in turn need no offer, which costs a system call: each offer that nobody
 // takes doubles the wakes until the next one. A poller that looks every kPatienceNs finds a fiber that was not offered.
 void Worker::push_woken(FiberControl* fiber) noexcept {
-  const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due();
+  const bool offers = kManyWorkers && scheduler_->worker_count() > 1 && offer_is_due(woken_offers_);
   if (!keeps_woken_.load(std::memory_order_relaxed) || (offers && scheduler_->any_idle())) {
     push(fiber);  // where others take it without a barrier
-    if (offers) note_offer();
+    if (offers) woken_offers_.note();
     return scheduler_->notify();
   }
   if (FiberControl* const displaced = woken_.exchange(fiber); displaced != nullptr) {
     push(displaced);
     scheduler_->notify();
   } else if (offers && scheduler_->wake_if_idle()) {
-    note_offer();
+    woken_offers_.note();
   }
 }
 
-inline bool Worker::offer_is_due() noexcept {
+// A fiber that is joined soon needs no offer either: what nobody takes is offered less and less.
+void Worker::push_new(FiberControl* fiber) noexcept {
+  push(fiber);
+  if constexpr (!kManyWorkers) return;
+  if (hands_out_ || scheduler_->worker_count() == 1) return;
+  if (current_ == nullptr) return scheduler_->notify();
+  if (offer_is_due(new_offers_) && scheduler_->wake_if_idle()) new_offers_.note();
+}
+
+inline bool Worker::offer_is_due(Offers& offers) noexcept {
   if (taken_.load(std::memory_order_relaxed)) {
     taken_.store(false, std::memory_order_relaxed);
-    offers_spared_ = wakes_to_offer_ = 0;
+    woken_offers_ = new_offers_ = {};
   }
-  if (wakes_to_offer_ == 0) return true;
-  --wakes_to_offer_;
-  return false;
-}
-
-inline void Worker::note_offer() noexcept {
-  offers_spared_ = offers_spared_ < kMostSpared ? static_cast<std::uint16_t>(2 * offers_spared_ + 1) : kMostSpared;
-  wakes_to_offer_ = offers_spared_;
+  return offers.due();
 }
 
 void wake_fiber(Waiter& waiter) noexcept {

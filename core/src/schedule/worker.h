@@ -56,7 +56,9 @@ class Worker {
   // bounded number of times in a row. Owner only.
   void push(FiberControl* fiber) noexcept;
   void push_woken(FiberControl* fiber) noexcept;
+  // push_in_loop is for a fiber that the loop wakes, push_new for one that is spawned.
   void push_in_loop(FiberControl* fiber) noexcept;
+  void push_new(FiberControl* fiber) noexcept;
 
   FiberControl* current() const noexcept { return current_; }
   // acting is the fiber whose code runs: the current one, or the one that has called call_on_own_stack. Scopes,
@@ -107,7 +109,8 @@ class Worker {
   static constexpr std::int64_t kShortNs = 50'000;      // a longer search would have spared a sleep as short as this
   static constexpr int kGrace = spins(64);              // how long a thief lets a worker come to the fiber it woke
   static constexpr std::uint16_t kMostSpared = 16'384;  // how many wakes in a row are not offered to others
-  static constexpr std::int64_t kPatienceNs = 1'000'000;
+  // How often a poller looks for fibers that a busy worker keeps: first, and where that one computes on.
+  static constexpr std::int64_t kPatienceNs = 1'000'000, kMostPatienceNs = 16'000'000;
   // A guard's watch pays for itself where events come more often than every second of its looks.
   static constexpr std::int64_t kGuardNs = 2'000'000;
   static constexpr int kLooksForEvent = 2, kMostCredit = 8;
@@ -119,8 +122,8 @@ class Worker {
   void trim_if_asked() noexcept;
   void cool_down(std::int64_t now_ns) noexcept;
   void resume(FiberControl* fiber) noexcept;
-  bool offer_is_due() noexcept;
-  void note_offer() noexcept;
+  struct Offers;
+  bool offer_is_due(Offers& offers) noexcept;
   void carry_out(void* message) noexcept;
   void end_owned(FiberControl* fiber) noexcept;
 
@@ -129,6 +132,8 @@ class Worker {
   void doze() noexcept;
   void hand_out_events() noexcept;
   std::int64_t time_until(std::int64_t due_ns) noexcept;
+  std::int64_t patience() noexcept;
+  bool is_about_to_run(const Worker& victim) const noexcept;
   void stop_searching() noexcept;
   FiberControl* steal() noexcept;
   FiberControl* steal_woken(Worker& victim) noexcept;
@@ -149,13 +154,23 @@ class Worker {
   WokenSlot woken_;
   Atomic<bool> keeps_woken_{true};  // where woken_ may be used: thieves can steal it, or there are none
   Atomic<bool> taken_{false};       // a thief has taken something since the last offer
-  std::uint16_t offers_spared_ = 0, wakes_to_offer_ = 0;
+  // Offers tells which fibers are offered to idle workers: each offer that nobody takes doubles those that are not.
+  struct Offers {
+    std::uint16_t spared = 0, left = 0;
+    bool due() noexcept { return left == 0 || left-- == 0; }
+    void note() noexcept {
+      left = spared = spared < kMostSpared ? static_cast<std::uint16_t>(2 * spared + 1) : kMostSpared;
+    }
+  };
+  Offers woken_offers_, new_offers_;
   RunQueue queue_;
   Inbox inbox_;
   StackCache stacks_;
   Atomic<bool> trim_{false};  // the hot stacks are to be freed
   std::int64_t cooled_at_ns_ = 0;
   std::uint64_t seen_switches_ = 0;
+  std::uint64_t others_switches_ = 0;
+  std::int64_t patience_ns_ = kPatienceNs;
   std::uint64_t next_id_ = 0, last_id_ = 0;
   std::uint64_t random_;
   std::uint32_t index_;

@@ -150,7 +150,7 @@ void launch(FiberControl* control) noexcept {
   Scheduler& scheduler = worker->scheduler();
   if (scheduler.migrate()) [[unlikely]]
     return scheduler.hand_to((worker->index() + 1) % scheduler.worker_count(), control);
-  worker->push_in_loop(control);
+  worker->push_new(control);
 }
 
 }  // namespace detail

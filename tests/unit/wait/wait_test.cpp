@@ -567,4 +567,36 @@ TEST(Wait, a_descriptor_that_was_closed_behind_the_reactors_back_is_named) {
 }
 #endif
 
+// The poller looks after a worker that computes, but not all the time; what it waits for is served at once.
+TEST(Wait, beside_a_fiber_that_computes_the_poller_sleeps) {
+  if (!kManyWorkers) return;
+  std::uint64_t polls = 0;
+  std::atomic<int> served{0};
+  constexpr int kBytes = 5;
+  CHECK_TRUE(run_until_idle({.workers = 2}, [&] {
+               Pipe pipe;
+               Fiber reader = spawn([&] {
+                 while (served < kBytes) {
+                   if (pipe.get()) {
+                     ++served;
+                   } else if (!coir::wait(pipe.reader, Direction::readable)) {
+                     return;
+                   }
+                 }
+               });
+               until_parked(reader, "readable");
+               static_cast<void>(coir::sleep(5ms));
+               const std::uint64_t before = coir::stats().polls;
+               for (const Deadline end = Deadline::after(500ms); !end.passed();) continue;
+               polls = coir::stats().polls - before;
+               for (int i = 0; i < kBytes; ++i) {
+                 static_cast<void>(pipe.put());
+                 for (const Deadline end = in_time(); served <= i && !end.passed();) continue;
+               }
+               static_cast<void>(reader.join());
+             }).has_value());
+  LONGS_EQUAL(kBytes, served);
+  CHECK_COMPARE(polls, <, 50u);
+}
+
 }  // namespace wait_test
