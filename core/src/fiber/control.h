@@ -18,6 +18,7 @@ class Worker;
 namespace detail {
 class NurseryBase;
 struct Code;
+struct LocalNode;
 struct Scope;
 struct SiblingLinks;
 struct WaitNode;
@@ -87,8 +88,7 @@ struct alignas(64) FiberControl : Waiter {
 
   // The fields that spawn and exit touch.
   detail::WaitNode* waiting;  // who waits for its end; once it has ended, who is to be woken of them
-  const detail::Code* code;   // how the closure is called and the result destroyed
-  void* storage;              // closure and result, built in place
+  const detail::Code* code;   // how the closure is called and the result destroyed, at storage_of(fiber)
   Atomic<std::uint64_t> parent_id;
   Atomic<const char*> name;
   Atomic<std::source_location> where;  // of the spawn
@@ -96,6 +96,7 @@ struct alignas(64) FiberControl : Waiter {
   // The fields of nurseries and cancel scopes.
   detail::NurseryBase* nursery;       // whose child it is; null: the root's
   detail::NurseryBase* nurseries;     // that it has made, but for those behind a shield; see NurseryBase::made
+  detail::LocalNode* locals;          // its fiber-local values, the innermost first; owner only
   detail::Scope* current_scope;       // its innermost scope; null: none. Owner only
   const Error* failure;               // once it has ended: the error in its result, or null
   FiberControl *elder, *younger;      // in the nursery's set, under its lock

@@ -83,7 +83,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
   const std::uint32_t join = lock_join(self);
   if (join == FiberControl::kDetached) {
     if (owned && self->fails) report_failure(self);
-    if (self->code->drop != nullptr) self->code->drop(self->storage);
+    if (self->code->drop != nullptr) self->code->drop(storage_of(self));
     Worker::leave(self, owned ? Commit::owned : Commit::ended, nullptr);
   }
   bool taken = false;
@@ -108,7 +108,7 @@ void fiber_main(void* message, void* argument) noexcept {
   auto* self = static_cast<FiberControl*>(argument);
   SanitizerContext::after_switch(self->sanitizer);
   self->worker->commit(message);
-  const Error* const failure = self->code->run(self->storage);
+  const Error* const failure = self->code->run(storage_of(self));
   end_fiber(self, failure);
 }
 

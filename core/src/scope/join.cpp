@@ -244,7 +244,7 @@ std::expected<void, Error> Fiber::wait_outside(Deadline deadline) noexcept {
   std::expected<void, Error> outcome;
   if (control_->failure != nullptr) [[unlikely]]
     outcome = std::unexpected(*control_->failure);
-  if (control_->code->drop != nullptr) control_->code->drop(control_->storage);
+  if (control_->code->drop != nullptr) control_->code->drop(coir::storage_of(control_));
   release();
   return outcome;
 }
@@ -293,13 +293,13 @@ bool Fiber::let_go() noexcept {
       report_failure(fiber);
     }
   }
-  if (fiber->code->drop != nullptr) fiber->code->drop(fiber->storage);
+  if (fiber->code->drop != nullptr) fiber->code->drop(coir::storage_of(fiber));
   release();
   return true;
 }
 
 void* Fiber::storage() const noexcept {
-  return control_->storage;
+  return coir::storage_of(control_);
 }
 
 // release hands an ended fiber's stack to the pool of whoever joined it, and ends a plain thread's visit.

@@ -43,13 +43,13 @@ inline void lay_out(FiberControl* control, const Identity& identity, const Spawn
   control->where.store(where, std::memory_order_relaxed);
   control->nursery = identity.nursery;
   control->nurseries = nullptr;
+  control->locals = nullptr;
   control->current_scope = identity.nursery != nullptr ? &identity.nursery->scope() : nullptr;
   control->ticket = identity.id;
   control->failure = nullptr;
   const std::size_t stack_bytes = nominal_stack_bytes(control->stack_class) * kStackInflation;
   control->sanitizer.fiber_stack(StackArena::low_end(control, stack_bytes), stack_bytes - sizeof(FiberControl));
-  control->storage = detail::storage_of(control, code.bytes);
-  control->sp = port::make_context(control->storage, &fiber_main, control);
+  control->sp = port::make_context(detail::storage_of(control, code.bytes), &fiber_main, control);
   paint_stack(control);
 }
 
