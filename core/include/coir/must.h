@@ -1,0 +1,35 @@
+#pragma once
+
+#include <expected>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <coir/error.h>
+
+namespace coir {
+
+namespace detail {
+
+// end_by ends the process by fatal's line with the error in it; must.cpp has it.
+[[noreturn]] void end_by(const Error& error, const std::source_location& where) noexcept;
+
+}  // namespace detail
+
+// must returns the value of `outcome`. If that holds an error, must ends the process with one line that tells the error,
+// the place of the call and the fiber:
+//
+//   auto config = coir::must(read_config("daemon.conf"));
+//   coir: what must succeed has failed: no such file (fiber 1 "main", spawned at main.cpp:9; at main.cpp:12)
+//
+// For main functions, tests and what cannot go on. value() of a std::expected ends the process likewise, but its library
+// drops the error: without exceptions nothing carries it to the one who writes the line. From a fiber, a thread or a
+// worker's own stack. Costs 1 KB of stack where it ends the process.
+template <class T>
+T must(std::expected<T, Error> outcome, const std::source_location& where = std::source_location::current()) {
+  if (!outcome) [[unlikely]]
+    detail::end_by(outcome.error(), where);
+  if constexpr (!std::is_void_v<T>) return *std::move(outcome);
+}
+
+}  // namespace coir
