@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -69,7 +68,7 @@ class Case : detail::WaitNode {
   // lock takes the mutex if this is the case that comes about, and puts the guard in `into`: Mutex::lock, in the same
   // line. If the calling fiber holds it already, the select fails with `deadlock`.
   static Case lock(Mutex& mutex, std::optional<Mutex::Guard>& into) noexcept {
-    return Case(Kind::mutex, &mutex, std::addressof(into));
+    return Case(Kind::mutex, &mutex, &into);
   }
 
   // cancelled is ready once the token's source is cancelled; with an empty token, never. The caller's own cancellation
