@@ -50,7 +50,7 @@ class NurseryBase {
 
   // claim_all_made_by does so with all nurseries of a fiber that is cancelled, so that this reaches their children
   // whatever the fiber does. Each stands on the list of the fiber that made it, until leave() has returned; one that
-  // was made behind a shield does not.
+  // was made behind a shield does not. nursery_made.cpp has the list.
   static void claim_all_made_by(FiberControl& fiber, std::uint64_t id, const char* reason,
                                 ClaimedWaiters& woken) noexcept;
 
