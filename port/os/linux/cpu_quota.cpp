@@ -33,6 +33,11 @@ class Path {
   bool fits_ = true;
 };
 
+// Not inlined: each frame is bounded.
+[[gnu::noinline]] int open_path(std::initializer_list<std::string_view> parts) noexcept {
+  return Path(parts).open();
+}
+
 // Numbers are the first two of a small file; "max" and -1, for no limit, and what is missing read as kNone.
 struct Numbers {
   std::uint64_t first = kNone, second = kNone;
@@ -40,7 +45,7 @@ struct Numbers {
 
 [[gnu::noinline]] Numbers read_numbers(std::initializer_list<std::string_view> path) noexcept {
   Numbers numbers;
-  const int fd = Path(path).open();
+  const int fd = open_path(path);
   if (fd < 0) return numbers;
   char text[64];
   const ssize_t got = ::read(fd, text, sizeof text);
@@ -121,7 +126,7 @@ bool names_cpu(std::string_view controllers) noexcept {
 // A line of /proc/self/cgroup is "ID:CONTROLLERS:/PATH", with ID 0 and no controllers for version 2.
 unsigned cpu_quota(const char* root) noexcept {
   unsigned least = 0;
-  LineReader lines(Path({root, "/proc/self/cgroup"}).open());
+  LineReader lines(open_path({root, "/proc/self/cgroup"}));
   for (std::string_view line; lines.next(line);) {
     const std::size_t first = line.find(':'), second = line.find(':', std::min(first, line.size() - 1) + 1);
     if (first == line.npos || second == line.npos) continue;
