@@ -12,6 +12,7 @@
 #include "base/line.h"
 #include "inspect/backtrace.h"
 #include "schedule/scheduler.h"
+#include "wait/park.h"
 
 namespace coir {
 
