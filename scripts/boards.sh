@@ -20,6 +20,26 @@ board_folder() {
   esac
 }
 
+# board_name BOARD prints what its build tree is called.
+board_name() { basename -- "$1"; }
+
+# whole_board BOARD prints its name, or the whole path of a folder elsewhere, of which the name must be no other board's.
+whole_board() {
+  case $1 in
+    */*) ;;
+    *) echo "$1"; return ;;
+  esac
+  whole_path=$(realpath -- "$1")
+  whole_name=$(board_name "$whole_path")
+  if [ "$whole_path" = "$root/port/boards/$whole_name" ]; then
+    echo "$whole_name"
+  elif is_board "$whole_name"; then
+    die "$1: port/boards has a board of this name; rename the folder"
+  else
+    echo "$whole_path"
+  fi
+}
+
 # is_board BOARD
 is_board() {
   [ -n "$1" ] && [ -f "$(board_folder "$1")/board.conf" ]

@@ -1,12 +1,17 @@
 # Reads port/boards/<board>/board.conf, and the board.cmake beside it if there is one: sets coir_board, coir_board_cores,
-# coir_board_ram (in MB) and coir_has_one_core. A board is chosen by COIR_BOARD; without one it is host.
+# coir_board_ram (in MB) and coir_has_one_core. A board is chosen by COIR_BOARD, its name or the path of a folder elsewhere;
+# without one it is host.
 set(coir_board "${COIR_BOARD}")
 if(NOT coir_board)
   set(coir_board host)
 endif()
 set(coir_board_folder "${PROJECT_SOURCE_DIR}/port/boards/${coir_board}")
+if(coir_board MATCHES "/")
+  get_filename_component(coir_board_folder "${coir_board}" ABSOLUTE BASE_DIR "${CMAKE_BINARY_DIR}")
+  get_filename_component(coir_board "${coir_board_folder}" NAME)
+endif()
 if(NOT EXISTS "${coir_board_folder}/board.conf")
-  message(FATAL_ERROR "COIR_BOARD=${coir_board}: there is no port/boards/${coir_board}/board.conf")
+  message(FATAL_ERROR "COIR_BOARD=${COIR_BOARD}: there is no ${coir_board_folder}/board.conf")
 endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${coir_board_folder}/board.conf")
 

@@ -77,8 +77,10 @@ def programs(t, card):
     out = os.path.join(t.WORK, "programs.out")
     refused = os.path.join(t.WORK, "programs.img")
     path = os.path.join(t.WORK, "program")
+    with open(os.path.join(t.ROOT, "port/boards/default"), encoding="utf-8") as file:
+        board = file.read().strip()
     for text, words, make in (
-            ("a program of another CPU", "is a program for x86_64, and milkv-duo has riscv64; scripts/build --board milkv-duo", {"machine": 62}),
+            ("a program of another CPU", f"is a program for x86_64, and {board} has riscv64; scripts/build --board {board}", {"machine": 62}),
             ("a program of a CPU that no board has", "is a program for machine 8", {"machine": 8}),
             ("a program that is linked dynamically", "is linked dynamically and wants /lib/ld-musl-riscv64.so.1", {"interpreter": True})):
         t.refused(f"{text} is refused with the cure", words, t.flash(card, out=out, program=("--coird", t.make_program(path, **make))), refused)
