@@ -10,10 +10,12 @@
 #include <optional>
 #include <string_view>
 
+#include "allowed_hosts.h"
 #include "announcing.h"
 #include "complaint.h"
 #include "file_options.h"
 #include "gateway.h"
+#include "needed_options.h"
 #include "option_table.h"
 #include "quantity.h"
 #include "reporting.h"
@@ -41,70 +43,10 @@ bool add_listener(const char* name, const char* text, Options& options) noexcept
   return true;
 }
 
-// add_host takes a name, or an address, without a port.
-bool add_host(const char* text, Options& options) noexcept {
-  const std::string_view host = text;
-  if (options.host_count == Options::kMaxHosts)
-    return complain(kSeeHelp, {"--allow-host '", text, "': more than ", Options::kMaxHosts, " names"});
-  const bool v6 = std::ranges::count(host, ':') > 1 && (!host.starts_with('[') || host.ends_with(']'));
-  if (host.empty() || host.find_first_of("/@, ") != host.npos || (!v6 && host.find(':') != host.npos))
-    return complain("such as board.lan, 203.0.113.7, or * for any",
-                    {"--allow-host '", text, "': not a name without scheme and port"});
-  options.hosts[options.host_count++] = host;
-  return true;
-}
-
 bool add_file(const char* name, const char* text, const char* (&into)[Options::kMaxCertificates],
               std::size_t& count) noexcept {
   if (count == Options::kMaxCertificates) return complain(kSeeHelp, {"--", name, " '", text, "': more than ", count});
   into[count++] = text;
-  return true;
-}
-
-// Needs is an option that says nothing without one of the two others.
-struct Needs {
-  int option;
-  int one;
-  int other = 0;
-  const char* why = "";
-};
-
-constexpr Needs kNeeds[] = {
-    {kDotFiles, 'r'},
-    {kIndex, 'r'},
-    {kCache, 'r'},
-    {kErrorPage, 'r'},
-    {kAllowPut, 'r'},
-    {kAllowPut, kAuth, 0, ": anybody could write"},
-    {kProxyCa, kProxy, kRoutes},
-    {kProxyCert, kProxy, kRoutes},
-    {kProxyKey, kProxy, kRoutes},
-    {kProxyCert, kProxyKey},
-    {kProxyKey, kProxyCert},
-    {kMqttPasswordFile, kMqtt},
-    {kMqttCa, kMqtt},
-    {kMqttCommands, kMqtt},
-    {kMqttDiscovery, kMqtt},
-    {kMqttInterval, kMqtt},
-    {kMcpTokenFile, kMcp},
-    {kMcpAllowOrigin, kMcp},
-    {kMcpTool, kMcp},
-    {kMcpFetchAllow, kMcp},
-    {kMcpMount, kMcp},
-    {kSysfs, kMcp},
-    {kCert, kTlsListen},
-    {kKey, kTlsListen},
-    {kClientCa, kTlsListen},
-    {kClientCa, kCert},
-};
-
-// check_needs names an option whose own one is missing.
-bool check_needs(const bool (&given)[kLast]) noexcept {
-  for (const Needs& each : kNeeds) {
-    if (!given[each.option] || given[each.one] || (each.other != 0 && given[each.other])) continue;
-    return complain(kSeeHelp, {"--", name_of(each.option), " without --", name_of(each.one),
-                               each.other != 0 ? " or --" : "", each.other != 0 ? name_of(each.other) : "", each.why});
-  }
   return true;
 }
 
@@ -340,9 +282,7 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (optind < count) return complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
   const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
   if (options.listen_count == others && !add_listener("listen", "127.0.0.1:8080", options)) return false;
-  if (options.mdns != nullptr)
-    options.hosts[options.host_count++] = coir::format(options.mdns_host, options.mdns, ".local");
-  options.server.allow_hosts = {options.hosts, options.host_count};
+  allow_hosts(options);
   if (options.metrics_apart && options.no_metrics)
     return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
   return check_needs(given) && check_tls(options) && check_mqtt(options) && check_mcp(options);

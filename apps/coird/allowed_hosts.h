@@ -1,0 +1,11 @@
+#pragma once
+
+#include "options.h"
+
+// --allow-host: by which names clients may call this machine besides its own.
+
+// add_host takes a name, or an address, without a port. False: one line on standard error has said what is wrong.
+[[nodiscard]] bool add_host(const char* text, Options& options) noexcept;
+
+// allow_hosts hands the names on to the server's options, and that of --mdns with them: once all options are read.
+void allow_hosts(Options& options) noexcept;
