@@ -58,6 +58,8 @@ class Reactor {
   bool take(int fd, Direction direction) noexcept;
   void restore(int fd, Direction direction) noexcept;
 
+  // reactor_descriptors.cpp has enroll, and what ppoll is to watch.
+  //
   // enroll registers fd with the poller, for its life. restart has a ppoll that is under way watch what was attached since
   // it began.
   std::expected<void, Error> enroll(int fd) noexcept;

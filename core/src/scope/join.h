@@ -32,6 +32,8 @@ namespace coir {
 // claim meets this wait or none, and the control block is touched only while the fiber lives. (The word of a later
 // fiber in the same slot may be found at kWaiting: the node is told by then, and the word is set back.)
 
+// join_line.cpp has the functions that change the list.
+//
 // stand_in_line puts the node, whose waiter is armed, on the list of the fiber of that id; false when it has ended
 // meanwhile, or has no handle any more.
 bool stand_in_line(FiberControl* fiber, std::uint64_t id, detail::WaitNode& node) noexcept;

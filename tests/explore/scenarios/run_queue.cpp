@@ -120,7 +120,8 @@ void inbox_of_many() {
 }
 
 void steal(WokenSlot& slot, Had& had) noexcept {
-  if (FiberControl* const seen = slot.peek(); seen != nullptr && slot.steal(seen) == WokenSlot::Raid::entered) had.add(seen);
+  if (FiberControl* const seen = slot.peek(); seen != nullptr && slot.steal(seen) == WokenSlot::Raid::entered)
+    had.add(seen);
 }
 
 void woken_slot_owner_and_thief() {
