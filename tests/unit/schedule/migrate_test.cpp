@@ -92,7 +92,7 @@ TEST(Migrate, a_sleep_always_moves) {
       spawn([&] {
         for (int k = 0; k < scaled({200, 100, 100, 60}); ++k) {
           const long before = this_thread();
-          static_cast<void>(coir::sleep(10us));
+          static_cast<void>(coir::sleep(1500us));
           stayed += this_thread() == before;
         }
       }).detach();
