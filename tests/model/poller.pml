@@ -19,6 +19,7 @@
  *   MUTATE_KEEP_POLLER      who has polled wakes nobody before it runs a fiber          (release_poller)
  *   MUTATE_LET_GO_FIRST     it looks for one to wake before it clears polling_          (maintain)
  *   MUTATE_PLAIN_CLEAR      polling_ is cleared by a plain store: others see it later   (maintain, idle)
+ *   MUTATE_NO_GUARDS_LOOK   a guard sleeps on although nobody polls                     (doze)
  *   MUTATE_NO_SECOND_LOOK   a worker that goes to sleep does not look at polling_ again  (idle)
  *   MUTATE_NO_PATIENCE      TIMER: the poller waits for those timers only that it finds (idle, kPatienceNs)
  *   MUTATE_OWN_TIMERS       TIMER: the poller fires its own timers only, by the formula (idle, advance)
@@ -46,6 +47,8 @@ byte on_futex = 0;              /* the low half of idle_ */
 bool in_poller = false;         /* the high half: nobody else polls meanwhile */
 bool asleep[WORKERS];           /* asleep_, the futex word */
 bool polling = false;           /* polling_ */
+bool guarded = false;           /* guarded_ */
+bool minded = false;            /* polls_until_ns_: the poller looks when the timer is due */
 bool interrupted = false;       /* the poller's eventfd */
 byte searching = 0;             /* searching_ */
 
@@ -87,7 +90,7 @@ end:
 
 proctype Worker(byte me) {
   bool is_searching = false, let_go = false, polls = false, sleep = false, due = false, patient = false;
-  bool mine = false, got = false, fired = false;
+  bool mine = false, got = false, fired = false, hands_out = false, guards = false;
   byte fiber = 0, found = 0, left = 0, seen = 0, w = 0;
   {
     do
@@ -233,11 +236,11 @@ running_on:
                       skip
 #endif
                       ;
+                      minded = due;
                       (edge || interrupted || (due && come) || patient);      /* Reactor::poll */
                       collect();
-                      atomic { due = false; patient = false }
-                 :: sleep && !polls ->
-                      (!asleep[me] || (armed[me] && come))    /* futex_wait, to its own next timer */
+                      atomic { minded = false; due = false; patient = false }
+                 :: sleep && !polls -> doze()
                  :: else
                  fi;
                  sleep = false;
@@ -250,16 +253,18 @@ running_on:
                  };
                  if
                  :: polls ->
+                      hands_out = true;                       /* hand_out_events: the first runs here */
                       dispatch();
 #ifdef MUTATE_OWN_TIMERS
                       advance(me);
 #else
                       advance_all();
 #endif
+                      hands_out = false;
                       clear_polling();
                       atomic { polls = false; let_go = true };
                       if
-                      :: own[me] != 0 -> wake_if_idle()
+                      :: (own[me] & (own[me] - 1)) != 0 -> wake_if_idle()
                       :: else
                       fi
                  :: else -> advance(me)

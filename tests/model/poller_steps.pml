@@ -65,7 +65,11 @@ inline release_poller() {
   if
   :: on_futex != 0 ->
        if
-       :: !polling || late_of == me -> wake_one()             /* its own store it sees at once */
+       :: !polling || late_of == me ->                        /* its own store it sees at once */
+            if
+            :: !guarded -> wake_one()
+            :: else
+            fi
        :: else
        fi
   :: else
@@ -73,6 +77,31 @@ inline release_poller() {
 #else
   skip
 #endif
+}
+
+/*
+ * doze: as the guard, which looks again by itself (kGuardNs), or for good. The poller minds the timer, or this worker
+ * does.
+ */
+inline doze() {
+  do
+  :: due = armed[me] && !minded;
+     if
+     :: atomic { !guarded -> guarded = true };                /* guarded_.exchange */
+        guarded = false;                                      /* kGuardNs, or it was woken */
+        if
+        :: !asleep[me] || (due && come) -> break
+#ifndef MUTATE_NO_GUARDS_LOOK
+        :: asleep[me] && !(due && come) && !polling -> break
+        :: asleep[me] && !(due && come) && polling -> skip
+#else
+        :: asleep[me] && !(due && come) -> skip
+#endif
+        fi
+     :: true -> (!asleep[me] || (due && come)); break         /* futex_wait, to its own next timer */
+     fi
+  od;
+  due = false
 }
 
 inline clear_polling() {
@@ -86,7 +115,10 @@ inline clear_polling() {
 /* wake_fiber out of a worker's loop: push, then notify. */
 inline push(whom) {
   own[me] = own[me] | whom;
-  wake_if_idle()
+  if
+  :: !hands_out -> wake_if_idle()
+  :: else
+  fi
 }
 
 inline claim(was_parked) {
