@@ -41,11 +41,12 @@ FiberControl* Worker::steal() noexcept {
   if (scheduler_->migrate()) return nullptr;  // there, work goes where the test wants it
   const unsigned count = scheduler_->worker_count();
   const unsigned start = random() % count;
+  const bool called = std::exchange(called_, false);
   for (unsigned i = 0; i < count; ++i) {
     Worker& victim = scheduler_->worker((start + i) % count);
     if (&victim == this) continue;
-    // A worker that switches comes to its only fiber itself: fibers that talk stay together.
-    const bool leaves = victim.queue_.size() == 1 && is_about_to_run(victim);
+    // A worker that switches comes to its only fiber itself, unless it has offered it: fibers that talk stay together.
+    const bool leaves = !called && victim.queue_.size() == 1 && is_about_to_run(victim);
     FiberControl* fiber = leaves ? nullptr : victim.queue_.steal_into(queue_);
     if (fiber == nullptr) fiber = steal_woken(victim);
     if (fiber != nullptr) {
@@ -153,7 +154,7 @@ void Worker::idle() noexcept {
   scheduler.withdrawals_.fetch_add(1, std::memory_order_seq_cst);
   trim_if_asked();
   // The thread that cleared the bit counts this worker as searching.
-  searching_ = (before & mine) == 0;
+  searching_ = called_ = (before & mine) == 0;
   const bool in_vain = !searching_ || monotonic_ns() - from > kShortNs;
   search_rounds_ = in_vain ? std::max(search_rounds_ / 2, 1) : kSearchRounds;
   if (polling) {

@@ -175,6 +175,7 @@ class Worker {
   std::uint64_t random_;
   std::uint32_t index_;
   bool searching_ = false;
+  bool called_ = false;  // it was woken for work, and has not looked yet
   int search_rounds_ = kSearchRounds;
   bool released_poller_ = false;  // it has cleared polling_ since it ran a fiber
   bool hands_out_ = false;        // it wakes the fibers of events and timers, and then tells others of those

@@ -122,10 +122,7 @@ std::size_t Poller::wait_epoll(std::span<PollEvent> events, std::int64_t timeout
   for (int i = 0; i < n; ++i) {
     const std::uint64_t data = raw[i].data.u64;
     const int fd = static_cast<int>(static_cast<std::uint32_t>(data));
-    if (fd == wakeup_fd_) {
-      drain_wakeup();
-      continue;
-    }
+    if (fd == wakeup_fd_) continue;  // each write is an edge, read or not
     const std::uint32_t bits = raw[i].events;
     const bool hung_up = (bits & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     events[kept++] = {.fd = fd,
