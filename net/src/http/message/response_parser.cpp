@@ -124,8 +124,9 @@ ResponseResult parse_response(std::span<char> room, std::size_t already_seen, st
       phr_parse_headers(rest.data(), rest.size(), reinterpret_cast<phr_header*>(storage.data()), &count, seen);
   if (size == -2) return {};
   if (size < 0) return count == most ? ResponseResult{ResponseState::too_many_fields} : kBad;
-  // The head ends in CRLF CRLF.
-  if (rest[static_cast<std::size_t>(size) - 2] != '\r') return kBad;
+  // The head ends in CRLF CRLF, the first of which may be the status line's.
+  const std::size_t head_size = line.bytes + static_cast<std::size_t>(size);
+  if (bytes[head_size - 2] != '\r') return kBad;
   const auto fields = read_fields(storage.first(count));
   if (!fields) return kBad;
   response.headers = storage.first(*fields);
@@ -136,7 +137,7 @@ ResponseResult parse_response(std::span<char> room, std::size_t already_seen, st
   }
   response.keep_alive = !framed.close && (response.minor != 0 || framed.stay);
   if (!read_framing(framed, to, response)) return kBad;
-  return {ResponseState::complete, static_cast<std::uint32_t>(line.bytes + static_cast<std::size_t>(size))};
+  return {ResponseState::complete, static_cast<std::uint32_t>(head_size)};
 }
 
 std::string_view ParsedResponse::header(std::string_view name) const noexcept {
