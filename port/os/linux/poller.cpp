@@ -73,7 +73,7 @@ epoll_event Poller::event_of(int fd, std::uint32_t tag) noexcept {
 bool Poller::watches(int fd, std::uint32_t tag) noexcept {
   expect_no_spinlock("epoll_ctl");
   epoll_event event = event_of(fd, tag);
-  return epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0 && errno == EEXIST;
+  return epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) != 0;
 }
 
 int Poller::add(int fd, std::uint32_t tag) noexcept {
