@@ -57,7 +57,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
 [[gnu::always_inline]] inline bool tell_one(FiberControl* self, bool& taken, FiberControl*& next) noexcept {
   detail::WaitNode* const node = self->waiting;
   if (node->next != nullptr || !node->takes) return false;
-  auto* const joiner = static_cast<FiberControl*>(node->round->waiter);
+  Waiter* const joiner = node->round->waiter;
   const Scheduler& scheduler = self->worker->scheduler();
   if (!joiner->wakes_by(&wake_fiber) || scheduler.migrate() || scheduler.seeded()) [[unlikely]]
     return false;
@@ -66,7 +66,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
   taken = won != Waiter::Claim::lost;
   // One that was claimed armed stays in await_taken: the node is still there.
   if (won == Waiter::Claim::parked) {
-    next = joiner;
+    next = static_cast<FiberControl*>(joiner);
   } else {
     node->told.store(true, std::memory_order_release);
   }
