@@ -112,7 +112,7 @@ class Worker {
   // How often a poller looks for fibers that a busy worker keeps: first, and where that one computes on.
   static constexpr std::int64_t kPatienceNs = 1'000'000, kMostPatienceNs = 16'000'000;
   // A guard's watch pays for itself where events come more often than every second of its looks.
-  static constexpr std::int64_t kGuardNs = 2'000'000;
+  static constexpr std::int64_t kGuardNs = 900'000;
   static constexpr int kLooksForEvent = 2, kMostCredit = 8;
   static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
 
