@@ -114,8 +114,8 @@ class Process {
   int out() const noexcept { return out_; }
   int err() const noexcept { return err_; }
 
-  // take_in hands the writing end over as a stream, whose close ends the process's input. Error: stale (no Input::pipe(),
-  // or it was taken).
+  // take_in hands the writing end over as a stream, whose close ends the process's input. Errors: stale (no Input::pipe(),
+  // or it was taken), and those of DescriptorStream::adopt: unsupported, system.
   //
   //   auto input = process->take_in();
   //   while (auto line = next_line()) static_cast<void>(input->write(*line, deadline));

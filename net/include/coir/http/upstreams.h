@@ -122,7 +122,7 @@ class Upstreams {
   // servers at once. Without a path it connects to each, and closes, at once, so that on_change hears who is down at
   // start, and later to those that could not be connected to, with longer and longer pauses up to `longest`, until they
   // are back. Idempotent. On a fiber; costs one that rests, of a stack of 16 KB, and one for each server while a round
-  // lasts. Errors: those of spawn: cancelled, timed_out, closed, invalid, unsupported, limit, no_memory.
+  // lasts. Errors: those of spawn: cancelled, timed_out, closed, invalid, unsupported, limit, no_memory, deadlock.
   [[nodiscard]] std::expected<void, Error> watch() noexcept;
 
   UpstreamGroup& group() const noexcept { return *group_; }
