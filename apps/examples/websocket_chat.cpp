@@ -43,7 +43,7 @@ void join(Exchange& exchange) {
 std::expected<WebSocket, coir::Error> member(const coir::Address& server) {
   auto connection = coir::TcpStream::connect(server, coir::Deadline::after(5s));
   if (!connection) return std::unexpected(connection.error());
-  return WebSocket::connect(std::move(*connection), {.host = "board.local", .target = "/chat"});
+  return WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/chat"});
 }
 
 bool hears(const char* who, WebSocket& member) {

@@ -26,7 +26,7 @@ void echo(Exchange& exchange) {
 std::expected<void, coir::Error> talk(const coir::Address& to) {
   auto connection = coir::TcpStream::connect(to, coir::Deadline::after(5s));
   if (!connection) return std::unexpected(connection.error());
-  auto socket = WebSocket::connect(std::move(*connection), {.host = "board.local", .target = "/echo"});
+  auto socket = WebSocket::connect(std::move(*connection), {.host = "localhost", .target = "/echo"});
   if (!socket) return std::unexpected(socket.error());
   for (const std::string_view word : {"coconut", "fibre"}) {
     if (auto sent = socket->send_text(word); !sent) return sent;
