@@ -118,7 +118,8 @@ Session::After Session::answer_parsed() noexcept {
 
   Exchange exchange(*this);
   if (is_misdirected()) {
-    exchange.respond(421, "text/plain", "421 Misdirected Request: Host is no name of this server, nor one of its allowed hosts\n");
+    exchange.respond(421, "text/plain",
+                     "421 Misdirected Request: Host is no name of this server, nor one of its allowed hosts\n");
   } else if (!engine_.clients.may_ask(connection_->client)) {
     engine_.counters.limited_requests.fetch_add(1, std::memory_order_relaxed);
     exchange.respond_status(429, "Retry-After: 1\r\n");
