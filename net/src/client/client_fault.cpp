@@ -5,7 +5,7 @@
 namespace coir::http {
 namespace {
 
-constexpr int kFirst = 0x48000000;
+constexpr int kFirst = kFirstClientFault;
 constexpr int kPhases = kFirst + 0x100;
 constexpr int kStatuses = kFirst + 0x1000;
 
@@ -54,10 +54,6 @@ const char* describe_status(int status) noexcept {
 }
 
 }  // namespace
-
-Error client_error(ErrorCode code, ClientFault fault) noexcept {
-  return {code, kFirst + static_cast<int>(fault)};
-}
 
 Error status_error(int status) noexcept {
   const bool gone = status == 404 || status == 410;

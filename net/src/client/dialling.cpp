@@ -11,9 +11,9 @@
 
 namespace coir::http::detail {
 
-// write_key says what a connection is good for, in `in`: "https://host:port", through which proxy, or to which address.
+// write_key says what a connection is good for, in `room`: "https://host:port", through which proxy, or to which address.
 std::string_view Transfer::write_key() noexcept {
-  Formatter key(in.bytes());
+  Formatter key(room);
   key.add(url.secure ? "https " : "http ");
   // All that http says to a proxy is the proxy's own to read.
   if (!proxy || url.secure) key.add(url.host, " ", url.port);
@@ -23,22 +23,26 @@ std::string_view Transfer::write_key() noexcept {
     char text[Address::kMaxText];
     key.add(request->to->format(text));
   }
-  const std::size_t size = std::min(key.needed(), in.size());
-  for (char& c : in.bytes().first(size)) {
+  const std::size_t size = std::min(key.needed(), room.size());
+  for (char& c : room.first(size)) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
   }
-  return key.fits() ? std::string_view(in.data(), size) : std::string_view();
+  return key.fits() ? std::string_view(room.data(), size) : std::string_view();
 }
 
 Transfer::Outcome Transfer::connect() noexcept {
   const std::string_view key = write_key();
   if (key.empty()) return std::unexpected(Error{ErrorCode::limit});
   if (!fresh) connection = core.pool.take(key);
-  if (connection != nullptr) return {};
+  if (connection != nullptr) {
+    goes_over(connection->stream);
+    return {};
+  }
   auto made = ClientConnection::create(key, kKernelBytesPerConnection);
   if (!made) return std::unexpected(made.error());
   core.pool.admit();
   connection = *made;
+  goes_over(connection->stream);
   if (auto dialled = dial(*connection); !dialled) return dialled;
   if (proxy && (url.secure || tunnels)) {
     if (auto opened = tunnel(); !opened) return opened;
@@ -84,18 +88,19 @@ Transfer::Outcome Transfer::connect() noexcept {
   const bool is_v6 = url.host.find(':') != url.host.npos;
   char host[270];
   const std::string_view authority = format(host, is_v6 ? "[" : "", url.host, is_v6 ? "]:" : ":", url.port);
-  Formatter head(in.bytes());
+  Formatter head(room);
   head.add("CONNECT ", authority, " HTTP/1.1\r\nHost: ", authority, "\r\n");
   if (!add_basic_field(head, "Proxy-Authorization", proxy->user_info))
     return std::unexpected(Error{ErrorCode::invalid});
   head.add("\r\n");
   if (!head.fits()) return std::unexpected(Error{ErrorCode::limit});
-  if (auto sent = send_all(head.text(), {}); !sent) return sent;
+  if (auto sent = send_beginning(head.text(), {}, pace()); !sent) return std::unexpected(of(Phase::send, sent.error()));
   // Of the answer only the head is read.
-  if (auto read = read_head(until(Phase::connect), AnswerTo::connect); !read) return read;
-  const bool consents = response.status >= 200 && response.status < 300 && have == content_begin;
-  have = seen = interim = 0;
-  sent_any = received_any = got_head = false;
+  answers = AnswerTo::connect;
+  if (auto read = read_head(until(Phase::connect)); !read) return std::unexpected(of(Phase::first_byte, read.error()));
+  answers = answer_to_method();
+  const bool consents = response.status >= 200 && response.status < 300 && have == begin;
+  begin_anew();
   if (consents) return {};
   return std::unexpected(client_error(ErrorCode::protocol, ClientFault::proxy_refused));
 }

@@ -45,7 +45,7 @@ bool has_field(const ClientRequest& request, std::string_view name) noexcept {
 
 std::expected<std::string_view, Error> Transfer::write_head() noexcept {
   for (;;) {
-    Formatter head(in.bytes());
+    Formatter head(room);
     head.add(method, " ");
     if (proxy && !url.secure) head.add("http://", url.authority);
     head.add(url.path, url.query.data() != nullptr ? "?" : "", url.query, " HTTP/1.1\r\n");
@@ -82,8 +82,7 @@ std::expected<std::string_view, Error> Transfer::write_head() noexcept {
     }
     head.add("\r\n");
     if (head.fits()) return head.text();
-    if (in.size() >= 64 * 1024) return std::unexpected(client_error(ErrorCode::limit, ClientFault::head_too_long));
-    if (auto grown = in.grow(0); !grown) return std::unexpected(grown.error());
+    if (auto grown = grow(0); !grown) return std::unexpected(grown.error());
   }
 }
 

@@ -4,8 +4,34 @@
 #include <algorithm>
 
 #include "client/transfer.h"
+#include "http/message/characters.h"
 
 namespace coir::http::detail {
+namespace {
+
+// is_coded_by knows a coding by its old name too (RFC 9110, 8.4.1): "x-gzip".
+bool is_coded_by(std::string_view field, std::string_view coding) noexcept {
+  const std::string_view name = trim(field);
+  return equals_ignoring_case(begins_ignoring_case(name, "x-") ? after(name, 2) : name, coding);
+}
+
+}  // namespace
+
+// begin_content follows a final head: what came behind it is content already, or nobody's.
+Transfer::Outcome Transfer::begin_content() noexcept {
+  raw = {room.data() + begin, have - begin};
+  left = response.end == ContentEnd::length ? response.content_length : 0;
+  chunks = ChunkedContent();
+  if (response.end == ContentEnd::chunked && heads().size() - begin < ChunkedContent::kLeastWindow) {
+    auto taken = Buffer::take(Buffer::kLeast);
+    if (!taken) return std::unexpected(taken.error());
+    window = std::move(*taken);
+  }
+  coded = asks_coding && response.end != ContentEnd::none &&
+          is_coded_by(response.header("Content-Encoding"), core.options.coding->name);
+  if (response.end == ContentEnd::none) end_content();
+  return {};
+}
 
 std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noexcept {
   if (done) return std::unexpected(Error{ErrorCode::end_of_stream});
@@ -27,7 +53,7 @@ std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noe
 std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) noexcept {
   if (response.end == ContentEnd::chunked) {
     const auto taken =
-        chunks.take(into, raw, window ? window.bytes() : room().subspan(content_begin), {.max_body = INT64_MAX}, {},
+        chunks.take(into, raw, window ? window.bytes() : heads().subspan(begin), {.max_body = INT64_MAX}, {},
                     [&](std::span<char> free) { return stream().read(free, until(Phase::between_bytes)); });
     if (chunks.is_delivered()) end_content();
     if (!taken && chunks.status() != 0) {

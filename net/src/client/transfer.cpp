@@ -141,34 +141,32 @@ Transfer::Outcome Transfer::exchange() noexcept {
 }
 
 Transfer::Outcome Transfer::exchange_once() noexcept {
-  sent_any = received_any = got_head = reusable = cut_short = done = false;
-  have = seen = content_begin = 0;
-  interim = 0;
+  begin_anew();
+  reusable = cut_short = done = false;
+  answers = answer_to_method();
   left = 0;
-  if (!in) {
-    auto taken = Buffer::take(Buffer::kLeast);
-    if (!taken) return std::unexpected(taken.error());
-    in = std::move(*taken);
+  if (room.empty()) {
+    if (auto taken = grow(0); !taken) return taken;
   }
   if (auto connected = connect(); !connected) return connected;
   if (auto sent = send(); !sent) {
     // A server that refuses content may have hung up behind its answer, which still counts.
-    const bool cut = sent.error() == ErrorCode::closed;
-    if (!cut || !sent_any || !read_head(until(Phase::first_byte), answers())) return sent;
-    reusable = false;
-    return begin_content();
+    if (!has_refusal(sent.error(), until(Phase::first_byte))) return sent;
+  } else if (got_head) {
+    // The server still waits for the content that was announced, or does not: nobody can tell.
+    cut_short = true;
+  } else {
+    sent_whole = true;
+    if (auto read = read_head(until(Phase::first_byte)); !read)
+      return std::unexpected(of(Phase::first_byte, read.error()));
   }
-  if (!got_head) {
-    if (auto read = read_head(until(Phase::first_byte), answers()); !read) return read;
-  }
+  reusable = sent_whole && response.keep_alive;
   return begin_content();
 }
 
 // may_retry: the server had closed a resting connection before it saw the request.
 bool Transfer::may_retry(Error error) noexcept {
-  if (connection == nullptr || !connection->reused || received_any) return false;
-  const bool hung_up = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
-  return hung_up && (is_idempotent(method) || !sent_any) && rewind_content();
+  return connection != nullptr && may_repeat(error, connection->reused, is_idempotent(method)) && rewind_content();
 }
 
 bool Transfer::rewind_content() noexcept {

@@ -16,9 +16,7 @@ namespace detail {
 // is a proxy.
 [[gnu::noinline]] std::expected<Stream, Error> Transfer::open_stream() noexcept {
   if (auto chosen = choose_way(); !chosen) return std::unexpected(chosen.error());
-  auto taken = Buffer::take(Buffer::kLeast);
-  if (!taken) return std::unexpected(taken.error());
-  in = std::move(*taken);
+  if (auto taken = grow(0); !taken) return std::unexpected(taken.error());
   fresh = tunnels = true;
   if (auto connected = connect(); !connected) return std::unexpected(connected.error());
   return std::move(stream());
@@ -67,7 +65,7 @@ std::expected<WebSocket, Error> connect_websocket(Client& client, std::string_vi
   const std::string_view target =
       format(room->bytes().subspan(half), to.path, to.query.data() != nullptr ? "?" : "", to.query);
   // The transfer has said all it has to.
-  Formatter fields(transfer.in.bytes());
+  Formatter fields(transfer.room);
   if (!has_line(wish.fields, "Authorization") && !add_basic_field(fields, "Authorization", to.user_info)) {
     return std::unexpected(Error{ErrorCode::invalid});
   }

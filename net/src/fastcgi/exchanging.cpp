@@ -1,14 +1,9 @@
 #include "fastcgi/exchanging.h"
 
-#include <coir/format.h>
-
 #include "http/session/engine.h"
 
 namespace coir::http {
 namespace {
-
-// What a client that has left is said to have been answered, in the log: it hears nothing.
-constexpr int kLoggedForGoneClient = 499;
 
 // next_id makes a stray record of the request before on a connection none of this one's.
 std::uint16_t next_id() noexcept {
@@ -20,13 +15,7 @@ std::uint16_t next_id() noexcept {
 
 FastCgiExchange::FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what,
                                  const FastCgiRules& by) noexcept
-    : exchange(given),
-      session(given.session_),
-      group(of),
-      script(what),
-      rules(by),
-      request(given.request()),
-      room(given.scratch()) {}
+    : RelayedExchange(given), group(of), script(what), rules(by), room(given.scratch()) {}
 
 void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept {
   if (rules.counters != nullptr) (rules.counters->*which).fetch_add(1, std::memory_order_relaxed);
@@ -46,6 +35,7 @@ void FastCgiExchange::run() noexcept {
     auto taken = group.take({.must_be_new = again || !rules.keep}, Deadline::after(rules.connect));
     if (!taken) return fail(taken.error());
     lease = std::move(*taken);
+    goes_over(lease.stream());
     const auto tried = try_once();
     if (complaints != 0 && line_bytes != 0) complain();
     if (tried) return;
@@ -59,7 +49,7 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
   sent_any = sent_whole = false;
   id = next_id();
   reader = FastCgiReader(id);
-  if (auto sent = send_beginning(); !sent) return sent;
+  if (auto sent = send_parameters(); !sent) return sent;
   head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
   if (input_bytes != 0) {
     if (auto given = give_input(); !given) return given;
@@ -69,9 +59,8 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
 
 // may_retry: the application had closed a resting connection before it saw the request.
 bool FastCgiExchange::may_retry(Error error) const noexcept {
-  if (!lease.reused() || heard_any || unrepeatable || client_left || session.broken_) return false;
-  const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed;
-  return left_us && (is_idempotent(request.method) || !sent_any);
+  return !unrepeatable && !client_left && !session.broken_ &&
+         may_repeat(error, lease.reused(), is_idempotent(request.method));
 }
 
 // abort tells the application that nobody wants its answer. The end of the connection does, too: it must not wait.
@@ -80,21 +69,19 @@ void FastCgiExchange::abort() noexcept {
   char record[kFastCgiHeader];
   write_fastcgi_header(record, FastCgiType::abort_request, id, 0);
   const iovec part = {record, sizeof record};
-  static_cast<void>(application().write_some({&part, 1}, Deadline::now()));
+  static_cast<void>(stream().write_some({&part, 1}, Deadline::now()));
   lease.leave();
 }
 
 void FastCgiExchange::fail(Error error) noexcept {
-  if (client_left || error == ErrorCode::cancelled || session.broken_ || session.fault_ != 0) {
+  if (client_left || error == ErrorCode::cancelled || client_failed()) {
     abort();
     count(&FastCgiCounters::cancelled);
     if (responding) {
       if (!session.broken_) static_cast<void>(session.cut_short(Error{ErrorCode::cancelled}));
       return;
     }
-    if (session.broken_ || session.fault_ != 0) return;
-    exchange.close_after();
-    return answer(kLoggedForGoneClient);
+    return answer_gone_client();
   }
   if (error == ErrorCode::timed_out || error == ErrorCode::no_memory) {
     // A script that does not end is told to; and it is not to blame for want of memory here.
@@ -119,12 +106,6 @@ void FastCgiExchange::fail(Error error) noexcept {
   }
   count(&FastCgiCounters::bad_gateway);
   answer(502);
-}
-
-void FastCgiExchange::answer(int status) noexcept {
-  if (status != 503) return exchange.respond_status(status);
-  char text[48];
-  exchange.respond_status(503, format(text, "Retry-After: ", rules.retry_after.count(), "\r\n"));
 }
 
 FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {

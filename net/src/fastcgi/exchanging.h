@@ -5,9 +5,9 @@
 
 #include "fastcgi/record.h"
 #include "fastcgi/response_head.h"
-#include "http/session/session.h"
+#include "outbound/exchange.h"
+#include "outbound/relayed_exchange.h"
 #include "proxy/upstream.h"
-#include "socket/buffer_pool.h"
 
 namespace coir::http {
 
@@ -20,9 +20,7 @@ namespace coir::http {
 // It is the session's scratch memory, and a buffer where that is too small. The parts: exchanging.cpp, how one is
 // tried, retried and fails; parameters.cpp, what the application is told; giving_input.cpp, content to it;
 // taking_output.cpp, what it answers; scripts.cpp is find_script.
-struct FastCgiExchange {
-  using Outcome = std::expected<void, Error>;
-
+struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiRules& by) noexcept;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
@@ -31,7 +29,7 @@ struct FastCgiExchange {
   Outcome try_once() noexcept;
   bool may_retry(Error error) const noexcept;
   void fail(Error error) noexcept;
-  void answer(int status) noexcept;
+  void answer(int status) noexcept { RelayedExchange::answer(status, rules.retry_after); }
   void count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept;
   void abort() noexcept;
   // grow makes `room` a buffer of that size.
@@ -43,13 +41,12 @@ struct FastCgiExchange {
   void write_fields(FastCgiParams& params) noexcept;
 
   // giving_input.cpp
-  Outcome send_beginning() noexcept;
+  Outcome send_parameters() noexcept;
   int spool() noexcept;
   Outcome give_input() noexcept;
   Outcome give_spooled(Buffer& buffer) noexcept;
   Outcome give(std::span<char> record, std::size_t bytes) noexcept;
-  Outcome send_all(std::string_view bytes) noexcept;
-  Outcome hear() noexcept;
+  std::expected<bool, Error> hear() noexcept override;
 
   // taking_output.cpp
   Outcome take_output() noexcept;
@@ -62,16 +59,12 @@ struct FastCgiExchange {
   void complain() noexcept;
   Outcome take_end(FastCgiEnd end) noexcept;
 
-  Stream& application() const noexcept { return lease.stream(); }
   std::size_t quarter() const noexcept { return room.size() / 4; }
   std::span<char> records() const noexcept { return responding ? room : room.first(quarter()); }
 
-  Exchange& exchange;
-  Session& session;
   UpstreamGroup& group;
   const FastCgiScript& script;
   const FastCgiRules& rules;
-  const Request& request;
 
   UpstreamLease lease;
   Buffer larger;
@@ -85,13 +78,10 @@ struct FastCgiExchange {
   std::uint16_t id = 0;
   std::uint8_t line_bytes = 0;
   bool unrepeatable = false;  // content has been read that cannot be read again
-  bool sent_any = false;      // of this request on this connection
-  bool sent_whole = false;    // all of the request
-  bool heard_any = false;
-  bool responding = false;  // the response has begun
-  bool has_length = false;  // its length is said
-  bool no_content = false;  // what the script writes is dropped
-  bool ended = false;       // the application has ended the request
+  bool responding = false;    // the response has begun
+  bool has_length = false;    // its length is said
+  bool no_content = false;    // what the script writes is dropped
+  bool ended = false;         // the application has ended the request
   bool client_left = false;
   char line[120];  // of stderr
 };

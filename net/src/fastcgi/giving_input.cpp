@@ -1,12 +1,12 @@
 // What an application is given: a request's parameters and content. Declared in fastcgi/exchanging.h.
 #include <coir/blocking.h>
-#include <coir/wait.h>
 #include <fcntl.h>
 
 #include <algorithm>
 
 #include "fastcgi/exchanging.h"
 #include "http/session/engine.h"
+#include "outbound/fault.h"
 
 namespace coir::http {
 namespace {
@@ -16,26 +16,16 @@ constexpr std::size_t kMostBeginning = 64 * 1024 + 64;
 // So much is heard before content has its turn again.
 constexpr std::size_t kMostHeard = 64 * 1024;
 
-bool is_past_deadline(Error error) noexcept {
-  return error == ErrorCode::timed_out && error.scope == 0;
-}
-
 }  // namespace
 
-FastCgiExchange::Outcome FastCgiExchange::send_beginning() noexcept {
+FastCgiExchange::Outcome FastCgiExchange::send_parameters() noexcept {
   std::string_view beginning = write_beginning(room);
   for (std::size_t bytes = 16 * 1024; beginning.empty(); bytes = kMostBeginning) {
     if (room.size() >= kMostBeginning) return std::unexpected(Error{ErrorCode::invalid});
     if (auto grown = grow(std::max(bytes, room.size() + 1)); !grown) return grown;
     beginning = write_beginning(room);
   }
-  while (!beginning.empty()) {
-    const iovec part = {const_cast<char*>(beginning.data()), beginning.size()};
-    const auto sent = application().write_some({&part, 1}, Deadline::after(rules.idle));
-    if (!sent) return std::unexpected(sent.error());
-    sent_any = true;
-    beginning.remove_prefix(*sent);
-  }
+  if (auto sent = send_beginning(beginning, {}, {rules.idle}); !sent) return sent;
   sent_whole = input_bytes == 0;
   return {};
 }
@@ -69,16 +59,10 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
   if (spooled.is_open()) return give_spooled(*taken);
   const std::span<char> place = taken->bytes().subspan(kFastCgiHeader);
   for (;;) {
-    // Output that was left is no news: no wait hears of it.
-    const auto there = session.await_content(application().fd(), application().drained());
-    // The wait may have taken the news of both.
-    application().mark_readable();
+    const auto awaited = await_piece(*this);
     // A client that has left shows in the session; else the kernel is short of what a wait takes.
-    if (!there) return std::unexpected(there.error());
-    if (!*there) {
-      if (auto heard = hear(); !heard || ended) return heard;
-      continue;
-    }
+    if (!awaited) return std::unexpected(awaited.error());
+    if (!*awaited) return {};
     unrepeatable = true;
     const auto got = exchange.read_body(place);
     if (!got && got.error() == ErrorCode::end_of_stream) break;
@@ -89,7 +73,7 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
     if (auto given = give(taken->bytes(), *got); !given || ended) return given;
   }
   // A wait for the last of the input may have taken the edge of what the application has said meanwhile.
-  application().mark_readable();
+  stream().mark_readable();
   return give(taken->bytes(), 0);
 }
 
@@ -107,53 +91,28 @@ FastCgiExchange::Outcome FastCgiExchange::give_spooled(Buffer& buffer) noexcept 
 // give sends a record whose content stands in `record` behind the place for its head; none: the end of all.
 FastCgiExchange::Outcome FastCgiExchange::give(std::span<char> record, std::size_t bytes) noexcept {
   write_fastcgi_header(record.first<kFastCgiHeader>(), FastCgiType::input, id, bytes);
-  if (auto sent = send_all({record.data(), kFastCgiHeader + bytes}); !sent) return sent;
-  sent_whole = bytes == 0 && !ended;
-  return {};
-}
-
-// send_all sends, and takes what the application says meanwhile: it may wait for that to be taken before it reads on.
-FastCgiExchange::Outcome FastCgiExchange::send_all(std::string_view bytes) noexcept {
-  Deadline in_time = Deadline::after(rules.idle);
-  while (!bytes.empty() && !ended) {
-    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
-    const auto sent = application().write_some({&part, 1}, Deadline::now());
-    if (sent) {
-      bytes.remove_prefix(*sent);
-      in_time = Deadline::after(rules.idle);
-      continue;
-    }
-    if (sent.error() == ErrorCode::closed) {
-      // It reads no more; what it has said before still counts. One that waits for the rest hears that there is none.
-      unrepeatable = unrepeatable || heard_any;
-      application().shutdown_write();
-      return take_output();
-    }
-    if (!is_past_deadline(sent.error())) return std::unexpected(sent.error());
-    // Output that was left is taken first: a wait hears only of more, and none comes while its socket is full.
-    if (application().drained()) {
-      const int fd = application().fd();
-      const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
-      if (auto ready = wait_several(either, in_time); !ready) return ready;
-    } else {
-      in_time = Deadline::after(rules.idle);
-    }
-    if (auto heard = hear(); !heard || ended) return heard;
-    application().mark_writable();
+  auto sent = send_content({record.data(), kFastCgiHeader + bytes}, {rules.idle});
+  if (!sent && sent.error() == ErrorCode::closed && !client_left) {
+    // It reads no more; what it has said before still counts. One that waits for the rest hears that there is none.
+    unrepeatable = unrepeatable || heard_any;
+    stream().shutdown_write();
+    sent = take_output();
   }
-  return {};
+  sent_whole = sent && bytes == 0 && !ended;
+  return sent;
 }
 
-// hear takes what the application has said, if anything, kMostHeard of it.
-FastCgiExchange::Outcome FastCgiExchange::hear() noexcept {
-  application().mark_readable();
+// hear takes what the application has said, if anything, kMostHeard of it: it may wait for that before it reads on.
+std::expected<bool, Error> FastCgiExchange::hear() noexcept {
+  stream().mark_readable();
   for (std::size_t heard = 0; heard < kMostHeard; heard += records().size()) {
     auto read = read_more(Deadline::now());
-    if (!read && is_past_deadline(read.error())) return {};
-    if (!read || ended || application().drained()) return read;
+    if (!read && is_late(read.error())) return false;
+    if (!read) return std::unexpected(read.error());
+    if (ended || stream().drained()) return ended;
   }
   session.engine_.yield_turn();
-  return {};
+  return false;
 }
 
 }  // namespace coir::http

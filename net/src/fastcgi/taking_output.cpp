@@ -5,6 +5,7 @@
 #include "fastcgi/exchanging.h"
 #include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "outbound/fault.h"
 #include "proxy/field_kind.h"
 
 namespace coir::http {
@@ -14,10 +15,6 @@ constexpr std::size_t kMostRoom = 16 * 1024;
 // After so much without waiting others get their turn.
 constexpr std::size_t kSlice = 512 * 1024;
 
-bool is_late(Error error) noexcept {
-  return error == ErrorCode::timed_out && error.scope == 0;
-}
-
 }  // namespace
 
 // take_output passes the response on as it comes, up to its end.
@@ -26,7 +23,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
   std::size_t slice = 0;
   while (!ended) {
     Outcome read = std::unexpected(Error{ErrorCode::timed_out});
-    if (!application().drained()) read = read_more(Deadline::now());
+    if (!stream().drained()) read = read_more(Deadline::now());
     if (!read && is_late(read.error())) {
       slice = 0;
       if (responding) {
@@ -47,7 +44,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
 }
 
 FastCgiExchange::Outcome FastCgiExchange::read_more(Deadline deadline) noexcept {
-  const auto got = application().read(records(), deadline);
+  const auto got = stream().read(records(), deadline);
   if (!got) return std::unexpected(got.error());
   heard_any = true;
   std::span<char> bytes = records().first(*got);

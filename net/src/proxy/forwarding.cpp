@@ -1,32 +1,20 @@
 #include "proxy/forwarding.h"
 
-#include <coir/format.h>
-#include <string.h>
-
 #include <algorithm>
 
 #include "http/message/characters.h"
 #include "http/session/engine.h"
+#include "outbound/fault.h"
 #include "proxy/forward_keeper.h"
 
 namespace coir::http {
-namespace {
-
-// What a client that has left is said to have been answered, in the log: it hears nothing.
-constexpr int kClientGone = 499;
-
-}  // namespace
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
                        std::string_view instead) noexcept
-    : exchange(given),
-      session(given.session_),
-      keeper(kept_by),
-      group(of),
-      rules(by),
-      request(given.request()),
-      target(instead),
-      room(given.scratch()) {}
+    : OutboundExchange(16), RelayedExchange(given), keeper(kept_by), group(of), rules(by), target(instead) {
+  room = given.scratch();
+  if (request.method == Method::head) answers = AnswerTo::head;
+}
 
 void Forwarding::run() noexcept {
   if (const int status = refusal(); status != 0) return answer(status);
@@ -41,6 +29,7 @@ void Forwarding::run() noexcept {
     auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, within(rules.connect));
     if (!taken) return fail(taken.error());
     lease = std::move(*taken);
+    goes_over(lease.stream());
     if (!lease.reused()) now_ns = monotonic_ns();
     const auto tried = try_once();
     if (tried) return pass_response();
@@ -52,17 +41,12 @@ void Forwarding::run() noexcept {
 }
 
 Forwarding::Outcome Forwarding::try_once() noexcept {
-  have = seen = begin = 0;
-  interim = 0;
-  sent_any = sent_whole = heard_any = got_head = got_leave = ended = strays = hung_up = false;
+  begin_anew();
+  ended = strays = false;
   decoder = ChunkedDecoder();
   if (auto sent = send(); !sent) {
     // An upstream that refuses content may have hung up behind its answer, which still counts: it is here already.
-    const bool cut_writing = sent.error() == ErrorCode::closed && !session.broken_ && session.fault_ == 0 && !hung_up;
-    if (!cut_writing || !sent_any) return sent;
-    sent_whole = false;
-    upstream().mark_readable();
-    return read_head(Deadline::now()) ? Outcome() : sent;
+    return !client_failed() && has_refusal(sent.error(), Deadline::now()) ? Outcome() : sent;
   }
   if (got_head) return {};
   return read_head(within(rules.first_byte));
@@ -70,21 +54,17 @@ Forwarding::Outcome Forwarding::try_once() noexcept {
 
 // may_retry: the upstream had closed a resting connection before it saw the request.
 bool Forwarding::may_retry(Error error) const noexcept {
-  if (!lease.reused() || heard_any || unrepeatable || session.broken_) return false;
-  const bool left_us = error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;
-  return left_us && (is_idempotent(request.method) || !sent_any);
+  return !unrepeatable && !session.broken_ && may_repeat(error, lease.reused(), is_idempotent(request.method));
 }
 
 // fail answers a request for which no upstream has answered.
 void Forwarding::fail(Error error) noexcept {
   ForwardCounters& counters = keeper.counters;
-  if (error == ErrorCode::cancelled || session.broken_ || session.fault_ != 0) {
+  if (error == ErrorCode::cancelled || client_failed()) {
     // The client has left, or what it sends is wrong: the upstream is told by the end of its connection.
     lease.leave();
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
-    if (session.broken_ || session.fault_ != 0) return;
-    exchange.close_after();
-    return answer(kClientGone);
+    return answer_gone_client();
   }
   const ForwardFailure failure = failure_of(error);
   note(failure);
@@ -134,21 +114,6 @@ ForwardFailure Forwarding::failure_of(Error error) const noexcept {
 void Forwarding::note(ForwardFailure failure) noexcept {
   session.log_why_ = word_of(failure);
   keeper.counters.failures[static_cast<std::size_t>(failure)].fetch_add(1, std::memory_order_relaxed);
-}
-
-void Forwarding::answer(int status) noexcept {
-  if (status != 503) return exchange.respond_status(status);
-  char line[48];
-  exchange.respond_status(503, format(line, "Retry-After: ", rules.retry_after.count(), "\r\n"));
-}
-
-Forwarding::Outcome Forwarding::grow(std::size_t bytes, std::size_t used) noexcept {
-  auto taken = Buffer::take(bytes);
-  if (!taken) return std::unexpected(taken.error());
-  if (used != 0) memcpy(taken->data(), room.data(), used);
-  larger = std::move(*taken);
-  room = larger.bytes();
-  return {};
 }
 
 }  // namespace coir::http

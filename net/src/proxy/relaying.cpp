@@ -58,13 +58,13 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
   }
   const std::span<char> into = bulk ? bulk.bytes() : heads();
   std::expected<std::size_t, Error> got = std::unexpected(Error{ErrorCode::timed_out});
-  if (!upstream().drained()) got = upstream().read(into, Deadline::now());
+  if (!stream().drained()) got = stream().read(into, Deadline::now());
   if (!got && got.error() == ErrorCode::timed_out && got.error().scope == 0) {
     if (auto flushed = session.flush(); !flushed) return leave(), false;
-    if (!rests_at_once) got = upstream().read(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
+    if (!rests_at_once) got = stream().read(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
     if (!got && got.error() == ErrorCode::timed_out && got.error().scope == 0) {
       if (keep()) return false;
-      got = upstream().read(into, rests_at_once ? Deadline::never() : Deadline::after(rules.idle));
+      got = stream().read(into, rests_at_once ? Deadline::never() : Deadline::after(rules.idle));
     }
   }
   if (got) {

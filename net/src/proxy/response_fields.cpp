@@ -22,7 +22,7 @@ void Forwarding::add_fields(ResponseHead& head) noexcept {
 }
 
 // pass_interim passes an informational response on at once. A client of HTTP/1.0 knows none.
-void Forwarding::pass_interim() noexcept {
+void Forwarding::heard_interim() noexcept {
   if (request.minor == 0 || session.phase_ != Session::Phase::none || session.broken_) return;
   if (session.output_room() < Session::kOutputBytes / 2 && !session.flush()) return;
   ResponseHead head({session.out_ + session.out_used_, session.output_room()});

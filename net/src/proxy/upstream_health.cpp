@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "http/message/response_parser.h"
+#include "outbound/exchange.h"
+#include "outbound/fault.h"
 #include "proxy/upstream.h"
-#include "socket/buffer_pool.h"
 #include "socket/randomness.h"
 
 #if COIR_TLS
@@ -41,6 +41,12 @@ std::chrono::nanoseconds spread(std::chrono::nanoseconds span) noexcept {
   const std::int64_t fifth = span.count() / 5;
   return span - std::chrono::nanoseconds(fifth / 2 - fifth * (std::bit_cast<std::uint32_t>(bytes) >> 16) / 0x10000);
 }
+
+// Question is a request that asks a server whether it is well. A head that is too long for its room is none: who wants to
+// be asked answers shortly.
+struct Question final : OutboundExchange {
+  explicit Question(Stream& over) noexcept : OutboundExchange(4) { goes_over(over); }
+};
 
 std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noexcept {
   switch (reason.kind) {
@@ -151,10 +157,10 @@ std::expected<void, UpstreamReason> UpstreamGroup::ask(UpstreamMember& member) n
 
 std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& member, Stream& stream,
                                                             Deadline deadline) noexcept {
-  auto buffer = Buffer::take(Buffer::kLeast);
-  if (!buffer) return because(buffer.error());
+  Question question(stream);
+  if (auto taken = question.grow(0); !taken) return because(taken.error());
   std::string_view host = options_.health.host;
-  Formatter request(buffer->bytes());
+  Formatter request(question.room);
   request.add("GET ", options_.health.path, " HTTP/1.1\r\nHost: ");
   if (host.empty() && member.host[0] != '\0') {
     const bool bare = std::string_view(member.host).find(':') != std::string_view::npos;
@@ -165,37 +171,16 @@ std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& memb
   }
   request.add("\r\nUser-Agent: coir\r\nAccept: */*\r\nConnection: close\r\n\r\n");
   if (!request.fits()) return because(ErrorCode::limit);
-  if (auto written = stream.write(request.text(), deadline); !written) return because(written.error());
-  // The head lies in the first three quarters, its fields in the last.
-  const std::span<char> head = buffer->bytes().first(buffer->size() / 4 * 3);
-  const std::span<Header> fields(reinterpret_cast<Header*>(head.data() + head.size()),
-                                 (buffer->size() - head.size()) / sizeof(Header));
-  std::size_t have = 0, seen = 0;
-  for (;;) {
-    // A head that is too long is none here: who wants to be asked answers shortly.
-    if (have == head.size()) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
-    const auto got = stream.read(head.subspan(have), deadline);
-    if (!got && (got.error() == ErrorCode::end_of_stream || got.error() == ErrorCode::closed))
-      return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::cut});
-    if (!got) return because(got.error());
-    have += *got;
-    for (;;) {
-      ParsedResponse response;
-      const auto parsed = parse_response(head.first(have), seen, fields, AnswerTo::other, response);
-      seen = have;
-      if (parsed.state == ResponseState::incomplete) break;
-      if (parsed.state != ResponseState::complete || response.status == 101)
-        return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
-      if (response.status >= 200 && response.status < 400) return {};
-      if (response.status >= 400)
-        return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::status, .status = response.status});
-      // An interim response: the final one follows.
-      have -= parsed.head_bytes;
-      std::copy_n(head.data() + parsed.head_bytes, have, head.data());
-      seen = 0;
-      if (have == 0) break;
-    }
-  }
+  auto asked = question.send_beginning(request.text(), {}, {options_.health.timeout, deadline});
+  if (asked) asked = question.read_head(deadline);
+  const std::uint16_t status = question.response.status;
+  if (asked && status < 400) return {};
+  if (asked) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::status, .status = status});
+  const Error error = asked.error();
+  if (is_hang_up(error)) return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::cut});
+  if (error == ErrorCode::protocol || error == ErrorCode::limit)
+    return std::unexpected(UpstreamReason{.kind = UpstreamReason::Kind::malformed});
+  return because(error);
 }
 
 // tell has on_change hear what it has not heard yet, one call after the other for each server.

@@ -24,6 +24,7 @@ class Keeper;
 class Detached;
 struct Forwarding;
 struct FastCgiExchange;
+struct RelayedExchange;
 class ForwardKeeper;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
@@ -190,6 +191,7 @@ class Exchange {
   friend class ForwardKeeper;
   friend struct Forwarding;
   friend struct FastCgiExchange;
+  friend struct RelayedExchange;
   friend struct Session;
   void* context_pointer() const noexcept;
 

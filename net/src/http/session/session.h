@@ -69,6 +69,7 @@ struct alignas(kSessionAlignment) Session {
   friend class ForwardKeeper;
   friend struct Forwarding;
   friend struct FastCgiExchange;
+  friend struct RelayedExchange;
 
   // What becomes of the connection.
   enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };

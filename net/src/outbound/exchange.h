@@ -1,0 +1,126 @@
+#pragma once
+
+#include <coir/deadline.h>
+#include <coir/error.h>
+#include <coir/net/stream.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "http/message/response_parser.h"
+#include "socket/buffer_pool.h"
+
+namespace coir::http {
+
+// Pace is how long a peer may take nothing of what is sent to it, and when all of it has to be sent.
+struct Pace {
+  std::chrono::milliseconds idle;
+  Deadline last = Deadline::never();
+
+  Deadline next() const noexcept { return std::min(last, Deadline::after(idle)); }
+};
+
+// kBeforeChunk and kBehindChunk are the room around the content of a chunk; frame_chunk writes its size in front and its
+// line end behind, and returns all of it.
+inline constexpr std::size_t kBeforeChunk = 18;
+inline constexpr std::size_t kBehindChunk = 2;
+std::string_view frame_chunk(char* content, std::size_t bytes) noexcept;
+
+// OutboundRequest is a request on its way over a connection that its owner has: it is sent while the peer is listened
+// to, which may answer before it has read all. Client, proxy and FastCGI have one for each exchange. sending.cpp
+struct OutboundRequest {
+  using Outcome = std::expected<void, Error>;
+
+  // goes_over names the connection, which lasts as long as the request is sent and heard.
+  void goes_over(Stream& connection) noexcept { over_ = &connection; }
+  Stream& stream() const noexcept { return *over_; }
+
+  // hear takes what the peer has said, without waiting. True: it wants no more of the request.
+  virtual std::expected<bool, Error> hear() noexcept { return false; }
+
+  // send_beginning sends `head`, and in the same call as much of the content as the kernel takes; the rest as
+  // send_content does. Nothing is heard before the head is sent, whose memory may be used for hearing.
+  Outcome send_beginning(std::string_view head, std::string_view content, Pace pace) noexcept;
+
+  // send_content sends, hears whenever the kernel takes no more, and stops where the peer wants no more.
+  Outcome send_content(std::string_view bytes, Pace pace) noexcept;
+
+  // may_repeat tells whether `error` means that the peer had closed a resting connection before it saw the request.
+  bool may_repeat(Error error, bool reused, bool is_idempotent) const noexcept;
+
+ protected:
+  ~OutboundRequest() = default;
+
+ private:
+  Stream* over_ = nullptr;
+
+ public:
+  // Last, as those of OutboundExchange are first: they share a word.
+  bool sent_any = false;    // of this request on this connection
+  bool sent_whole = false;  // all of the request
+  bool heard_any = false;   // of a response
+};
+
+// OutboundExchange is an OutboundRequest of HTTP with the head of its response.
+//
+// `room` is the only memory that it needs: the request's head lies in it until it is sent, then the response's head with
+// content behind it as far as it came along, and the records of the fields in its last quarter:
+//
+//   | head | content that came along | free | fields |
+//
+// It is memory of the owner's, or `memory`, which replaces it where a head is longer. receiving.cpp
+struct OutboundExchange : OutboundRequest {
+  explicit OutboundExchange(std::uint8_t most_room_kb) noexcept : most_room_kb_(most_room_kb) {}
+  OutboundExchange(const OutboundExchange&) = delete;
+  OutboundExchange& operator=(const OutboundExchange&) = delete;
+
+  // begin_anew forgets what was sent and heard, for another connection.
+  void begin_anew() noexcept;
+  // grow makes `room` the next larger buffer, with the first `used` bytes of what it was. Errors: limit (it is as large
+  // as may be), no_memory.
+  Outcome grow(std::size_t used) noexcept;
+
+  // await_leave waits for 100. Servers that know no Expect are silent: once `patience` is over it returns, too.
+  Outcome await_leave(Deadline patience) noexcept;
+  // read_head waits for a final head, or one that switches protocols where `asks_upgrade`.
+  // Errors: protocol and limit, with a ClientFault; truncated (it has begun); those of Stream::read.
+  Outcome read_head(Deadline until) noexcept;
+  // has_refusal tells whether a peer that takes no more of the request has answered it all the same.
+  bool has_refusal(Error sending, Deadline until) noexcept;
+
+  std::expected<bool, Error> hear() noexcept final;
+
+  // The front of `room`, where a response's bytes lie.
+  std::span<char> heads() const noexcept { return room.first(room.size() / 4 * 3); }
+
+  AnswerTo answers = AnswerTo::other;  // what the response is to
+  bool asks_upgrade = false;           // the request asks for another protocol
+  bool got_leave = false;              // the peer has said 100
+  bool got_head = false;               // `response` is a final one
+  std::span<char> room;
+  Buffer memory;
+  ParsedResponse response;
+  std::uint32_t have = 0;   // bytes of a response in `room`
+  std::uint32_t begin = 0;  // where content behind the head begins
+
+ protected:
+  ~OutboundExchange() = default;
+
+ private:
+  // heard_interim hears of a response of 1xx but 100, which is in `response`.
+  virtual void heard_interim() noexcept {}
+
+  Outcome read_more(Deadline until) noexcept;
+  std::expected<bool, Error> took_head() noexcept;
+
+  std::uint32_t seen_ = 0;  // of `have`, parsed before
+  const std::uint8_t most_room_kb_;
+  std::uint8_t interim_ = 0;  // responses of 1xx
+  bool hung_up_ = false;      // reading has failed
+};
+
+}  // namespace coir::http

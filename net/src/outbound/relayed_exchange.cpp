@@ -1,0 +1,39 @@
+#include "outbound/relayed_exchange.h"
+
+#include <coir/format.h>
+
+namespace coir::http {
+namespace {
+
+// The status of a client that has left, in the log: it hears nothing.
+constexpr int kClientGone = 499;
+
+}  // namespace
+
+std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward) noexcept {
+  Stream& stream = onward.stream();
+  for (;;) {
+    // What the peer has said and nobody has heard is no news: no wait hears of it.
+    const auto there = session.await_content(stream.fd(), stream.drained());
+    // The wait may have taken the news of both.
+    stream.mark_readable();
+    if (!there || *there) return there;
+    const auto heard = onward.hear();
+    if (!heard) return heard;
+    if (*heard) return false;
+  }
+}
+
+void RelayedExchange::answer(int status, std::chrono::seconds retry_after) noexcept {
+  if (status != 503) return exchange.respond_status(status);
+  char line[48];
+  exchange.respond_status(503, format(line, "Retry-After: ", retry_after.count(), "\r\n"));
+}
+
+void RelayedExchange::answer_gone_client() noexcept {
+  if (client_failed()) return;
+  exchange.close_after();
+  exchange.respond_status(kClientGone);
+}
+
+}  // namespace coir::http

@@ -1,0 +1,69 @@
+// How a request is sent. Declared in outbound/exchange.h.
+#include <coir/http/chunked.h>
+#include <coir/wait.h>
+#include <string.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "outbound/exchange.h"
+#include "outbound/fault.h"
+
+namespace coir::http {
+
+std::string_view frame_chunk(char* content, std::size_t bytes) noexcept {
+  char line[kBeforeChunk];
+  const std::string_view size = write_chunk_size(bytes, line);
+  char* const begin = content - size.size();
+  memcpy(begin, size.data(), size.size());
+  memcpy(content + bytes, "\r\n", kBehindChunk);
+  return {begin, size.size() + bytes + kBehindChunk};
+}
+
+OutboundRequest::Outcome OutboundRequest::send_beginning(std::string_view head, std::string_view content,
+                                                         Pace pace) noexcept {
+  while (!head.empty()) {
+    const iovec parts[] = {{const_cast<char*>(head.data()), head.size()},
+                           {const_cast<char*>(content.data()), content.size()}};
+    const auto sent = stream().write_some(std::span(parts, content.empty() ? 1 : 2), pace.next());
+    if (!sent) return std::unexpected(sent.error());
+    sent_any = true;
+    const std::size_t of_head = std::min(*sent, head.size());
+    head.remove_prefix(of_head);
+    content.remove_prefix(*sent - of_head);
+  }
+  return send_content(content, pace);
+}
+
+OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, Pace pace) noexcept {
+  Deadline in_time;
+  for (bool moved = true; !bytes.empty();) {
+    const iovec part = {const_cast<char*>(bytes.data()), bytes.size()};
+    const auto sent = stream().write_some({&part, 1}, Deadline::now());
+    if (sent) {
+      bytes.remove_prefix(*sent);
+      moved = true;
+      continue;
+    }
+    if (!is_late(sent.error())) return std::unexpected(sent.error());
+    // What the peer has said before is heard first: a wait hears only of more, and none comes while its socket is full.
+    if (!stream().drained()) moved = true;
+    if (std::exchange(moved, false)) in_time = pace.next();
+    if (stream().drained()) {
+      const int fd = stream().fd();
+      const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
+      if (auto ready = wait_several(either, in_time); !ready) return ready;
+    }
+    const auto heard = hear();
+    if (!heard) return std::unexpected(heard.error());
+    if (*heard) return {};
+    stream().mark_writable();
+  }
+  return {};
+}
+
+bool OutboundRequest::may_repeat(Error error, bool reused, bool is_idempotent) const noexcept {
+  return reused && !heard_any && is_hang_up(error) && (is_idempotent || !sent_any);
+}
+
+}  // namespace coir::http
