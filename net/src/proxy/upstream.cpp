@@ -89,6 +89,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
   for (std::uint32_t tried = 0;;) {
     UpstreamMember* member;
     UpstreamConnection* found = nullptr;
+    bool last = true;
     {
       const Locked locked(lock_);
       member = choose(choice, tried);
@@ -96,6 +97,8 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
         unavailable_ += tried == 0;
         return std::unexpected(failure);
       }
+      tried |= 1u << (member - members_.data());
+      for (std::size_t i = 0; last && i < members_.size(); ++i) last = !may_be_asked(i, tried);
       ++member->in_use;
       ++member->tally.requests;
       // A name whose time is over is looked up before its connections are used.
@@ -106,8 +109,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       found->reused = true;
       return UpstreamLease(*found);
     }
-    tried |= 1u << (member - members_.data());
-    const auto made = connect(*member, deadline);
+    const auto made = connect(*member, deadline, last ? deadline : Deadline::after(options_.connect));
     if (made) return UpstreamLease(**made);
     end(*member);
     failure = made.error();
@@ -116,7 +118,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
         (failure == ErrorCode::timed_out && failure.scope != 0)) {
       return std::unexpected(failure);
     }
-    note_failure(*member, {.error = failure});
+    note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
     if (deadline.passed()) return std::unexpected(failure);
   }
 }
@@ -147,7 +149,8 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadli
   return {};
 }
 
-std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline) noexcept {
+std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,
+                                                                 Deadline connected) noexcept {
   if (!Pressure::charge(account::connections, kConnectionBytes)) return std::unexpected(Error{ErrorCode::limit});
   void* const memory = malloc(sizeof(UpstreamConnection));
   if (memory == nullptr) {
@@ -157,7 +160,7 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
   auto* const connection = ::new (memory) UpstreamConnection;
   connection->group = this;
   connection->member = &member;
-  auto dialled = dial(member, deadline);
+  auto dialled = dial(member, deadline, connected);
   if (!dialled) {
     destroy(*connection, true);
     return std::unexpected(dialled.error());
@@ -168,9 +171,10 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
   return connection;
 }
 
-[[gnu::noinline]] std::expected<Stream, Error> UpstreamGroup::dial(UpstreamMember& member, Deadline deadline) noexcept {
+[[gnu::noinline]] std::expected<Stream, Error> UpstreamGroup::dial(UpstreamMember& member, Deadline deadline,
+                                                                   Deadline connected) noexcept {
   if (!member.looked_up) {
-    auto tcp = TcpStream::connect(member.address, deadline);
+    auto tcp = TcpStream::connect(member.address, std::min(deadline, connected));
     if (!tcp) return std::unexpected(tcp.error());
     return Stream(std::move(*tcp));
   }
@@ -180,7 +184,7 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
     const Locked locked(lock_);
     at = member.known;
   }
-  auto tcp = coir::connect(at, deadline);
+  auto tcp = coir::connect(at, std::min(deadline, connected));
   if (!tcp) return std::unexpected(tcp.error());
   Stream stream(std::move(*tcp));
   if constexpr (kTls) {

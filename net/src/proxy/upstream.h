@@ -142,8 +142,8 @@ class UpstreamGroup {
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
 
-  // take returns a connection of a member's pool, or a new one; a member that cannot be connected to makes way for the
-  // next. Errors: timed_out, cancelled; limit (no upstream may be asked now: 503); all others say that none could be
+  // take returns a connection of a member's pool, or a new one. If a member cannot be connected to, within
+  // UpstreamOptions::connect, it tries the next; the last one has the rest of the time. Errors: timed_out, cancelled; limit (no upstream may be asked now: 503); all others say that none could be
   // connected to (502).
   [[nodiscard]] std::expected<UpstreamLease, Error> take(const UpstreamChoice& choice, Deadline deadline) noexcept;
 
@@ -160,20 +160,23 @@ class UpstreamGroup {
 
   // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
+  bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
   UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
   UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
 
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
-  std::expected<UpstreamConnection*, Error> connect(UpstreamMember& member, Deadline deadline) noexcept;
-  std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<UpstreamConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
+                                                    Deadline connected) noexcept;
+  std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline, Deadline connected) noexcept;
 
   void rest(UpstreamConnection& connection) noexcept;
   enum class Rested : std::uint8_t { yes, has_edge, no };
   Rested try_to_rest(UpstreamConnection& connection, int fd) noexcept;
   void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
-  void note_failure(UpstreamMember& member, UpstreamReason reason) noexcept;
+  // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
+  void note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once = false) noexcept;
   void close_resting(UpstreamMember& member) noexcept;
   static void woken(RestingWait& resting) noexcept;
   // Under lock_.

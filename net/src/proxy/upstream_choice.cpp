@@ -37,6 +37,11 @@ unsigned UpstreamGroup::share_of(UpstreamMember& member) const noexcept {
   return member.weight * kWhole;
 }
 
+bool UpstreamGroup::may_be_asked(std::size_t index, std::uint32_t tried) const noexcept {
+  const UpstreamMember& member = members_[index];
+  return (tried >> index & 1) == 0 && !member.failing && member.out_until.passed();
+}
+
 UpstreamMember* UpstreamGroup::choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept {
   UpstreamMember* best = nullptr;
   std::uint64_t best_score = 0;
@@ -44,7 +49,7 @@ UpstreamMember* UpstreamGroup::choose(const UpstreamChoice& choice, std::uint32_
   int credits = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     UpstreamMember& each = members_[i];
-    if ((tried >> i & 1) != 0 || each.failing || !each.out_until.passed()) continue;
+    if (!may_be_asked(i, tried)) continue;
     const unsigned share = share_of(each);
     switch (options_.balance) {
       case Balance::round_robin:
@@ -94,7 +99,7 @@ void UpstreamGroup::note_success(UpstreamMember& member, std::uint8_t era) noexc
   tell(member);
 }
 
-void UpstreamGroup::note_failure(UpstreamMember& member, UpstreamReason reason) noexcept {
+void UpstreamGroup::note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once) noexcept {
   const bool by_error = reason.kind == UpstreamReason::Kind::error;
   const bool silent = by_error && reason.error == ErrorCode::timed_out;
   {
@@ -105,14 +110,16 @@ void UpstreamGroup::note_failure(UpstreamMember& member, UpstreamReason reason) 
                                                              ? &UpstreamServerState::malformed
                                                              : &UpstreamServerState::cut;
     ++(member.tally.*counter);
-    if (++member.failures < options_.failures) return;
-    go_down(member, reason);
-    member.unreachable = by_error && !silent;
+    const bool is_down = ++member.failures >= options_.failures;
+    if (!is_down && !at_once) return;
     // The only server is asked all the same: nobody else would answer instead.
     if (members_.size() > 1) {
-      const std::uint32_t times = std::min(member.failures - options_.failures, 16u);
+      const std::uint32_t times = std::min(member.failures - (at_once ? 1 : options_.failures), 16u);
       member.out_until = Deadline::after(std::min(std::chrono::seconds(1u << times), options_.longest));
     }
+    if (!is_down) return;
+    go_down(member, reason);
+    member.unreachable = by_error && !silent;
   }
   if (by_error && !silent) due_.set();
   tell(member);

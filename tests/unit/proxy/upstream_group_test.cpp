@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "tests/support/dead_host.h"
 #include "tests/support/everywhere.h"
 
 namespace upstream_group_test {
@@ -138,6 +139,35 @@ TEST(UpstreamGroup, a_server_that_is_down_makes_way_and_is_then_left_alone) {
       expect(lease.has_value() && upstreams.group().members()[1].in_use == 1);
     }
     expect(upstreams.state().answering == 1 && upstreams.state().servers == 2);
+  });
+}
+
+TEST(UpstreamGroup, a_server_that_drops_what_comes_costs_its_own_connect_time_and_is_skipped) {
+  everywhere([&] {
+    Servers servers({1, 1});
+    const std::uint16_t port = servers.listeners[1].local_address().port();
+    const coir::test::DeadHost dead("127.0.0.2", port);
+    expect(dead.usable());
+    servers.servers[0].url = coir::format(servers.text[0], "http://127.0.0.2:", port);
+    auto upstreams = servers.group({.connect = 20ms, .failures = 3, .longest = 60s});
+    const UpstreamMember& silent = upstreams.group().members()[0];
+    const Deadline skipped = Deadline::after(1s);
+    const auto lease = upstreams.group().take({}, soon());
+    expect(lease.has_value() && silent.in_use == 0 && upstreams.group().members()[1].in_use == 1);
+    expect(silent.failures == 1 && silent.out_until >= skipped && !silent.down);
+  });
+}
+
+TEST(UpstreamGroup, the_last_server_that_may_be_asked_has_all_of_the_time) {
+  everywhere([&] {
+    const coir::test::DeadHost dead("127.0.0.2", 0);
+    expect(dead.usable());
+    char text[32];
+    auto upstreams =
+        *Upstreams::create(coir::format(text, "http://127.0.0.2:", dead.port()), {.connect = 0ms, .failures = 1});
+    const Deadline until = Deadline::after(30ms);
+    const auto lease = upstreams.group().take({}, until);
+    expect(!lease && lease.error() == ErrorCode::timed_out && until.passed());
   });
 }
 

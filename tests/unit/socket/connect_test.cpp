@@ -14,6 +14,7 @@
 
 #include "tests/support/both_sides.h"
 #include "tests/support/child.h"
+#include "tests/support/dead_host.h"
 #include "tests/support/name_server.h"
 #include "tests/support/pipe.h"
 #include "tests/support/until.h"
@@ -30,42 +31,13 @@ using coir::ErrorCode;
 using coir::TcpListener;
 using coir::TcpStream;
 using coir::test::count_fds;
+using coir::test::DeadHost;
 
 namespace {
 
 Deadline patience() {
   return Deadline::after(60s);
 }
-
-// DeadHost is an address of this machine that never answers: its listener's queue is full, and the kernel drops what
-// comes.
-class DeadHost {
- public:
-  DeadHost(const char* host, std::uint16_t port) {
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    inet_pton(AF_INET, host, &at.sin_addr);
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int on = 1;
-    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    usable_ = bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 && listen(listener_, 0) == 0;
-    for (int& filler : fillers_) {
-      filler = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      static_cast<void>(::connect(filler, reinterpret_cast<const sockaddr*>(&at), sizeof at));
-    }
-  }
-  ~DeadHost() {
-    for (const int filler : fillers_) close(filler);
-    close(listener_);
-  }
-  bool usable() const { return usable_; }
-
- private:
-  int listener_;
-  int fillers_[4];
-  bool usable_;
-};
 
 void add(Addresses& to, const char* host) {
   sockaddr_in in{};

@@ -60,6 +60,9 @@ struct UpstreamOptions {
   Balance balance = Balance::round_robin;
   const TlsContext* tls = nullptr;  // for https: a client's context, which outlives the group
   std::uint32_t most_resting = 64;  // connections that rest, for each server
+  // How long a server may take to accept a connection while another is left that may be asked. One that takes longer is
+  // skipped at once, as after `failures`.
+  std::chrono::milliseconds connect{1'000};
   // So many failures in a row have one of several servers left alone: for a second, then twice as long each time, up to `longest`.
   std::uint32_t failures = 3;
   std::chrono::seconds longest{10};
@@ -96,8 +99,8 @@ struct UpstreamState {
 };
 
 // Upstreams is a group of servers that exchanges are forwarded to, with a pool of connections for each. A host's name is
-// looked up again when its answer's time is over, and the connections to addresses that are gone are then closed. A server
-// that cannot be connected to makes way for the next at once. A server that fails is left alone for a while, unless it is the
+// looked up again when its answer's time is over, and the connections to addresses that are gone are then closed. If a
+// server cannot be connected to, within UpstreamOptions::connect, the next is tried. A server that fails is left alone for a while, unless it is the
 // only one; one whose checks fail is not asked, even then. It outlives the exchanges, streams and tunnels that are
 // forwarded to it, and is destroyed inside the run, whose end waits for what rests in its pools. Move-only.
 class Upstreams {
