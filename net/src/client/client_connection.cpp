@@ -2,13 +2,10 @@
 
 #include <coir/http/accounts.h>
 #include <coir/pressure.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <new>
-
-#include "socket/kernel.h"
 
 namespace coir::http {
 
@@ -37,20 +34,6 @@ void ClientConnection::destroy(ClientConnection* connection, bool in_good_order)
   connection->~ClientConnection();
   free(connection);
   account::connections.refund(charged);
-}
-
-bool ClientConnection::is_quiet() noexcept {
-  ssize_t seen;
-  do {
-    seen = kernel::peek(stream.fd());
-  } while (seen == -EINTR);
-  if (seen <= 0 || !stream.secure()) return seen == -EAGAIN;
-  // TLS's own records, such as tickets, come at any time.
-  char byte;
-  stream.mark_readable();
-  const auto read = stream.read({&byte, 1}, Deadline::now());
-  stream.rest();
-  return !read && read.error() == ErrorCode::timed_out;
 }
 
 }  // namespace coir::http

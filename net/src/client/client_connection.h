@@ -20,9 +20,6 @@ struct ClientConnection {
   std::string_view key() const noexcept { return {reinterpret_cast<const char*>(this + 1), key_size}; }
   std::size_t charged() const noexcept { return sizeof(ClientConnection) + key_size + kernel_bytes; }
 
-  // is_quiet looks at a connection that has rested: nothing has come that nobody asked for, and no end.
-  bool is_quiet() noexcept;
-
   Stream stream;
   ClientConnection* next = nullptr;
   ClientConnection* previous = nullptr;

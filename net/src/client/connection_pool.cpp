@@ -1,5 +1,7 @@
 #include "client/connection_pool.h"
 
+#include "outbound/resting.h"
+
 namespace coir::http {
 
 std::expected<void, Error> ConnectionPool::enter(Deadline deadline) noexcept {
@@ -59,7 +61,7 @@ ClientConnection* ConnectionPool::take(std::string_view key) noexcept {
     }
     close_all(expired);
     if (found == nullptr) return nullptr;
-    if (found->is_quiet()) {
+    if (is_quiet(found->stream)) {
       found->reused = true;
       return found;
     }

@@ -2,13 +2,13 @@
 
 #include <coir/http/accounts.h>
 #include <coir/http/client_guard.h>
-#include <coir/http/percent.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <new>
 
 #include "http/message/characters.h"
+#include "outbound/resting.h"
 
 namespace coir::http::detail {
 namespace {
@@ -31,18 +31,6 @@ bool is_the_clients(std::string_view name) noexcept {
 
 bool is_field_value(std::string_view text) noexcept {
   return std::ranges::none_of(text, [](char c) { return is(c, kFieldControl); });
-}
-
-// kept_alive reads "timeout=5, max=100": for how long the server keeps a connection that rests.
-std::optional<std::chrono::seconds> kept_alive(std::string_view field) noexcept {
-  while (!field.empty()) {
-    const std::string_view entry = until(field, ',');
-    field.remove_prefix(std::min(entry.size() + 1, field.size()));
-    if (!begins_ignoring_case(trim(entry), "timeout=")) continue;
-    const auto seconds = parse_integer(after(trim(entry), 8));
-    if (seconds && *seconds >= 0 && *seconds < 1'000'000) return std::chrono::seconds(*seconds);
-  }
-  return {};
 }
 
 }  // namespace
@@ -177,10 +165,7 @@ bool Transfer::rewind_content() noexcept {
 void Transfer::let_go() noexcept {
   if (connection == nullptr) return;
   ClientConnection* const held = std::exchange(connection, nullptr);
-  std::chrono::milliseconds idle = core.options.idle_time;
-  if (const auto servers = kept_alive(response.header("Keep-Alive"))) {
-    idle = std::min<std::chrono::milliseconds>(idle, *servers - std::chrono::seconds(1));
-  }
+  const std::chrono::milliseconds idle = rest_time(response, core.options.idle_time);
   if (reusable && idle.count() > 0 && !held->stream.midway()) {
     held->stream.rest();
     core.pool.rest(*held, monotonic_ns() + std::chrono::nanoseconds(idle).count());

@@ -22,6 +22,7 @@ bool Forwarding::is_event_stream() const noexcept {
 
 void Forwarding::pass_response() noexcept {
   if (response.status == 101) return begin_tunnel();
+  lease.hear_keep_alive(response);
   const bool events = is_event_stream();
   if (!begin_response()) return;
   rests_at_once = events;

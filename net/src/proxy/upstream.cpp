@@ -14,6 +14,7 @@
 #include <new>
 #include <utility>
 
+#include "outbound/resting.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -24,6 +25,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t kConnectionBytes = sizeof(UpstreamConnection) + kKernelBytesPerConnection;
 // A name is looked up once a second at most, and again after this time where that failed.
 constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
+
+std::uint32_t monotonic_s() noexcept {
+  return static_cast<std::uint32_t>(monotonic_ns() / 1'000'000'000);
+}
 
 bool same(const Addresses& one, const Addresses& other) noexcept {
   if (one.size() != other.size()) return false;
@@ -72,6 +77,11 @@ UpstreamConnection* UpstreamGroup::take_resting(UpstreamMember& member) noexcept
   return nullptr;
 }
 
+// is_usable looks at a connection that was taken out: its end may have come while its wake was still to run.
+bool UpstreamGroup::is_usable(UpstreamConnection& connection) noexcept {
+  return monotonic_s() < connection.until_s && is_quiet(connection.stream);
+}
+
 void UpstreamGroup::close_resting(UpstreamMember& member) noexcept {
   for (;;) {
     UpstreamConnection* found;
@@ -103,6 +113,12 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       ++member->tally.requests;
       // A name whose time is over is looked up before its connections are used.
       if (!choice.must_be_new && (!member->looked_up || !member->look_again.passed())) found = take_resting(*member);
+      if (found != nullptr) found->era = member->era;
+    }
+    while (found != nullptr && !is_usable(*found)) {
+      destroy(*std::exchange(found, nullptr), true);
+      const Locked locked(lock_);
+      found = take_resting(*member);
       if (found != nullptr) found->era = member->era;
     }
     if (found != nullptr) {
@@ -160,6 +176,7 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
   auto* const connection = ::new (memory) UpstreamConnection;
   connection->group = this;
   connection->member = &member;
+  connection->rest_s = static_cast<std::uint8_t>(std::clamp<std::int64_t>(options_.idle_time.count(), 0, 255));
   auto dialled = dial(member, deadline, connected);
   if (!dialled) {
     destroy(*connection, true);
@@ -201,9 +218,10 @@ std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember&
 void UpstreamGroup::rest(UpstreamConnection& connection) noexcept {
   connection.stream.rest();
   connection.wake = woken;
+  connection.until_s = monotonic_s() + connection.rest_s;
   const int fd = connection.stream.fd();
   // The edge of what has been read already may be known still, and there are two at most.
-  for (int edges = 0; edges < 4 && connection.stream.drained(); ++edges) {
+  for (int edges = 0; edges < 4 && connection.rest_s != 0 && connection.stream.drained(); ++edges) {
     const Rested rested = try_to_rest(connection, fd);
     if (rested == Rested::yes) return;
     if (rested == Rested::no || kernel::peek(fd) != -EAGAIN) break;
@@ -247,6 +265,11 @@ void UpstreamGroup::destroy(UpstreamConnection& connection, bool in_good_order) 
   connection.~UpstreamConnection();
   free(&connection);
   account::connections.refund(kConnectionBytes);
+}
+
+void UpstreamLease::hear_keep_alive(const ParsedResponse& response) noexcept {
+  const auto span = rest_time(response, std::chrono::seconds(connection_->rest_s));
+  connection_->rest_s = static_cast<std::uint8_t>(std::max<std::int64_t>(span.count() / 1000, 0));
 }
 
 void UpstreamLease::give_back(bool reusable) noexcept {

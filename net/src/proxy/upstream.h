@@ -23,6 +23,7 @@
 
 namespace coir::http {
 
+struct ParsedResponse;
 struct UpstreamMember;
 
 // UpstreamFault says why a lease has failed.
@@ -49,9 +50,11 @@ struct UpstreamConnection : RestingWait {
   UpstreamMember* member = nullptr;
   UpstreamConnection* previous = nullptr;
   UpstreamConnection* next = nullptr;
-  bool reused = false;   // it has carried a request before
-  bool rests = false;    // guarded by the group's lock_
-  std::uint8_t era = 0;  // its member's, when the lease began; guarded by the group's lock_
+  bool reused = false;        // it has carried a request before
+  bool rests = false;         // guarded by the group's lock_
+  std::uint8_t era = 0;       // its member's, when the lease began; guarded by the group's lock_
+  std::uint8_t rest_s = 0;    // how long it may rest
+  std::uint32_t until_s = 0;  // of the monotonic clock: its rest is over then
 };
 
 // UpstreamLease is a connection to an upstream for one exchange. It is ended by give_back, leave or failed; one that is
@@ -73,6 +76,9 @@ class UpstreamLease {
   explicit operator bool() const noexcept { return connection_ != nullptr; }
   Stream& stream() const noexcept { return connection_->stream; }
   bool reused() const noexcept { return connection_->reused; }
+
+  // hear_keep_alive has the connection rest no longer than a response says.
+  void hear_keep_alive(const ParsedResponse& response) noexcept;
 
   // give_back ends the lease of a server that has answered as it should. The connection rests in the pool if it is
   // `reusable`: the exchange is over on both sides and nothing more has come. Otherwise it is closed in good order.
@@ -163,6 +169,7 @@ class UpstreamGroup {
   bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
   UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
+  static bool is_usable(UpstreamConnection& connection) noexcept;
   UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
 
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;

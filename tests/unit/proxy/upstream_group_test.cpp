@@ -7,6 +7,7 @@
 #include <array>
 #include <string_view>
 
+#include "http/message/response_parser.h"
 #include "tests/support/dead_host.h"
 #include "tests/support/everywhere.h"
 
@@ -219,6 +220,62 @@ TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_n
     expect(upstreams.state().answering == 2);
     ends_with(UpstreamFault::timed_out);
     expect(upstreams.state().answering == 0);
+  });
+}
+
+// The end comes while this fiber keeps its worker: no wake has run when the connection is taken.
+TEST(UpstreamGroup, a_connection_that_its_server_has_ended_is_not_used_again) {
+  everywhere([&] {
+    Servers servers({1});
+    auto upstreams = servers.group();
+    const auto rest_one = [&] {
+      auto lease = upstreams.group().take({}, soon());
+      auto accepted = servers.listeners[0].accept(soon());
+      expect(lease.has_value() && accepted.has_value());
+      char byte;
+      expect(!lease->stream().read({&byte, 1}, Deadline::now()));
+      lease->give_back(true);
+      expect(upstreams.state().resting == 1);
+      return accepted;
+    };
+    {
+      auto kept = rest_one();
+      expect(upstreams.group().take({}, soon())->reused());
+    }
+    static_cast<void>(rest_one());
+    const auto lease = upstreams.group().take({}, soon());
+    expect(lease.has_value() && !lease->reused() && upstreams.state().resting == 0);
+  });
+}
+
+TEST(UpstreamGroup, a_connection_whose_time_is_over_is_not_used_again) {
+  everywhere([&] {
+    Servers servers({1});
+    auto upstreams = servers.group({.idle_time = 2s});
+    TcpStream accepted;
+    const auto rest_one = [&](std::string_view keep_alive) {
+      auto lease = upstreams.group().take({}, soon());
+      expect(lease.has_value());
+      if (!lease->reused()) accepted = std::move(*servers.listeners[0].accept(soon()));
+      char byte;
+      expect(!lease->stream().read({&byte, 1}, Deadline::now()));
+      const Header field[] = {{"Keep-Alive", keep_alive}};
+      ParsedResponse response;
+      if (!keep_alive.empty()) response.headers = field;
+      lease->hear_keep_alive(response);
+      lease->give_back(true);
+      return upstreams.state().resting;
+    };
+    // A server that keeps it for a second may have ended it already.
+    expect(rest_one("max=3, timeout=1") == 0);
+    const auto now_s = [] { return static_cast<std::uint32_t>(monotonic_ns() / 1'000'000'000); };
+    const std::uint32_t before_s = now_s();
+    expect(rest_one("timeout=60") == 1);
+    UpstreamConnection* const resting = upstreams.group().members()[0].resting.front();
+    expect(resting != nullptr && resting->until_s >= before_s + 2 && resting->until_s <= now_s() + 2);
+    if (resting != nullptr) resting->until_s = before_s;
+    const auto lease = upstreams.group().take({}, soon());
+    expect(lease.has_value() && !lease->reused() && upstreams.state().resting == 0);
   });
 }
 
