@@ -4,13 +4,13 @@
 
 #include <coir/file.h>
 #include <coir/http/accounts.h>
+#include <coir/net/tls_authorities.h>
 #include <string.h>
 
 #include "complaint.h"
 
 namespace {
 
-constexpr const char* kSystem[] = {"/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"};
 constexpr std::size_t kMostTrustBytes = 1024 * 1024;
 
 // read_pem reads a file that an option names. False: one line has said why not.
@@ -30,15 +30,15 @@ struct SecretFile {
   coir::FileBytes bytes;
 };
 
-// read_authorities returns the file's path; null: one line has said why there is none.
-const char* read_authorities(const Options& options, coir::FileBytes& into) noexcept {
-  if (const char* const named = options.proxy_authorities) return read_pem("--proxy-ca", named, into) ? named : nullptr;
-  for (const char* const path : kSystem) {
-    if (coir::File::open(path)) return read_pem("--proxy-ca", path, into) ? path : nullptr;
+bool read_authorities(const Options& options, coir::FileBytes& into) noexcept {
+  if (options.proxy_authorities != nullptr) return read_pem("--proxy-ca", options.proxy_authorities, into);
+  auto bundle = coir::read_system_authorities();
+  if (!bundle) {
+    return complain("--proxy-ca names a file of certificates",
+                    {"--proxy with https: the certificates that this machine trusts: ", describe(bundle.error())});
   }
-  complain("--proxy-ca names a file of certificates",
-           {"--proxy with https: this machine has no certificates to trust"});
-  return nullptr;
+  into = std::move(*bundle);
+  return true;
 }
 
 }  // namespace
@@ -46,8 +46,7 @@ const char* read_authorities(const Options& options, coir::FileBytes& into) noex
 coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   coir::FileBytes authorities;
   SecretFile chain, key;
-  const char* const path = read_authorities(options, authorities);
-  if (path == nullptr) return {};
+  if (!read_authorities(options, authorities)) return {};
   coir::TlsCertificate own;
   coir::TlsContext::Client wishes{.authorities = authorities.text()};
   if (options.proxy_certificate != nullptr) {
@@ -63,8 +62,9 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   const Input input = coir::tls_fault(context.error()).input;
   complain("--proxy-ca, --proxy-cert and --proxy-key name files of PEM",
            {input == Input::key           ? options.proxy_key
-            : input == Input::authorities ? path
-                                          : options.proxy_certificate,
+            : input != Input::authorities ? options.proxy_certificate
+            : options.proxy_authorities   ? options.proxy_authorities
+                                          : "the certificates that this machine trusts",
             ": ", coir::describe_tls(context.error())});
   return {};
 }
