@@ -3,13 +3,11 @@
 #include <coir/detail/fatal.h>
 #include <coir/http/accounts.h>
 #include <coir/http/percent.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <new>
 
 #include "client/transfer.h"
 #include "http/message/characters.h"
+#include "socket/charged.h"
 
 namespace coir::http {
 
@@ -115,20 +113,13 @@ std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept
 }
 
 std::expected<Client, Error> Client::create(const ClientOptions& options) noexcept {
-  if (!Pressure::charge(account::http, sizeof(detail::ClientCore))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(detail::ClientCore));
-  if (memory == nullptr) {
-    account::http.refund(sizeof(detail::ClientCore));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  return Client(::new (memory) detail::ClientCore(options));
+  auto* const core = construct_charged<detail::ClientCore>(account::http, options);
+  if (core == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  return Client(core);
 }
 
 Client::~Client() {
-  if (core_ == nullptr) return;
-  core_->~ClientCore();
-  free(core_);
-  account::http.refund(sizeof(detail::ClientCore));
+  destroy_charged(account::http, core_);
 }
 
 std::expected<Response, Error> Client::request(const ClientRequest& request) noexcept {

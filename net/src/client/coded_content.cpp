@@ -1,10 +1,8 @@
 // The content of a response, decompressed where it has a coding that was asked for. Declared in client/transfer.h.
 #include <coir/http/accounts.h>
-#include <stdlib.h>
-
-#include <new>
 
 #include "client/transfer.h"
+#include "socket/charged.h"
 
 namespace coir::http::detail {
 
@@ -23,13 +21,8 @@ std::expected<std::size_t, Error> Transfer::read_content(std::span<char> into) n
   if (decoded_whole) return std::unexpected(Error{ErrorCode::end_of_stream});
   if (into.empty()) return std::unexpected(Error{ErrorCode::invalid});
   if (decoding == nullptr) {
-    if (!Pressure::charge(account::http, sizeof(Decoding))) return std::unexpected(Error{ErrorCode::no_memory});
-    void* const memory = malloc(sizeof(Decoding));
-    if (memory == nullptr) {
-      account::http.refund(sizeof(Decoding));
-      return std::unexpected(Error{ErrorCode::no_memory});
-    }
-    decoding = ::new (memory) Decoding();
+    decoding = construct_charged<Decoding>(account::http);
+    if (decoding == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   }
   return read_coded(into);
 }
@@ -83,9 +76,7 @@ std::expected<std::size_t, Error> Transfer::read_coded(std::span<char> into) noe
 void Transfer::end_decoding() noexcept {
   if (decoding == nullptr) return;
   if (decoding->state != nullptr) core.options.coding->end(decoding->state);
-  decoding->~Decoding();
-  free(std::exchange(decoding, nullptr));
-  account::http.refund(sizeof(Decoding));
+  destroy_charged(account::http, std::exchange(decoding, nullptr));
 }
 
 }  // namespace coir::http::detail

@@ -2,18 +2,16 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/http/accounts.h>
-#include <coir/pressure.h>
 #include <coir/wait.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "client/client_fault.h"
 #include "client/reconnect_pause.h"
 #include "http/message/characters.h"
 #include "socket/buffer_pool.h"
+#include "socket/charged.h"
 #include "stream/event_parser.h"
 
 namespace coir::http {
@@ -154,13 +152,9 @@ std::expected<EventClient, Error> EventClient::create(Client& client, const Even
   if (options.fields.size() > EventFollowing::kMostFields) return std::unexpected(Error{ErrorCode::limit});
   auto taken = Buffer::take(options.max_event_bytes + EventFollowing::kInput);
   if (!taken) return std::unexpected(taken.error());
-  if (!Pressure::charge(account::http, sizeof(EventFollowing))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(EventFollowing));
-  if (memory == nullptr) {
-    account::http.refund(sizeof(EventFollowing));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  EventClient made(::new (memory) EventFollowing(client, options));
+  auto* const following = construct_charged<EventFollowing>(account::http, client, options);
+  if (following == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  EventClient made(following);
   made.following_->buffer = std::move(*taken);
   if (!made.following_->parser.set_last_id(options.last_id, made.following_->kept())) {
     return std::unexpected(Error{ErrorCode::invalid});
@@ -169,10 +163,7 @@ std::expected<EventClient, Error> EventClient::create(Client& client, const Even
 }
 
 EventClient::~EventClient() {
-  if (following_ == nullptr) return;
-  following_->~EventFollowing();
-  free(following_);
-  account::http.refund(sizeof(detail::EventFollowing));
+  destroy_charged(account::http, following_);
 }
 
 std::expected<ServerEvent, Error> EventClient::next(Deadline deadline) noexcept {

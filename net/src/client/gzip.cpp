@@ -1,11 +1,11 @@
 // gzip by zlib: of the libraries that read it the one that takes memory by the caller's functions, and says beforehand how much.
 #include <coir/http/accounts.h>
 #include <coir/http/gzip.h>
-#include <coir/pressure.h>
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <new>
+
+#include "socket/charged.h"
 
 namespace coir::http {
 namespace {
@@ -20,19 +20,13 @@ struct alignas(16) Piece {
 
 void* take(std::size_t bytes) noexcept {
   bytes += sizeof(Piece);
-  if (!Pressure::charge(account::http, bytes)) return nullptr;
-  void* const memory = malloc(bytes);
-  if (memory == nullptr) {
-    account::http.refund(bytes);
-    return nullptr;
-  }
-  return ::new (memory) Piece{bytes} + 1;
+  void* const memory = take_charged(account::http, bytes);
+  return memory != nullptr ? ::new (memory) Piece{bytes} + 1 : nullptr;
 }
 
 void give(void* memory) noexcept {
   Piece* const piece = static_cast<Piece*>(memory) - 1;
-  account::http.refund(piece->bytes);
-  free(piece);
+  give_charged(account::http, piece, piece->bytes);
 }
 
 voidpf zlib_takes(voidpf, uInt items, uInt size) {

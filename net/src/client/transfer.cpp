@@ -2,13 +2,12 @@
 
 #include <coir/http/accounts.h>
 #include <coir/http/client_guard.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <new>
 
 #include "http/message/characters.h"
 #include "outbound/resting.h"
+#include "socket/charged.h"
 
 namespace coir::http::detail {
 namespace {
@@ -46,13 +45,8 @@ Transfer::~Transfer() {
 }
 
 std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const ClientRequest& request) noexcept {
-  if (!Pressure::charge(account::http, sizeof(Transfer))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(Transfer));
-  if (memory == nullptr) {
-    account::http.refund(sizeof(Transfer));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  auto* const transfer = ::new (memory) Transfer(core, request);
+  auto* const transfer = construct_charged<Transfer>(account::http, core, request);
+  if (transfer == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   if (auto done = transfer->run(); !done) {
     destroy(transfer);
     return std::unexpected(done.error());
@@ -61,9 +55,7 @@ std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const Client
 }
 
 void Transfer::destroy(Transfer* transfer) noexcept {
-  transfer->~Transfer();
-  free(transfer);
-  account::http.refund(sizeof(Transfer));
+  destroy_charged(account::http, transfer);
 }
 
 Transfer::Outcome Transfer::run() noexcept {

@@ -1,14 +1,12 @@
 #include <coir/mqtt/client.h>
 
 #include <coir/cancel_scope.h>
-#include <coir/pressure.h>
 #include <coir/utf8.h>
-#include <stdlib.h>
 
 #include <algorithm>
-#include <new>
 
 #include "mqtt/client_state.h"
+#include "socket/charged.h"
 
 namespace coir::account {
 constinit Account mqtt("mqtt");
@@ -49,13 +47,9 @@ std::expected<void, Error> check(const ClientOptions& options) noexcept {
 
 std::expected<MqttClient, Error> MqttClient::create(const ClientOptions& options) noexcept {
   if (auto sound = check(options); !sound) return std::unexpected(sound.error());
-  if (!Pressure::charge(account::mqtt, sizeof(ClientState))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(ClientState));
-  if (memory == nullptr) {
-    account::mqtt.refund(sizeof(ClientState));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  MqttClient made(::new (memory) ClientState(options));
+  auto* const memory = construct_charged<ClientState>(account::mqtt, options);
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  MqttClient made(memory);
   ClientState& state = *made.state_;
   auto queue = MessageQueue::create(options.queue_bytes, options.queue_messages);
   if (!queue) return std::unexpected(queue.error());
@@ -73,10 +67,7 @@ std::expected<MqttClient, Error> MqttClient::create(const ClientOptions& options
 }
 
 MqttClient::~MqttClient() {
-  if (state_ == nullptr) return;
-  state_->~ClientState();
-  free(state_);
-  account::mqtt.refund(sizeof(ClientState));
+  destroy_charged(account::mqtt, state_);
 }
 
 std::expected<void, Error> MqttClient::run() noexcept {

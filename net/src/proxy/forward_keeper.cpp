@@ -3,34 +3,25 @@
 #include <coir/fiber.h>
 #include <coir/format.h>
 #include <coir/http/accounts.h>
-#include <coir/pressure.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-#include <new>
 
 #include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
 #include "proxy/forwarding.h"
+#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
 
 std::expected<ForwardKeeper*, Error> ForwardKeeper::create() noexcept {
-  if (!account::http.charge(sizeof(ForwardKeeper))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(ForwardKeeper));
-  if (memory == nullptr) {
-    account::http.refund(sizeof(ForwardKeeper));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
+  void* const memory = take_charged(account::http, sizeof(ForwardKeeper));
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return ::new (memory) ForwardKeeper;
 }
 
 void ForwardKeeper::destroy(ForwardKeeper* keeper) noexcept {
-  keeper->~ForwardKeeper();
-  free(keeper);
-  account::http.refund(sizeof(ForwardKeeper));
+  destroy_charged(account::http, keeper);
 }
 
 // Two proxies on one way must not take each other for themselves.
@@ -205,9 +196,7 @@ void ForwardKeeper::release(ForwardPair& pair) noexcept {
 }
 
 void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
-  pair.~ForwardPair();
-  ::free(&pair);
-  account::streams.refund(sizeof(ForwardPair));
+  destroy_charged(account::streams, &pair);
   // release pairs with the acquire in stopped: nothing of the keeper's is touched from here on.
   pairs_.fetch_sub(1, std::memory_order_release);
 }
@@ -234,14 +223,10 @@ bool ForwardKeeper::stopped() noexcept {
 }
 
 bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
-  if (!Pressure::charge(account::streams, sizeof(ForwardPair))) return false;
-  void* const memory = malloc(sizeof(ForwardPair));
-  if (memory == nullptr) {
-    account::streams.refund(sizeof(ForwardPair));
-    return false;
-  }
+  auto* const made = construct_charged<ForwardPair>(account::streams);
+  if (made == nullptr) return false;
   pairs_.fetch_add(1, std::memory_order_relaxed);
-  auto& pair = *::new (memory) ForwardPair;
+  ForwardPair& pair = *made;
   pair.keeper = this;
   using enum ForwardPair::Kind;
   const ParsedResponse& response = forwarding.response;

@@ -5,9 +5,7 @@
 #include <coir/http/accounts.h>
 #include <coir/http/server.h>
 #include <coir/net/connect.h>
-#include <coir/pressure.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "outbound/resting.h"
+#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -167,12 +166,8 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadli
 
 std::expected<UpstreamConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,
                                                                  Deadline connected) noexcept {
-  if (!Pressure::charge(account::connections, kConnectionBytes)) return std::unexpected(Error{ErrorCode::limit});
-  void* const memory = malloc(sizeof(UpstreamConnection));
-  if (memory == nullptr) {
-    account::connections.refund(kConnectionBytes);
-    return std::unexpected(Error{ErrorCode::limit});
-  }
+  void* const memory = take_charged(account::connections, sizeof(UpstreamConnection), kKernelBytesPerConnection);
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::limit});
   auto* const connection = ::new (memory) UpstreamConnection;
   connection->group = this;
   connection->member = &member;
@@ -263,8 +258,7 @@ void UpstreamGroup::woken(RestingWait& resting) noexcept {
 void UpstreamGroup::destroy(UpstreamConnection& connection, bool in_good_order) noexcept {
   if (!in_good_order) connection.stream.abandon();
   connection.~UpstreamConnection();
-  free(&connection);
-  account::connections.refund(kConnectionBytes);
+  give_charged(account::connections, &connection, kConnectionBytes);
 }
 
 void UpstreamLease::hear_keep_alive(const ParsedResponse& response) noexcept {

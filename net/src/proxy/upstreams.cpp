@@ -3,13 +3,13 @@
 #include <coir/http/accounts.h>
 #include <coir/http/upstreams.h>
 #include <coir/http/url.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
 #include <new>
 
 #include "proxy/upstream.h"
+#include "socket/charged.h"
 
 namespace coir::http {
 namespace {
@@ -57,12 +57,8 @@ std::expected<Upstreams, Error> Upstreams::create(std::span<const UpstreamServer
     return std::unexpected(Error{ErrorCode::invalid});
   }
   const std::size_t bytes = bytes_of(servers.size());
-  if (!account::http.charge(bytes)) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(bytes);
-  if (memory == nullptr) {
-    account::http.refund(bytes);
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
+  void* const memory = take_charged(account::http, bytes);
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   auto* const members = reinterpret_cast<UpstreamMember*>(static_cast<char*>(memory) + sizeof(UpstreamGroup));
   for (std::size_t i = 0; i < servers.size(); ++i) ::new (members + i) UpstreamMember;
   Upstreams made(*::new (memory) UpstreamGroup({members, servers.size()}, options));
@@ -76,8 +72,7 @@ Upstreams::~Upstreams() {
   if (group_ == nullptr) return;
   const std::size_t bytes = bytes_of(group_->members().size());
   group_->~UpstreamGroup();
-  free(group_);
-  account::http.refund(bytes);
+  give_charged(account::http, group_, bytes);
 }
 
 std::expected<void, Error> Upstreams::watch() noexcept {

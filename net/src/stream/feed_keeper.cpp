@@ -3,14 +3,13 @@
 #include <coir/detail/fatal.h>
 #include <coir/format.h>
 #include <coir/http/accounts.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
 #include <memory>
-#include <new>
 
 #include "http/session/engine.h"
+#include "socket/charged.h"
 #include "socket/kernel.h"
 #include "socket/turn.h"
 #include "stream/event_encoder.h"
@@ -31,13 +30,9 @@ constexpr unsigned kSentInTurn = 32;
 std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options) noexcept {
   auto history = History::create({.bytes = options.history_bytes, .events = options.history_events}, account::streams);
   if (!history) return std::unexpected(history.error());
-  if (!account::streams.charge(sizeof(FeedKeeper))) return std::unexpected(ErrorCode::no_memory);
-  void* const memory = malloc(sizeof(FeedKeeper));
-  if (memory == nullptr) {
-    account::streams.refund(sizeof(FeedKeeper));
-    return std::unexpected(ErrorCode::no_memory);
-  }
-  auto* const keeper = new (memory) FeedKeeper(options, std::move(*history));
+  void* const memory = take_charged(account::streams, sizeof(FeedKeeper));
+  if (memory == nullptr) return std::unexpected(ErrorCode::no_memory);
+  auto* const keeper = ::new (memory) FeedKeeper(options, std::move(*history));
   const auto missed = encode_event(options.missed, keeper->missed_);
   if (!missed) {
     destroy(keeper);
@@ -49,9 +44,7 @@ std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options)
 
 void FeedKeeper::destroy(FeedKeeper* keeper) noexcept {
   if (!keeper->stopped()) coir::detail::fatal("a feed is destroyed before its server has stopped");
-  std::destroy_at(keeper);
-  free(keeper);
-  account::streams.refund(sizeof(FeedKeeper));
+  destroy_charged(account::streams, keeper);
 }
 
 FeedKeeper::FeedKeeper(const FeedOptions& options, History&& history) noexcept

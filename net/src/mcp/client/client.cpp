@@ -2,15 +2,14 @@
 
 #include <coir/cancel_scope.h>
 
-#include "mcp/client/charged.h"
+#include "mcp/client/account.h"
 #include "mcp/client/client_state.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/program.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 
-using detail::construct;
-using detail::destroy;
 using detail::McpClientState;
 
 namespace {
@@ -42,11 +41,11 @@ std::expected<McpClient, Error> McpClient::create(const McpClientOptions& option
     if (!made) return std::unexpected(made.error());
     http.emplace(std::move(*made));
   }
-  auto* const state = construct<McpClientState>(options, std::move(http));
+  auto* const state = construct_charged<McpClientState>(account::mcp, options, std::move(http));
   if (state == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   McpClient client(state);
   if (!state->http) {
-    state->program = construct<detail::Program>(*state);
+    state->program = construct_charged<detail::Program>(account::mcp, *state);
     if (state->program == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   }
   return client;
@@ -54,8 +53,8 @@ std::expected<McpClient, Error> McpClient::create(const McpClientOptions& option
 
 McpClient::~McpClient() {
   if (state_ == nullptr) return;
-  destroy(state_->program);
-  destroy(state_);
+  destroy_charged(account::mcp, state_->program);
+  destroy_charged(account::mcp, state_);
 }
 
 std::expected<void, Error> McpClient::run() noexcept {

@@ -1,14 +1,10 @@
 #include "mcp/client/http_call.h"
 
-#include <coir/pressure.h>
-#include <stdlib.h>
-
-#include <new>
-
 #include "http/message/base64.h"
 #include "mcp/client/account.h"
 #include "mcp/client/field_value.h"
 #include "mcp/client/parameter_fields.h"
+#include "socket/charged.h"
 
 namespace coir::mcp::detail {
 
@@ -91,20 +87,11 @@ std::expected<http::Response, Error> HttpCall::end_session() noexcept {
 }
 
 HttpCallPtr::HttpCallPtr(McpClientState& state, const Agreement& session) noexcept {
-  if (!Pressure::charge(account::mcp, sizeof(HttpCall))) return;
-  void* const memory = malloc(sizeof(HttpCall));
-  if (memory == nullptr) {
-    account::mcp.refund(sizeof(HttpCall));
-    return;
-  }
-  call_ = ::new (memory) HttpCall(state, session);
+  call_ = construct_charged<HttpCall>(account::mcp, state, session);
 }
 
 HttpCallPtr::~HttpCallPtr() {
-  if (call_ == nullptr) return;
-  call_->~HttpCall();
-  free(call_);
-  account::mcp.refund(sizeof(HttpCall));
+  destroy_charged(account::mcp, call_);
 }
 
 }  // namespace coir::mcp::detail

@@ -8,11 +8,12 @@
 #include <algorithm>
 
 #include "http/message/characters.h"
-#include "mcp/client/charged.h"
+#include "mcp/client/account.h"
 #include "mcp/client/growing_text.h"
 #include "mcp/client/raw_json.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 
@@ -165,13 +166,13 @@ std::expected<Gateway, Error> Gateway::create(std::span<const Mount> mounts, con
       return std::unexpected(Error{ErrorCode::invalid});
     }
   }
-  auto* const state = detail::construct<GatewayState>(options);
+  auto* const state = construct_charged<GatewayState>(account::mcp, options);
   if (state == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   Gateway gateway(state);
   for (const Mount& each : mounts) {
     auto client = McpClient::create(each.upstream);
     if (!client) return std::unexpected(client.error());
-    auto* const mounted = detail::construct<Mounted>(each, std::move(*client), state->options);
+    auto* const mounted = construct_charged<Mounted>(account::mcp, each, std::move(*client), state->options);
     if (mounted == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
     state->mounted[state->count++] = mounted;
   }
@@ -180,8 +181,8 @@ std::expected<Gateway, Error> Gateway::create(std::span<const Mount> mounts, con
 
 Gateway::~Gateway() {
   if (state_ == nullptr) return;
-  for (Mounted* const each : state_->all()) detail::destroy(each);
-  detail::destroy(state_);
+  for (Mounted* const each : state_->all()) destroy_charged(account::mcp, each);
+  destroy_charged(account::mcp, state_);
 }
 
 Source& Gateway::source() noexcept {

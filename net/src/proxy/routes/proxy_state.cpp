@@ -13,17 +13,14 @@ namespace coir::http {
 std::expected<ProxyState*, Error> ProxyState::create(const ProxyGate& gate) noexcept {
   auto forwarder = Forwarder::create();
   if (!forwarder) return std::unexpected(forwarder.error());
-  if (!account::http.charge(sizeof(ProxyState))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(ProxyState));
-  if (memory != nullptr) return ::new (memory) ProxyState(std::move(*forwarder), gate);
-  account::http.refund(sizeof(ProxyState));
-  return std::unexpected(Error{ErrorCode::no_memory});
+  void* const memory = take_charged(account::http, sizeof(ProxyState));
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  return ::new (memory) ProxyState(std::move(*forwarder), gate);
 }
 
 void ProxyState::destroy(ProxyState* state) noexcept {
   state->~ProxyState();
-  free(state);
-  account::http.refund(sizeof(ProxyState));
+  give_charged(account::http, state, sizeof(ProxyState));
 }
 
 // The server has stopped: nobody holds anything any more.

@@ -4,7 +4,6 @@
 #include <coir/http/accounts.h>
 #include <coir/http/proxy_table.h>
 #include <coir/spinlock.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -13,25 +12,21 @@
 #include <utility>
 
 #include "http/session/client_limits.h"
+#include "socket/charged.h"
 
 namespace coir::http {
 
 // make_charged and free_charged are new and delete of a T with `behind` bytes behind it, charged to account::http.
 template <class T, class... Arguments>
 T* make_charged(std::size_t behind, Arguments&&... arguments) noexcept {
-  const std::size_t bytes = sizeof(T) + behind;
-  if (!account::http.charge(bytes)) return nullptr;
-  void* const memory = malloc(bytes);
-  if (memory != nullptr) return ::new (memory) T(std::forward<Arguments>(arguments)...);
-  account::http.refund(bytes);
-  return nullptr;
+  void* const memory = take_charged(account::http, sizeof(T) + behind);
+  return memory != nullptr ? ::new (memory) T(std::forward<Arguments>(arguments)...) : nullptr;
 }
 template <class T>
 void free_charged(T* one, std::size_t behind) noexcept {
   if (one == nullptr) return;
   one->~T();
-  free(one);
-  account::http.refund(sizeof(T) + behind);
+  give_charged(account::http, one, sizeof(T) + behind);
 }
 
 // ProxyGroup is a group of servers, which routes share. What its views point to stands behind it.
