@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "client/client_fault.h"
-#include "client/reconnect_pause.h"
 #include "http/message/characters.h"
+#include "outbound/reconnect_pause.h"
 #include "socket/buffer_pool.h"
 #include "socket/charged.h"
 #include "stream/event_parser.h"
@@ -70,9 +70,7 @@ void EventFollowing::break_off() noexcept {
   unread = {};
   const auto pause =
       waits.after(std::exchange(fruitful, false), {options.pause, options.longest_pause}, parser.retry_ms());
-  // Up to a quarter more, so that not all clients of a server that has restarted come at once.
-  const std::int64_t spread = monotonic_ns() % 256 * pause.count() / 1024;
-  next_attempt = Deadline::after(pause + std::chrono::milliseconds(spread));
+  next_attempt = Deadline::after(ReconnectPause::spread(pause));
 }
 
 std::expected<void, Error> EventFollowing::check() const noexcept {

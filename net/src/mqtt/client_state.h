@@ -9,6 +9,7 @@
 #include "mqtt/message_queue.h"
 #include "mqtt/packet.h"
 #include "mqtt/queue_file.h"
+#include "outbound/reconnect_pause.h"
 #include "socket/buffer_pool.h"
 
 namespace coir::mqtt {
@@ -26,7 +27,7 @@ struct ClientState {
   std::expected<void, Error> meet() noexcept;
   std::expected<void, Error> greet(Deadline deadline) noexcept;
   std::expected<void, Error> dial(Deadline deadline) noexcept;
-  std::expected<void, Error> pause() noexcept;
+  std::expected<void, Error> pause(bool settled) noexcept;
   void serve() noexcept;
   void tell(bool connected, Error error) noexcept;
   void end() noexcept;
@@ -56,7 +57,7 @@ struct ClientState {
   // The reader's.
   std::size_t begin = 0, have = 0;  // of `in`
   std::size_t skipped = 0;          // bytes that still belong to a message which is too large
-  std::uint32_t failures = 0;       // to connect, since the last connection
+  ReconnectPause pauses;
   std::uint8_t refusal = 0;
   bool session_present = false;
 

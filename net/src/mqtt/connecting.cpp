@@ -25,18 +25,19 @@ Error refused(std::uint8_t code) noexcept {
 std::expected<void, Error> ClientState::run() noexcept {
   for (;;) {
     std::expected<void, Error> outcome = connect();
+    bool settled = false;
     if (outcome) {
-      const Deadline settled = Deadline::after(2 * options.pause);
+      const Deadline settles = Deadline::after(2 * options.pause);
       counters.connections.fetch_add(1, std::memory_order_relaxed);
       tell(true, {});
       serve();
       outcome = std::unexpected(lost_why);
       // A broker that takes us in and throws us out at once is not asked faster than one that is down.
-      if (settled.passed()) failures = 0;
+      settled = settles.passed();
     }
     stream.close();
     tell(false, outcome.error());
-    if (!outcome.error().ends_waits()) outcome = pause();
+    if (!outcome.error().ends_waits()) outcome = pause(settled);
     if (!outcome) {
       end();
       if (outcome.error() == ErrorCode::closed) return {};
@@ -63,12 +64,8 @@ void ClientState::tell(bool connected, Error error) noexcept {
 }
 
 // pause waits before the next attempt. Errors: closed (close was called), cancelled, timed_out (a scope around it).
-std::expected<void, Error> ClientState::pause() noexcept {
-  std::chrono::nanoseconds span = options.pause * (std::int64_t{1} << std::min(failures, 16u));
-  span = std::min<std::chrono::nanoseconds>(span, std::max(options.longest_pause, options.pause));
-  ++failures;
-  // So that not all clients of a broker that has restarted come at once.
-  span = span / 2 + span * (monotonic_ns() / 1000 % 1024) / 2048;
+std::expected<void, Error> ClientState::pause(bool settled) noexcept {
+  const auto span = ReconnectPause::spread(pauses.after(settled, {options.pause, options.longest_pause}, {}));
   auto held = lock.lock();
   if (!held) return std::unexpected(held.error());
   const auto waited = to_send.wait_until(*held, [this] { return closing; }, Deadline::after(span));

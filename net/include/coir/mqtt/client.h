@@ -83,8 +83,8 @@ struct ClientOptions {
   std::chrono::seconds keep_alive{30};                // 1 to 65,535
   std::chrono::milliseconds connect_timeout{20'000};  // name, connection, TLS and the broker's consent
   std::chrono::milliseconds answer_timeout{10'000};   // for PINGRESP, and for a write that makes no progress
-  // The pause before the next attempt to connect. It doubles with each that fails, up to the longest, and is cut by
-  // chance to between a half and all of it.
+  // The pause before the next attempt to connect. It doubles with each that fails, up to the longest, and is up to
+  // a quarter longer by chance.
   std::chrono::milliseconds pause{1'000};
   std::chrono::milliseconds longest_pause{60'000};
   std::size_t max_packet = 4096;     // of a message with its topic, either way; 128 to 1 MiB

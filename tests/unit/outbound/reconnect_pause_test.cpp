@@ -1,13 +1,13 @@
 // How long a client that follows a stream waits between two attempts.
 
-#include "net/src/client/reconnect_pause.h"
+#include "net/src/outbound/reconnect_pause.h"
 
 #include <CppUTest/TestHarness.h>
 
 namespace reconnect_pause_test {
 
 using namespace std::chrono_literals;
-using coir::http::detail::ReconnectPause;
+using coir::ReconnectPause;
 
 namespace {
 
@@ -27,6 +27,13 @@ TEST(ReconnectPause, doubles_with_each_attempt_that_brings_nothing_up_to_the_lon
     equal(expected, pause.after(false, kRules, {}));
   }
   for (int i = 0; i < 100; ++i) equal(300s, pause.after(false, kRules, {}));
+}
+
+TEST(ReconnectPause, is_spread_by_a_quarter_at_most) {
+  for (int i = 0; i < 1000; ++i) {
+    const auto spread = ReconnectPause::spread(1s);
+    CHECK_TRUE(spread >= 1s && spread <= 1250ms);
+  }
 }
 
 TEST(ReconnectPause, begins_again_behind_an_attempt_that_brings_something) {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <optional>
 
-namespace coir::http::detail {
+namespace coir {
 
-// ReconnectPause is how long a client that follows a stream waits before it connects anew. It doubles with each attempt
+// ReconnectPause is how long a client that keeps a connection waits before it makes it anew. It doubles with each attempt
 // that has brought nothing.
 class ReconnectPause {
  public:
@@ -38,8 +38,13 @@ class ReconnectPause {
     return std::min(doubled, std::max(rules.longest, pause));
   }
 
+  // spread adds up to a quarter, so that not all clients of a server that has restarted come at once.
+  static std::chrono::nanoseconds spread(std::chrono::nanoseconds pause) noexcept {
+    return pause + pause / 1024 * (monotonic_ns() % 257);
+  }
+
  private:
   std::uint8_t fruitless_ = 0;  // attempts since the last that brought something, as far as they count
 };
 
-}  // namespace coir::http::detail
+}  // namespace coir
