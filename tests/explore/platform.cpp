@@ -154,6 +154,9 @@ void Poller::close_descriptor(int fd) noexcept {
 // explored thread as well. Its handle is its number and one.
 extern "C" int __wrap_pthread_create(pthread_t* handle, const pthread_attr_t*, void* (*body)(void*), void* argument);
 extern "C" int __wrap_pthread_join(pthread_t handle, void** result);
+// Turns decide who runs, and each step of a thread that spins is one: to give the CPU to other processes, for milliseconds
+// where they compute, would only cost time.
+extern "C" int __wrap_sched_yield();
 
 namespace {
 
@@ -181,5 +184,9 @@ int __wrap_pthread_create(pthread_t* handle, const pthread_attr_t*, void* (*body
 
 int __wrap_pthread_join(pthread_t handle, void**) {
   coir::explore::join(static_cast<int>(reinterpret_cast<std::uintptr_t>(handle) - 1));
+  return 0;
+}
+
+int __wrap_sched_yield() {
   return 0;
 }
