@@ -8,6 +8,7 @@
 #include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/port/futex.h>
+#include <coir/port/spinning.h>
 
 namespace coir {
 
@@ -43,7 +44,9 @@ void on_sample(int number, siginfo_t* info, void* context) noexcept {
   if (fiber != nullptr) g_answer.trace.of_interrupted(*fiber, port::interrupted_at(context));
   // release pairs with the asker's acquire.
   g_phase.store(kAnswered, std::memory_order_release);
+  const int held = port::put_spinlocks_aside();
   port::futex_wake(g_phase);
+  port::put_spinlocks_back(held);
   errno = saved;
 }
 

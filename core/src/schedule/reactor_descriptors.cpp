@@ -74,7 +74,7 @@ std::size_t Reactor::collect(void* self, std::span<pollfd> into) noexcept {
     const Word urgent = at.word[2].load(std::memory_order_acquire);
     if (!holds_nobody(readable)) wanted |= POLLIN;
     if (!holds_nobody(writable)) wanted |= POLLOUT;
-    if (!holds_nobody(urgent)) wanted |= POLLPRI;
+    if (!holds_nobody(urgent)) wanted |= POLLPRI | POLLRDHUP;
     if (wanted != 0) into[written++] = {.fd = fd, .events = wanted, .revents = 0};
   }
   return written;

@@ -156,7 +156,7 @@ std::size_t Poller::wait_ppoll(std::span<PollEvent> events, std::int64_t timeout
                       .tag = 0,
                       .readable = (bits & POLLIN) != 0 || broken,
                       .writable = (bits & POLLOUT) != 0 || broken,
-                      .urgent = (bits & POLLPRI) != 0 || broken,
+                      .urgent = (bits & (POLLPRI | POLLRDHUP)) != 0 || broken,
                       .hung_up = false};
   }
   return kept;

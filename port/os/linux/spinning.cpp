@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace coir::port {
 
 namespace {
@@ -43,6 +45,16 @@ void tell(const char* text) noexcept {
   tell(call);
   tell(" under a spinlock\n");
   abort();
+}
+
+[[gnu::noinline]] int put_spinlocks_aside() noexcept {
+  asm volatile("");
+  return std::exchange(t_held, 0);
+}
+
+[[gnu::noinline]] void put_spinlocks_back(int held) noexcept {
+  asm volatile("");
+  t_held = held;
 }
 
 }  // namespace coir::port

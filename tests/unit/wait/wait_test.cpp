@@ -539,6 +539,7 @@ TEST(Wait, a_byte_out_of_band_is_urgent_and_nothing_else_is) {
         if (!waited) return;
       }
     });
+    until_parked(other, "urgent");
     shutdown(pair.ends[0], SHUT_RDWR);
     expect(other.join().has_value());
   });

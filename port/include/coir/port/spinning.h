@@ -12,10 +12,17 @@ namespace coir::port {
 void begin_spinning() noexcept;
 void end_spinning() noexcept;
 void expect_no_spinlock(const char* call) noexcept;
+// A signal handler may hold none itself: it puts those of the thread that it interrupts aside, and back at its end.
+int put_spinlocks_aside() noexcept;
+void put_spinlocks_back(int held) noexcept;
 #else
 inline void begin_spinning() noexcept {}
 inline void end_spinning() noexcept {}
 inline void expect_no_spinlock(const char*) noexcept {}
+inline int put_spinlocks_aside() noexcept {
+  return 0;
+}
+inline void put_spinlocks_back(int) noexcept {}
 #endif
 
 }  // namespace coir::port
