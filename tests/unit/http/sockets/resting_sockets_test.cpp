@@ -136,8 +136,6 @@ struct RestingSocketsGroup : SocketServer {
   static std::size_t borrowed() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
 
   // echoes tells whether the socket is alive and well.
-  static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
-
   void refused(std::string_view request, std::string_view status, std::string_view field = {}) {
     Stream stream = connected();
     char head[512];
@@ -229,20 +227,7 @@ TEST(RestingSockets, a_greeting_comes_behind_the_handshake_and_haste_is_no_harm)
 }
 
 TEST(RestingSockets, a_message_of_many_kilobytes_comes_with_the_request) {
-  serving([&] {
-    for (const std::size_t size : {4'000u, 4'700u, 9'000u}) {
-      static char behind[10'000];
-      memset(behind, 'x', sizeof behind);
-      // Masked by zeros.
-      const unsigned char front[] = {
-          0x82, 0x80 | 126, static_cast<unsigned char>(size >> 8), static_cast<unsigned char>(size), 0, 0, 0, 0};
-      memcpy(behind, front, sizeof front);
-      auto peer = joined({behind, sizeof front + size});
-      const auto heard = peer.hear();
-      expect(!heard.gone && heard.opcode == Opcode::binary && heard.size == size);
-      expect(echoes(peer));
-    }
-  });
+  serving([&] { expect_long_messages_with_the_request(); });
 }
 
 TEST(RestingSockets, fragments_and_control_frames_between_them) {

@@ -93,6 +93,24 @@ class SocketServer : public Expecting {
     return RawPeer(std::move(stream));
   }
 
+  static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
+
+  // expect_long_messages_with_the_request sends binary messages of many kilobytes, to be echoed, behind the request.
+  void expect_long_messages_with_the_request() {
+    for (const std::size_t size : {4'000u, 4'700u, 9'000u}) {
+      static char behind[10'000];
+      memset(behind, 'x', sizeof behind);
+      // Masked by zeros.
+      const unsigned char front[] = {
+          0x82, 0x80 | 126, static_cast<unsigned char>(size >> 8), static_cast<unsigned char>(size), 0, 0, 0, 0};
+      memcpy(behind, front, sizeof front);
+      auto peer = joined({behind, sizeof front + size});
+      const auto heard = peer.hear();
+      expect(!heard.gone && heard.opcode == Opcode::binary && heard.size == size);
+      expect(echoes(peer));
+    }
+  }
+
  private:
   template <class Prepare, class Body>
   void with_one(const http::ServerOptions& options, Prepare prepare, Body body) {

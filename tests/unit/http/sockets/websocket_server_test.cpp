@@ -66,7 +66,6 @@ struct WebSocketServerGroup : SocketServer {
     LONGS_EQUAL(0, borrowed());
   }
   static std::size_t borrowed() { return coir::account::buffers.used() - Buffer::spare_bytes(); }
-  static bool echoes(RawPeer& peer) { return peer.say(Opcode::text, "echo") && peer.hear().is(Opcode::text, "echo"); }
 };
 
 TEST_GROUP_BASE(WebSocketServer, WebSocketServerGroup) {};
@@ -84,20 +83,7 @@ TEST(WebSocketServer, a_handler_goes_on_with_its_client) {
 }
 
 TEST(WebSocketServer, a_message_of_many_kilobytes_comes_with_the_request) {
-  serving([&] {
-    for (const std::size_t size : {4'000u, 4'700u, 9'000u}) {
-      static char behind[10'000];
-      memset(behind, 'x', sizeof behind);
-      // Masked by zeros.
-      const unsigned char front[] = {
-          0x82, 0x80 | 126, static_cast<unsigned char>(size >> 8), static_cast<unsigned char>(size), 0, 0, 0, 0};
-      memcpy(behind, front, sizeof front);
-      auto peer = joined({behind, sizeof front + size});
-      const auto heard = peer.hear();
-      expect(!heard.gone && heard.opcode == Opcode::binary && heard.size == size);
-      expect(echoes(peer));
-    }
-  });
+  serving([&] { expect_long_messages_with_the_request(); });
 }
 
 TEST(WebSocketServer, a_handler_closes) {
