@@ -331,6 +331,8 @@ TEST(HttpHandlers, what_ended_one_handler_does_not_reach_the_next_of_its_fiber) 
   serving({.handler = hold, .max_active = 1}, [&](Server& server, const Address& address, Seen& seen) {
     for (int round = 1; round <= 3; ++round) {
       seen.news.reset();
+      // The end of a connection of the round before would wait in the queue, too.
+      expect(until([&] { return server.gauges().open == 0; }, soon()));
       Client gone(address), next(address);
       expect(gone.say(kGet) && until([&] { return seen.waiting == 2 * round - 1; }, soon()));
       // It waits in the queue by then, so that the same fiber serves it.
