@@ -184,8 +184,8 @@ std::int64_t Worker::patience() noexcept {
   return patience_ns_ = std::min(2 * patience_ns_, kMostPatienceNs);
 }
 
-// hand_out_events wakes the fibers of events and timers. The first of them runs here at once; others are told of the
-// rest.
+// hand_out_events wakes the fibers of events and timers. The first of them runs here at once; other workers are notified
+// of the rest.
 void Worker::hand_out_events() noexcept {
   Scheduler& scheduler = *scheduler_;
   hands_out_ = true;

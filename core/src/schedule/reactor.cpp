@@ -209,7 +209,7 @@ std::expected<void, Error> Reactor::attach(int fd, Direction direction, RestingW
   if (resting.fd != fd) resting.fd = fd;
   if (resting.direction != direction) resting.direction = direction;
   Atomic<Word>& word = entry(fd)->word[static_cast<int>(direction)];
-  // The fiber that an edge has woken is done with the descriptor: who puts it to rest has met EAGAIN, or is told by busy.
+  // The fiber that an edge has woken no longer uses the descriptor: the caller has met EAGAIN, or gets busy and reads.
   Word seen = word.load(std::memory_order_relaxed);
   while (seen == kEmpty || (seen & kTaken) != 0) {
     if (word.compare_exchange_weak(seen, reinterpret_cast<Word>(&resting) | kSleep, std::memory_order_acq_rel,

@@ -183,7 +183,7 @@ class Scheduler {
       false};  // only a plain thread can still wake a fiber; looked at again while there are any
   enum class Failure : std::uint32_t { none, being_told, told };
   Atomic<Failure> failed_{Failure::none};
-  Error failure_;                   // written once, under being_told; read once it is told
+  Error failure_;                   // written once, while being_told; read after told
   detail::FiberName first_failed_;  // the same
   Relief hot_stacks_{Pressure::caches,
                      [](void* self, std::size_t) noexcept { return static_cast<Scheduler*>(self)->trim_stacks(); },

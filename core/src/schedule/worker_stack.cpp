@@ -5,8 +5,8 @@
 namespace coir {
 
 // While a fiber runs, the worker's loop is parked, and the stack below its stack pointer is free. During the call no
-// fiber is current: to the code it calls, it is the worker's own code, which never parks. Whose scopes are in force
-// there, and whose nursery a spawn goes to, is told by `acting`.
+// fiber is current: to the code it calls, it is the worker's own code, which never parks. `acting` names the
+// fiber whose scopes are in force there, and whose nursery owns what is spawned.
 //
 //   worker's stack   | loop ... | parked frame | call, nested calls ...
 //                                loop_sp_ ^

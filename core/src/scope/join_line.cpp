@@ -17,7 +17,7 @@ bool stand_in_line(FiberControl* fiber, std::uint64_t id, detail::WaitNode& node
       break;
     }
   }
-  // Of a handle that is joined meanwhile the slot may be another fiber's.
+  // If the handle was joined meanwhile, the slot may hold another fiber.
   const bool same = fiber->id.load(std::memory_order_relaxed) == id;
   if (same) {
     node.told.store(false, std::memory_order_relaxed);

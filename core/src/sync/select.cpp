@@ -49,8 +49,8 @@ auto Selection::run() noexcept -> Outcome {
   spend_budget(descriptors != 0 ? kSystemCallCost : 1);
   for (;;) {
     shuffle();
-    // Poll descriptors only when not waiting, or when one is the first to be looked at, lest what is always ready leaves
-    // it no turn. Else its news are waited for.
+    // Poll descriptors only when not waiting, or when one is the first case of this turn, so that a case that is always
+    // ready cannot starve them. Otherwise the wait reports them.
     const bool impatient = otherwise != nullptr || deadline.ns() <= 0;
     bool thoroughly = impatient || (count != 0 && !lines_up(cases[cases[0].turn_]) && line_is_ready());
     for (std::size_t i = 0; i < count; ++i) {
