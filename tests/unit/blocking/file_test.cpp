@@ -1,5 +1,6 @@
 #include <coir/config.h>
 #include <coir/file.h>
+#include <coir/runtime.h>
 
 #include <CppUTest/TestHarness.h>
 #include <dirent.h>

@@ -3,6 +3,7 @@
 #include <coir/http/accounts.h>
 #include <coir/http/client.h>
 #include <coir/pressure.h>
+#include <coir/runtime.h>
 
 #include <CppUTest/TestHarness.h>
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include <initializer_list>
+
 namespace limits_test {
 
 using coir::port::Limits;

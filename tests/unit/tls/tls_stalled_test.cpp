@@ -2,6 +2,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
+#include <coir/runtime.h>
 
 #include <algorithm>
 #include <atomic>

@@ -2,6 +2,7 @@
 #include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
+#include <coir/runtime.h>
 #include <string.h>
 
 #include <array>

@@ -4,6 +4,7 @@
 
 #include <CppUTest/TestHarness.h>
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace http_guess_limits_test {
