@@ -21,15 +21,9 @@ void Announced::take(std::string_view address, std::uint16_t port, bool tls) noe
 
 #if COIR_MDNS && !COIR_NO_ASYNC
 
-namespace {
-
-constexpr const char* kSeeMdns = "coird --help tells of --mdns";
-
-}  // namespace
-
-bool apply_mdns(const char* text, Options& options) noexcept {
-  if (const char* bad = coir::mdns::bad_name(text)) return complain(kSeeMdns, {"--mdns '", text, "': ", bad});
-  options.mdns = text;
+bool take_mdns(const Setting& setting, Options& options) noexcept {
+  if (const char* bad = coir::mdns::bad_name(setting.text)) return setting.wrong("coird --help tells of --mdns", {bad});
+  options.mdns = setting.text;
   return true;
 }
 
@@ -62,10 +56,6 @@ void Announcing::answer() const noexcept {
 }
 
 #else
-
-bool apply_mdns(const char*, Options&) noexcept {
-  return lacks("mdns", "COIR_MDNS", "build it with -DCOIR_MDNS=ON");
-}
 
 Announcing::Announcing(const Options&, const Announced&) noexcept {}
 Announcing::~Announcing() = default;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "options.h"
+#include "options/options.h"
 
 #if COIR_MDNS && !COIR_NO_ASYNC
 #include <coir/fiber.h>
@@ -19,8 +19,11 @@ struct Announced {
   void take(std::string_view address, std::uint16_t port, bool tls) noexcept;
 };
 
-// apply_mdns takes the value of --mdns. False: one line has said what is wrong.
-bool apply_mdns(const char* text, Options& options) noexcept;
+#if COIR_MDNS && !COIR_NO_ASYNC
+[[nodiscard]] bool take_mdns(const Setting& setting, Options& options) noexcept;
+#else
+inline constexpr Take take_mdns = nullptr;
+#endif
 
 // Announcing has a fiber answer for the name of --mdns, if that was given, until it is destroyed: then it says goodbye.
 // A line tells of each name that was taken.

@@ -2,7 +2,7 @@
 
 #include <coir/config.h>
 
-#include "options.h"
+#include "options/options.h"
 
 #if COIR_TLS && COIR_SITE
 #include <coir/http/credential_store.h>

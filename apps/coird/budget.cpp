@@ -3,6 +3,7 @@
 #include <coir/config.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <sys/resource.h>
 #if COIR_MDNS
 #include <coir/net/mdns.h>
 #endif
@@ -145,4 +146,31 @@ bool print_budget(const Options& options, const Budget& budget) noexcept {
     print({"ceiling_", options.accounts[i].account->name(), ": ", options.accounts[i].bytes, " bytes"});
   }
   return true;
+}
+
+void fit_descriptors(Options& options) noexcept {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  std::size_t files = 0;
+  if (options.root != nullptr) {
+    files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
+    if (options.active_given && options.server.max_active > files) {
+      say({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
+    }
+    options.server.max_active = files;
+  }
+  // Standard streams, poller, wakeups, root, and what is open for a moment.
+  const std::size_t others = 15 + options.listen_count + files;
+  // What is passed on takes a second one.
+  const std::size_t each = options.passes_on() ? 2 : 1;
+  const std::size_t most =
+      limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;
+  if (options.server.max_connections <= most) return;
+  if (options.connections_given) {
+    say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
+  }
+  options.server.max_connections = most;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "options.h"
+#include "options/options.h"
 
 // Budget is what the daemon may use of the machine's memory, and what that buys. Sizes are in bytes.
 struct Budget {
@@ -24,3 +24,7 @@ struct Budget {
 // print_budget writes the plan to standard output, one "name: value unit" a line. False: a line has said what is wrong
 // with a file of the options.
 [[nodiscard]] bool print_budget(const Options& options, const Budget& budget) noexcept;
+
+// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the numbers of requests and of
+// connections to what it allows: where files are served each request may need one for its file, up to a quarter of all.
+void fit_descriptors(Options& options) noexcept;

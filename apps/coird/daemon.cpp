@@ -3,76 +3,23 @@
 #include <coir/http/metrics.h>
 
 #include <string_view>
-#include <utility>
 
 #include "auth.h"
-#include "complaint.h"
-#include "credentials.h"
 
 using coir::http::Exchange;
 using coir::http::Method;
 
 namespace {
 
-#if COIR_TLS
-// read_certificates_again tells whether there are any. One line says what has become of them.
-bool read_certificates_again(Daemon& daemon) noexcept {
-  if (!daemon.tls) return false;
-  if (coir::TlsContext fresh = load_credentials(*daemon.options, false, "the old certificates stay")) {
-    daemon.tls->replace(std::move(fresh));
-    say({"certificates read again"});
-  }
-  return true;
-}
-#else
-bool read_certificates_again(Daemon&) noexcept {
-  return false;
-}
-#endif
-
 #if COIR_TLS && COIR_SITE
-// read_auth_again tells whether there is a file of credentials. One line says what has become of it.
-bool read_auth_again(Daemon& daemon) noexcept {
-  if (!daemon.credentials) return false;
-  if (load_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay"))
-    say({"credentials read again"});
-  return true;
-}
-
 bool admits(Daemon& daemon, Exchange& exchange) noexcept {
   return !daemon.credentials || is_admitted(exchange, *daemon.credentials, daemon.files ? &*daemon.files : nullptr);
 }
 #else
-bool read_auth_again(Daemon&) noexcept {
-  return false;
-}
-
 bool admits(Daemon&, Exchange&) noexcept {
   return true;
 }
 #endif
-
-#if COIRD_GATEWAY
-// read_routes_again tells whether there is a file of routes. One line says what has become of it.
-bool read_routes_again(Daemon& daemon) noexcept {
-  return daemon.gateway && daemon.gateway->reload(*daemon.options);
-}
-#else
-bool read_routes_again(Daemon&) noexcept {
-  return false;
-}
-#endif
-
-}  // namespace
-
-void reload(void* opaque) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
-  const bool certificates = read_certificates_again(daemon);
-  const bool credentials = read_auth_again(daemon);
-  if (!read_routes_again(daemon) && !credentials && !certificates) say({"SIGHUP: there is nothing to read again"});
-}
-
-namespace {
 
 bool is_read(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;

@@ -5,10 +5,11 @@
 #include <coir/http/server.h>
 
 #include <optional>
+#include <span>
 
 #include "gateway.h"
 #include "mcp/serving.h"
-#include "options.h"
+#include "options/options.h"
 #include "scripts.h"
 
 #if COIR_TLS
@@ -33,7 +34,8 @@ struct Daemon {
 #if COIRD_MCP
   std::optional<McpServing> mcp;
 #endif
-  const Options* options = nullptr;
+  const Options* options = nullptr;        // that it was started with
+  std::span<char*> arguments;              // the command line, which is read again with the file of --config
   const Announcing* announcing = nullptr;  // while it serves
 #if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;
@@ -49,5 +51,7 @@ void answer(coir::http::Exchange& exchange);
 // watch_upstreams begins to look after whom requests are passed on to. On a fiber, once the server has started.
 void watch_upstreams(Daemon& daemon) noexcept;
 
-// reload follows SIGHUP for the Daemon at `opaque`, and always says what it did.
+// reload follows SIGHUP for the Daemon at `opaque`: it reads the file of --config again, and the files of certificates,
+// credentials and routes. Either all of them count from now on or, if one is not in order, none does and what was
+// before stays. It always says what it did, and which settings want a restart.
 void reload(void* opaque) noexcept;

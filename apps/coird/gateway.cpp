@@ -1,7 +1,7 @@
 #include "gateway.h"
 
 #include "complaint.h"
-#include "option_table.h"
+#include "options/take.h"
 #include "upstream_trust.h"
 
 #include <coir/program.h>
@@ -22,42 +22,56 @@ constexpr std::size_t kMostText = 64 * 1024;  // of the file of routes
 
 using coir::http::ProxyTable;
 
-// add_line adds what an option says.
-std::expected<bool, coir::http::RouteFault> add_line(ProxyTable& table, const Options::Proxied& proxied) noexcept {
-  char line[768];
-  coir::Formatter text(line);
-  text.add(proxied.prefix, " ", proxied.urls);
-  if (!text.fits()) return std::unexpected(coir::http::RouteFault{proxied.prefix, "too long", "name it in --routes"});
-  auto added = table.add(text.text());
-  if (!added) {
-    // Its word lies in the line, which goes.
-    std::string_view& word = added.error().word;
-    const auto at = static_cast<std::size_t>(word.data() - line), urls = proxied.prefix.size() + 1;
-    word = at < urls ? proxied.prefix.substr(0, word.size()) : proxied.urls.substr(at - urls, word.size());
-  }
-  return added;
+// is_url tells the servers of a section from its other keys.
+bool is_url(const Setting& key) noexcept {
+  return std::string_view(key.text).starts_with("url=");
 }
 
-// add_proxied takes "PREFIX=URL[,URL...]" of --proxy.
-bool add_proxied(const char* text, Options& options) noexcept {
-  const auto wrong = [text](const char* cure, std::initializer_list<Word> what) {
-    Word words[6] = {"--proxy '", text, "': ", "", "", ""};
-    std::ranges::copy(what, words + 3);
-    return complain(cure, {words[0], words[1], words[2], words[3], words[4], words[5]});
-  };
-  if (options.proxied_count == Options::kMaxProxied) return wrong(kSeeHelp, {"more than ", Options::kMaxProxied});
-  const std::string_view all = text;
-  const std::size_t equals = all.find('=');
-  if (equals == all.npos || all.front() != '/' || all.find_first_of(" \t") != all.npos)
-    return wrong(kForm, {"not PREFIX=URL"});
-  const Options::Proxied made{.prefix = all.substr(0, equals), .urls = all.substr(equals + 1)};
-  for (const auto& before : std::span(options.proxied).first(options.proxied_count)) {
-    if (before.prefix == made.prefix) return wrong(kSeeHelp, {"this prefix was given before"});
+// RouteText is what an option, or a section of the file, says as a line of a file of routes.
+class RouteText {
+ public:
+  explicit RouteText(const Options::Proxied& route) noexcept : route_(route) {
+    text_.add(route.prefix, " ", route.urls);
+    for (const Setting& key : route.keys) {
+      if (!is_url(key)) text_.add(" ", key.text);
+    }
   }
+
+  std::expected<bool, coir::http::RouteFault> add_to(ProxyTable& table) const noexcept {
+    if (!text_.fits()) return std::unexpected(coir::http::RouteFault{route_.prefix, "too long", "name it in --routes"});
+    return table.add(text_.text());
+  }
+
+  // key_of is the key of the section that a word of the line comes from; null: prefix or servers.
+  const Setting* key_of(std::string_view word) const noexcept {
+    for (const Setting& key : route_.keys) {
+      if (!is_url(key) && word == key.text) return &key;
+    }
+    return nullptr;
+  }
+
+ private:
+  const Options::Proxied& route_;
+  char room_[ProxyTable::kMostLine];
+  coir::Formatter text_{room_};
+};
+
+bool is_known(std::string_view prefix, const Options& options) noexcept {
+  const auto proxied = std::span(options.proxied).first(options.proxied_count);
+  return std::ranges::any_of(proxied, [prefix](const auto& before) { return before.prefix == prefix; });
+}
+
+// add_route adds what `setting` says, once it is in order.
+bool add_route(const Setting& setting, const Options::Proxied& made, Options& options) noexcept {
+  if (options.proxied_count == Options::kMaxProxied) return setting.wrong({"more than ", Options::kMaxProxied});
+  if (made.keys.empty() && is_known(made.prefix, options)) return setting.wrong({"this prefix was given before"});
   auto table = ProxyTable::create();
-  if (!table) return wrong(kSeeHelp, {table.error()});
-  if (const auto added = add_line(*table, made); !added)
-    return wrong(added.error().cure, {added.error().word, ": ", added.error().what});
+  if (!table) return setting.wrong({table.error()});
+  const RouteText text(made);
+  if (const auto added = text.add_to(*table); !added) {
+    const Setting* const key = text.key_of(added.error().word);
+    return (key != nullptr ? *key : setting).wrong(added.error().cure, {added.error().word, ": ", added.error().what});
+  }
   options.proxied[options.proxied_count++] = made;
   return true;
 }
@@ -88,8 +102,12 @@ std::optional<ProxyTable> read(const Options& options, const char* stays) noexce
   auto table = ProxyTable::create();
   if (!table) return complain(kSeeHelp, {"--routes: ", describe(table.error()), stays}), std::nullopt;
   for (const auto& proxied : std::span(options.proxied).first(options.proxied_count)) {
-    // It has been read before.
-    static_cast<void>(add_line(*table, proxied));
+    const RouteText text(proxied);
+    if (const auto added = text.add_to(*table); !added) {
+      // Each is in order by itself: of two sections prefix and hosts are the same.
+      const coir::http::RouteFault& fault = added.error();
+      return complain(fault.cure, {"route ", proxied.prefix, ": ", fault.word, ": ", fault.what, stays}), std::nullopt;
+    }
   }
   if (options.routes != nullptr && !add_file(*table, options.routes, stays)) return std::nullopt;
   return std::move(*table);
@@ -97,13 +115,43 @@ std::optional<ProxyTable> read(const Options& options, const char* stays) noexce
 
 }  // namespace
 
-bool apply_gateway(int chosen, const char* text, Options& options) noexcept {
-  if (chosen == kProxy) return add_proxied(text, options);
-  (chosen == kRoutes      ? options.routes
-   : chosen == kProxyCert ? options.proxy_certificate
-   : chosen == kProxyKey  ? options.proxy_key
-                          : options.proxy_authorities) = text;
-  return true;
+bool take_proxy(const Setting& setting, Options& options) noexcept {
+  const std::string_view all = setting.text;
+  const std::size_t equals = all.find('=');
+  if (equals == all.npos || all.front() != '/' || all.find_first_of(" \t") != all.npos)
+    return setting.wrong(kForm, {"not PREFIX=URL"});
+  return add_route(setting, {.prefix = all.substr(0, equals), .urls = all.substr(equals + 1)}, options);
+}
+
+bool take_route(std::string_view prefix, std::span<const Setting> keys, Options& options) noexcept {
+  bool good = true;
+  std::string_view urls;
+  for (const Setting& key : keys) {
+    if (std::string_view(key.text).find_first_of(" \t") != std::string_view::npos) {
+      good = key.wrong("leave it out", {"a value with a blank"});
+    } else if (is_url(key)) {
+      if (!urls.empty()) good = key.wrong("name all servers in one, with commas between them", {"a second url"});
+      urls = std::string_view(key.text).substr(4);
+    }
+  }
+  if (urls.empty()) return keys.front().wrong("such as url = http://127.0.0.1:8081", {"the section has no url"});
+  return good && add_route(keys.front(), {.prefix = prefix, .urls = urls, .keys = keys}, options);
+}
+
+bool take_proxy_ca(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::proxy_authorities>(setting, options);
+}
+
+bool take_proxy_cert(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::proxy_certificate>(setting, options);
+}
+
+bool take_proxy_key(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::proxy_key>(setting, options);
+}
+
+bool take_routes(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::routes>(setting, options);
 }
 
 bool Gateway::open(const Options& options) noexcept {
@@ -121,11 +169,10 @@ bool Gateway::open(const Options& options) noexcept {
 }
 
 bool Gateway::reload(const Options& options) noexcept {
-  if (options.routes == nullptr) return false;
-  if (const auto change = apply(options, "; the old routes stay")) {
-    watch();
-    say({"routes read again: ", change->kept, " kept, ", change->added, " new, ", change->removed, " gone"});
-  }
+  const auto change = apply(options, "; the old routes stay");
+  if (!change) return false;
+  watch();
+  say({"routes read again: ", change->kept, " kept, ", change->added, " new, ", change->removed, " gone"});
   return true;
 }
 
@@ -195,12 +242,6 @@ void Gateway::add_metrics(coir::http::MetricsText& text, const coir::http::Gatew
 
 bool Gateway::serve(coir::http::Exchange& exchange) noexcept {
   return proxy_->serve(exchange);
-}
-
-#else
-
-bool apply_gateway(int chosen, const char*, Options&) noexcept {
-  return lacks(name_of(chosen), "COIR_PROXY", "build it with -DCOIR_PROXY=ON");
 }
 
 #endif

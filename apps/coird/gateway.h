@@ -2,14 +2,26 @@
 
 #include <coir/config.h>
 
-#include "options.h"
+#include "options/options.h"
 
 // What coird passes on to other servers: --proxy and --routes. A build without it (-DCOIR_PROXY=OFF), or without fibers, refuses the
 // options.
 #define COIRD_GATEWAY (COIR_PROXY && !COIR_NO_ASYNC)
 
-// apply_gateway takes an option of those. False: one line on standard error has said what is wrong.
-[[nodiscard]] bool apply_gateway(int chosen, const char* text, Options& options) noexcept;
+#if COIRD_GATEWAY
+// These take the options. A null function is one that the build lacks.
+[[nodiscard]] bool take_proxy(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_proxy_ca(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_proxy_cert(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_proxy_key(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_routes(const Setting& setting, Options& options) noexcept;
+
+// take_route takes a section [route PREFIX] of the file: its keys, of which one is url.
+[[nodiscard]] bool take_route(std::string_view prefix, std::span<const Setting> keys, Options& options) noexcept;
+#else
+inline constexpr Take take_proxy = nullptr, take_proxy_ca = nullptr, take_proxy_cert = nullptr,
+                      take_proxy_key = nullptr, take_routes = nullptr;
+#endif
 
 #if COIRD_GATEWAY
 #include <coir/http/gateway_metrics.h>
@@ -33,7 +45,8 @@ class Gateway {
   // open prepares what the options name; nobody is asked yet. False: one line has said why not.
   [[nodiscard]] bool open(const Options& options) noexcept;
 
-  // reload reads the file of routes again, at SIGHUP. False: there is none; else a line has said what has become of it.
+  // reload has the routes of the options count, and reads their file again. A line says what has become of them. False:
+  // the old ones stay.
   bool reload(const Options& options) noexcept;
 
   // planned_bytes is what the routes of the options take; nothing: a line has said what is wrong with them.

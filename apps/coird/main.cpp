@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +24,8 @@
 #include "complaint.h"
 #include "credentials.h"
 #include "daemon.h"
-#include "options.h"
+#include "identity.h"
+#include "options/options.h"
 #include "reporting.h"
 #include "state.h"
 
@@ -45,35 +45,6 @@ int failed(const char* what, const char* which, coir::Error error) noexcept {
 int unusable(const char* option, const char* name, coir::Error error, const char* cure) noexcept {
   static_cast<void>(complain(cure, {option, " ", name, ": ", error}));
   return 2;
-}
-
-// fit_descriptors raises the limit of open descriptors as far as it goes, and lowers the numbers of requests and of
-// connections to what it allows: where files are served each request may need one for its file, up to a quarter of all.
-void fit_descriptors(Options& options) noexcept {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  getrlimit(RLIMIT_NOFILE, &limit);
-  std::size_t files = 0;
-  if (options.root != nullptr) {
-    files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
-    if (options.active_given && options.server.max_active > files) {
-      say({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
-    }
-    options.server.max_active = files;
-  }
-  // Standard streams, poller, wakeups, root, and what is open for a moment.
-  const std::size_t others = 15 + options.listen_count + files;
-  // What is passed on takes a second one.
-  const std::size_t each = options.passes_on() ? 2 : 1;
-  const std::size_t most =
-      limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;
-  if (options.server.max_connections <= most) return;
-  if (options.connections_given) {
-    say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});
-  }
-  options.server.max_connections = most;
 }
 
 int print_probe() noexcept {
@@ -135,7 +106,7 @@ int open_trace(const Options& options, int& fd) noexcept {
                             "name a file that coird can write, in a folder that there is");
 }
 
-int serve(Options& options) noexcept {
+int serve(Options& options, int count, char** arguments) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
   // A file that may not grow is an error of its write.
@@ -176,12 +147,15 @@ int serve(Options& options) noexcept {
   daemon.options = &options;
 #if COIR_TLS
   if (options.any_tls()) {
-    if (!recall_state(options.state)) return 1;
+    if (!options.check && !recall_state(options.state)) return 1;
     if (!coir::time_valid()) say({"the clock is not set; certificates are judged by an earlier time"});
-    coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
-    if (!context) return 2;
-    daemon.tls.emplace(std::move(context));
-    keep_state(options.state);
+    // coird's own certificate is made when it is needed, not to be checked.
+    if (!options.check || options.certificate_count != 0) {
+      coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
+      if (!context) return 2;
+      daemon.tls.emplace(std::move(context));
+    }
+    if (!options.check) keep_state(options.state);
   }
 #endif
 #if COIR_TLS && COIR_SITE
@@ -205,6 +179,13 @@ int serve(Options& options) noexcept {
 #endif
   Reporting reporting;
   if (!reporting.prepare(options)) return 2;
+  Identity identity;
+  if (!find_identity(options, identity)) return 2;
+  if (options.check) {
+    print({"the options are in order"});
+    return printed();
+  }
+  daemon.arguments = {arguments, static_cast<std::size_t>(count)};
   options.server.on_hangup = reload;
   // Nobody new is to find it while requests under way end.
   options.server.on_stop = [](void* opaque) {
@@ -220,6 +201,7 @@ int serve(Options& options) noexcept {
   if (const int status = open_listeners(options, daemon, ready); status != 0) return status;
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
+  if (!become(identity)) return 1;
 
   coir::Error start_error{};
   std::size_t cut_off = 0;
@@ -284,12 +266,15 @@ int main(int count, char** arguments) {
       fit_descriptors(options);
       return print_budget(options, budget) ? printed() : 2;
     }
+    case Options::Action::print_config:
+      print_config(options);
+      return printed();
     case Options::Action::hash_password:
     case Options::Action::hash_token:
 #if COIR_TLS && COIR_SITE
       return print_credential(options);
 #endif
     case Options::Action::serve:
-      return serve(options);
+      return serve(options, count, arguments);
   }
 }

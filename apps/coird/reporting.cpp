@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "complaint.h"
-#include "option_table.h"
+#include "options/take.h"
 #include "private_file.h"
-#include "quantity.h"
 
 #if COIR_MQTT && !COIR_NO_ASYNC
 
@@ -31,41 +30,41 @@ constexpr const char* kSeeMqtt = "coird --help tells of --mqtt";
 
 }  // namespace
 
-bool apply_mqtt(int chosen, const char* text, Options& options) noexcept {
-  switch (chosen) {
-    case kMqttPasswordFile:
-      options.mqtt_password_file = text;
-      return true;
-    case kMqttCa:
-      options.mqtt_authorities = text;
-      return true;
-    case kMqttCommands:
-      options.mqtt_commands = true;
-      return true;
-    case kMqttDiscovery:
-      if (!coir::mqtt::may_publish(text)) return complain(kSeeMqtt, {"--mqtt-discovery '", text, "': not a topic"});
-      options.mqtt_discovery = text;
-      return true;
-    case kMqttInterval:
-      if (const auto time = parse_time(text)) {
-        options.mqtt_interval = *time;
-        return true;
-      }
-      return complain(kSeeMqtt, {"--mqtt-interval '", text, "': not a time such as 30s or 2m"});
-    default:
-      break;
-  }
-  const auto url = coir::mqtt::parse_broker_url(text);
+bool take_mqtt_password_file(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::mqtt_password_file>(setting, options);
+}
+
+bool take_mqtt_ca(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::mqtt_authorities>(setting, options);
+}
+
+bool take_mqtt_commands(const Setting& setting, Options& options) noexcept {
+  return take_flag<&Options::mqtt_commands>(setting, options);
+}
+
+bool take_mqtt_interval(const Setting& setting, Options& options) noexcept {
+  return take_time<&Options::mqtt_interval>(setting, options);
+}
+
+bool take_mqtt_discovery(const Setting& setting, Options& options) noexcept {
+  if (!coir::mqtt::may_publish(setting.text)) return setting.wrong(kSeeMqtt, {"not a topic"});
+  options.mqtt_discovery = setting.text;
+  return true;
+}
+
+bool take_mqtt(const Setting& setting, Options& options) noexcept {
+  const auto url = coir::mqtt::parse_broker_url(setting.text);
   if (!url && url.error() == coir::ErrorCode::untrusted) {
     // The line does not repeat it.
-    return complain("name a file of it by --mqtt-password-file: everybody can read a command line",
-                    {"--mqtt: the address holds a password"});
+    return Setting{setting.row, "...", setting.file, setting.line}.wrong(
+        "name a file of it by --mqtt-password-file: everybody can read a command line",
+        {"the address holds a password"});
   }
-  if (!url) return complain(kSeeMqtt, {"--mqtt '", text, "': not an address such as mqtt://user@broker:1883/prefix"});
+  if (!url) return setting.wrong(kSeeMqtt, {"not an address such as mqtt://user@broker:1883/prefix"});
   if (!url->path.empty() && (url->path.size() > 100 || !coir::mqtt::may_publish(url->path) || url->path.ends_with('/')))
-    return complain(kSeeMqtt, {"--mqtt '", text, "': '", url->path, "' begins no topics"});
-  if (url->secure && !coir::kTls) return complain(kSeeMqtt, {"--mqtt '", text, "': this build has no TLS"});
-  options.mqtt = text;
+    return setting.wrong(kSeeMqtt, {"'", url->path, "' begins no topics"});
+  if (url->secure && !coir::kTls) return setting.wrong(kSeeMqtt, {"this build has no TLS"});
+  options.mqtt = setting.text;
   return true;
 }
 
@@ -252,10 +251,6 @@ void Reporting::obey() noexcept {
 }
 
 #else
-
-bool apply_mqtt(int chosen, const char*, Options&) noexcept {
-  return lacks(name_of(chosen), "COIR_MQTT", "build it with -DCOIR_MQTT=ON");
-}
 
 bool check_mqtt(const Options&) noexcept {
   return true;

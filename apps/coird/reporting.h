@@ -3,7 +3,7 @@
 #include <coir/config.h>
 
 #include "daemon.h"
-#include "options.h"
+#include "options/options.h"
 
 #if COIR_MQTT && !COIR_NO_ASYNC
 #include <coir/event.h>
@@ -14,9 +14,20 @@
 #endif
 #endif
 
-// apply_mqtt takes an option of MQTT (option_table.h), check_mqtt looks at what only the whole command line tells.
-// False: one line has said what is wrong.
-[[nodiscard]] bool apply_mqtt(int chosen, const char* text, Options& options) noexcept;
+// These take the options of MQTT; a null function is one that the build lacks.
+#if COIR_MQTT && !COIR_NO_ASYNC
+[[nodiscard]] bool take_mqtt(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mqtt_password_file(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mqtt_ca(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mqtt_interval(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mqtt_commands(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mqtt_discovery(const Setting& setting, Options& options) noexcept;
+#else
+inline constexpr Take take_mqtt = nullptr, take_mqtt_password_file = nullptr, take_mqtt_ca = nullptr,
+                      take_mqtt_interval = nullptr, take_mqtt_commands = nullptr, take_mqtt_discovery = nullptr;
+#endif
+
+// check_mqtt looks at what only all options tell. False: one line has said what is wrong.
 [[nodiscard]] bool check_mqtt(const Options& options) noexcept;
 
 // reporting_bytes is what the connection to the broker of --mqtt takes, without the stacks of its fibers; 0: there is

@@ -2,7 +2,6 @@
 
 #include "complaint.h"
 #include "gateway.h"
-#include "option_table.h"
 
 #if COIRD_SCRIPTS
 #include <coir/http/path.h>
@@ -33,42 +32,41 @@ bool is_suffix(std::string_view where) noexcept {
   return where.starts_with('.');
 }
 
-// parse_servers reads addresses into `servers` and returns how many; 0: one is wrong, and a line has said so.
-std::size_t parse_servers(std::string_view where, std::string_view addresses,
-                          UpstreamServer (&servers)[Upstreams::kMost]) noexcept {
+// parse_servers reads addresses into `servers` and returns how many. 0: `bad` is no address, or empty where there are too
+// many of them.
+std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[Upstreams::kMost],
+                          std::string_view& bad) noexcept {
   std::size_t count = 0;
   for (std::string_view rest = addresses; !rest.empty() || count == 0;) {
-    const std::string_view address = next_of(rest);
-    if (count == std::size(servers)) {
-      complain("name fewer", {"--fastcgi '", where, "': more than ", Upstreams::kMost, " addresses"});
-      return 0;
-    }
-    servers[count++].url = address;
-    if (address.find("://") == address.npos && Upstreams::create(address)) continue;
-    complain(kScriptForm,
-             {"--fastcgi '", where, "': '", address, "' is no address of a host and port or of a Unix socket"});
-    return 0;
+    bad = next_of(rest);
+    if (count == std::size(servers)) return bad = {}, 0;
+    servers[count++].url = bad;
+    if (bad.find("://") != bad.npos || !Upstreams::create(bad)) return 0;
   }
   return count;
 }
 
 }  // namespace
 
-bool apply_fastcgi(int, const char* text, Options& options) noexcept {
-  const std::string_view all = text;
+bool take_fastcgi(const Setting& setting, Options& options) noexcept {
+  const std::string_view all = setting.text;
   const std::size_t equals = all.find('=');
-  const auto wrong = [text](Word what) { return complain(kScriptForm, {"--fastcgi '", text, "': ", what}); };
-  if (equals == all.npos || (all.front() != '/' && all.front() != '.')) return wrong("not PREFIX=ADDRESS");
+  if (equals == all.npos || (all.front() != '/' && all.front() != '.'))
+    return setting.wrong(kScriptForm, {"not PREFIX=ADDRESS"});
   const std::string_view where = all.substr(0, equals);
   if (where.find_first_of("?#%") != where.npos ||
       (is_suffix(where) && (where.size() < 2 || where.find('/') != where.npos)))
-    return wrong("neither a path nor the end of a file's name");
-  if (options.application_count == Options::kMaxApplications) return wrong("too many of them");
+    return setting.wrong(kScriptForm, {"neither a path nor the end of a file's name"});
+  if (options.application_count == Options::kMaxApplications) return setting.wrong(kScriptForm, {"too many of them"});
   for (const auto& before : std::span(options.applications).first(options.application_count)) {
-    if (before.prefix == where) return wrong("this was given before");
+    if (before.prefix == where) return setting.wrong(kScriptForm, {"this was given before"});
   }
   UpstreamServer servers[Upstreams::kMost];
-  if (parse_servers(where, all.substr(equals + 1), servers) == 0) return false;
+  std::string_view bad;
+  if (parse_servers(all.substr(equals + 1), servers, bad) == 0) {
+    if (bad.data() == nullptr) return setting.wrong("name fewer", {"more than ", Upstreams::kMost, " addresses"});
+    return setting.wrong(kScriptForm, {"'", bad, "' is no address of a host and port or of a Unix socket"});
+  }
   options.applications[options.application_count++] = {.prefix = where, .urls = all.substr(equals + 1)};
   return true;
 }
@@ -87,7 +85,8 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
       return complain("name the folder of the scripts by --root",
                       {"--fastcgi '", given.prefix, "': there are no files"});
     UpstreamServer servers[Upstreams::kMost];
-    const std::size_t servers_count = parse_servers(given.prefix, given.urls, servers);
+    std::string_view bad;
+    const std::size_t servers_count = parse_servers(given.urls, servers, bad);
     auto made = Upstreams::create(std::span(servers).first(servers_count), {.on_change = tell_of_upstream});
     if (!made) return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.error()});
     Application& application = applications_[count_++];
@@ -163,12 +162,6 @@ void Scripts::forward(Exchange& exchange, Application& application, const FastCg
   const coir::http::FastCgiRules rules{
       .root = root_, .spool = "/tmp", .most_spooled = most_spooled_, .complain = complain_of, .context = &application};
   forward_to_fastcgi(exchange, application.upstreams->group(), script, rules);
-}
-
-#else
-
-bool apply_fastcgi(int chosen, const char*, Options&) noexcept {
-  return lacks(name_of(chosen), "COIR_FASTCGI", "build it with -DCOIR_FASTCGI=ON");
 }
 
 #endif

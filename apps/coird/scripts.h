@@ -2,14 +2,17 @@
 
 #include <coir/config.h>
 
-#include "options.h"
+#include "options/options.h"
 
 // What coird has FastCGI applications answer: --fastcgi. A build without it (-DCOIR_FASTCGI=OFF, or -DCOIR_PROXY=OFF),
 // or without fibers, refuses the option.
 #define COIRD_SCRIPTS (COIR_FASTCGI && !COIR_NO_ASYNC)
 
-// apply_fastcgi takes the option. False: one line on standard error has said what is wrong.
-[[nodiscard]] bool apply_fastcgi(int chosen, const char* text, Options& options) noexcept;
+#if COIRD_SCRIPTS
+[[nodiscard]] bool take_fastcgi(const Setting& setting, Options& options) noexcept;
+#else
+inline constexpr Take take_fastcgi = nullptr;
+#endif
 
 #if COIRD_SCRIPTS
 #include <coir/http/fastcgi.h>

@@ -8,7 +8,7 @@ make_buildroot() {
   {
     echo "# Locally calculated"
     (cd "$tree/source" && sha256sum "coir-$version.tar.gz" | sed 's/^/sha256  /')
-    for file in LICENSE third-party/mbedtls/LICENSE third-party/yyjson/LICENSE; do
+    for file in LICENSE third-party/mbedtls/LICENSE third-party/yyjson/LICENSE third-party/inih/LICENSE.txt; do
       printf 'sha256  %s  %s\n' "$(sha256sum <"$work/coir-$version/$file" | cut -d' ' -f1)" "$file"
     done
   } >"$tree/package/coir/coir.hash"

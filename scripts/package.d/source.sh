@@ -7,6 +7,7 @@ lay_source() {
   git -C "$root" archive HEAD | tar -x -C "$1"
   cp -R "$(cached mbedtls mbedtls)" "$1/third-party/mbedtls"
   cp -R "$(cached yyjson yyjson)" "$1/third-party/yyjson"
+  cp -R "$(cached libinih libinih)" "$1/third-party/inih"
   cp -R "$(cached picohttpparser h2o)" "$1/third-party/picohttpparser"
 }
 

@@ -6,6 +6,10 @@
 #include <string_view>
 
 struct Options;
+struct Setting;
+
+// Take has a setting count (options/row.h).
+using Take = bool (*)(const Setting& setting, Options& options) noexcept;
 
 // --mcp offers tools to agents by the Model Context Protocol. A build without it (-DCOIR_MCP=OFF), or without
 // fibers, refuses the options.
@@ -36,7 +40,18 @@ struct McpOptions {
   bool sysfs_given = false;
 };
 
-// apply_mcp takes an option of those (option_table.h), check_mcp looks at what only the whole command line tells.
+// These take the options; a null function is one that the build lacks. check_mcp looks at what only all options tell.
 // False: one line on standard error has said what is wrong.
-[[nodiscard]] bool apply_mcp(int chosen, const char* text, Options& options) noexcept;
+#if COIRD_MCP
+[[nodiscard]] bool take_mcp(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_token_file(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_origin(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_tool(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_fetch(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_mount(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_sysfs(const Setting& setting, Options& options) noexcept;
+#else
+inline constexpr Take take_mcp = nullptr, take_mcp_token_file = nullptr, take_mcp_origin = nullptr,
+                      take_mcp_tool = nullptr, take_mcp_fetch = nullptr, take_mcp_mount = nullptr, take_sysfs = nullptr;
+#endif
 [[nodiscard]] bool check_mcp(const Options& options) noexcept;

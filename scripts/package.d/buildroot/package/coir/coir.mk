@@ -7,8 +7,9 @@
 COIR_VERSION = @VERSION@
 COIR_SITE = $(BR2_EXTERNAL_COIR_PATH)/source
 COIR_SITE_METHOD = file
-COIR_LICENSE = MIT, Apache-2.0 or GPL-2.0+ (mbedTLS)
-COIR_LICENSE_FILES = LICENSE third-party/mbedtls/LICENSE third-party/yyjson/LICENSE
+COIR_LICENSE = MIT, BSD-3-Clause (inih), Apache-2.0 or GPL-2.0+ (mbedTLS)
+COIR_LICENSE_FILES = LICENSE third-party/mbedtls/LICENSE third-party/yyjson/LICENSE \
+	third-party/inih/LICENSE.txt
 
 COIR_CONF_OPTS = \
 	-DCOIR_BUILD_TESTS=OFF \
@@ -16,6 +17,7 @@ COIR_CONF_OPTS = \
 	-DCOIR_WERROR=OFF \
 	-DCOIR_CCACHE= \
 	-DCOIR_PICOHTTPPARSER_DIR=$(@D)/third-party/picohttpparser \
+	-DCOIR_INIH_DIR=$(@D)/third-party/inih \
 	-DCOIR_MBEDTLS_DIR=$(@D)/third-party/mbedtls \
 	-DCOIR_YYJSON_DIR=$(@D)/third-party/yyjson
 

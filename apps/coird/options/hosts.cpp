@@ -1,21 +1,16 @@
-#include "allowed_hosts.h"
+#include "hosts.h"
 
 #include <coir/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "complaint.h"
-#include "option_table.h"
-
-bool add_host(const char* text, Options& options) noexcept {
-  const std::string_view host = text;
-  if (options.host_count == Options::kMaxHosts)
-    return complain(kSeeHelp, {"--allow-host '", text, "': more than ", Options::kMaxHosts, " names"});
+bool take_host(const Setting& setting, Options& options) noexcept {
+  const std::string_view host = setting.text;
+  if (options.host_count == Options::kMaxHosts) return setting.wrong({"more than ", Options::kMaxHosts, " names"});
   const bool v6 = std::ranges::count(host, ':') > 1 && (!host.starts_with('[') || host.ends_with(']'));
   if (host.empty() || host.find_first_of("/@, ") != host.npos || (!v6 && host.find(':') != host.npos))
-    return complain("such as board.lan, 203.0.113.7, or * for any",
-                    {"--allow-host '", text, "': not a name without scheme and port"});
+    return setting.wrong("such as board.lan, 203.0.113.7, or * for any", {"not a name without scheme and port"});
   options.hosts[options.host_count++] = host;
   return true;
 }

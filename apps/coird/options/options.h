@@ -8,15 +8,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
-#include "mcp/options.h"
+#include "../mcp/options.h"
+#include "settings.h"
 
-// Options is what the command line of coird says.
+// Options is what the command line of coird and the file of --config say. Texts are those of its settings.
 struct Options {
-  enum class Action : unsigned char { serve, help, version, probe, print_budget, hash_password, hash_token };
+  enum class Action : unsigned char {
+    serve,
+    help,
+    version,
+    probe,
+    print_budget,
+    print_config,
+    hash_password,
+    hash_token
+  };
 
   Action action = Action::serve;
+  Settings settings;             // all that was given, the file's before the command line's
+  const char* config = nullptr;  // the file of --config
+  bool check = false;            // all is checked, nothing is served
+  const char* user = nullptr;    // whom coird becomes
+  const char* group = nullptr;
   coir::Address listen[coir::http::Server::kMaxListeners];
   bool tls[coir::http::Server::kMaxListeners] = {};      // of each address
   bool metrics[coir::http::Server::kMaxListeners] = {};  // of each address: it answers /metrics and /healthz, no more
@@ -50,8 +66,9 @@ struct Options {
   struct Proxied {
     std::string_view prefix;
     std::string_view urls;
+    std::span<const Setting> keys = {};  // of [route PREFIX] in the file, url among them
   };
-  static constexpr std::size_t kMaxProxied = 16;
+  static constexpr std::size_t kMaxProxied = 64;
   Proxied proxied[kMaxProxied] = {};
   std::size_t proxied_count = 0;
   const char* proxy_authorities = nullptr;  // the file of those that sign their certificates
@@ -110,9 +127,11 @@ struct Options {
                                    .kernel_bytes_per_connection = coir::port::limits().kernel_bytes_per_connection};
 };
 
-// parse_options reads the command line. False: one line on standard error has named the option that is wrong; the exit
-// status is 2.
+// parse_options reads the command line, and the file that it names by --config. False: lines on standard error have said
+// what is wrong, one for each option of the file and one for the first of the command line; the exit status is 2.
 [[nodiscard]] bool parse_options(int count, char** arguments, Options& options) noexcept;
 
-// print_help writes the complete list of options to standard output.
+// print_help writes the complete list of options to standard output. print_config writes them as a file for --config: those
+// of `options` that were given, and all others as comments.
 void print_help() noexcept;
+void print_config(const Options& options) noexcept;

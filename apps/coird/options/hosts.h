@@ -4,8 +4,8 @@
 
 // --allow-host: by which names clients may call this machine besides its own.
 
-// add_host takes a name, or an address, without a port. False: one line on standard error has said what is wrong.
-[[nodiscard]] bool add_host(const char* text, Options& options) noexcept;
+// take_host takes a name, or an address, without a port.
+[[nodiscard]] bool take_host(const Setting& setting, Options& options) noexcept;
 
 // allow_hosts hands the names on to the server's options, and that of --mdns with them: once all options are read.
 void allow_hosts(Options& options) noexcept;

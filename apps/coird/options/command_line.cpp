@@ -1,0 +1,120 @@
+// getopt_long: musl has it, it is 2 KB of code, and users get from it what they know of other programs ("--root=DIR",
+// "--root DIR", "--", unambiguous abbreviations). Its own messages are off: each of ours is one line that names the
+// option.
+#include <getopt.h>
+#include <string.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "../complaint.h"
+#include "../reporting.h"
+#include "config_file.h"
+#include "hosts.h"
+#include "listen.h"
+#include "needs.h"
+#include "options.h"
+#include "row.h"
+
+namespace {
+
+constexpr std::size_t kMostRows = 96;
+constexpr int kFirst = 256;  // what getopt_long returns for the first row
+
+// CommandLine is what getopt_long wants to know of the rows.
+struct CommandLine {
+  CommandLine() noexcept {
+    std::size_t count = 0;
+    for (const Row& row : all_rows()) {
+      known[count] = {row.name, row.value == nullptr ? no_argument : required_argument, nullptr,
+                      kFirst + static_cast<int>(count)};
+      ++count;
+      if (row.letter == 0) continue;
+      *end++ = row.letter;
+      if (row.value != nullptr) *end++ = ':';
+    }
+  }
+
+  // row is the one of what getopt_long returned; null: there is none.
+  static const Row* row(int chosen) noexcept {
+    const auto rows = all_rows();
+    if (chosen >= kFirst && chosen - kFirst < static_cast<int>(rows.size()))
+      return &rows[static_cast<std::size_t>(chosen - kFirst)];
+    for (const Row& each : rows) {
+      if (each.letter != 0 && each.letter == chosen) return &each;
+    }
+    return nullptr;
+  }
+
+  option known[kMostRows + 1] = {};
+  char letters[16] = ":";  // the colon asks for ':' where a value is missing
+  char* end = letters + 1;
+};
+
+// find_config takes --config alone, wherever it stands. What is wrong with the others is told later, in their order.
+bool find_config(int count, char** arguments, Options& options) noexcept {
+  CommandLine line;
+  opterr = 0;
+  optind = 1;
+  for (int chosen; (chosen = getopt_long(count, arguments, line.letters, line.known, nullptr)) != -1;) {
+    const Row* const row = CommandLine::row(chosen);
+    if (row != nullptr && row->take == take_config && !take_config({.row = row, .text = optarg}, options)) return false;
+  }
+  return true;
+}
+
+bool take_option(const Row& row, const char* text, Options& options) noexcept {
+  const Setting& setting = options.settings.add({.row = &row, .text = text});
+  if (row.take != nullptr) return row.take(setting, options);
+  char cure[64];
+  coir::format(cure, "build it with -D", row.part, "=ON", '\0');
+  return lacks(row.name, row.part, cure);
+}
+
+bool take_all(int count, char** arguments, Options& options) noexcept {
+  CommandLine line;
+  optind = 1;
+  for (;;) {
+    const int before = optind;
+    const int chosen = getopt_long(count, arguments, line.letters, line.known, nullptr);
+    if (chosen == -1) break;
+    if (chosen == ':') {
+      if (const Row* row = CommandLine::row(optopt))
+        return complain(kSeeHelp, {"--", row->name, ": a value is missing"});
+      return complain(kSeeHelp, {arguments[optind - 1], ": a value is missing"});
+    }
+    if (chosen == '?') {
+      if (optopt > ' ' && optopt < 127 && strncmp(arguments[before], "--", 2) != 0) {
+        const char letter = static_cast<char>(optopt);
+        return complain(kSeeHelp, {"-", std::string_view(&letter, 1), ": no such option"});
+      }
+      return complain(kSeeHelp, {arguments[optind - 1], ": no such option, or it takes no value"});
+    }
+    if (!take_option(*CommandLine::row(chosen), optarg == nullptr ? "" : optarg, options)) return false;
+  }
+  return optind == count || complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
+}
+
+// check_together looks at what only all options tell.
+bool check_together(const Options& options) noexcept {
+  if (options.metrics_apart && options.no_metrics)
+    return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
+  return check_needs(options.settings) && check_certificates(options) && check_mqtt(options) && check_mcp(options);
+}
+
+}  // namespace
+
+bool parse_options(int count, char** arguments, Options& options) noexcept {
+  // The file comes first: of an option that is there once, what the command line says counts.
+  if (!find_config(count, arguments, options)) return false;
+  if (options.config != nullptr && !read_config(options.config, options)) return false;
+  if (!options.settings.make_room(static_cast<std::size_t>(count), 0))
+    return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
+  if (!take_all(count, arguments, options)) return false;
+  const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
+  if (options.listen_count == others) {
+    options.listen[options.listen_count++] = *coir::Address::parse("127.0.0.1:8080");
+  }
+  allow_hosts(options);
+  return check_together(options);
+}

@@ -1,0 +1,254 @@
+#include "config_file.h"
+
+#include <coir/file.h>
+#include <coir/format.h>
+#include <coir/http/accounts.h>
+#include <ini.h>
+#include <string.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "../gateway.h"
+#include "../scripts.h"
+#include "row.h"
+#include "take.h"
+
+namespace {
+
+constexpr std::size_t kMostConfig = 64 * 1024;  // of one file
+constexpr std::size_t kMostFiles = 8;           // that include each other
+constexpr const char* kConfigCure = "coird --print-config prints one";
+constexpr std::string_view kRoute = "route ";
+
+// ConfigReader reads one file. What is wrong is said at once, and counted; the rest is read all the same.
+class ConfigReader {
+ public:
+  ConfigReader(Options& options, const char* name, std::string_view text, std::size_t depth) noexcept
+      : options_(options), name_(name), rest_(text), depth_(depth) {}
+
+  bool read() noexcept {
+    const int bad = ::ini_parse_stream(&next_line, this, &take_line, this);
+    end_route();
+    if (bad != 0)
+      wrong(static_cast<std::size_t>(bad), "write KEY = VALUE or [SECTION], 2045 bytes at most", {"not a line of it"});
+    if (count_ == 0 && good_) good_ = complain(kConfigCure, {name_, ": no option in it"});
+    return good_;
+  }
+
+ private:
+  // next_line hands a line to the reader of INI files, as fgets would.
+  static char* next_line(char* into, int room, void* self) noexcept {
+    std::string_view& rest = static_cast<ConfigReader*>(self)->rest_;
+    if (rest.empty()) return nullptr;
+    const std::size_t line = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::size_t size = std::min(line, static_cast<std::size_t>(room) - 1);
+    memcpy(into, rest.data(), size);
+    into[size] = '\0';
+    rest.remove_prefix(size);
+    return into;
+  }
+
+  static int take_line(void* self, const char* section, const char* key, const char* value, int line) noexcept {
+    auto& reader = *static_cast<ConfigReader*>(self);
+    reader.line_ = static_cast<std::size_t>(line);
+    if (key == nullptr) {
+      reader.begin(section);
+    } else {
+      ++reader.count_;
+      reader.take(key, value);
+    }
+    return 1;
+  }
+
+  bool wrong(std::size_t line, const char* cure, std::initializer_list<Word> what) noexcept {
+    char text[kLineBytes];
+    coir::Formatter all(text);
+    for (const Word& word : what) word.add_to(all);
+    say({name_, ":", line, ": ", all.text(), "; ", cure});
+    return good_ = false;
+  }
+
+  void begin(std::string_view name) noexcept {
+    constexpr std::size_t kLongest = 48;  // the reader of INI files cuts what is longer
+    end_route();
+    section_ = nullptr;
+    route_ = {};
+    known_ = true;
+    if (name.size() > kLongest) {
+      known_ =
+          wrong(line_, "name the route in a file of --routes", {"[", name, "...]: longer than ", kLongest, " bytes"});
+    } else if (name.starts_with(kRoute)) {
+      route_ = options_.settings.keep(name.substr(std::min(name.find_first_not_of(' ', kRoute.size()), name.size())));
+      route_line_ = line_;
+      known_ = route_.starts_with('/') || route_.starts_with('.') ||
+               wrong(line_, "such as [route /api]", {"[", name, "]: not a path"});
+    } else {
+      for (std::size_t i = 0; i < kSections; ++i) {
+        const char* const each = section_text(static_cast<Section>(i)).name;
+        if (each != nullptr && name == each) section_ = each;
+      }
+      known_ = section_ != nullptr || wrong(line_, kSections_, {"[", name, "]: no such section"});
+    }
+  }
+
+  void take(std::string_view key, const char* value) noexcept {
+    if (!known_) return;
+    if (value == nullptr) {
+      wrong(line_, "write KEY = VALUE; of an option without a value, yes or no", {key, ": a value is missing"});
+    } else if (route_.data() != nullptr) {
+      take_route_key(key, value);
+    } else if (section_ == nullptr && key == "include") {
+      include(value);
+    } else {
+      take_option(key, value);
+    }
+  }
+
+  void take_option(std::string_view key, const char* value) noexcept {
+    const Row* const row = find_row(key);
+    if (row == nullptr) {
+      const Row* const nearest = nearest_row(key);
+      char cure[96];
+      if (nearest != nullptr) coir::format(cure, "is it ", nearest->name, "?", '\0');
+      wrong(line_, nearest != nullptr ? cure : kConfigCure, {key, ": no such key"});
+      return;
+    }
+    const char* const section = section_text(row->section).name;
+    if (section == nullptr) {
+      wrong(line_, "give it on the command line", {key, ": not for a file"});
+      return;
+    }
+    if (section_ != section) {
+      char cure[48];
+      coir::format(cure, "it belongs in [", section, "]", '\0');
+      wrong(line_, cure, {key, ": not a key of ", section_ == nullptr ? "no section" : section_});
+      return;
+    }
+    if (const Setting* const before = row->many ? nullptr : find_given(row)) {
+      wrong(line_, "leave one of them out", {key, ": given before, in line ", before->line, " of ", before->file});
+      return;
+    }
+    const Setting& setting = add(row, value);
+    if (row->take == nullptr) {
+      wrong(line_, "build coird with it", {key, ": this coird was built without ", row->part});
+    } else if (!row->take(setting, options_)) {
+      good_ = false;
+    }
+  }
+
+  const Setting* find_given(const Row* row) const noexcept {
+    const Setting* found = nullptr;
+    options_.settings.each([&](const Setting& each) {
+      if (each.row == row) found = &each;
+    });
+    return found;
+  }
+
+  void take_route_key(std::string_view key, std::string_view value) noexcept {
+    char text[2048];
+    const auto whole = value.empty() || (key == "request-id" && value == "yes") ? coir::format(text, key)
+                                                                                : coir::format(text, key, "=", value);
+    const Setting& setting = add(&route_key_row(), whole);
+    if (route_keys_++ == 0) first_key_ = &setting;
+  }
+
+  // end_route has the keys of a section [route PREFIX] count, all of them at once.
+  void end_route() noexcept {
+    if (route_.data() == nullptr || !known_) return;
+    const std::span keys(first_key_, std::exchange(route_keys_, 0));
+    const std::string_view prefix = std::exchange(route_, {});
+    if (keys.empty()) {
+      wrong(route_line_, "such as url = http://127.0.0.1:8081", {"[route ", prefix, "]: no url"});
+    } else if (!take_section(prefix, keys)) {
+      good_ = false;
+    }
+  }
+
+  bool take_section([[maybe_unused]] std::string_view prefix, std::span<const Setting> keys) noexcept {
+#if COIRD_SCRIPTS
+    constexpr std::string_view kFastCgi = "fastcgi=";
+    const std::string_view first = keys.front().text;
+    if (first.starts_with(kFastCgi)) {
+      if (keys.size() != 1) return keys[1].wrong("leave it out", {"not a key beside fastcgi"});
+      char text[1024];
+      const std::string_view whole = coir::format(text, prefix, "=", first.substr(kFastCgi.size()));
+      Setting shorthand = keys.front();
+      shorthand.row = find_row("fastcgi");
+      shorthand.text = options_.settings.keep(whole);
+      if (!take_fastcgi(shorthand, options_)) return false;
+      options_.applications[options_.application_count - 1].keys = keys;
+      return true;
+    }
+#endif
+#if COIRD_GATEWAY
+    return take_route(prefix, keys, options_);
+#else
+    return keys.front().wrong("build it with -DCOIR_PROXY=ON", {"this coird was built without COIR_PROXY"});
+#endif
+  }
+
+  Setting& add(const Row* row, std::string_view text) noexcept {
+    return options_.settings.add({.row = row, .text = options_.settings.keep(text), .file = name_, .line = line_});
+  }
+
+  void include(std::string_view name) noexcept {
+    char path[512] = {};
+    const std::string_view own = name_;
+    const std::string_view folder = name.starts_with('/') ? "" : own.substr(0, own.rfind('/') + 1);
+    coir::format(std::span(path).first(sizeof path - 1), folder, name, '\0');
+    if (depth_ == kMostFiles) {
+      wrong(line_, "leave it out", {"include: more than ", kMostFiles, " files include each other"});
+      return;
+    }
+    // Its settings have room of their own, and what this file adds behind them goes to new room, too.
+    if (!read_file(path, options_, depth_ + 1)) good_ = false;
+    if (!options_.settings.make_room(lines_of(rest_), room_of(rest_)))
+      wrong(line_, kConfigCure, {"include: ", coir::Error{coir::ErrorCode::no_memory}});
+  }
+
+ public:
+  // What a file's settings and their texts take at most.
+  static std::size_t lines_of(std::string_view text) noexcept {
+    return static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
+  }
+  // A route of FastCGI is kept twice.
+  static std::size_t room_of(std::string_view text) noexcept { return 2 * (text.size() + 2) + lines_of(text); }
+
+  static bool read_file(const char* path, Options& options, std::size_t depth) noexcept {
+    const auto file = coir::File::open(path);
+    if (!file) return complain(kConfigCure, {path, ": ", file.error()});
+    const auto text = file->read_all(coir::account::http, kMostConfig);
+    if (!text) return complain(kConfigCure, {path, ": ", text.error()});
+    if (text->text().find('\0') != std::string_view::npos) return complain(kConfigCure, {path, ": not a text"});
+    if (!options.settings.make_room(lines_of(text->text()), room_of(text->text()) + strlen(path) + 1))
+      return complain(kConfigCure, {path, ": ", coir::Error{coir::ErrorCode::no_memory}});
+    return ConfigReader(options, options.settings.keep(path), text->text(), depth).read();
+  }
+
+ private:
+  static constexpr const char* kSections_ =
+      "listen, files, gateway, route PREFIX, mcp, mqtt, auth, tls, limits, timeouts and process are sections";
+
+  Options& options_;
+  const char* const name_;
+  std::string_view rest_;  // behind the line that is taken
+  const std::size_t depth_;
+  std::size_t line_ = 0, count_ = 0;
+  const char* section_ = nullptr;  // null: in front of all sections, or in one of a route
+  bool known_ = true;              // the section
+  std::string_view route_ = {};    // null: in none
+  std::size_t route_line_ = 0, route_keys_ = 0;
+  const Setting* first_key_ = nullptr;
+  bool good_ = true;
+};
+
+}  // namespace
+
+bool take_config(const Setting& setting, Options& options) noexcept {
+  return take_file<&Options::config>(setting, options);
+}
+
+bool read_config(const char* path, Options& options) noexcept {
+  return ConfigReader::read_file(path, options, 1);
+}

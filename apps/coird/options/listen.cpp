@@ -1,0 +1,50 @@
+#include "listen.h"
+
+#include <coir/net/stream.h>
+
+namespace {
+
+bool add_file(const Setting& setting, const char* (&into)[Options::kMaxCertificates], std::size_t& count) noexcept {
+  if (!setting.names_file()) return false;
+  if (count == Options::kMaxCertificates) return setting.wrong({"more than ", count});
+  into[count++] = setting.text;
+  return true;
+}
+
+}  // namespace
+
+bool take_listen(const Setting& setting, Options& options) noexcept {
+  if (options.listen_count == coir::http::Server::kMaxListeners)
+    return setting.wrong({"more than ", coir::http::Server::kMaxListeners, " addresses"});
+  const auto address = coir::Address::parse(setting.text);
+  if (!address) return setting.wrong({address.error()});
+  options.listen[options.listen_count++] = *address;
+  return true;
+}
+
+bool take_tls_listen(const Setting& setting, Options& options) noexcept {
+  if (!coir::kTls) return setting.wrong({"this build has no TLS"});
+  if (!take_listen(setting, options)) return false;
+  options.tls[options.listen_count - 1] = true;
+  return true;
+}
+
+bool take_metrics_listen(const Setting& setting, Options& options) noexcept {
+  if (!take_listen(setting, options)) return false;
+  options.metrics[options.listen_count - 1] = options.metrics_apart = true;
+  return true;
+}
+
+bool take_cert(const Setting& setting, Options& options) noexcept {
+  return add_file(setting, options.certificates, options.certificate_count);
+}
+
+bool take_key(const Setting& setting, Options& options) noexcept {
+  return add_file(setting, options.keys, options.key_count);
+}
+
+bool check_certificates(const Options& options) noexcept {
+  if (options.certificate_count == options.key_count) return true;
+  return complain(kSeeHelp, {"--cert ", options.certificate_count, " times and --key ", options.key_count,
+                             " times: they come in pairs"});
+}

@@ -1,0 +1,72 @@
+#include "needs.h"
+
+#include <string_view>
+
+#include "row.h"
+
+namespace {
+
+// Needs is an option that says nothing without one of the two others.
+struct Needs {
+  const char* option;
+  const char* one;
+  const char* other = nullptr;
+  const char* why = "";
+};
+
+constexpr Needs kNeeds[] = {
+    {"dot-files", "root"},
+    {"index", "root"},
+    {"cache", "root"},
+    {"error-page", "root"},
+    {"allow-put", "root"},
+    {"allow-put", "auth", nullptr, ": anybody could write"},
+    {"proxy-ca", "proxy", "routes"},
+    {"proxy-cert", "proxy", "routes"},
+    {"proxy-key", "proxy", "routes"},
+    {"proxy-cert", "proxy-key"},
+    {"proxy-key", "proxy-cert"},
+    {"mqtt-password-file", "mqtt"},
+    {"mqtt-ca", "mqtt"},
+    {"mqtt-commands", "mqtt"},
+    {"mqtt-discovery", "mqtt"},
+    {"mqtt-interval", "mqtt"},
+    {"mcp-token-file", "mcp"},
+    {"mcp-allow-origin", "mcp"},
+    {"mcp-tool", "mcp"},
+    {"mcp-fetch-allow", "mcp"},
+    {"mcp-mount", "mcp"},
+    {"sysfs", "mcp"},
+    {"cert", "tls-listen"},
+    {"key", "tls-listen"},
+    {"client-ca", "tls-listen"},
+    {"client-ca", "cert"},
+};
+
+// find is the last setting of an option; null: it was not given. A section [route PREFIX] stands for --proxy.
+const Setting* last_given(const Settings& settings, std::string_view name) noexcept {
+  const Setting* found = nullptr;
+  settings.each([&](const Setting& each) {
+    if (name == each.row->name || (each.is_route_key() && name == "proxy")) found = &each;
+  });
+  return found;
+}
+
+}  // namespace
+
+bool check_needs(const Settings& settings) noexcept {
+  for (const Needs& each : kNeeds) {
+    const Setting* const setting = last_given(settings, each.option);
+    if (setting == nullptr || last_given(settings, each.one) != nullptr) continue;
+    if (each.other != nullptr && last_given(settings, each.other) != nullptr) continue;
+    const char* const dashes = setting->file == nullptr ? "--" : "";
+    char text[128];
+    coir::Formatter lacking(text);
+    lacking.add("without ", dashes, each.one);
+    if (each.other != nullptr) lacking.add(" or ", dashes, each.other);
+    lacking.add(each.why);
+    if (setting->file != nullptr) return setting->wrong({lacking.text()});
+    return complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
+  }
+  return true;
+}

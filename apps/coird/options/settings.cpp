@@ -1,0 +1,42 @@
+#include "settings.h"
+
+#include <coir/ledger.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <new>
+
+Settings::~Settings() {
+  while (first_ != nullptr) {
+    Block* const gone = std::exchange(first_, first_->next);
+    coir::account::process.refund(gone->bytes);
+    ::free(gone);
+  }
+}
+
+bool Settings::make_room(std::size_t most, std::size_t bytes) noexcept {
+  const std::size_t all = sizeof(Block) + most * sizeof(Setting) + bytes;
+  if (!coir::account::process.charge(all)) return false;
+  void* const memory = ::malloc(all);
+  if (memory == nullptr) {
+    coir::account::process.refund(all);
+    return false;
+  }
+  Block* const block = new (memory) Block{.bytes = all, .text = nullptr};
+  block->text = reinterpret_cast<char*>(block->settings() + most);
+  (last_ == nullptr ? first_ : last_->next) = block;
+  last_ = block;
+  return true;
+}
+
+const char* Settings::keep(std::string_view text) noexcept {
+  char* const kept = last_->text;
+  memcpy(kept, text.data(), text.size());
+  kept[text.size()] = '\0';
+  last_->text += text.size() + 1;
+  return kept;
+}
+
+Setting& Settings::add(const Setting& setting) noexcept {
+  return *new (last_->settings() + last_->count++) Setting(setting);
+}

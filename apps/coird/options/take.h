@@ -1,0 +1,55 @@
+#pragma once
+
+#include "options.h"
+#include "setting.h"
+
+// take_* are the functions of rows whose option is one member of Options.
+
+// member is a member of Options, or of what it holds.
+template <auto kMember>
+auto& member(Options& options) noexcept {
+  if constexpr (requires { options.*kMember; }) {
+    return options.*kMember;
+  } else if constexpr (requires { options.server.*kMember; }) {
+    return options.server.*kMember;
+  } else if constexpr (requires { options.server.limits.*kMember; }) {
+    return options.server.limits.*kMember;
+  } else {
+    return options.mcp.*kMember;
+  }
+}
+
+template <auto kMember>
+bool take_flag(const Setting& setting, Options& options) noexcept {
+  const auto value = setting.flag();
+  if (value) member<kMember>(options) = *value;
+  return value.has_value();
+}
+
+template <auto kMember>
+bool take_number(const Setting& setting, Options& options) noexcept {
+  const auto value = setting.number();
+  auto& into = member<kMember>(options);
+  if (value) into = static_cast<std::remove_reference_t<decltype(into)>>(*value);
+  return value.has_value();
+}
+
+template <auto kMember>
+bool take_time(const Setting& setting, Options& options) noexcept {
+  const auto value = setting.time();
+  if (value) member<kMember>(options) = *value;
+  return value.has_value();
+}
+
+template <auto kMember>
+bool take_file(const Setting& setting, Options& options) noexcept {
+  if (!setting.names_file()) return false;
+  member<kMember>(options) = setting.text;
+  return true;
+}
+
+template <Options::Action kAction>
+bool take_action(const Setting&, Options& options) noexcept {
+  options.action = kAction;
+  return true;
+}

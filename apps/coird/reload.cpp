@@ -1,0 +1,158 @@
+#include <coir/program.h>
+#include <coir/stack_size.h>
+
+#include <string_view>
+#include <utility>
+
+#include "auth.h"
+#include "complaint.h"
+#include "credentials.h"
+#include "daemon.h"
+#include "options/row.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#endif
+
+using coir::operator""_KiB;
+
+namespace {
+
+constexpr const char* kStays = "the old configuration stays";
+
+// Fresh is what has been read, and does not count yet.
+struct Fresh {
+#if COIR_TLS
+  coir::TlsContext certificates;
+#endif
+  bool any = false;  // something was there to be read
+};
+
+#if COIR_TLS
+bool read_certificates(Daemon& daemon, const Options& options, Fresh& fresh) noexcept {
+  if (!daemon.tls) return true;
+  fresh.any = true;
+  fresh.certificates = load_credentials(options, false, "the old certificates stay");
+  return bool(fresh.certificates);
+}
+
+void use_certificates(Daemon& daemon, Fresh& fresh) noexcept {
+  if (!daemon.tls) return;
+  daemon.tls->replace(std::move(fresh.certificates));
+  say({"certificates read again"});
+}
+#else
+bool read_certificates(Daemon&, const Options&, Fresh&) noexcept {
+  return true;
+}
+
+void use_certificates(Daemon&, Fresh&) noexcept {}
+#endif
+
+#if COIR_TLS && COIR_SITE
+// read_credentials reads them into a store for a moment: they are to count with all else.
+bool read_credentials(Daemon& daemon, Fresh& fresh) noexcept {
+  if (!daemon.credentials) return true;
+  fresh.any = true;
+  auto store = coir::http::CredentialStore::create(4);
+  if (!store) return complain("the old credentials stay", {"no memory for the credentials: ", store.error()});
+  return load_auth(daemon.options->credentials, *store, "the old credentials stay");
+}
+
+void use_credentials(Daemon& daemon) noexcept {
+  if (daemon.credentials && load_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay"))
+    say({"credentials read again"});
+}
+#else
+bool read_credentials(Daemon&, Fresh&) noexcept {
+  return true;
+}
+
+void use_credentials(Daemon&) noexcept {}
+#endif
+
+#if COIRD_GATEWAY
+bool use_routes(Daemon& daemon, const Options& options, Fresh& fresh) noexcept {
+  if (!daemon.gateway || !options.passes_on()) return true;
+  if (options.config == nullptr && options.routes == nullptr) return true;
+  fresh.any = true;
+  return daemon.gateway->reload(options);
+}
+#else
+bool use_routes(Daemon&, const Options&, Fresh&) noexcept {
+  return true;
+}
+#endif
+
+// have_count has what is read count, all of it or nothing.
+void have_count(Daemon& daemon, const Options& options) noexcept {
+  Fresh fresh;
+  if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return;
+  if (!use_routes(daemon, options, fresh)) return;
+  use_credentials(daemon);
+  use_certificates(daemon, fresh);
+  if (!fresh.any && options.config == nullptr) say({"SIGHUP: there is nothing to read again"});
+}
+
+// nth is the setting of a row that has `before` others of it in front; null: there are not so many.
+const Setting* nth(const Settings& settings, const Row* row, std::size_t before) noexcept {
+  const Setting* found = nullptr;
+  settings.each([&](const Setting& each) {
+    if (each.row == row && found == nullptr && before-- == 0) found = &each;
+  });
+  return found;
+}
+
+// tell_restarts names the options that are not as they were, and cannot change while coird runs.
+void tell_restarts(const Options& old, const Options& now) noexcept {
+  for (const Row& row : all_rows()) {
+    if (row.reload) continue;  // and sections [route PREFIX] are of no row
+    for (std::size_t i = 0;; ++i) {
+      const Setting* const before = nth(old.settings, &row, i);
+      const Setting* const after = nth(now.settings, &row, i);
+      if (before == nullptr && after == nullptr) break;
+      if (before != nullptr && after != nullptr && std::string_view(before->text) == after->text) continue;
+      if (after != nullptr) {
+        after->wrong("restart coird", {"it counts from the next start on"});
+      } else {
+        say({now.config, ": ", row.name, ": it is gone; restart coird: it counts until then"});
+      }
+      break;
+    }
+  }
+}
+
+// tell_routes_restart does so for routes, of which those to FastCGI stay as they are, as does whether there are any.
+void tell_routes_restart(const Options& old, const Options& now) noexcept {
+  bool same = old.passes_on() == now.passes_on() && old.application_count == now.application_count;
+  for (std::size_t i = 0; same && i < now.application_count; ++i) {
+    const Options::Proxied &before = old.applications[i], &after = now.applications[i];
+    same = before.prefix == after.prefix && before.urls == after.urls;
+  }
+  if (!same) say({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
+}
+
+void read_again(Daemon& daemon) noexcept {
+  const Options& old = *daemon.options;
+  if (old.config == nullptr) return have_count(daemon, old);
+  Options now;
+  if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) return say({kStays});
+  tell_restarts(old, now);
+  tell_routes_restart(old, now);
+  have_count(daemon, now);
+  say({now.config, " read again"});
+}
+
+}  // namespace
+
+void reload(void* opaque) noexcept {
+  auto& daemon = *static_cast<Daemon*>(opaque);
+#if COIR_NO_ASYNC
+  read_again(daemon);
+#else
+  // All options at once are some kilobytes, and so are the files of eight certificates.
+  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon] { read_again(daemon); });
+  if (!fiber.started()) return say({"SIGHUP: ", fiber.error(), "; ", kStays});
+  static_cast<void>(fiber.join());
+#endif
+}
