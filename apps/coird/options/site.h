@@ -15,6 +15,6 @@
 [[nodiscard]] bool take_hash_token(const Setting& setting, Options& options) noexcept;
 #else
 [[maybe_unused]] inline constexpr Take take_index = nullptr, take_cache_rule = nullptr, take_error_page = nullptr,
-                      take_allow_put = nullptr, take_auth = nullptr, take_hash_password = nullptr,
-                      take_hash_token = nullptr;
+                                       take_allow_put = nullptr, take_auth = nullptr, take_hash_password = nullptr,
+                                       take_hash_token = nullptr;
 #endif
