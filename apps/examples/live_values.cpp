@@ -28,12 +28,6 @@ void page(Exchange& exchange) {
                    "</script>\n");
 }
 
-void values(Feed& feed, Exchange& exchange) {
-  feed.subscribe(exchange);
-}
-
-constexpr auto kRoutes = route::table(route::get<page>("/"), route::get<values>("/values"));
-
 // measure publishes what a sensor says. Its number is the event's id, so that a client that was away misses nothing.
 void measure(Feed& feed, int number) {
   char id[16], text[16];
@@ -62,9 +56,8 @@ Outcome follow(const coir::Address& server) {
 Outcome serve(const char* port) {
   auto feed = Feed::create({.history_events = 100});
   if (!feed) return std::unexpected(feed.error());
-  ServerOptions options;
-  route::serve<kRoutes>(options, *feed);
-  auto server = Server::create(options);
+  auto app = routes(get<"/">(page), get<"/values">(*feed));
+  auto server = Server::create(answered_by(app));
   char text[32];
   const auto at = coir::Address::parse(port != nullptr ? coir::format(text, "0.0.0.0:", port) : "127.0.0.1:0");
   if (!server) return std::unexpected(server.error());

@@ -18,34 +18,26 @@ using namespace coir::http;
 
 namespace {
 
-struct Door {
-  coir::Event opened;
-};
-
-void wait_for_door(Door& door, Exchange& exchange) {
+void wait_for(coir::Event& opened, Exchange& exchange) {
   exchange.release_buffer();
-  const auto won = coir::select(
-      {coir::Case::opened(door.opened), exchange.client_gone(), exchange.stopping(), coir::Case::after(30s)});
+  const auto won =
+      coir::select({coir::Case::opened(opened), exchange.client_gone(), exchange.stopping(), coir::Case::after(30s)});
   if (!won || won->index == 1) return;                       // nobody waits for the answer any more
   if (won->index != 0) return exchange.respond_status(204);  // ask again
   exchange.respond(200, "text/plain", "the door is open");
 }
 
-void open_door(Door& door, Exchange& exchange) {
-  door.opened.set();
-  exchange.respond_status(204);
-}
-
-constexpr auto kRoutes = route::table(route::get<wait_for_door>("/door"), route::post<open_door>("/door"));
-
 }  // namespace
 
 int main() {
-  static Door door;
-  return coir::run([] {
-    ServerOptions options;
-    route::serve<kRoutes>(options, door);
-    const LocalSite site(options);
+  coir::Event opened;
+  auto app = routes(get<"/door">([&](Exchange& exchange) { wait_for(opened, exchange); }),
+                    post<"/door">([&](Exchange& exchange) {
+                      opened.set();
+                      exchange.respond_status(204);
+                    }));
+  return coir::run([&] {
+    const LocalSite site(answered_by(app));
     const std::string_view url = site.url("/door");
     auto news = coir::spawn({.name = "visitor"}, [&]() -> std::expected<int, coir::Error> {
       auto response = get(url, {.deadline = coir::Deadline::after(10s)});

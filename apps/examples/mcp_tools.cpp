@@ -59,12 +59,6 @@ constexpr mcp::Tool kTools[] = {
     mcp::tool<blink>({.name = "blink", .description = "Blinks the LED for two seconds", .destructive = false}),
 };
 
-void answer(mcp::Server& server, http::Exchange& exchange) {
-  server.serve(exchange);
-}
-
-constexpr auto kRoutes = http::route::table(http::route::any<answer>("/mcp"));
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,7 +75,6 @@ int main(int argc, char** argv) {
   if (!server || !at) return 1;
   auto listener = coir::TcpListener::listen(*at);
   if (!listener) return 1;
-  http::ServerOptions options;
-  http::route::serve<kRoutes>(options, *server);
-  return http::run_async(options, std::move(*listener), {SIGINT, SIGTERM}) ? 0 : 1;
+  auto app = http::routes(http::any<"/mcp">(*server));
+  return http::run_async(http::answered_by(app), std::move(*listener), {SIGINT, SIGTERM}) ? 0 : 1;
 }

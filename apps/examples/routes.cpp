@@ -24,16 +24,6 @@ void answer_number(Exchange& exchange, int number) {
   exchange.respond(200, "text/plain", coir::format(text, number));
 }
 
-void show(Device& device, Exchange& exchange, unsigned room) {
-  if (room >= std::size(device.targets)) return exchange.respond_status(404);
-  answer_number(exchange, device.targets[room]);
-}
-
-void change(Device& device, Exchange& exchange, unsigned room, int degrees) {
-  if (room >= std::size(device.targets) || degrees < 5 || degrees > 30) return exchange.respond_status(400);
-  answer_number(exchange, device.targets[room] = degrees);
-}
-
 void list_logs(Exchange& exchange, std::string_view path) {
   exchange.respond(200, "text/plain", path);
 }
@@ -42,10 +32,18 @@ bool is_owner(std::string_view token) {
   return same_secret(token, "a-token-that-nobody-can-guess");
 }
 
-constexpr auto kAdmin =
-    route::table(route::put<change>("/rooms/{room}/{degrees}"), route::get<list_logs>("/logs/{path...}"));
-constexpr auto kRoutes =
-    route::table(route::get<show>("/rooms/{room}"), route::mount<"/admin", kAdmin, require_bearer<is_owner>>());
+auto routes_of(Device& device) {
+  const auto show = [&](Exchange& exchange, unsigned room) {
+    if (room >= std::size(device.targets)) return exchange.respond_status(404);
+    answer_number(exchange, device.targets[room]);
+  };
+  const auto change = [&](Exchange& exchange, unsigned room, int degrees) {
+    if (room >= std::size(device.targets) || degrees < 5 || degrees > 30) return exchange.respond_status(400);
+    answer_number(exchange, device.targets[room] = degrees);
+  };
+  auto admin = routes(put<"/rooms/{room}/{degrees}">(auto(change)), get<"/logs/{path...}">(list_logs));
+  return routes(get<"/rooms/{room}">(auto(show)), mount<"/admin">(std::move(admin), require_bearer(is_owner)));
+}
 
 void ask(const LocalSite& site, std::string_view method, std::string_view path, bool token = false) {
   const RequestField fields[] = {{"Authorization", "Bearer a-token-that-nobody-can-guess", true}};
@@ -70,11 +68,10 @@ void ask(const LocalSite& site, std::string_view method, std::string_view path, 
 }  // namespace
 
 int main() {
-  static Device device;
-  return coir::run([] {
-    ServerOptions options;
-    route::serve<kRoutes>(options, device);
-    const LocalSite site(options);
+  Device device;
+  auto app = routes_of(device);
+  return coir::run([&] {
+    const LocalSite site(answered_by(app));
     ask(site, "GET", "/rooms/1");
     ask(site, "GET", "/rooms/kitchen");
     ask(site, "PUT", "/rooms/1");

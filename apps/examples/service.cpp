@@ -145,10 +145,6 @@ void remove(Service& service, Exchange& exchange, std::string_view name) {
   changed(service, exchange, 200, name);
 }
 
-void download(Service& service, Exchange& exchange, std::string_view) {
-  service.files.serve(exchange);
-}
-
 void poll(Service& service, Exchange& exchange) {
   const auto text = coir::http::query_encoded(exchange.request().query, "after");
   std::uint64_t after = 0;
@@ -161,9 +157,14 @@ void poll(Service& service, Exchange& exchange) {
                    "Cache-Control: no-store\r\n");
 }
 
-namespace route = coir::http::route;
-constexpr auto kRoutes = route::table(route::put<upload>("/files/{name}"), route::get<download>("/files/{name}"),
-                                      route::del<remove>("/files/{name}"), route::get<poll>("/changes"));
+auto routes_of(Service& service) {
+  using namespace coir::http;
+  return routes(
+      put<"/files/{name}">([&](Exchange& exchange, std::string_view name) { upload(service, exchange, name); }),
+      get<"/files/{name}">([&](Exchange& exchange, std::string_view) { service.files.serve(exchange); }),
+      del<"/files/{name}">([&](Exchange& exchange, std::string_view name) { remove(service, exchange, name); }),
+      get<"/changes">([&](Exchange& exchange) { poll(service, exchange); }));
+}
 
 std::expected<void, coir::Error> serve(const char* folder, const coir::Address& address, int seconds) {
   char text[coir::Address::kMaxText], line[kMostPath];
@@ -179,9 +180,9 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
 
   // Both outlive the run: what is cut off at the end still uses them.
   static Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
-  coir::http::ServerOptions options{.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true};
-  route::serve<kRoutes>(options, service);
-  static auto server = coir::http::Server::create(options);
+  static auto app = routes_of(service);
+  static auto server = coir::http::Server::create(
+      coir::http::answered_by(app, {.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true}));
   if (!server) return std::unexpected(server.error());
   if (auto added = server->add(std::move(*listener)); !added) return added;
   if (auto started = server->start(); !started) return started;

@@ -55,8 +55,6 @@ void install(Store& store, Exchange& exchange) {
   exchange.respond(200, "text/plain", coir::format(text, "version ", version, ", ", stored, " bytes"));
 }
 
-constexpr auto kRoutes = route::table(route::get<page>("/"), route::post<install>("/"));
-
 // Browser sends its form, made while it is sent.
 struct Browser : Upload {
   static constexpr std::string_view kHead =
@@ -84,14 +82,12 @@ struct Browser : Upload {
 }  // namespace
 
 int main() {
-  static Store store;
+  Store store;
   if (mkdtemp(store.folder) == nullptr) return 1;
   coir::format(store.image, store.folder, "/board.img", '\0');
-  const int status = coir::run([] {
-    ServerOptions options;
-    options.limits.max_body = 16 * 1024 * 1024;
-    route::serve<kRoutes>(options, store);
-    const LocalSite site(options);
+  auto app = routes(get<"/">(page), post<"/">([&](Exchange& exchange) { install(store, exchange); }));
+  const int status = coir::run([&] {
+    const LocalSite site(answered_by(app, {.limits = {.max_body = 16 * 1024 * 1024}}));
     Browser form;
     auto response = post(site.url("/"), {}, "multipart/form-data; boundary=edge", {.upload = &form});
     if (!response) return 1;

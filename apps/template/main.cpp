@@ -74,8 +74,8 @@ int serve(const Options& options) noexcept {
   static std::optional<Monitor> monitor;
   monitor.emplace(std::move(*feed), options.sensor);
 
-  coir::http::ServerOptions server_options;
-  serve_routes(server_options, *monitor);
+  static auto app = routes_of(*monitor);
+  auto server_options = coir::http::answered_by(app);
   Budget budget;
   if (!plan_budget(options, server_options, budget)) return 2;
   static_cast<void>(coir::account::process.charge(budget.process));

@@ -1,16 +1,12 @@
 #include "routes.h"
 
 #include <coir/format.h>
-#include <coir/http/exchange.h>
-#include <coir/http/routes.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 
 using coir::http::Exchange;
 
-namespace {
-
-void page(Exchange& exchange) {
+void show_page(Exchange& exchange) {
   exchange.respond(200, "text/html; charset=utf-8",
                    "<!doctype html><title>station</title><h1 id=value>...</h1><script>\n"
                    "new EventSource('/readings').onmessage = event =>\n"
@@ -18,18 +14,14 @@ void page(Exchange& exchange) {
                    "</script>\n");
 }
 
-void reading(Monitor& monitor, Exchange& exchange) {
+void show_reading(Monitor& monitor, Exchange& exchange) {
   const std::optional<Reading> newest = monitor.newest();
   if (!newest) return exchange.respond_status(503, "Retry-After: 1\r\n");
   char text[64];
   exchange.respond(200, "application/json", write_json(*newest, text), "Cache-Control: no-store\r\n");
 }
 
-void readings(Monitor& monitor, Exchange& exchange) {
-  monitor.feed().subscribe(exchange);
-}
-
-void metrics(Monitor& monitor, Exchange& exchange) {
+void show_metrics(Monitor& monitor, Exchange& exchange) {
   const Monitor::Counts& counts = monitor.counts();
   coir::Formatter out(exchange.scratch());
   const auto metric = [&](std::string_view name, std::string_view type, std::uint64_t value) {
@@ -47,14 +39,4 @@ void metrics(Monitor& monitor, Exchange& exchange) {
     out.add("# TYPE sensor_celsius gauge\nsensor_celsius ", coir::fixed(newest->value, 3), "\n");
   }
   exchange.respond(200, "text/plain; version=0.0.4", out.text(), "Cache-Control: no-store\r\n");
-}
-
-namespace route = coir::http::route;
-constexpr auto kRoutes = route::table(route::get<page>("/"), route::get<reading>("/reading"),
-                                      route::get<readings>("/readings"), route::get<metrics>("/metrics"));
-
-}  // namespace
-
-void serve_routes(coir::http::ServerOptions& options, Monitor& monitor) noexcept {
-  route::serve<kRoutes>(options, monitor);
 }

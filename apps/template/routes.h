@@ -1,13 +1,22 @@
 #pragma once
 
-#include <coir/http/server.h>
+#include <coir/http/routes.h>
 
 #include "monitor.h"
 
-// serve_routes has a server with these options answer from the monitor, which outlives it:
+void show_page(coir::http::Exchange& exchange);
+void show_reading(Monitor& monitor, coir::http::Exchange& exchange);
+void show_metrics(Monitor& monitor, coir::http::Exchange& exchange);
+
+// routes_of is what the station answers from the monitor, which outlives it:
 //
 //   GET /          a page that shows the readings as they come
 //   GET /reading   the newest, as JSON; 503 before there is one
 //   GET /readings  all that come from now on, as server-sent events
 //   GET /metrics   counters, in the text format of Prometheus
-void serve_routes(coir::http::ServerOptions& options, Monitor& monitor) noexcept;
+inline auto routes_of(Monitor& monitor) {
+  using namespace coir::http;
+  return routes(get<"/">(show_page), get<"/reading">([&](Exchange& exchange) { show_reading(monitor, exchange); }),
+                get<"/readings">(monitor.feed()),
+                get<"/metrics">([&](Exchange& exchange) { show_metrics(monitor, exchange); }));
+}

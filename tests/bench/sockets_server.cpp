@@ -57,9 +57,8 @@ struct Hub {
   std::optional<RestingSockets<Program>> sockets;
 };
 
-template <Role role>
-void rest(Hub& hub, Exchange& exchange) {
-  static_cast<void>(hub.sockets->accept(exchange, {.role = role}));
+auto rest(Hub& hub, Role role) {
+  return [&hub, role](Exchange& exchange) { static_cast<void>(hub.sockets->accept(exchange, {.role = role})); };
 }
 
 void read_on_a_fiber(Exchange& exchange) {
@@ -69,10 +68,6 @@ void read_on_a_fiber(Exchange& exchange) {
     if (!message || !socket->send_binary(message->bytes)) return;
   }
 }
-
-constexpr auto kRoutes =
-    route::table(route::get<rest<Role::echoes>>("/echo"), route::get<rest<Role::subscribes>>("/topic"),
-                 route::get<rest<Role::publishes>>("/publish"), route::get<read_on_a_fiber>("/fiber"));
 
 std::expected<int, coir::Error> listen(Server& server, std::string_view port, coir::TlsContextSlot* tls) {
   char text[64];
@@ -92,9 +87,10 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
   auto sockets = RestingSockets<Program>::create(hub.program, resting);
   if (!sockets) return std::unexpected(sockets.error());
   hub.sockets.emplace(std::move(*sockets));
-  ServerOptions options{.max_connections = most + 16, .max_active = most, .handler_stack = 8_KiB};
-  route::serve<kRoutes>(options, hub);
-  auto server = Server::create(options);
+  auto app = routes(get<"/echo">(rest(hub, Role::echoes)), get<"/topic">(rest(hub, Role::subscribes)),
+                    get<"/publish">(rest(hub, Role::publishes)), get<"/fiber">(read_on_a_fiber));
+  auto server =
+      Server::create(answered_by(app, {.max_connections = most + 16, .max_active = most, .handler_stack = 8_KiB}));
   if (!server) return std::unexpected(server.error());
   const auto port = listen(*server, arguments[0], nullptr);
   if (!port) return std::unexpected(port.error());

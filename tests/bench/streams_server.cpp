@@ -63,19 +63,6 @@ std::string_view stamp(std::span<char> room, std::uint64_t number) {
                       padded(digits[1], number, 12));
 }
 
-void follow(Hub& hub, Exchange& exchange) {
-  hub.feed.subscribe(exchange);
-}
-
-void accept_socket(Hub& hub, Exchange& exchange) {
-  static_cast<void>(hub.sockets.accept(exchange));
-}
-
-void serve_file(Hub& hub, Exchange& exchange, std::string_view) {
-  if (hub.files == nullptr) return exchange.respond_status(404);
-  hub.files->serve(exchange);
-}
-
 void follow_on_a_fiber(Exchange& exchange) {
   if (auto stream = EventStream::open(exchange, {.keep_alive = 0ms})) {
     static_cast<void>(stream->pause(coir::Deadline::never()));
@@ -102,9 +89,15 @@ void publish(Hub& hub, Exchange& exchange) {
   exchange.respond_status(200);
 }
 
-constexpr auto kRoutes = route::table(route::get<follow>("/feed"), route::get<follow_on_a_fiber>("/fiber"),
-                                      route::get<follow_by_polling>("/polling"), route::get<accept_socket>("/socket"),
-                                      route::get<serve_file>("/{path...}"), route::post<publish>("/publish"));
+auto routes_of(Hub& hub) {
+  return routes(get<"/feed">(hub.feed), get<"/fiber">(follow_on_a_fiber),
+                get<"/polling">([&](Exchange& exchange) { follow_by_polling(hub, exchange); }),
+                get<"/socket">([&](Exchange& exchange) { static_cast<void>(hub.sockets.accept(exchange)); }),
+                get<"/{path...}">([&](Exchange& exchange) {
+                  hub.files != nullptr ? hub.files->serve(exchange) : exchange.respond_status(404);
+                }),
+                post<"/publish">([&](Exchange& exchange) { publish(hub, exchange); }));
+}
 
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   char text[64];
@@ -125,8 +118,8 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
   }
   ServerOptions options{.max_connections = 60'000, .max_active = 4096, .handler_stack = 8_KiB};
   options.idle_timeout = 600s;
-  route::serve<kRoutes>(options, hub);
-  auto server = Server::create(options);
+  auto app = routes_of(hub);
+  auto server = Server::create(answered_by(app, options));
   if (!server) return std::unexpected(server.error());
   auto listener = coir::TcpListener::listen(*coir::Address::parse(coir::format(text, address, ":", arguments[0])));
   if (!listener) return std::unexpected(listener.error());

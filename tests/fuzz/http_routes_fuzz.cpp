@@ -15,10 +15,10 @@ void list(Exchange&) {}
 void one(Exchange&, std::string_view) {}
 void two(Exchange&, std::string_view, int) {}
 
-constexpr auto kInner = route::table(route::get<one>("/{name}"), route::del<one>("/{name...}"));
-constexpr auto kRoutes = route::table(route::get<list>("/"), route::get<list>("/a"), route::post<one>("/{name}"),
-                                      route::get<two>("/a/{name}/{number}"), route::put<two>("/a/{name}/{number}"),
-                                      route::get<one>("/files/{path...}"), route::mount<"/in", kInner>());
+using All = decltype(routes(get<"/">(list), get<"/a">(list), post<"/{name}">(one), get<"/a/{name}/{number}">(two),
+                            put<"/a/{name}/{number}">(two), get<"/files/{path...}">(one),
+                            mount<"/in">(routes(get<"/{name}">(one), del<"/{name...}">(one)))));
+constexpr auto kRoutes = All::table();
 
 bool is_clean(std::string_view segment) {
   return segment != "." && segment != ".." &&

@@ -247,12 +247,6 @@ void change_prompts(Call& call) {
   call.text("The list of prompts has changed.");
 }
 
-void answer(mcp::Server& server, http::Exchange& exchange) {
-  server.serve(exchange);
-}
-
-constexpr auto kRoutes = http::route::table(http::route::any<answer>("/mcp"));
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -274,7 +268,6 @@ int main(int argc, char** argv) {
   if (!listener) return 1;
   printf("port %u\n", listener->local_address().port());
   fflush(stdout);
-  http::ServerOptions options;
-  http::route::serve<kRoutes>(options, *server);
-  return http::run_async(options, std::move(*listener), {SIGTERM}) ? 0 : 1;
+  auto routes = http::routes(http::any<"/mcp">(*server));
+  return http::run_async(http::answered_by(routes), std::move(*listener), {SIGTERM}) ? 0 : 1;
 }

@@ -19,16 +19,11 @@ cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_CLIENT=ON -DCOIR_STREAMS
 cat >"$scratch/before.h" <<'END'
 #include <coir/http/routes.h>
 using namespace coir::http;
-struct Hub {};
-struct Other {};
 void none(Exchange& exchange);
 void one(Exchange& exchange, std::string_view a);
 void two(Exchange& exchange, std::string_view a, int b);
-void hub(Hub& hub, Exchange& exchange);
-void other(Other& other, Exchange& exchange);
-void around(Exchange& exchange, Next next);
-void of_other(Other& other, Exchange& exchange, Next next);
-constexpr auto kInner = route::table(route::get<one>("/{a}"));
+void around_it(Exchange& exchange, Next next);
+inline auto inner() { return routes(get<"/{a}">(one)); }
 END
 
 compile() {
@@ -53,8 +48,12 @@ refused() {
 }
 
 # The frame by itself compiles: the reasons below are those that are named.
-echo 'constexpr auto t = route::table(route::get<none>("/"), route::mount<"/in", kInner, around>(), route::get<hub>("/hub"));
-void f(ServerOptions& options, Hub& hub) { route::serve<t, around>(options, hub); }' >"$scratch/code.cpp"
+echo 'struct Gate { int times; void operator()(Exchange& exchange, Next next); };
+auto all(int& seen) {
+  return routes(get<"/">(none), get<"/hub">([&](Exchange&) { ++seen; }), get<"/rest/{path...}">(none),
+                mount<"/in", around_it>(inner(), Gate{3}));
+}
+auto f(int& seen) { static auto app = around<around_it>(all(seen), Gate{4}); return answered_by(app); }' >"$scratch/code.cpp"
 if compile "$scratch/code.cpp"; then
   echo "ok - a good table compiles"
 else
@@ -63,7 +62,7 @@ else
   status=1
 fi
 
-pattern() { refused "$1" "constexpr auto t = route::table(route::get<$2>(\"$3\"));"; }
+pattern() { refused "$1" "auto t = routes(get<\"$3\">($2));"; }
 pattern a_pattern_begins_with_a_slash none sensors
 pattern a_pattern_begins_with_a_slash none ''
 pattern a_pattern_is_written_decoded none /a%20b
@@ -85,11 +84,11 @@ pattern two_parameters_have_the_same_name two '/{b}/{b}'
 pattern a_pattern_has_eight_parameters none '/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}'
 pattern another_number_of_parameters none '/{a}'
 pattern another_number_of_parameters two '/{a}'
+pattern another_number_of_parameters two '/{a...}'
 pattern another_number_of_parameters one /
 
 conflict() {
-  refused two_routes_answer_the_same_request \
-    "constexpr auto t = route::table(route::get<$1>(\"$2\"), route::$5<$3>(\"$4\"));"
+  refused two_routes_answer_the_same_request "auto t = routes(get<\"$2\">($1), $5<\"$4\">($3)); auto all = t.table();"
 }
 conflict none /a none /a get
 conflict none /a none /a any
@@ -98,26 +97,18 @@ conflict one '/{a}/b' one '/a/{b}' get
 conflict one '/{a...}' one '/{b...}' get
 conflict two '/{a}/b/{c...}' one '/a/{b...}' get
 refused two_routes_answer_the_same_request \
-  'constexpr auto t = route::table(route::get<one>("/in/{x}"), route::mount<"/in", kInner>());'
+  'auto t = routes(get<"/in/{x}">(one), mount<"/in">(inner())); auto all = t.table();'
 
-refused 'context' 'constexpr auto t = route::table(route::get<hub, of_other>("/"));'
-refused 'context' 'constexpr auto t = route::table(route::get<hub>("/"), route::get<other>("/b"));
-void f(ServerOptions& options, Hub& hub) { route::serve<t>(options, hub); }'
-refused 'a handler wants another context' 'constexpr auto t = route::table(route::get<hub>("/"));
-void f(ServerOptions& options, Other& other) { route::serve<t>(options, other); }'
-refused 'a handler wants a context' 'constexpr auto t = route::table(route::get<hub>("/"));
-void f(ServerOptions& options) { route::serve<t>(options); }'
-refused 'a parameter is taken as' 'void bad(Exchange&, const char*); constexpr auto t = route::table(route::get<bad>("/{a}"));'
-refused 'a handler takes' 'void bad(int); constexpr auto t = route::table(route::get<bad>("/"));'
-refused 'a middleware takes' 'constexpr auto t = route::table(route::get<none, none>("/"));'
-refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/{a}", kInner>());'
-refused a_prefix_has_no_parameters 'constexpr auto t = route::table(route::mount<"/a/", kInner>());'
+refused 'a parameter is taken as' 'void bad(Exchange&, const char*); auto t = routes(get<"/{a}">(bad)); auto all = t.table();'
+refused 'a handler takes' 'void bad(int); auto t = routes(get<"/">(bad));'
+refused 'a middleware takes' 'auto t = routes(get<"/">(none, none)); auto all = t.table();'
+refused 'no matching function\|cannot be used as a function\|too many arguments' \
+  'auto t = routes(get<"/", none>(none)); auto all = t.table();'
+refused 'a prefix has no parameters' 'auto t = routes(mount<"/{a}">(inner()));'
+refused 'a prefix has no parameters' 'auto t = routes(mount<"/a/">(inner()));'
+refused 'a method is a token' 'auto t = routes(method<"GET", "/a">(none));'
 
 sed -i '1i #include <coir/http/authorization.h>' "$scratch/before.h"
-refused 'a realm is visible text' 'bool yes(std::string_view token);
-constexpr auto t = route::table(route::get<none, require_bearer<yes, "a\"b">>("/"));'
-refused 'a check takes' 'bool bad(int); constexpr auto t = route::table(route::get<none, require_basic<bad>>("/"));'
-refused 'a handler wants a context' 'bool of_hub(Hub& hub, const BasicCredentials& given);
-constexpr auto t = route::table(route::get<none, require_basic<of_hub>>("/"));
-void f(ServerOptions& options) { route::serve<t>(options); }'
+refused a_realm_is_visible_text 'bool yes(std::string_view token); auto t = routes(get<"/">(none, require_bearer(yes, "a\"b")));'
+refused 'a check takes' 'bool bad(int); auto t = routes(get<"/">(none, require_basic(bad)));'
 exit "$status"

@@ -8,16 +8,18 @@ void show(Exchange& exchange, std::string_view name, int number) {
   exchange.respond(number == 0 ? 404 : 200, "text/plain", name);
 }
 
-void around(Exchange& exchange, Next next) {
+void around_all(Exchange& exchange, Next next) {
   next(exchange);
 }
 
-constexpr auto kInner = route::table(route::put<show>("/{name}/{number}"));
-constexpr auto kRoutes =
-    route::table(route::get<show>("/sensors/{name}/{number}"), route::mount<"/admin", kInner, around>());
+auto all_routes() {
+  return routes(get<"/sensors/{name}/{number}">(show),
+                mount<"/admin", around_all>(routes(put<"/{name}/{number}">(show))));
+}
 
 }  // namespace
 
 extern "C" void use_routes(ServerOptions& options) {
-  route::serve<kRoutes, around>(options);
+  static auto app = around<around_all>(all_routes());
+  options = answered_by(app);
 }

@@ -15,11 +15,8 @@ using coir::Address;
 using coir::Deadline;
 using coir::TcpListener;
 using coir::TcpStream;
-using coir::http::Exchange;
-using coir::http::Server;
-using coir::http::ServerOptions;
 using namespace std::chrono_literals;
-namespace route = coir::http::route;
+using namespace coir::http;
 
 namespace {
 
@@ -35,9 +32,6 @@ void deep(Exchange& exchange, std::string_view) {
   exchange.respond_status(descend(1'000'000) == 0 ? 200 : 204);
 }
 
-constexpr auto kInner = route::table(route::get<deep>("/{name}/deep"));
-constexpr auto kRoutes = route::table(route::mount<"/things", kInner>());
-
 }  // namespace
 
 TEST_GROUP(HttpOverflow) {};
@@ -45,9 +39,8 @@ TEST_GROUP(HttpOverflow) {};
 TEST(HttpOverflow, in_a_handler_names_its_route_and_how_it_came_there) {
   const auto end = coir::test::in_child([] {
     return coir::run([] {
-      ServerOptions options;
-      route::serve<kRoutes>(options);
-      auto server = Server::create(options);
+      auto app = routes(mount<"/things">(routes(get<"/{name}/deep">(deep))));
+      auto server = Server::create(answered_by(app));
       auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
       const Address address = listener.local_address();
       if (!server->add(std::move(listener)) || !server->start()) return 9;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace coir::http {
 
@@ -32,94 +33,59 @@ std::optional<BasicCredentials> basic_credentials(const Request& request, std::s
 // nullptr) when there is none, it is malformed, or the field is there twice.
 std::string_view bearer_token(const Request& request) noexcept;
 
-namespace detail {
-
-// Realm is the name that a browser shows when it asks its user.
-template <std::size_t kSize>
-struct Realm {
-  char text[kSize];
-
-  consteval Realm(const char (&literal)[kSize]) {
-    for (std::size_t i = 0; i < kSize; ++i) text[i] = literal[i];
+// Realm is the name that a browser shows when it asks its user: visible text, checked while compiling.
+class Realm {
+ public:
+  template <std::size_t kSize>
+  consteval Realm(const char (&literal)[kSize]) : text_(literal, kSize - 1) {
+    if (text_.empty()) a_realm_is_visible_text_without_quotes_and_backslashes();
+    for (const char c : text_) {
+      if (c < ' ' || c > '~' || c == '"' || c == '\\') a_realm_is_visible_text_without_quotes_and_backslashes();
+    }
   }
-  constexpr std::string_view view() const noexcept { return {text, kSize - 1}; }
+  constexpr std::string_view text() const noexcept { return text_; }
+
+ private:
+  static void a_realm_is_visible_text_without_quotes_and_backslashes();
+
+  std::string_view text_;
 };
 
-constexpr bool is_realm(std::string_view text) noexcept {
-  for (const char c : text) {
-    if (c < ' ' || c > '~' || c == '"' || c == '\\') return false;
-  }
-  return !text.empty();
-}
+namespace detail {
 
 void ask_for_basic(Exchange& exchange, std::string_view realm) noexcept;
 void ask_for_bearer(Exchange& exchange, std::string_view realm) noexcept;
 
-// Checker<T, F>::Context is the context of a check that takes (T) or (Context&, T), void without one.
-template <class T, class Arguments>
-struct Checker {
-  static_assert(sizeof(T*) == 0, "a check takes what the client has sent, and before it the context if it wants");
-};
-template <class T>
-struct Checker<T, Types<T>> {
-  using Context = void;
-};
-template <class T, class C>
-struct Checker<T, Types<C&, T>> {
-  using Context = C;
-};
-template <class T, auto kCheck>
-using CheckerContext =
-    typename Checker<T, typename Signature<std::remove_const_t<decltype(kCheck)>>::Arguments>::Context;
-
-template <auto kCheck, class Context, class T>
-bool passes(Exchange& exchange, T given) {
-  if constexpr (std::is_void_v<Context>) {
-    return kCheck(given);
-  } else {
-    return kCheck(exchange.context<Context>(), given);
-  }
-}
-
-template <auto kCheck>
+template <class Check>
 struct BasicGate {
-  using Context = CheckerContext<const BasicCredentials&, kCheck>;
+  static_assert(std::is_invocable_r_v<bool, Check&, const BasicCredentials&>, "a check takes what the client has sent");
 
+  [[no_unique_address]] Check check;
+  Realm realm;
+
+  void operator()(Exchange& exchange, Next next) {
+    opens(exchange) ? next(exchange) : ask_for_basic(exchange, realm.text());
+  }
+
+ private:
   // The credentials leave the stack before the handler comes.
-  [[gnu::noinline]] static bool open(Exchange& exchange) {
+  [[gnu::noinline]] bool opens(Exchange& exchange) {
     char memory[256];
     const auto credentials = basic_credentials(exchange.request(), memory);
-    return credentials && passes<kCheck, Context, const BasicCredentials&>(exchange, *credentials);
+    return credentials && check(*credentials);
   }
-  static void ask(Exchange& exchange, std::string_view realm) noexcept { ask_for_basic(exchange, realm); }
 };
 
-template <auto kCheck>
+template <class Check>
 struct BearerGate {
-  using Context = CheckerContext<std::string_view, kCheck>;
+  static_assert(std::is_invocable_r_v<bool, Check&, std::string_view>, "a check takes what the client has sent");
 
-  static bool open(Exchange& exchange) {
+  [[no_unique_address]] Check check;
+  Realm realm;
+
+  void operator()(Exchange& exchange, Next next) {
     const std::string_view token = bearer_token(exchange.request());
-    return token.data() != nullptr && passes<kCheck, Context, std::string_view>(exchange, token);
-  }
-  static void ask(Exchange& exchange, std::string_view realm) noexcept { ask_for_bearer(exchange, realm); }
-};
-
-// Gate is a middleware that lets through what Kind::open says. Its context is that of the check.
-template <class Kind, Realm kRealm, class Context = typename Kind::Context>
-struct Gate {
-  static_assert(is_realm(kRealm.view()), "a realm is visible text without quotes and backslashes");
-
-  void operator()(Context&, Exchange& exchange, Next next) const {
-    Kind::open(exchange) ? next(exchange) : Kind::ask(exchange, kRealm.view());
-  }
-};
-template <class Kind, Realm kRealm>
-struct Gate<Kind, kRealm, void> {
-  static_assert(is_realm(kRealm.view()), "a realm is visible text without quotes and backslashes");
-
-  void operator()(Exchange& exchange, Next next) const {
-    Kind::open(exchange) ? next(exchange) : Kind::ask(exchange, kRealm.view());
+    token.data() != nullptr&& check(token) ? next(exchange) : ask_for_bearer(exchange, realm.text());
   }
 };
 
@@ -127,17 +93,20 @@ struct Gate<Kind, kRealm, void> {
 
 // require_basic is a middleware that lets a request through whose credentials pass the check, and answers others 401.
 //
-//   bool is_admin(Hub& hub, const BasicCredentials& given) { return given.are("admin", hub.password()); }
-//   ...
-//   route::put<change, require_basic<is_admin, "hub">>("/sensors/{name}")
+//   put<"/sensors/{name}">(change, require_basic([&](const BasicCredentials& given) {
+//     return given.are("admin", hub.password());
+//   }, "hub"))
 //
-// The check takes the credentials, and before them the context if it wants; they are valid while it runs. User and
-// password together have room for 255 bytes.
-template <auto kCheck, detail::Realm kRealm = "coir">
-inline constexpr detail::Gate<detail::BasicGate<kCheck>, kRealm> require_basic{};
+// The credentials are valid while the check runs. User and password together have room for 255 bytes.
+template <class Check>
+constexpr detail::BasicGate<detail::Kept<Check>> require_basic(Check&& check, Realm realm = "coir") {
+  return {std::forward<Check>(check), realm};
+}
 
-// require_bearer does the same with a token: bool(Hub&, std::string_view), to be compared by same_secret.
-template <auto kCheck, detail::Realm kRealm = "coir">
-inline constexpr detail::Gate<detail::BearerGate<kCheck>, kRealm> require_bearer{};
+// require_bearer does the same with a token: bool(std::string_view), to be compared by same_secret.
+template <class Check>
+constexpr detail::BearerGate<detail::Kept<Check>> require_bearer(Check&& check, Realm realm = "coir") {
+  return {std::forward<Check>(check), realm};
+}
 
 }  // namespace coir::http

@@ -69,6 +69,7 @@ class Feed {
   // likewise but without a stream, another method 405, and a subscriber for whom there is no room 503 with Retry-After.
   // From a handler.
   void subscribe(Exchange& exchange) noexcept;
+  void operator()(Exchange& exchange) noexcept { subscribe(exchange); }
 
   std::size_t subscribers() const noexcept;
   // fallen_off is how many subscribers were disconnected because they were too slow.

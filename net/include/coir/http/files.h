@@ -97,6 +97,7 @@ class FileTree {
 
   // serve answers the exchange; from several fibers and workers at once. It uses the exchange's scratch memory.
   void serve(Exchange& exchange) noexcept;
+  void operator()(Exchange& exchange) noexcept { serve(exchange); }
 
   // refuse answers by `status`: with its error page, if there is one that can be read, else with its words. `fields`
   // are further header lines, each ended by CRLF, trusted.

@@ -145,6 +145,9 @@ class Proxy {
   // anybody, then the longest prefix. Of a route's limits those that the exchange meets first answer it: 429 for a client
   // that asks too often, of IPv6 by its /64; what the gate says; 413. Unix sockets have no rate. False: there is none, and nothing has been answered. In a handler, on a fiber.
   bool serve(Exchange& exchange) noexcept;
+  void operator()(Exchange& exchange) noexcept {
+    if (!serve(exchange)) exchange.respond_status(404);
+  }
 
   const Forwarder& forwarder() const noexcept;
   ForwardCounters& counters() const noexcept;

@@ -90,6 +90,15 @@ struct ServerOptions {
   bool access_log = false;  // one line for each request on standard error, by log_line: dropped when nobody reads
 };
 
+// answered_by has a server answer by a value: a table of coir/http/routes.h, or anything that is called with an exchange,
+// from several fibers and workers at once. It outlives the server; ServerOptions::context is it.
+template <class Answer>
+ServerOptions answered_by(Answer& answer, ServerOptions options = {}) noexcept {
+  options.handler = [](Exchange& exchange) { exchange.context<Answer>()(exchange); };
+  options.context = &answer;
+  return options;
+}
+
 // ServerCounters may be read from any thread at any time.
 struct ServerCounters {
   Atomic<std::uint64_t> accepted = 0;             // connections

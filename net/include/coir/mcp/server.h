@@ -123,10 +123,8 @@ struct ServerGauges {
 // Server answers MCP (Model Context Protocol) over Streamable HTTP, both eras at one path: 2026-07-28, which keeps
 // nothing between requests, and 2025-11-25, 2025-06-18 and 2025-03-26 with their sessions.
 //
-//   struct App { mcp::Server mcp; };
-//   void answer(App& app, http::Exchange& exchange) { app.mcp.serve(exchange); }
-//
-//   constexpr auto kRoutes = route::table(route::any<answer>("/mcp"));
+//   auto tools = mcp::Server::create({.name = "board", .tools = kTools});
+//   auto app = http::routes(http::any<"/mcp">(*tools));
 //
 // A call runs on its request's fiber, whose stack is http::ServerOptions::handler_stack, of which the server takes 5
 // KB beside what http/exchange.h says. Closing the connection cancels a call of 2026-07-28 and leaves one of the legacy
@@ -146,6 +144,7 @@ class Server {
 
   // serve answers a request, whatever its method. From a handler, which returns afterwards.
   void serve(http::Exchange& exchange) noexcept;
+  void operator()(http::Exchange& exchange) noexcept { serve(exchange); }
   // serve_metadata answers with the document of RFC 9728, at /.well-known/oauth-protected-resource and below; 404 where
   // there is none.
   void serve_metadata(http::Exchange& exchange) noexcept;

@@ -108,7 +108,7 @@ RouteMatch find_route(std::span<const Route> routes, Method method, std::string_
   return match;
 }
 
-void detail::answer_by(std::span<const Route> routes, Exchange& exchange) noexcept {
+void detail::answer_by(std::span<const Route> routes, void* holder, Exchange& exchange) noexcept {
   const Request& request = exchange.request();
   if (request.form == Form::asterisk) {
     MethodSet all = 0;
@@ -121,7 +121,7 @@ void detail::answer_by(std::span<const Route> routes, Exchange& exchange) noexce
 #if !COIR_NO_ASYNC
     const coir::detail::NameWhile named(match.route->pattern.data());
 #endif
-    match.route->call(exchange, match.parameters);
+    match.route->call(holder, exchange, match.parameters);
   } else if (match.status != 405) {
     exchange.respond_status(match.status);
   } else if (request.method == Method::options) {

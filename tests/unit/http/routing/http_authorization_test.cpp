@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "tests/support/ask.h"
 
@@ -47,10 +48,6 @@ struct Hub {
   bool asked = false;
 };
 
-bool is_admin(Hub& hub, const BasicCredentials& given) {
-  hub.asked = true;
-  return given.are("admin", hub.password);
-}
 bool is_known(std::string_view token) {
   return same_secret(token, "t0ken");
 }
@@ -58,8 +55,14 @@ void greet(Exchange& exchange) {
   exchange.respond(200, "text/plain", "hello");
 }
 
-constexpr auto kRoutes = route::table(route::get<greet, require_basic<is_admin, "the hub">>("/basic"),
-                                      route::get<greet, require_bearer<is_known>>("/bearer"));
+auto guarded_routes(Hub& hub) {
+  const auto is_admin = [&hub](const BasicCredentials& given) {
+    hub.asked = true;
+    return given.are("admin", hub.password);
+  };
+  return routes(get<"/basic">(greet, require_basic(auto(is_admin), "the hub")),
+                get<"/bearer">(greet, require_bearer(is_known)));
+}
 
 // shortest_ns is the shortest of some calls.
 template <class Call>
@@ -77,10 +80,9 @@ std::int64_t shortest_ns(Call call) {
 
 TEST_GROUP(HttpAuthorization) {
   Hub hub;
-  ServerOptions options;
+  decltype(guarded_routes(std::declval<Hub&>())) app = guarded_routes(hub);
+  ServerOptions options = answered_by(app);
   char request[512];
-
-  void setup() override { route::serve<kRoutes>(options, hub); }
 
   std::string_view visit(std::string_view path, std::string_view authorization) {
     std::size_t size = 0;

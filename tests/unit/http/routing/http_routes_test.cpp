@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "tests/support/ask.h"
 
@@ -20,7 +21,7 @@ using coir::test::ask;
 using coir::test::content_of;
 using coir::test::status_of;
 
-// Hub is a context; `note` is what its handlers heard.
+// Hub is what handlers refer to; `note` is what they were told.
 struct Hub {
   char note[200] = {};
   std::size_t size = 0;
@@ -31,10 +32,6 @@ struct Hub {
     size += text.size();
   }
   std::string_view heard() const { return {note, size}; }
-  void member(Exchange& exchange, std::string_view name) {
-    add(name);
-    exchange.respond(200, "text/plain", "member");
-  }
 };
 
 template <char kLetter>
@@ -52,50 +49,83 @@ void say_two(Exchange& exchange, std::string_view a, std::string_view b) {
   static_cast<void>(exchange.write("|"));
   if (!b.empty()) static_cast<void>(exchange.write(b));
 }
-void say_number(Hub& hub, Exchange& exchange, int number, std::uint8_t small) {
-  hub.add(number < 0 ? "negative" : "positive");
-  exchange.respond(200, "text/plain", small == 255 ? "most" : "less");
-}
 
-void gate(Hub& hub, Exchange& exchange, Next next) {
-  hub.add("(");
-  if (hub.open) {
-    next(exchange);
-  } else {
-    exchange.respond_status(403);
+// Gate is a middleware with a state of its own.
+struct Gate {
+  Hub& hub;
+
+  void operator()(Exchange& exchange, Next next) {
+    hub.add("(");
+    if (hub.open) {
+      next(exchange);
+    } else {
+      exchange.respond_status(403);
+    }
+    hub.add(")");
   }
-  hub.add(")");
-}
-void log(Exchange& exchange, Next next) {
-  exchange.add_fields("X-Before: 1\r\n");
+};
+struct Log {
+  Hub& hub;
+
+  void operator()(Exchange& exchange, Next next) const {
+    exchange.add_fields("X-Before: 1\r\n");
+    next(exchange);
+    const int status = exchange.status();
+    const char digits[] = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+                           static_cast<char>('0' + status % 10)};
+    hub.add({digits, 3});
+  }
+};
+// mark is a middleware that is known while compiling.
+void mark(Exchange& exchange, Next next) {
+  exchange.add_fields("X-Mark: 1\r\n");
   next(exchange);
-  auto& hub = exchange.context<Hub>();
-  const int status = exchange.status();
-  const char digits[] = {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
-                         static_cast<char>('0' + status % 10)};
-  hub.add({digits, 3});
 }
 
-constexpr auto kInner =
-    route::table(route::get<say<'i'>>("/"), route::post<say<'p'>, log>("/deep/er"), route::get<say_one>("/{one}"));
+// Answer is a value that answers: it counts what it was asked.
+struct Answer {
+  Answer() = default;
+  Answer(const Answer&) = delete;
+  int asked = 0;
 
-constexpr auto kTable = route::table(
-    route::get<say<'r'>>("/"), route::get<say<'s'>>("/sensors"), route::post<say<'n'>>("/sensors"),
-    route::get<say_one>("/sensors/{name}"), route::get<say<'l'>>("/sensors/latest"),
-    route::head<say<'h'>>("/sensors/latest"), route::get<say<'t'>>("/sensors/latest/"),
-    route::del<&Hub::member>("/sensors/{name}"), route::get<say_two>("/pair/{a}/{b}"),
-    route::get<say_number>("/number/{number}/{small}"), route::get<say_two>("/files/{area}/{path...}"),
-    route::any<say<'a'>>("/any"), route::get<say<'d'>>("/dav"), route::method<say<'f'>>("PROPFIND", "/dav"),
-    route::method<say<'m'>>("M-SEARCH", "/dav"), route::options<say<'o'>>("/own"), route::mount<"/inner", kInner>(),
-    route::mount<"/gated/one", kInner, gate>(), route::put<say<'g'>, log, gate>("/both"),
-    route::get<[](Exchange& exchange) { exchange.respond(200, "text/plain", "lambda"); }>("/lambda"),
-    route::get<say<'u'>>("/\xc3\xa4"));
+  void operator()(Exchange& exchange) {
+    ++asked;
+    exchange.respond(200, "text/plain", exchange.request().path);
+  }
+};
+
+auto inner_routes(Hub& hub) {
+  return routes(get<"/">(say<'i'>), post<"/deep/er">(say<'p'>, Log{hub}), get<"/{one}">(say_one));
+}
+
+auto all_routes(Hub& hub, Answer& answer) {
+  return routes(get<"/">(say<'r'>), get<"/sensors">(say<'s'>), post<"/sensors">(say<'n'>),
+                get<"/sensors/{name}">(say_one), get<"/sensors/latest">(say<'l'>), head<"/sensors/latest">(say<'h'>),
+                get<"/sensors/latest/">(say<'t'>),
+                del<"/sensors/{name}">([&hub](Exchange& exchange, std::string_view name) {
+                  hub.add(name);
+                  exchange.respond(200, "text/plain", "captured");
+                }),
+                get<"/pair/{a}/{b}">(say_two),
+                get<"/number/{number}/{small}">([&hub](Exchange& exchange, int number, std::uint8_t small) {
+                  hub.add(number < 0 ? "negative" : "positive");
+                  exchange.respond(200, "text/plain", small == 255 ? "most" : "less");
+                }),
+                get<"/files/{area}/{path...}">(say_two), any<"/any">(say<'a'>), get<"/dav">(say<'d'>),
+                method<"PROPFIND", "/dav">(say<'f'>), method<"M-SEARCH", "/dav">(say<'m'>), options<"/own">(say<'o'>),
+                mount<"/inner">(inner_routes(hub)), mount<"/gated/one">(inner_routes(hub), Gate{hub}),
+                put<"/both">(say<'g'>, Log{hub}, Gate{hub}), put<"/marked", mark>(say<'k'>, Log{hub}),
+                get<"/answer/{rest...}">(answer),
+                get<"/lambda">([](Exchange& exchange) { exchange.respond(200, "text/plain", "lambda"); }),
+                get<"/\xc3\xa4">(say<'u'>));
+}
+using All = decltype(all_routes(std::declval<Hub&>(), std::declval<Answer&>()));
 
 char memory[64];
 
 // found is the pattern of the route that a path finds, or its status.
 std::string_view found(std::string_view path, Method method = Method::get) {
-  const RouteMatch match = find_route(kTable, method, path, memory);
+  const RouteMatch match = find_route(All::table(), method, path, memory);
   switch (match.status) {
     case 0:
       return match.route->pattern;
@@ -111,7 +141,7 @@ std::string_view found(std::string_view path, Method method = Method::get) {
 }
 
 bool fits_with(std::string_view path, std::string_view pattern, std::string_view first, std::string_view second = {}) {
-  const RouteMatch match = find_route(kTable, Method::get, path, memory);
+  const RouteMatch match = find_route(All::table(), Method::get, path, memory);
   return match.status == 0 && match.route->pattern == pattern && match.parameters.values[0] == first &&
          (match.parameters.count < 2 || match.parameters.values[1] == second);
 }
@@ -120,10 +150,10 @@ bool fits_with(std::string_view path, std::string_view pattern, std::string_view
 
 TEST_GROUP(HttpRoutes) {
   Hub hub;
-  ServerOptions options;
+  Answer answer;
+  All app = all_routes(hub, answer);
+  ServerOptions options = answered_by(app);
   char request[2048];
-
-  void setup() override { route::serve<kTable>(options, hub); }
 
   std::string_view say(std::string_view method, std::string_view target) {
     std::size_t size = 0;
@@ -133,10 +163,10 @@ TEST_GROUP(HttpRoutes) {
     }
     return ask(options, {request, size});
   }
-  bool allows(std::string_view answer, std::string_view methods) {
-    const std::size_t at = answer.find("\r\nAllow: ");
-    if (at == answer.npos) return false;
-    const std::string_view rest(answer.data() + at + 9, answer.size() - at - 9);
+  bool allows(std::string_view said, std::string_view methods) {
+    const std::size_t at = said.find("\r\nAllow: ");
+    if (at == said.npos) return false;
+    const std::string_view rest(said.data() + at + 9, said.size() - at - 9);
     return rest.size() > methods.size() && rest.starts_with(methods) && rest[methods.size()] == '\r';
   }
 };
@@ -211,15 +241,15 @@ TEST(HttpRoutes, what_fits_no_pattern_is_404_whatever_the_method) {
 }
 
 TEST(HttpRoutes, another_method_is_405_with_all_that_are_allowed) {
-  auto answer = say("PUT", "/sensors");
-  CHECK_EQUAL(405, status_of(answer));
-  CHECK(allows(answer, "GET, HEAD, POST, OPTIONS"));
-  answer = say("POST", "/sensors/latest");
-  CHECK_EQUAL(405, status_of(answer));
-  CHECK(allows(answer, "GET, HEAD, DELETE, OPTIONS"));
-  answer = say("TRACE", "/any");
-  CHECK_EQUAL(405, status_of(answer));
-  CHECK(allows(answer, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+  auto said = say("PUT", "/sensors");
+  CHECK_EQUAL(405, status_of(said));
+  CHECK(allows(said, "GET, HEAD, POST, OPTIONS"));
+  said = say("POST", "/sensors/latest");
+  CHECK_EQUAL(405, status_of(said));
+  CHECK(allows(said, "GET, HEAD, DELETE, OPTIONS"));
+  said = say("TRACE", "/any");
+  CHECK_EQUAL(405, status_of(said));
+  CHECK(allows(said, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
 }
 
 TEST(HttpRoutes, a_method_without_a_name_has_its_own_routes_and_those_for_any) {
@@ -227,39 +257,48 @@ TEST(HttpRoutes, a_method_without_a_name_has_its_own_routes_and_those_for_any) {
   CHECK(content_of(say("M-SEARCH", "/dav")) == "m");
   CHECK(content_of(say("BREW", "/any")) == "a");
   for (const std::string_view method : {"BREW", "propfind", "PROPFIN"}) {
-    const auto answer = say(method, "/dav");
-    CHECK(status_of(answer) == 405);
-    CHECK(allows(answer, "GET, HEAD, OPTIONS, PROPFIND, M-SEARCH"));
+    const auto said = say(method, "/dav");
+    CHECK(status_of(said) == 405);
+    CHECK(allows(said, "GET, HEAD, OPTIONS, PROPFIND, M-SEARCH"));
   }
   CHECK(allows(say("PROPFIND", "/sensors"), "GET, HEAD, POST, OPTIONS"));
   CHECK(status_of(say("PROPFIND", "/nothing")) == 404);
 }
 
 TEST(HttpRoutes, a_route_for_get_answers_head_unless_head_has_its_own) {
-  const auto answer = say("HEAD", "/sensors");
-  CHECK_EQUAL(200, status_of(answer));
-  CHECK(answer.find("Content-Length: 1\r\n") != answer.npos);
-  CHECK(content_of(answer).empty());
-  CHECK(find_route(kTable, Method::head, "/sensors/latest", memory).route->methods == method_set(Method::head));
-  CHECK(find_route(kTable, Method::get, "/sensors/latest", memory).route->methods == method_set(Method::get));
+  const auto said = say("HEAD", "/sensors");
+  CHECK_EQUAL(200, status_of(said));
+  CHECK(said.find("Content-Length: 1\r\n") != said.npos);
+  CHECK(content_of(said).empty());
+  CHECK(find_route(All::table(), Method::head, "/sensors/latest", memory).route->methods == method_set(Method::head));
+  CHECK(find_route(All::table(), Method::get, "/sensors/latest", memory).route->methods == method_set(Method::get));
 }
 
 TEST(HttpRoutes, options_tells_the_methods_of_a_path_and_of_all) {
-  auto answer = say("OPTIONS", "/sensors");
-  CHECK_EQUAL(204, status_of(answer));
-  CHECK(allows(answer, "GET, HEAD, POST, OPTIONS"));
-  answer = say("OPTIONS", "*");
-  CHECK_EQUAL(204, status_of(answer));
-  CHECK(allows(answer, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
+  auto said = say("OPTIONS", "/sensors");
+  CHECK_EQUAL(204, status_of(said));
+  CHECK(allows(said, "GET, HEAD, POST, OPTIONS"));
+  said = say("OPTIONS", "*");
+  CHECK_EQUAL(204, status_of(said));
+  CHECK(allows(said, "GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"));
   CHECK(content_of(say("OPTIONS", "/own")) == "o");
   CHECK(content_of(say("OPTIONS", "/any")) == "a");
 }
 
-TEST(HttpRoutes, handlers_are_functions_lambdas_and_members_of_the_context) {
+TEST(HttpRoutes, handlers_are_functions_lambdas_with_what_they_capture_and_answers) {
   CHECK(content_of(say("GET", "/sensors")) == "s");
   CHECK(content_of(say("GET", "/lambda")) == "lambda");
-  CHECK(content_of(say("DELETE", "/sensors/x%20y")) == "member");
+  CHECK(content_of(say("DELETE", "/sensors/x%20y")) == "captured");
   CHECK(hub.heard() == "x y");
+  CHECK(content_of(say("GET", "/answer/a/b")) == "/answer/a/b");
+  CHECK_EQUAL(1, answer.asked);
+}
+
+TEST(HttpRoutes, a_table_is_no_larger_than_what_its_handlers_hold) {
+  const auto none = [](Exchange&) {};
+  CHECK_EQUAL(1, sizeof(routes(get<"/a">(none))) <= sizeof(void*) ? 1 : 0);
+  auto captured = routes(get<"/a">([this](Exchange&) { hub.add("a"); }), get<"/b">([](Exchange&) {}));
+  CHECK(sizeof captured <= 2 * sizeof(void*));
 }
 
 TEST(HttpRoutes, a_number_that_does_not_fit_its_type_is_404) {
@@ -293,13 +332,19 @@ TEST(HttpRoutes, middleware_stands_around_what_it_is_named_for) {
   hub.size = 0;
   CHECK(content_of(say("PUT", "/both")) == "g");
   CHECK(hub.heard() == "()200");
+  hub.size = 0;
+  const auto marked = say("PUT", "/marked");
+  CHECK(content_of(marked) == "k");
+  CHECK(marked.find("\r\nX-Mark: 1\r\nX-Before: 1\r\n") != marked.npos);
+  CHECK(hub.heard() == "200");
 }
 
 TEST(HttpRoutes, middleware_around_a_table_sees_what_has_no_route) {
-  route::serve<kTable, log>(options, hub);
-  const auto answer = say("GET", "/none");
-  CHECK_EQUAL(404, status_of(answer));
-  CHECK(answer.find("\r\nX-Before: 1\r\n") != answer.npos);
+  auto logged = around(app, Log{hub});
+  options = answered_by(logged);
+  const auto none = say("GET", "/none");
+  CHECK_EQUAL(404, status_of(none));
+  CHECK(none.find("\r\nX-Before: 1\r\n") != none.npos);
   CHECK(hub.heard() == "404");
 }
 
@@ -313,9 +358,9 @@ TEST(HttpRoutes, added_fields_that_do_not_fit_are_500_and_end_with_their_exchang
     }
     exchange.respond(200, "text/plain", "ok");
   };
-  const auto answer = say("GET", "/much");
-  CHECK_EQUAL(500, status_of(answer));
-  CHECK(answer.find("X: 1") == answer.npos);
+  const auto said = say("GET", "/much");
+  CHECK_EQUAL(500, status_of(said));
+  CHECK(said.find("X: 1") == said.npos);
   options.handler = [](Exchange& exchange) {
     if (exchange.request().path == "/one") exchange.add_fields("X: 1\r\n");
     exchange.respond(200, "text/plain", "ok");

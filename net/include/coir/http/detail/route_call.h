@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/http/detail/route_pattern.h>
 #include <coir/http/exchange.h>
 #include <coir/http/percent.h>
 
@@ -8,9 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <coir/http/detail/route_pattern.h>
-
-// How the handlers and middleware of coir/http/routes.h are called with what their signatures ask for.
+// How the handlers and middleware of coir/http/routes.h are kept, and called with what their signatures ask for.
 namespace coir::http {
 
 // RouteParameters is what the parameters of a pattern stand for in a path, decoded, in order.
@@ -22,14 +21,16 @@ struct RouteParameters {
 // Next is what a middleware stands around: further middleware and the handler. It is valid while the middleware runs.
 class Next {
  public:
-  using Call = void(Exchange& exchange, const RouteParameters& parameters);
+  using Call = void(void* routes, Exchange& exchange, const RouteParameters& parameters);
 
-  Next(Call* call, const RouteParameters& parameters) noexcept : call_(call), parameters_(parameters) {}
+  Next(Call* call, void* routes, const RouteParameters& parameters) noexcept
+      : call_(call), routes_(routes), parameters_(parameters) {}
 
-  void operator()(Exchange& exchange) const { call_(exchange, parameters_); }
+  void operator()(Exchange& exchange) const { call_(routes_, exchange, parameters_); }
 
  private:
   Call* call_;
+  void* routes_;
   const RouteParameters& parameters_;
 };
 
@@ -38,7 +39,7 @@ namespace detail {
 template <class... T>
 struct Types {};
 
-// Signature<F>::Arguments are the types that a function, a function object or a member function takes.
+// Signature<F>::Arguments are the types that a function or a function object takes.
 template <class F>
 struct Signature : Signature<decltype(&F::operator())> {};
 template <class R, class... A>
@@ -48,64 +49,30 @@ struct Signature<R (*)(A...)> {
 template <class R, class... A>
 struct Signature<R (*)(A...) noexcept> : Signature<R (*)(A...)> {};
 template <class R, class C, class... A>
-struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {
-  using Class = C;
-};
+struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
 template <class R, class C, class... A>
-struct Signature<R (C::*)(A...) const> : Signature<R (C::*)(A...)> {};
+struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
 template <class R, class C, class... A>
-struct Signature<R (C::*)(A...) noexcept> : Signature<R (C::*)(A...)> {};
+struct Signature<R (C::*)(A...) noexcept> : Signature<R (*)(A...)> {};
 template <class R, class C, class... A>
-struct Signature<R (C::*)(A...) const noexcept> : Signature<R (C::*)(A...)> {};
+struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
 
-// Parts<F>: what stands before the exchange is the context, void when nothing does; what stands behind it, the rest. A
-// member function's object is its context.
-template <class C, class Arguments>
-struct Split {
-  static_assert(sizeof(C*) == 0,
-                "a handler takes (Exchange&, ...), (Context&, Exchange&, ...) or is a Context's member");
+// BehindExchange<Arguments>::Rest are the types behind the exchange.
+template <class Arguments>
+struct BehindExchange {
+  static_assert(sizeof(Arguments*) == 0, "a handler takes (Exchange&, ...)");
 };
 template <class... A>
-struct Split<void, Types<Exchange&, A...>> {
-  using Context = void;
+struct BehindExchange<Types<Exchange&, A...>> {
   using Rest = Types<A...>;
 };
-template <class C, class... A>
-struct Split<void, Types<C&, Exchange&, A...>> {
-  using Context = C;
-  using Rest = Types<A...>;
-};
-template <class C, class... A>
-  requires(!std::is_void_v<C>)
-struct Split<C, Types<Exchange&, A...>> {
-  using Context = C;
-  using Rest = Types<A...>;
-};
-
 template <class F>
-struct Parts : Split<void, typename Signature<F>::Arguments> {};
-template <class F>
-  requires std::is_member_function_pointer_v<F>
-struct Parts<F> : Split<typename Signature<F>::Class, typename Signature<F>::Arguments> {};
+using RestOf = typename BehindExchange<typename Signature<std::decay_t<F>>::Arguments>::Rest;
 
 template <class Rest>
 inline constexpr std::size_t kCount = 0;
 template <class... A>
 inline constexpr std::size_t kCount<Types<A...>> = sizeof...(A);
-
-// invoke_with calls `kCallable` with its context, the exchange and `values`.
-template <auto kCallable, class... Values>
-void invoke_with(Exchange& exchange, Values... values) {
-  using Callable = std::remove_const_t<decltype(kCallable)>;
-  using Context = typename Parts<Callable>::Context;
-  if constexpr (std::is_void_v<Context>) {
-    kCallable(exchange, values...);
-  } else if constexpr (std::is_member_function_pointer_v<Callable>) {
-    (exchange.context<Context>().*kCallable)(exchange, values...);
-  } else {
-    kCallable(exchange.context<Context>(), exchange, values...);
-  }
-}
 
 template <class T>
 struct Parameter {
@@ -127,62 +94,60 @@ struct Parameter {
 };
 
 // call_typed hands over the parameters as the handler wants them; 404 where one is no such number.
-template <auto kHandler, class... A>
-void call_typed(Exchange& exchange, Parameter<A>... parameters) {
+template <class Handler, class... A>
+void call_typed(Handler& handler, Exchange& exchange, Parameter<A>... parameters) {
   if (!(parameters.fits && ...)) return exchange.respond_status(404);
-  invoke_with<kHandler>(exchange, parameters.value...);
+  handler(exchange, parameters.value...);
 }
 
-template <auto kHandler, class... A, std::size_t... I>
-void unpack(Exchange& exchange, const RouteParameters& parameters, Types<A...>, std::index_sequence<I...>) {
-  call_typed<kHandler, A...>(exchange, Parameter<A>(parameters.values[I])...);
+template <class Handler, class... A, std::size_t... I>
+void call_handler(Handler& handler, Exchange& exchange, const RouteParameters& parameters, Types<A...>,
+                  std::index_sequence<I...>) {
+  call_typed<Handler, A...>(handler, exchange, Parameter<A>(parameters.values[I])...);
 }
 
-template <auto kHandler>
-void call_handler(Exchange& exchange, const RouteParameters& parameters) {
-  using Rest = typename Parts<std::remove_const_t<decltype(kHandler)>>::Rest;
-  unpack<kHandler>(exchange, parameters, Rest(), std::make_index_sequence<kCount<Rest>>());
+// Kept<T> is a T that a table keeps: by reference what has a name, by value what has none.
+template <class T>
+using Kept = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
+
+// Known is a middleware that is known while compiling.
+template <auto kMiddleware>
+struct Known {
+  void operator()(Exchange& exchange, Next next) const { kMiddleware(exchange, next); }
+};
+
+// Leaves keeps values of different types, by number.
+template <std::size_t kIndex, class T>
+struct Leaf {
+  [[no_unique_address]] T value;
+};
+template <class Numbers, class... T>
+struct Leaves;
+template <std::size_t... I, class... T>
+struct Leaves<std::index_sequence<I...>, T...> : Leaf<I, T>... {};
+template <class... T>
+using ListOf = Leaves<std::index_sequence_for<T...>, T...>;
+
+template <std::size_t kIndex, class T>
+T& value_of(Leaf<kIndex, T>& leaf) noexcept {
+  return leaf.value;
 }
 
-// Behind<kCall, m...>::call is kCall with the middleware around it, the first outermost.
-template <Next::Call* kCall, auto... kMiddleware>
+// Behind<Holder, kInner, kAt>::call is kInner behind the middleware of the Holder, from number kAt on.
+template <class Holder, Next::Call* kInner, std::size_t kAt = 0>
 struct Behind {
-  static constexpr Next::Call* call = kCall;
-};
-template <Next::Call* kCall, auto kFirst, auto... kOthers>
-struct Behind<kCall, kFirst, kOthers...> {
-  static_assert(std::is_same_v<typename Parts<std::remove_const_t<decltype(kFirst)>>::Rest, Types<Next>>,
-                "a middleware takes (Exchange&, Next) or (Context&, Exchange&, Next)");
-
-  static void call(Exchange& exchange, const RouteParameters& parameters) {
-    invoke_with<kFirst>(exchange, Next(Behind<kCall, kOthers...>::call, parameters));
+  static void call(void* holder, Exchange& exchange, const RouteParameters& parameters) {
+    if constexpr (kAt == Holder::kMiddleware) {
+      kInner(holder, exchange, parameters);
+    } else {
+      auto& middleware = value_of<kAt>(static_cast<Holder*>(holder)->middleware);
+      static_assert(
+          std::is_same_v<typename Signature<std::decay_t<decltype(middleware)>>::Arguments, Types<Exchange&, Next>>,
+          "a middleware takes (Exchange&, Next)");
+      middleware(exchange, Next(Behind<Holder, kInner, kAt + 1>::call, holder, parameters));
+    }
   }
 };
-
-// context_mark<C> is an address that stands for the type C while compiling; that of void is null.
-template <class C>
-inline constexpr char kContextMark = 0;
-template <class C>
-inline constexpr const char* context_mark = &kContextMark<std::remove_const_t<C>>;
-template <>
-inline constexpr const char* context_mark<void> = nullptr;
-
-// same_context returns the one context that all of the marks name, null when none names any.
-template <class... Marks>
-consteval const char* same_context(Marks... marks) {
-  const char* found = nullptr;
-  for (const char* mark : {static_cast<const char*>(nullptr), static_cast<const char*>(marks)...}) {
-    if (mark == nullptr) continue;
-    if (found != nullptr && found != mark) a_handler_has_another_context();
-    found = mark;
-  }
-  return found;
-}
-
-template <auto... kCallables>
-consteval const char* context_of() {
-  return same_context(context_mark<typename Parts<std::remove_const_t<decltype(kCallables)>>::Context>...);
-}
 
 }  // namespace detail
 }  // namespace coir::http

@@ -41,11 +41,7 @@ void two_parameters_have_the_same_name();
 void only_the_last_segment_takes_the_rest();
 void a_pattern_has_eight_parameters_at_most();
 void the_handler_takes_another_number_of_parameters();
-void a_pattern_is_a_literal();
 void two_routes_answer_the_same_request();
-void a_method_is_a_token_of_24_characters_that_has_no_function_of_its_own();
-void a_prefix_has_no_parameters_and_no_slash_at_its_end();
-void a_handler_has_another_context();
 
 inline constexpr std::size_t kMostParameters = 8;
 
