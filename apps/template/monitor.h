@@ -50,8 +50,8 @@ class Monitor {
   };
   const Counts& counts() const noexcept { return counts_; }
 
-  // Whose connections /metrics tells of; set before it starts.
-  const coir::http::Server* server = nullptr;
+  // Whose connections /metrics tells of, while it runs.
+  coir::http::Server* server = nullptr;
 
  private:
   void take() noexcept;

@@ -22,13 +22,6 @@ bool wrong(const char* option, const char* value, const char* cure) noexcept {
   return false;
 }
 
-bool take_address(const char* option, std::optional<coir::Address>& into) noexcept {
-  const auto address = coir::Address::parse(optarg);
-  if (!address) return wrong(option, optarg, address.error());
-  into = *address;
-  return true;
-}
-
 // take_number reads a whole number from 1 to `most`; behind it may stand K or M where `sizes` are read.
 bool take_number(const char* option, std::uint64_t most, bool sizes, std::uint64_t& into) noexcept {
   const std::string_view text = optarg;
@@ -71,10 +64,10 @@ bool parse_options(int count, char** words, Options& options) noexcept {
   for (int letter; (letter = getopt_long(count, words, ":", kOptions, nullptr)) != -1;) {
     switch (letter) {
       case 'l':
-        if (!take_address("--listen", options.listen)) return false;
+        options.listen = optarg;
         break;
       case 't':
-        if (!take_address("--tls-listen", options.tls_listen)) return false;
+        options.tls_listen = optarg;
         break;
       case 'c':
         options.certificate = optarg;
@@ -106,7 +99,7 @@ bool parse_options(int count, char** words, Options& options) noexcept {
     }
   }
   if (optind < count) return wrong("argument", words[optind], "there are options only");
-  if (options.action == Options::Action::serve && !options.listen && !options.tls_listen) {
+  if (options.action == Options::Action::serve && options.listen.empty() && options.tls_listen.empty()) {
     return wrong("option", "--listen", "without it or --tls-listen nothing is served");
   }
   return true;

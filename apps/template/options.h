@@ -1,17 +1,16 @@
 #pragma once
 
-#include <coir/net/address.h>
-
 #include <chrono>
 #include <cstddef>
-#include <optional>
+#include <cstdint>
+#include <string_view>
 
 // Options is the command line.
 struct Options {
   enum class Action : unsigned char { serve, help, version, print_budget };
 
   Action action = Action::serve;
-  std::optional<coir::Address> listen, tls_listen;
+  std::string_view listen, tls_listen;  // addresses, with commas between them
   const char* certificate = "/var/lib/station/station.pem";
   const char* sensor = nullptr;
   std::chrono::milliseconds every{1'000};

@@ -16,6 +16,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace coir {
@@ -94,8 +95,12 @@ struct ServerOptions {
 // from several fibers and workers at once. It outlives the server; ServerOptions::context is it.
 template <class Answer>
 ServerOptions answered_by(Answer& answer, ServerOptions options = {}) noexcept {
-  options.handler = [](Exchange& exchange) { exchange.context<Answer>()(exchange); };
-  options.context = &answer;
+  if constexpr (std::is_function_v<Answer>) {
+    options.handler = &answer;
+  } else {
+    options.handler = [](Exchange& exchange) { exchange.context<Answer>()(exchange); };
+    options.context = &answer;
+  }
   return options;
 }
 

@@ -1,4 +1,4 @@
-#include "certificate.h"
+#include "tls/certificate_file.h"
 
 #include <coir/file.h>
 #include <coir/format.h>
@@ -10,8 +10,7 @@
 
 #include <string_view>
 
-using coir::Error;
-using coir::SelfSigned;
+namespace coir {
 
 namespace {
 
@@ -27,32 +26,34 @@ std::expected<void, Error> make_folder(std::string_view path) noexcept {
   return {};
 }
 
-std::expected<std::size_t, Error> make(const char* path, std::span<char> text) noexcept {
+std::expected<std::size_t, Error> make_file(const char* path, std::span<char> text) noexcept {
   char host[64] = {};
-  if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') strcpy(host, "station");
+  if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0') strcpy(host, "localhost");
   const std::string_view names[] = {host, "localhost", "127.0.0.1"};
   SelfSigned made;
-  if (auto done = coir::make_self_signed(names, made); !done) return std::unexpected(done.error());
-  const std::size_t size = coir::format(text, made.certificate, made.key).size();
+  if (auto done = make_self_signed(names, made); !done) return std::unexpected(done.error());
+  const std::size_t size = format(text, made.certificate, made.key).size();
   explicit_bzero(&made, sizeof made);
   if (auto done = make_folder(path); !done) return std::unexpected(done.error());
-  if (auto done = coir::replace_file(path, text.first(size), 0600); !done) return std::unexpected(done.error());
+  if (auto done = replace_file(path, text.first(size), 0600); !done) return std::unexpected(done.error());
   return size;
 }
 
 }  // namespace
 
-std::expected<coir::TlsContext, Error> load_certificate(const char* path) noexcept {
-  static char text[16 * 1024];  // with a NUL behind what it holds
+std::expected<TlsContext, Error> load_certificate_file(const char* path) noexcept {
+  static char text[16 * 1024];  // with a NUL behind what it holds; one call at a time
   const std::span<char> room(text, sizeof text - 1);
-  auto file = coir::File::open(path);
-  if (!file && file.error() != coir::ErrorCode::not_found) return std::unexpected(file.error());
-  const auto size = file ? file->read_all(room) : make(path, room);
+  auto file = File::open(path);
+  if (!file && file.error() != ErrorCode::not_found) return std::unexpected(file.error());
+  const auto size = file ? file->read_all(room) : make_file(path, room);
   if (!size) return std::unexpected(size.error());
   text[*size] = '\0';
   const std::string_view pem(text, *size);
-  const coir::TlsCertificate certificates[] = {{.chain = pem, .key = pem}};
-  auto context = coir::TlsContext::server({.certificates = certificates});
+  const TlsCertificate certificates[] = {{.chain = pem, .key = pem}};
+  auto context = TlsContext::server({.certificates = certificates});
   explicit_bzero(text, sizeof text);
   return context;
 }
+
+}  // namespace coir

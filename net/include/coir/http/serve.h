@@ -1,0 +1,95 @@
+#pragma once
+
+#include <coir/config.h>
+#include <coir/http/server.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string_view>
+#include <type_traits>
+
+#if !COIR_NO_ASYNC
+#include <coir/nursery.h>
+#endif
+
+namespace coir::http {
+
+// Mode is how requests are served; the handlers are the same.
+enum class Mode : std::uint8_t {
+  fibers,   // a fiber for each request, and a record for each connection between two; a build with fibers
+  threads,  // a thread for each connection, up to ServeOptions::threads; a build with several workers
+  serial,   // one request at a time, on the calling thread
+};
+
+#if !COIR_NO_ASYNC
+// Jobs starts what a server does besides answering, as children of a nursery: they are cancelled when it stops. It refers
+// to a callable, which outlives it.
+class Jobs {
+ public:
+  constexpr Jobs() noexcept = default;
+  template <class F>
+    requires std::is_invocable_v<F&, Nursery&>
+  Jobs(F&& start) noexcept
+      : object_(const_cast<void*>(static_cast<const void*>(&start))),
+        call_([](void* object, Nursery& jobs) { (*static_cast<std::remove_reference_t<F>*>(object))(jobs); }) {}
+
+  void operator()(Nursery& jobs) const {
+    if (call_ != nullptr) call_(object_, jobs);
+  }
+
+ private:
+  void* object_ = nullptr;
+  void (*call_)(void* object, Nursery& jobs) = nullptr;
+};
+#endif
+
+// ServeOptions is where a program serves, with how much memory and for how long.
+struct ServeOptions {
+  const char* name = "server";  // what its lines on standard error begin with
+  // Addresses, with commas between them: "127.0.0.1:80", "[::1]:80", ":80" for all, "unix:/path". Port 0 lets the kernel
+  // choose. Mode::threads and Mode::serial take one, in a build with fibers.
+  std::string_view listen = "127.0.0.1:8080";
+  std::string_view tls_listen = {};
+  // A file with a certificate, its chain and its key, as PEM, that nobody else may read. Where there is none one is made,
+  // for this machine's name, and kept there.
+  const char* certificate = "server.pem";
+  std::size_t memory = SIZE_MAX;  // all that grows with load, in bytes; at most what the machine can spare
+  ServerOptions server = {};      // its handler and context are serve's; its limits at most what fits into the memory
+  Mode mode = kFibers ? Mode::fibers : Mode::serial;
+  unsigned threads = 4;
+  std::chrono::milliseconds drain_timeout{10'000};  // for requests in progress at SIGTERM and SIGINT
+  Server** running = nullptr;  // points to the server while it runs on fibers; null before and after
+#if !COIR_NO_ASYNC
+  Jobs jobs = {};  // of Mode::fibers
+#endif
+};
+
+// MemoryPlan is what a program may take, in bytes, and what fits into it.
+struct MemoryPlan {
+  std::size_t process = 0;     // resident before it serves
+  std::size_t kept_free = 0;   // left to the rest of the machine
+  std::size_t ceiling = 0;     // the most that the program takes, itself included
+  std::size_t connection = 0;  // one of them, with what the kernel holds for it
+  std::size_t request = 0;     // one that is served, with its buffers and its fiber
+  std::size_t least = 0;       // the smallest ceiling that serves one request
+};
+
+// plan_memory plans what serve would, raises the limit of open files as far as it goes, and lowers max_connections,
+// max_active and max_handshakes of `options` to what fits. Before anything is served. Error: limit (the ceiling is below
+// `least`); the plan is whole all the same. (memory_plan.cpp)
+std::expected<void, Error> plan_memory(ServeOptions& options, MemoryPlan& plan) noexcept;
+
+namespace detail {
+int serve(const ServeOptions& options, const ServerOptions& server) noexcept;
+}  // namespace detail
+
+// serve is main's whole work: it binds the addresses, plans the memory, answers by `answer` until SIGTERM or SIGINT comes,
+// lets requests in progress end, and returns the exit status: 0 stopped as asked, 1 cannot run or cut off, 2 an option is
+// wrong. One line on standard error says why, and one each where it listens. From a plain thread, usually main's.
+template <class Answer>
+int serve(const ServeOptions& options, Answer&& answer) noexcept {
+  return detail::serve(options, answered_by(answer, options.server));
+}
+
+}  // namespace coir::http
