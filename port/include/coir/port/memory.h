@@ -14,7 +14,8 @@ void* reserve(std::size_t bytes) noexcept;
 void release(void* start, std::size_t bytes) noexcept;
 
 // give_back returns whole pages to the kernel; they read as zero afterwards. By madvise(MADV_DONTNEED), or, on kernels
-// built without it, by mapping fresh pages over them. False: the kernel refused and the pages stay as they are.
+// built without it, by mapping fresh pages over them, which are resident where all later mappings are locked. False: the
+// kernel refused and the pages stay as they are.
 bool give_back(void* start, std::size_t bytes) noexcept;
 
 // resident_bytes is how much of a run of whole pages, 256 KiB at most, the kernel holds in memory; 0 where it does not
