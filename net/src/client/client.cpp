@@ -15,20 +15,38 @@ namespace detail {
 
 ClientCore::ClientCore(const ClientOptions& given) noexcept
     : options(given),
-      pool(std::max(given.max_connections, 1u), std::min(given.max_resting, given.max_connections)),
-      relief_(Pressure::caches, &give, this) {
+      pool({.most_resting = std::min(given.max_resting, given.max_connections),
+            .idle_time = given.idle_time,
+            .most_open = std::max(given.max_connections, 1u)}),
+      places_(std::max(given.max_connections, 1u)) {
   if (given.proxy_by_environment) proxies.read_environment();
-  Pressure::add(relief_);
 }
 
 ClientCore::~ClientCore() {
-  Pressure::remove(relief_);
   pool.close_resting(SIZE_MAX, true);
   if (pool.open() != 0) coir::detail::fatal("an http::Client is destroyed while a Response of its is open");
 }
 
-std::size_t ClientCore::give(void* core, std::size_t wanted) noexcept {
-  return static_cast<ClientCore*>(core)->pool.close_resting(wanted, false);
+std::expected<void, Error> ClientCore::enter(Deadline deadline) noexcept {
+#if COIR_NO_ASYNC
+  static_cast<void>(deadline);
+  if (places_ == 0) return std::unexpected(Error{ErrorCode::limit});
+  --places_;
+  return {};
+#else
+  auto entered = places_.acquire(deadline);
+  // On a plain thread of a build with one worker nobody else could give a place back meanwhile.
+  if (!entered && entered.error() == ErrorCode::unsupported) return std::unexpected(Error{ErrorCode::limit});
+  return entered;
+#endif
+}
+
+void ClientCore::leave() noexcept {
+#if COIR_NO_ASYNC
+  ++places_;
+#else
+  places_.release();
+#endif
 }
 
 }  // namespace detail

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <coir/http/client.h>
-#include <coir/pressure.h>
+#if !COIR_NO_ASYNC
+#include <coir/semaphore.h>
+#endif
 
-#include "client/connection_pool.h"
 #include "client/proxies.h"
+#include "outbound/connection_pool.h"
 
 namespace coir::http::detail {
 
@@ -14,6 +16,11 @@ struct ClientCore {
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
+
+  // enter waits for one of the places that requests under way have; leave gives it back. Errors: timed_out, cancelled;
+  // limit (no place, and nothing that could free one while this caller waits).
+  std::expected<void, Error> enter(Deadline deadline) noexcept;
+  void leave() noexcept;
 
 #if COIR_TLS
   // trust, of trust.cpp, returns the context for connections to https. The system's authorities are read with the first
@@ -30,9 +37,11 @@ struct ClientCore {
 #endif
 
  private:
-  static std::size_t give(void* core, std::size_t wanted) noexcept;
-
-  Relief relief_;
+#if COIR_NO_ASYNC
+  std::uint64_t places_;
+#else
+  Semaphore places_;
+#endif
 };
 
 }  // namespace coir::http::detail

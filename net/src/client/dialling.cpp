@@ -1,7 +1,6 @@
 // A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
 #include <coir/format.h>
 #include <coir/http/client_guard.h>
-#include <coir/http/server.h>
 #include <coir/net/connect.h>
 #include <string.h>
 
@@ -38,9 +37,8 @@ Transfer::Outcome Transfer::connect() noexcept {
     goes_over(connection->stream);
     return {};
   }
-  auto made = ClientConnection::create(key, kKernelBytesPerConnection);
+  auto made = core.pool.make(key);
   if (!made) return std::unexpected(made.error());
-  core.pool.admit();
   connection = *made;
   goes_over(connection->stream);
   if (auto dialled = dial(*connection); !dialled) return dialled;
@@ -50,7 +48,7 @@ Transfer::Outcome Transfer::connect() noexcept {
   return url.secure ? begin_tls() : Outcome();
 }
 
-[[gnu::noinline]] Transfer::Outcome Transfer::dial(ClientConnection& to) noexcept {
+[[gnu::noinline]] Transfer::Outcome Transfer::dial(PooledConnection& to) noexcept {
   const auto take = [&](std::expected<TcpStream, Error>&& tcp) -> Outcome {
     if (!tcp) return std::unexpected(of(Phase::connect, tcp.error()));
     to.stream = Stream(std::move(*tcp));

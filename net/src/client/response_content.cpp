@@ -87,7 +87,7 @@ void Transfer::end_content() noexcept {
   done = true;
   if (!raw.empty()) reusable = false;
   let_go();
-  if (std::exchange(in_place, false)) core.pool.leave();
+  if (std::exchange(in_place, false)) core.leave();
 }
 
 }  // namespace coir::http::detail

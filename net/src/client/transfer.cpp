@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "http/message/characters.h"
-#include "outbound/resting.h"
 #include "socket/charged.h"
 
 namespace coir::http::detail {
@@ -36,12 +35,9 @@ bool is_field_value(std::string_view text) noexcept {
 
 Transfer::~Transfer() {
   end_decoding();
-  if (connection != nullptr) {
-    core.pool.forget();
-    // Content that was not read to its end was cut off on purpose.
-    ClientConnection::destroy(std::exchange(connection, nullptr), false);
-  }
-  if (in_place) core.pool.leave();
+  // Content that was not read to its end was cut off on purpose.
+  close(false);
+  if (in_place) core.leave();
 }
 
 std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const ClientRequest& request) noexcept {
@@ -107,13 +103,12 @@ Transfer::Outcome Transfer::check() const noexcept {
 // exchange sends the request and waits for the head of the response, on a connection that rests or a new one.
 Transfer::Outcome Transfer::exchange() noexcept {
   if (!in_place) {
-    if (auto entered = core.pool.enter(deadline); !entered) return entered;
+    if (auto entered = core.enter(deadline); !entered) return entered;
     in_place = true;
   }
   auto answered = exchange_once();
   if (!answered && may_retry(answered.error())) {
-    core.pool.forget();
-    ClientConnection::destroy(std::exchange(connection, nullptr), false);
+    close(false);
     fresh = true;  // others that rest have most likely been closed too
     answered = exchange_once();
   }
@@ -155,16 +150,13 @@ bool Transfer::rewind_content() noexcept {
 }
 
 void Transfer::let_go() noexcept {
-  if (connection == nullptr) return;
-  ClientConnection* const held = std::exchange(connection, nullptr);
-  const std::chrono::milliseconds idle = rest_time(response, core.options.idle_time);
-  if (reusable && idle.count() > 0 && !held->stream.midway()) {
-    held->stream.rest();
-    core.pool.rest(*held, monotonic_ns() + std::chrono::nanoseconds(idle).count());
-  } else {
-    core.pool.forget();
-    ClientConnection::destroy(held, !cut_short);
-  }
+  if (connection == nullptr || !reusable) return close(!cut_short);
+  connection->hear_keep_alive(response);
+  core.pool.rest(*std::exchange(connection, nullptr));
+}
+
+void Transfer::close(bool in_good_order) noexcept {
+  if (connection != nullptr) ConnectionPool::close(*std::exchange(connection, nullptr), in_good_order);
 }
 
 Deadline Transfer::until(Phase phase) const noexcept {

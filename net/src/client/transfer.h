@@ -46,13 +46,14 @@ struct Transfer final : OutboundExchange {
   Outcome exchange_once() noexcept;
   bool may_retry(Error error) noexcept;
   bool rewind_content() noexcept;
-  // let_go gives the connection to the pool where it may carry another request, else closes it.
+  // let_go gives the connection to the pool where it may carry another request, else closes it, as close does.
   void let_go() noexcept;
+  void close(bool in_good_order) noexcept;
 
   // dialling.cpp
   std::string_view write_key() noexcept;
   Outcome connect() noexcept;
-  Outcome dial(ClientConnection& to) noexcept;
+  Outcome dial(PooledConnection& to) noexcept;
   Outcome admit(Addresses& found) const noexcept;
   Outcome tunnel() noexcept;
   Outcome begin_tls() noexcept;
@@ -93,7 +94,7 @@ struct Transfer final : OutboundExchange {
 
   ClientCore& core;
   const ClientRequest* request;  // null once the head of the response is there
-  ClientConnection* connection = nullptr;
+  PooledConnection* connection = nullptr;
   Buffer window;      // for content in chunks, where the head has left no room behind it
   Buffer redirected;  // holds url_text behind a redirect
   Buffer collected;   // what Response::text has read

@@ -3,7 +3,6 @@
 #include <coir/port/needs_fibers.h>
 
 #include <coir/deadline.h>
-#include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
@@ -11,8 +10,6 @@
 #include <coir/net/address.h>
 #include <coir/net/resolve.h>
 #include <coir/net/stream.h>
-#include <coir/pressure.h>
-#include <coir/resting_wait.h>
 #include <coir/spinlock.h>
 
 #include <cstddef>
@@ -21,9 +18,10 @@
 #include <span>
 #include <utility>
 
+#include "outbound/connection_pool.h"
+
 namespace coir::http {
 
-struct ParsedResponse;
 struct UpstreamMember;
 
 // UpstreamFault says why a lease has failed.
@@ -42,27 +40,12 @@ struct UpstreamReason {
   Error error = {};
 };
 
-// UpstreamConnection is a connection to an upstream, in use or resting in its member's pool, where it sleeps until its
-// upstream hangs up or says what nobody has asked for: both end it. Charged to account::connections.
-struct UpstreamConnection : RestingWait {
-  Stream stream;
-  UpstreamGroup* group = nullptr;
-  UpstreamMember* member = nullptr;
-  UpstreamConnection* previous = nullptr;
-  UpstreamConnection* next = nullptr;
-  bool reused = false;        // it has carried a request before
-  bool rests = false;         // guarded by the group's lock_
-  std::uint8_t era = 0;       // its member's, when the lease began; guarded by the group's lock_
-  std::uint8_t rest_s = 0;    // how long it may rest
-  std::uint32_t until_s = 0;  // of the monotonic clock: its rest is over then
-};
-
 // UpstreamLease is a connection to an upstream for one exchange. It is ended by give_back, leave or failed; one that is
 // dropped is left. Move-only; one word, as a tunnel that rests holds one.
 class UpstreamLease {
  public:
   UpstreamLease() noexcept = default;
-  explicit UpstreamLease(UpstreamConnection& connection) noexcept : connection_(&connection) {}
+  explicit UpstreamLease(PooledConnection& connection) noexcept : connection_(&connection) {}
   UpstreamLease(UpstreamLease&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
   UpstreamLease& operator=(UpstreamLease&& other) noexcept {
     if (this != &other) {
@@ -78,7 +61,7 @@ class UpstreamLease {
   bool reused() const noexcept { return connection_->reused; }
 
   // hear_keep_alive has the connection rest no longer than a response says.
-  void hear_keep_alive(const ParsedResponse& response) noexcept;
+  void hear_keep_alive(const ParsedResponse& response) const noexcept { connection_->hear_keep_alive(response); }
 
   // give_back ends the lease of a server that has answered as it should. The connection rests in the pool if it is
   // `reusable`: the exchange is over on both sides and nothing more has come. Otherwise it is closed in good order.
@@ -93,7 +76,9 @@ class UpstreamLease {
   void failed(UpstreamFault fault) noexcept;
 
  private:
-  UpstreamConnection* connection_ = nullptr;
+  UpstreamMember& server() const noexcept;
+
+  PooledConnection* connection_ = nullptr;
 };
 
 // UpstreamChoice is what the choice of an upstream depends on.
@@ -102,12 +87,17 @@ struct UpstreamChoice {
   bool must_be_new = false;  // no connection of the pool
 };
 
-// UpstreamMember is one server of a group, with its pool. What is not set once is guarded by the group's lock_.
+// UpstreamMember is one server of a group, and its pool. What is not set once is guarded by the group's lock_.
 //
 // A server is `down` once so many of its exchanges have failed in a row, or so many checks, or where it could not be
 // connected to when the group began to be watched. It comes back by an exchange of this era that ends well, unless its
 // checks fail, or by checks.
-struct UpstreamMember {
+struct UpstreamMember : ConnectionPool {
+  UpstreamMember(UpstreamGroup& of, const UpstreamOptions& options) noexcept
+      : ConnectionPool({.most_resting = options.most_resting, .idle_time = options.idle_time, .watches = true}),
+        group(of) {}
+
+  UpstreamGroup& group;
   Address address;      // where there is no host to look up: an address, a Unix socket
   char host[256] = {};  // empty: `address` is all; else for the lookup and for TLS
   std::uint16_t port = 0;
@@ -115,9 +105,8 @@ struct UpstreamMember {
   bool secure = false;
   unsigned weight = 1;
 
-  int credit = 0;            // of the round robin
-  std::uint32_t in_use = 0;  // leases
-  std::uint32_t resting_count = 0;
+  int credit = 0;              // of the round robin
+  std::uint32_t in_use = 0;    // leases
   std::uint32_t failures = 0;  // in a row
   Deadline out_until = Deadline::now();
   std::uint32_t failed_checks = 0;  // in a row
@@ -134,16 +123,13 @@ struct UpstreamMember {
   Addresses known;
   Deadline look_again = Deadline::now();
   bool looking = false;
-  coir::detail::IntrusiveList<UpstreamConnection> resting;  // the latest used first
 };
 
-// UpstreamGroup is servers of which each may answer a request.
+// UpstreamGroup is servers of which each may answer a request. It destroys them.
 class UpstreamGroup {
  public:
   UpstreamGroup(std::span<UpstreamMember> members, const UpstreamOptions& options) noexcept
-      : members_(members), options_(options), relief_(Pressure::caches, give, this) {
-    Pressure::add(relief_);
-  }
+      : members_(members), options_(options) {}
   UpstreamGroup(const UpstreamGroup&) = delete;
   UpstreamGroup& operator=(const UpstreamGroup&) = delete;
   ~UpstreamGroup();
@@ -162,30 +148,21 @@ class UpstreamGroup {
 
  private:
   friend class UpstreamLease;
-  friend struct UpstreamConnection;
 
   // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
   bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
-  UpstreamConnection* take_resting(UpstreamMember& member) noexcept;
-  static bool is_usable(UpstreamConnection& connection) noexcept;
-  UpstreamConnection* take_out(UpstreamConnection& connection) noexcept;
 
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
-  std::expected<UpstreamConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
-                                                    Deadline connected) noexcept;
+  std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
+                                                  Deadline connected) noexcept;
   std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline, Deadline connected) noexcept;
 
-  void rest(UpstreamConnection& connection) noexcept;
-  enum class Rested : std::uint8_t { yes, has_edge, no };
-  Rested try_to_rest(UpstreamConnection& connection, int fd) noexcept;
   void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
   void note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once = false) noexcept;
-  void close_resting(UpstreamMember& member) noexcept;
-  static void woken(RestingWait& resting) noexcept;
   // Under lock_.
   void go_down(UpstreamMember& member, UpstreamReason reason) noexcept;
   void come_back(UpstreamMember& member) noexcept;
@@ -197,18 +174,13 @@ class UpstreamGroup {
   std::expected<void, UpstreamReason> ask(UpstreamMember& member) noexcept;
   std::expected<void, UpstreamReason> converse(UpstreamMember& member, Stream& stream, Deadline deadline) noexcept;
   bool any_unreachable() const noexcept;
-  // upstream_relief.cpp
-  static std::size_t give(void* group, std::size_t wanted) noexcept;
-  static void destroy(UpstreamConnection& connection, bool in_good_order) noexcept;
 
   std::span<UpstreamMember> members_;
   const UpstreamOptions options_;
-  Relief relief_;  // what rests is closed before anybody who waits for something
   mutable Spinlock lock_;
-  std::uint64_t unavailable_ = 0;     // guarded by lock_
-  Fiber watcher_;                     // of watch
-  Event due_;                         // a server has become unreachable
-  Atomic<std::uint32_t> waking_ = 0;  // taken out while their wakes were about to run
+  std::uint64_t unavailable_ = 0;  // guarded by lock_
+  Fiber watcher_;                  // of watch
+  Event due_;                      // a server has become unreachable
 };
 
 }  // namespace coir::http

@@ -147,7 +147,7 @@ UpstreamState UpstreamGroup::state() const noexcept {
   for (const UpstreamMember& each : members_) {
     state.answering += !each.failing && each.out_until.passed();
     state.in_use += each.in_use;
-    state.resting += each.resting_count;
+    state.resting += each.resting();
   }
   return state;
 }
@@ -157,7 +157,7 @@ UpstreamServerState UpstreamGroup::state_of(const UpstreamMember& member) const 
   UpstreamServerState state = member.tally;
   state.up = !member.down;
   state.in_use = member.in_use;
-  state.resting = member.resting_count;
+  state.resting = member.resting();
   return state;
 }
 

@@ -151,7 +151,7 @@ std::expected<void, UpstreamReason> UpstreamGroup::ask(UpstreamMember& member) n
   if (!made) return because(made.error());
   std::expected<void, UpstreamReason> asked;
   if (!options_.health.path.empty()) asked = converse(member, (*made)->stream, deadline);
-  destroy(**made, true);
+  ConnectionPool::close(**made, true);
   return asked;
 }
 

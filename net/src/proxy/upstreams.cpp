@@ -60,8 +60,8 @@ std::expected<Upstreams, Error> Upstreams::create(std::span<const UpstreamServer
   void* const memory = take_charged(account::http, bytes);
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   auto* const members = reinterpret_cast<UpstreamMember*>(static_cast<char*>(memory) + sizeof(UpstreamGroup));
-  for (std::size_t i = 0; i < servers.size(); ++i) ::new (members + i) UpstreamMember;
   Upstreams made(*::new (memory) UpstreamGroup({members, servers.size()}, options));
+  for (std::size_t i = 0; i < servers.size(); ++i) ::new (members + i) UpstreamMember(made.group(), options);
   for (std::size_t i = 0; i < servers.size(); ++i) {
     if (auto set_up = set(members[i], servers[i], options); !set_up) return std::unexpected(set_up.error());
   }

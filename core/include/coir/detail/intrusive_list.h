@@ -106,6 +106,7 @@ class IntrusiveList {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
   T* front() const noexcept { return first_; }
+  T* back() const noexcept { return last_; }
 
   void push_back(T& one) noexcept {
     Links::next(one) = nullptr;

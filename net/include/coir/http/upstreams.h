@@ -60,7 +60,7 @@ struct UpstreamOptions {
   Balance balance = Balance::round_robin;
   const TlsContext* tls = nullptr;  // for https: a client's context, which outlives the group
   std::uint32_t most_resting = 64;  // connections that rest, for each server
-  // A connection rests no longer, 255 s at most, and ends a second before the server's own Keep-Alive would. 0: none rests.
+  // A connection rests no longer, and ends a second before the server's own Keep-Alive would. 0: none rests.
   std::chrono::seconds idle_time{30};
   // How long a server may take to accept a connection while another is left that may be asked. One that takes longer is
   // skipped at once, as after `failures`.
