@@ -1,14 +1,13 @@
 // A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
 #include <coir/format.h>
 #include <coir/http/client_guard.h>
-#include <coir/net/connect.h>
-#include <string.h>
 
-#include "client/basic_field.h"
 #include "client/transfer.h"
-#include "http/message/characters.h"
 
 namespace coir::http::detail {
+
+static_assert(static_cast<Phase>(Dialler::Step::tls) == Phase::tls &&
+              static_cast<Phase>(Dialler::Step::first_byte) == Phase::first_byte);
 
 // write_key says what a connection is good for, in `room`: "https://host:port", through which proxy, or to which address.
 std::string_view Transfer::write_key() noexcept {
@@ -41,28 +40,42 @@ Transfer::Outcome Transfer::connect() noexcept {
   if (!made) return std::unexpected(made.error());
   connection = *made;
   goes_over(connection->stream);
-  if (auto dialled = dial(*connection); !dialled) return dialled;
-  if (proxy && (url.secure || tunnels)) {
-    if (auto opened = tunnel(); !opened) return opened;
-  }
-  return url.secure ? begin_tls() : Outcome();
+  const Timeouts& times = core.options.timeouts;
+  Dialler dialler{stream(), {times.resolve, times.connect, times.tls, deadline}};
+  const auto dialled = dial(dialler);
+  return dialled ? dialled : std::unexpected(of(static_cast<Phase>(dialler.step), dialled.error()));
 }
 
-[[gnu::noinline]] Transfer::Outcome Transfer::dial(PooledConnection& to) noexcept {
-  const auto take = [&](std::expected<TcpStream, Error>&& tcp) -> Outcome {
-    if (!tcp) return std::unexpected(of(Phase::connect, tcp.error()));
-    to.stream = Stream(std::move(*tcp));
-    return {};
-  };
+Transfer::Outcome Transfer::dial(Dialler& dialler) noexcept {
+  if (auto reached = reach(dialler); !reached) return reached;
+  if (proxy && (url.secure || tunnels)) {
+    const auto opened = dialler.tunnel(*this, url, proxy->user_info, pace());
+    answers = answer_to_method();
+    if (!opened) return opened;
+  }
+  if (!url.secure) return {};
+#if COIR_TLS
+  const auto context = core.trust();
+  if (!context) return std::unexpected(context.error());
+  return dialler.begin_tls(*context, url.host);
+#else
+  return std::unexpected(Error{ErrorCode::unsupported});
+#endif
+}
+
+// reach connects to the server or the proxy.
+[[gnu::noinline]] Transfer::Outcome Transfer::reach(Dialler& dialler) noexcept {
   const ClientGuard* const guard = core.options.guard;
-  if (request->to != nullptr && guard != nullptr && !guard->admits_address(*guard, url.host, *request->to))
-    return std::unexpected(client_error(ErrorCode::invalid, ClientFault::not_admitted));
-  if (request->to != nullptr) return take(TcpStream::connect(*request->to, until(Phase::connect)));
+  if (request->to != nullptr) {
+    if (guard != nullptr && !guard->admits_address(*guard, url.host, *request->to))
+      return std::unexpected(client_error(ErrorCode::invalid, ClientFault::not_admitted));
+    return dialler.connect(*request->to);
+  }
   const Url& server = proxy ? *proxy : url;
-  auto found = resolve(server.host, server.port, until(Phase::resolve));
-  if (!found) return std::unexpected(of(Phase::resolve, found.error()));
+  auto found = dialler.resolve(server.host, server.port);
+  if (!found) return std::unexpected(found.error());
   if (auto admitted = admit(*found); !admitted) return admitted;
-  return take(coir::connect(*found, until(Phase::connect)));
+  return dialler.connect(*found);
 }
 
 // admit leaves the addresses that the guard admits.
@@ -79,47 +92,5 @@ Transfer::Outcome Transfer::connect() noexcept {
   found = admitted;
   return {};
 }
-
-// tunnel has the proxy connect to the server. What the proxy sends behind its consent before TLS has begun is no
-// server's.
-[[gnu::noinline]] Transfer::Outcome Transfer::tunnel() noexcept {
-  const bool is_v6 = url.host.find(':') != url.host.npos;
-  char host[270];
-  const std::string_view authority = format(host, is_v6 ? "[" : "", url.host, is_v6 ? "]:" : ":", url.port);
-  Formatter head(room);
-  head.add("CONNECT ", authority, " HTTP/1.1\r\nHost: ", authority, "\r\n");
-  if (!add_basic_field(head, "Proxy-Authorization", proxy->user_info))
-    return std::unexpected(Error{ErrorCode::invalid});
-  head.add("\r\n");
-  if (!head.fits()) return std::unexpected(Error{ErrorCode::limit});
-  if (auto sent = send_beginning(head.text(), {}, pace()); !sent) return std::unexpected(of(Phase::send, sent.error()));
-  // Of the answer only the head is read.
-  answers = AnswerTo::connect;
-  if (auto read = read_head(until(Phase::connect)); !read) return std::unexpected(of(Phase::first_byte, read.error()));
-  answers = answer_to_method();
-  const bool consents = response.status >= 200 && response.status < 300 && have == begin;
-  begin_anew();
-  if (consents) return {};
-  return std::unexpected(client_error(ErrorCode::protocol, ClientFault::proxy_refused));
-}
-
-#if COIR_TLS
-[[gnu::noinline]] Transfer::Outcome Transfer::begin_tls() noexcept {
-  const auto context = core.trust();
-  if (!context) return std::unexpected(context.error());
-  char name[256];
-  if (url.host.size() >= sizeof name) return std::unexpected(Error{ErrorCode::invalid});
-  memcpy(name, url.host.data(), url.host.size());
-  name[url.host.size()] = '\0';
-  const Deadline in_time = until(Phase::tls);
-  if (auto begun = stream().begin_tls(*context, name, in_time); !begun) return begun;
-  if (auto shaken = stream().handshake(); !shaken) return std::unexpected(of(Phase::tls, shaken.error()));
-  return {};
-}
-#else
-Transfer::Outcome Transfer::begin_tls() noexcept {
-  return std::unexpected(Error{ErrorCode::unsupported});
-}
-#endif
 
 }  // namespace coir::http::detail

@@ -1,32 +1,8 @@
-// The head of a transfer's request, and the line of basic_field.h. Declared in client/transfer.h.
-#include <coir/http/percent.h>
-
-#include "client/basic_field.h"
+// The head of a transfer's request. Declared in client/transfer.h.
 #include "client/transfer.h"
-#include "http/message/base64.h"
+#include "outbound/basic_field.h"
 
-namespace coir::http {
-
-[[gnu::noinline]] bool add_basic_field(Formatter& head, std::string_view name, std::string_view user_info) noexcept {
-  if (user_info.data() == nullptr) return true;
-  char plain[192];
-  const std::string_view user = user_info.substr(0, user_info.find(':'));
-  const auto decoded = decode_percent(user, plain);
-  if (!decoded) return false;
-  std::size_t size = decoded->size();
-  if (size == sizeof plain) return false;
-  plain[size++] = ':';
-  if (user.size() < user_info.size()) {
-    const auto password = decode_percent(user_info.substr(user.size() + 1), std::span(plain).subspan(size));
-    if (!password) return false;
-    size += password->size();
-  }
-  char text[base64_bytes(sizeof plain)];
-  head.add(name, ": Basic ", encode_base64({plain, size}, text), "\r\n");
-  return true;
-}
-
-namespace detail {
+namespace coir::http::detail {
 namespace {
 
 bool is_secret(const RequestField& field) noexcept {
@@ -86,5 +62,4 @@ std::expected<std::string_view, Error> Transfer::write_head() noexcept {
   }
 }
 
-}  // namespace detail
-}  // namespace coir::http
+}  // namespace coir::http::detail

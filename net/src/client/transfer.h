@@ -6,6 +6,7 @@
 #include "client/client_core.h"
 #include "client/client_fault.h"
 #include "http/message/chunked_content.h"
+#include "outbound/dialler.h"
 #include "outbound/exchange.h"
 
 namespace coir::http::detail {
@@ -53,10 +54,9 @@ struct Transfer final : OutboundExchange {
   // dialling.cpp
   std::string_view write_key() noexcept;
   Outcome connect() noexcept;
-  Outcome dial(PooledConnection& to) noexcept;
+  Outcome dial(Dialler& dialler) noexcept;
+  Outcome reach(Dialler& dialler) noexcept;
   Outcome admit(Addresses& found) const noexcept;
-  Outcome tunnel() noexcept;
-  Outcome begin_tls() noexcept;
 
   // websocket_client.cpp
   std::expected<Stream, Error> open_stream() noexcept;

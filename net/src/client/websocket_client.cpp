@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "client/basic_field.h"
 #include "client/transfer.h"
 #include "http/message/characters.h"
+#include "outbound/basic_field.h"
 
 namespace coir::http {
 

@@ -26,7 +26,6 @@ struct ClientState {
   std::expected<void, Error> connect() noexcept;
   std::expected<void, Error> meet() noexcept;
   std::expected<void, Error> greet(Deadline deadline) noexcept;
-  std::expected<void, Error> dial(Deadline deadline) noexcept;
   std::expected<void, Error> pause(bool settled) noexcept;
   void serve() noexcept;
   void tell(bool connected, Error error) noexcept;

@@ -1,16 +1,13 @@
 // How a MqttClient's connections begin and end. Declared in mqtt/client_state.h.
 #include <coir/cancel_scope.h>
-#include <coir/net/connect.h>
 #include <coir/nursery.h>
 #include <coir/stack_size.h>
 
 #include <algorithm>
 
 #include "mqtt/client_state.h"
+#include "outbound/dialler.h"
 #include "socket/kernel.h"
-#if COIR_TLS
-#include <coir/net/tls.h>
-#endif
 
 namespace coir::mqtt {
 
@@ -103,28 +100,12 @@ std::expected<void, Error> ClientState::connect() noexcept {
   CancelScope attempt;
   const CancellationWatch watch(closes.token(), attempt);
   const Deadline deadline = Deadline::after(options.connect_timeout);
-  if (auto dialled = dial(deadline); !dialled) return dialled;
+  Dialler dialler{stream, {.last = deadline}};
+  if (auto dialled = dialler.dial(options.host, options.port, options.tls); !dialled) return dialled;
   // Writes to a peer that has vanished end, too, where nobody waits for an answer.
   const auto patience = options.keep_alive + options.answer_timeout;
   kernel::give_up_after(stream.fd(), static_cast<unsigned>(std::chrono::milliseconds(patience).count()));
   return greet(deadline);
-}
-
-[[gnu::noinline]] std::expected<void, Error> ClientState::dial(Deadline deadline) noexcept {
-  if (options.tls == nullptr) {
-    auto tcp = coir::connect(options.host, options.port, deadline);
-    if (!tcp) return std::unexpected(tcp.error());
-    stream = Stream(std::move(*tcp));
-    return {};
-  }
-#if COIR_TLS
-  auto tls = connect_tls(options.host, options.port, *options.tls, deadline);
-  if (!tls) return std::unexpected(tls.error());
-  stream = std::move(*tls);
-  return {};
-#else
-  return std::unexpected(Error{ErrorCode::unsupported});
-#endif
 }
 
 // greet says who we are and waits for the broker's consent. Errors: those of Stream; protocol, and what refused makes

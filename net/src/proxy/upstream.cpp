@@ -2,7 +2,6 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
-#include <coir/net/connect.h>
 #include <string.h>
 
 #include <algorithm>
@@ -65,7 +64,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     }
     PooledConnection* const resting = looks ? member->take() : nullptr;
     const std::expected<PooledConnection*, Error> made =
-        resting != nullptr ? resting : connect(*member, deadline, last ? deadline : Deadline::after(options_.connect));
+        resting != nullptr ? resting : connect(*member, deadline, last ? Dialler::kUnlimited : options_.connect);
     if (made) {
       (*made)->era = era;
       return UpstreamLease(**made);
@@ -83,13 +82,13 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
 }
 
 // look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known.
-std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadline deadline) noexcept {
+std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Dialler& dialler) noexcept {
   {
     const Locked locked(lock_);
     if (!member.look_again.passed() || (member.looking && member.known.size() != 0)) return {};
     member.looking = true;
   }
-  const auto found = resolve(member.host, member.port, deadline);
+  const auto found = dialler.resolve(member.host, member.port);
   bool changed = false;
   {
     const Locked locked(lock_);
@@ -109,43 +108,27 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadli
 }
 
 std::expected<PooledConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,
-                                                               Deadline connected) noexcept {
+                                                               std::chrono::nanoseconds connect) noexcept {
   auto made = member.make();
   if (!made) return std::unexpected(Error{ErrorCode::limit});
-  auto dialled = dial(member, deadline, connected);
-  if (!dialled) {
+  Dialler dialler{(*made)->stream, {.connect = connect, .last = deadline}};
+  if (auto dialled = dial(member, dialler); !dialled) {
     ConnectionPool::close(**made, true);
     return std::unexpected(dialled.error());
   }
-  (*made)->stream = std::move(*dialled);
   return made;
 }
 
-[[gnu::noinline]] std::expected<Stream, Error> UpstreamGroup::dial(UpstreamMember& member, Deadline deadline,
-                                                                   Deadline connected) noexcept {
-  if (!member.looked_up) {
-    auto tcp = TcpStream::connect(member.address, std::min(deadline, connected));
-    if (!tcp) return std::unexpected(tcp.error());
-    return Stream(std::move(*tcp));
-  }
-  if (auto looked = look_up(member, deadline); !looked) return std::unexpected(looked.error());
+[[gnu::noinline]] std::expected<void, Error> UpstreamGroup::dial(UpstreamMember& member, Dialler& dialler) noexcept {
+  if (!member.looked_up) return dialler.connect(member.address);
+  if (auto looked = look_up(member, dialler); !looked) return looked;
   Addresses at;
   {
     const Locked locked(lock_);
     at = member.known;
   }
-  auto tcp = coir::connect(at, std::min(deadline, connected));
-  if (!tcp) return std::unexpected(tcp.error());
-  Stream stream(std::move(*tcp));
-  if constexpr (kTls) {
-    if (member.secure) {
-      if (auto begun = stream.begin_tls(*options_.tls, member.host, deadline); !begun) {
-        return std::unexpected(begun.error());
-      }
-      if (auto shaken = stream.handshake(); !shaken) return std::unexpected(shaken.error());
-    }
-  }
-  return stream;
+  auto made = dialler.connect(at);
+  return made && member.secure ? dialler.begin_tls(*options_.tls, member.host) : made;
 }
 
 void UpstreamLease::give_back(bool reusable) noexcept {

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "outbound/connection_pool.h"
+#include "outbound/dialler.h"
 
 namespace coir::http {
 
@@ -154,10 +155,10 @@ class UpstreamGroup {
   bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
 
-  std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
+  std::expected<void, Error> look_up(UpstreamMember& member, Dialler& dialler) noexcept;
   std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
-                                                  Deadline connected) noexcept;
-  std::expected<Stream, Error> dial(UpstreamMember& member, Deadline deadline, Deadline connected) noexcept;
+                                                  std::chrono::nanoseconds connect) noexcept;
+  std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
 
   void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;

@@ -147,7 +147,7 @@ void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
 
 std::expected<void, UpstreamReason> UpstreamGroup::ask(UpstreamMember& member) noexcept {
   const Deadline deadline = Deadline::after(options_.health.timeout);
-  const auto made = connect(member, deadline, deadline);
+  const auto made = connect(member, deadline, Dialler::kUnlimited);
   if (!made) return because(made.error());
   std::expected<void, UpstreamReason> asked;
   if (!options_.health.path.empty()) asked = converse(member, (*made)->stream, deadline);
