@@ -33,7 +33,7 @@ Transfer::Outcome Transfer::connect() noexcept {
   if (key.empty()) return std::unexpected(Error{ErrorCode::limit});
   if (!fresh) connection = core.pool.take(key);
   if (connection != nullptr) {
-    goes_over(connection->stream);
+    goes_over(connection->stream, true);
     return {};
   }
   auto made = core.pool.make(key);

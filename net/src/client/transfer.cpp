@@ -119,6 +119,7 @@ Transfer::Outcome Transfer::exchange_once() noexcept {
   begin_anew();
   reusable = cut_short = done = false;
   answers = answer_to_method();
+  idempotent = is_idempotent(method);
   left = 0;
   if (room.empty()) {
     if (auto taken = grow(0); !taken) return taken;
@@ -141,7 +142,7 @@ Transfer::Outcome Transfer::exchange_once() noexcept {
 
 // may_retry: the server had closed a resting connection before it saw the request.
 bool Transfer::may_retry(Error error) noexcept {
-  return connection != nullptr && may_repeat(error, connection->reused, is_idempotent(method)) && rewind_content();
+  return connection != nullptr && may_repeat(error) && rewind_content();
 }
 
 bool Transfer::rewind_content() noexcept {

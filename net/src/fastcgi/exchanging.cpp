@@ -15,7 +15,9 @@ std::uint16_t next_id() noexcept {
 
 FastCgiExchange::FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what,
                                  const FastCgiRules& by) noexcept
-    : RelayedExchange(given), group(of), script(what), rules(by), room(given.scratch()) {}
+    : RelayedExchange(given), group(of), script(what), rules(by), room(given.scratch()) {
+  idempotent = is_idempotent(request.method);
+}
 
 void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept {
   if (rules.counters != nullptr) (rules.counters->*which).fetch_add(1, std::memory_order_relaxed);
@@ -35,7 +37,7 @@ void FastCgiExchange::run() noexcept {
     auto taken = group.take({.must_be_new = again || !rules.keep}, Deadline::after(rules.connect));
     if (!taken) return fail(taken.error());
     lease = std::move(*taken);
-    goes_over(lease.stream());
+    goes_over(lease.stream(), lease.reused());
     const auto tried = try_once();
     if (complaints != 0 && line_bytes != 0) complain();
     if (tried) return;
@@ -59,8 +61,7 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
 
 // may_retry: the application had closed a resting connection before it saw the request.
 bool FastCgiExchange::may_retry(Error error) const noexcept {
-  return !unrepeatable && !client_left && !session.broken_ &&
-         may_repeat(error, lease.reused(), is_idempotent(request.method));
+  return !client_left && !session.broken_ && may_repeat(error);
 }
 
 // abort tells the application that nobody wants its answer. The end of the connection does, too: it must not wait.

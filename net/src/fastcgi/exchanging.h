@@ -77,11 +77,10 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   std::uint32_t complaints = 0;   // bytes of stderr that were told
   std::uint16_t id = 0;
   std::uint8_t line_bytes = 0;
-  bool unrepeatable = false;  // content has been read that cannot be read again
-  bool responding = false;    // the response has begun
-  bool has_length = false;    // its length is said
-  bool no_content = false;    // what the script writes is dropped
-  bool ended = false;         // the application has ended the request
+  bool responding = false;  // the response has begun
+  bool has_length = false;  // its length is said
+  bool no_content = false;  // what the script writes is dropped
+  bool ended = false;       // the application has ended the request
   bool client_left = false;
   char line[120];  // of stderr
 };

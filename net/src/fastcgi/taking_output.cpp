@@ -44,9 +44,8 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
 }
 
 FastCgiExchange::Outcome FastCgiExchange::read_more(Deadline deadline) noexcept {
-  const auto got = stream().read(records(), deadline);
+  const auto got = read(records(), deadline);
   if (!got) return std::unexpected(got.error());
-  heard_any = true;
   std::span<char> bytes = records().first(*got);
   while (!ended) {
     const FastCgiEvent event = reader.next(bytes);

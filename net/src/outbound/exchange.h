@@ -35,8 +35,12 @@ std::string_view frame_chunk(char* content, std::size_t bytes) noexcept;
 struct OutboundRequest {
   using Outcome = std::expected<void, Error>;
 
-  // goes_over names the connection, which lasts as long as the request is sent and heard.
-  void goes_over(Stream& connection) noexcept { over_ = &connection; }
+  // goes_over names the connection, which lasts as long as the request is sent and heard, and tells whether it has
+  // carried another one before. Such a connection may have ended, or have lost its peer, before it saw this request.
+  void goes_over(Stream& connection, bool has_rested = false) noexcept {
+    over_ = &connection;
+    reused = has_rested;
+  }
   Stream& stream() const noexcept { return *over_; }
 
   // hear takes what the peer has said, without waiting. True: it wants no more of the request.
@@ -49,13 +53,20 @@ struct OutboundRequest {
   // send_content sends, hears whenever the kernel takes no more, and stops where the peer wants no more.
   Outcome send_content(std::string_view bytes, Pace pace) noexcept;
 
-  // may_repeat tells whether `error` means that the peer had closed a resting connection before it saw the request.
-  bool may_repeat(Error error, bool reused, bool is_idempotent) const noexcept;
+  // read is Stream::read for a response. Where the request may be repeated, a reused connection whose peer acknowledges
+  // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
+  std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
+
+  // may_repeat tells whether `error` means that the peer had closed a reused connection before it saw the request.
+  bool may_repeat(Error error) const noexcept;
 
  protected:
   ~OutboundRequest() = default;
 
  private:
+  Deadline next_look(Deadline until) const noexcept;
+  Outcome look_at_peer() const noexcept;
+
   Stream* over_ = nullptr;
 
  public:
@@ -63,6 +74,9 @@ struct OutboundRequest {
   bool sent_any = false;    // of this request on this connection
   bool sent_whole = false;  // all of the request
   bool heard_any = false;   // of a response
+  bool reused = false;
+  bool idempotent = false;
+  bool unrepeatable = false;  // content has been sent that cannot be sent again
 };
 
 // OutboundExchange is an OutboundRequest of HTTP with the head of its response.

@@ -37,12 +37,11 @@ OutboundExchange::Outcome OutboundExchange::read_more(Deadline until) noexcept {
   if (have == heads().size()) {
     if (auto grown = grow(have); !grown) return grown;
   }
-  const auto got = stream().read(heads().subspan(have), until);
+  const auto got = read(heads().subspan(have), until);
   if (!got) {
     hung_up_ = !(got.error() == ErrorCode::timed_out);
     return std::unexpected(got.error());
   }
-  heard_any = true;
   have += static_cast<std::uint32_t>(*got);
   return {};
 }

@@ -8,8 +8,16 @@
 
 #include "outbound/exchange.h"
 #include "outbound/fault.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBetweenLooks = 1s;
+
+}  // namespace
 
 std::string_view frame_chunk(char* content, std::size_t bytes) noexcept {
   char line[kBeforeChunk];
@@ -52,7 +60,10 @@ OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, P
     if (stream().drained()) {
       const int fd = stream().fd();
       const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
-      if (auto ready = wait_several(either, in_time); !ready) return ready;
+      const Deadline look = next_look(in_time);
+      auto ready = wait_several(either, look);
+      if (!ready && look != in_time && is_late(ready.error())) ready = look_at_peer();
+      if (!ready) return ready;
     }
     const auto heard = hear();
     if (!heard) return std::unexpected(heard.error());
@@ -62,8 +73,29 @@ OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, P
   return {};
 }
 
-bool OutboundRequest::may_repeat(Error error, bool reused, bool is_idempotent) const noexcept {
-  return reused && !heard_any && is_hang_up(error) && (is_idempotent || !sent_any);
+std::expected<std::size_t, Error> OutboundRequest::read(std::span<char> into, Deadline until) noexcept {
+  for (;;) {
+    const Deadline look = next_look(until);
+    const auto got = stream().read(into, look);
+    if (got) heard_any = true;
+    if (got || look == until || !is_late(got.error())) return got;
+    if (auto is_there = look_at_peer(); !is_there) return std::unexpected(is_there.error());
+  }
+}
+
+bool OutboundRequest::may_repeat(Error error) const noexcept {
+  return reused && !heard_any && !unrepeatable && is_hang_up(error) && (idempotent || !sent_any);
+}
+
+// next_look is when a peer that may have vanished while its connection rested is looked at, at the latest `until`.
+Deadline OutboundRequest::next_look(Deadline until) const noexcept {
+  const bool doubts = reused && idempotent && !unrepeatable && !heard_any;
+  return doubts ? std::min(until, Deadline::after(kBetweenLooks)) : until;
+}
+
+OutboundRequest::Outcome OutboundRequest::look_at_peer() const noexcept {
+  if (!kernel::is_unanswered(stream().fd())) return {};
+  return std::unexpected(Error{ErrorCode::closed});
 }
 
 }  // namespace coir::http

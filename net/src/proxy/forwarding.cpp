@@ -13,6 +13,7 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
                        std::string_view instead) noexcept
     : OutboundExchange(16), RelayedExchange(given), keeper(kept_by), group(of), rules(by), target(instead) {
   room = given.scratch();
+  idempotent = is_idempotent(request.method);
   if (request.method == Method::head) answers = AnswerTo::head;
 }
 
@@ -29,7 +30,7 @@ void Forwarding::run() noexcept {
     auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, within(rules.connect));
     if (!taken) return fail(taken.error());
     lease = std::move(*taken);
-    goes_over(lease.stream());
+    goes_over(lease.stream(), lease.reused());
     if (!lease.reused()) now_ns = monotonic_ns();
     const auto tried = try_once();
     if (tried) return pass_response();
@@ -54,7 +55,7 @@ Forwarding::Outcome Forwarding::try_once() noexcept {
 
 // may_retry: the upstream had closed a resting connection before it saw the request.
 bool Forwarding::may_retry(Error error) const noexcept {
-  return !unrepeatable && !session.broken_ && may_repeat(error, lease.reused(), is_idempotent(request.method));
+  return !session.broken_ && may_repeat(error);
 }
 
 // fail answers a request for which no upstream has answered.

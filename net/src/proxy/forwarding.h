@@ -77,7 +77,6 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   std::uint64_t left = 0;     // of content with a length
   bool names_fields = false;  // a Connection field of the request names others
   bool takes_trailers = false;
-  bool unrepeatable = false;   // content has been read that cannot be read again
   bool ended = false;          // the content of the response has come whole
   bool strays = false;         // with bytes behind it
   bool rests_at_once = false;  // the response is an event stream

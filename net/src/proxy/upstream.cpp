@@ -151,6 +151,7 @@ void UpstreamLease::failed(UpstreamFault fault) noexcept {
   if (connection_ == nullptr) return;
   UpstreamMember& member = server();
   using enum UpstreamReason::Kind;
+  if (fault == UpstreamFault::stale) member.close_resting(SIZE_MAX, true);
   if (fault == UpstreamFault::cut) member.group.note_failure(member, {.kind = cut});
   if (fault == UpstreamFault::malformed) member.group.note_failure(member, {.kind = malformed});
   if (fault == UpstreamFault::timed_out) member.group.note_failure(member, {.error = ErrorCode::timed_out});

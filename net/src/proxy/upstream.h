@@ -27,7 +27,8 @@ struct UpstreamMember;
 
 // UpstreamFault says why a lease has failed.
 enum class UpstreamFault : std::uint8_t {
-  stale,      // a reused connection was closed before a byte of a response: nothing is wrong with the upstream
+  stale,      // a reused connection was closed before a byte of a response: nothing is wrong with the upstream, but
+              // others that rest have most likely ended too
   cut,        // it hung up before the response was whole
   malformed,  // what it sent is no response
   timed_out,  // it said nothing in time

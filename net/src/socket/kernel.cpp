@@ -78,6 +78,13 @@ void give_up_after(int fd, unsigned milliseconds) noexcept {
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds));
 }
 
+bool is_unanswered(int fd) noexcept {
+  // How tcp_info begins: its state, the congestion control's, and how often in a row one segment was sent again.
+  std::uint8_t begin[4] = {};
+  socklen_t size = sizeof begin;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, begin, &size) == 0 && begin[2] >= 2;
+}
+
 void probe_peer(int fd) noexcept {
   constexpr struct {
     int level, name, value;

@@ -41,6 +41,8 @@ int file_status(int file, struct stat& status) noexcept;
 // give_up_after has the kernel give a TCP connection up when its peer acknowledges nothing for so long; on another kind
 // of socket it does nothing.
 void give_up_after(int fd, unsigned milliseconds) noexcept;
+// is_unanswered tells that a TCP connection's peer has acknowledged nothing although it was sent the same again, and again.
+bool is_unanswered(int fd) noexcept;
 // probe_peer has the kernel ask the peer of a TCP connection that is silent whether it is there still; on another kind of
 // socket it does nothing.
 void probe_peer(int fd) noexcept;

@@ -210,6 +210,37 @@ TEST(ClientPool, never_repeats_a_post_not_even_one_without_content) {
   }
 }
 
+TEST(ClientPool, repeats_a_request_to_a_peer_that_vanished_while_its_connection_rested) {
+  with_client({}, [&](Client& client) {
+    std::atomic<bool> gone{false}, over{false};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      peer.say(kHello);
+      if (peer.number != 0) return;
+      gone = peer.vanish();
+      until([&] { return over.load(); });
+      peer.come_back();
+    });
+    expect(asks(client, server));
+    until([&] { return gone.load(); });
+    expect(asks(client, server) && server.connections() == 2);
+    over = true;
+  });
+}
+
+// A second is longer than the time between two looks at a peer that is silent.
+TEST(ClientPool, waits_for_a_peer_that_has_heard_the_request) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server([&](Peer& peer) {
+      for (int served = 0; !peer.hear().empty(); ++served) {
+        if (served == 1) usleep(1'200'000);
+        peer.say(kHello);
+      }
+    });
+    expect(asks(client, server) && asks(client, server) && server.connections() == 1);
+  });
+}
+
 TEST(ClientPool, never_repeats_what_was_begun_to_be_answered) {
   with_client({}, [&](Client& client) {
     StaleServer stale("HT");

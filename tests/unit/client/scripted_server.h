@@ -1,6 +1,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -66,6 +67,16 @@ class Peer {
   // hang_up ends the connection in good order.
   void hang_up() { ::shutdown(fd_, SHUT_RDWR); }
   void stop_sending() { ::shutdown(fd_, SHUT_WR); }
+  // vanish has the kernel drop whatever comes, unacknowledged, as if this machine were gone; come_back ends that.
+  bool vanish() {
+    sock_filter drop_all = {.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+    const sock_fprog program = {.len = 1, .filter = &drop_all};
+    return ::setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+  }
+  void come_back() {
+    int nothing = 0;
+    ::setsockopt(fd_, SOL_SOCKET, SO_DETACH_FILTER, &nothing, sizeof nothing);
+  }
   int fd() const { return fd_; }
 
   const unsigned number;  // of the connection, from 0

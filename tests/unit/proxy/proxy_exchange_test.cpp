@@ -326,6 +326,39 @@ TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
   }
 }
 
+TEST(ProxyExchange, an_upstream_that_vanished_while_its_connections_rested_costs_one_retry) {
+  std::atomic<int> gone{0};
+  std::atomic<bool> over{false};
+  through(
+      [&](Peer& peer) {
+        if (peer.number >= 2) return keep_nothing(peer);
+        peer.hear();
+        coir::test::until([&] { return gone == static_cast<int>(peer.number); });
+        peer.say(kHello);
+        gone += peer.vanish();
+        coir::test::until([&] { return over.load(); });
+        peer.come_back();
+      },
+      [&](const coir::Address& address, Stage& stage) {
+        gone = 0;
+        over = false;
+        coir::test::Client clients[] = {coir::test::Client(address), coir::test::Client(address)};
+        for (auto& client : clients) expect(client.say(kGet));
+        for (auto& client : clients) expect(client.hear("hello"));
+        coir::test::until([&] { return gone == 2 && stage.group->state().resting == 2; });
+        for (auto& client : clients) {
+          client.have = 0;
+          expect(client.say(kGet) && client.hear("hello"));
+          // The others that rested are not asked.
+          coir::test::until([&] { return stage.group->state().in_use == 0; });
+          coir::test::until([&] { return stage.group->state().resting != 0; });
+          expect(stage.group->state().resting == 1);
+        }
+        expect(stage.forwarder->counters().retried.load() == 1);
+        over = true;
+      });
+}
+
 TEST(ProxyExchange, a_new_connection_is_not_retried) {
   std::atomic<unsigned> connections{0};
   through(
