@@ -88,8 +88,10 @@ void FastCgiExchange::fail(Error error) noexcept {
     // A script that does not end is told to; and it is not to blame for want of memory here.
     if (lease) abort();
   } else if (lease) {
-    lease.failed(error == ErrorCode::protocol || error == ErrorCode::limit ? UpstreamFault::malformed
-                                                                           : UpstreamFault::cut);
+    lease.failed(responding || is_midway()      ? UpstreamFault::broken_off
+                 : error == ErrorCode::limit    ? UpstreamFault::oversized
+                 : error == ErrorCode::protocol ? UpstreamFault::malformed
+                                                : UpstreamFault::cut);
   }
   if (responding) {
     count(&FastCgiCounters::cut);

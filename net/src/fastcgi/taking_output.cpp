@@ -76,7 +76,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_piece(std::span<char> bytes) noex
       case ScriptHead::State::incomplete:
         return {};
       case ScriptHead::State::too_long:
-        if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::protocol});
+        if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::limit});
         // What is read lies in the session's memory meanwhile.
         if (auto grown = grow(kMostRoom); !grown) return grown;
         head.move(room.subspan(quarter(), 2 * quarter()));
@@ -98,9 +98,8 @@ FastCgiExchange::Outcome FastCgiExchange::begin_response() noexcept {
     const ResponseState state =
         head.parse(fields, request.method == Method::head ? AnswerTo::head : AnswerTo::other, response);
     if (state == ResponseState::complete) break;
-    if (state != ResponseState::too_many_fields || room.size() >= kMostRoom) {
-      return std::unexpected(Error{ErrorCode::protocol});
-    }
+    if (state != ResponseState::too_many_fields) return std::unexpected(Error{ErrorCode::protocol});
+    if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::limit});
     if (auto grown = grow(kMostRoom); !grown) return grown;
     head.move(room.subspan(quarter(), 2 * quarter()));
   }
@@ -121,8 +120,7 @@ FastCgiExchange::Outcome FastCgiExchange::begin_response() noexcept {
     return exchange.begin_fixed(left);
   };
   if (auto begun = begin(); !begun) {
-    if (begun.error() == ErrorCode::limit) return std::unexpected(Error{ErrorCode::protocol});
-    client_left = true;
+    client_left = !(begun.error() == ErrorCode::limit);
     return begun;
   }
   responding = true;

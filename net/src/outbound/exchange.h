@@ -57,6 +57,8 @@ struct OutboundRequest {
   // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
   std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
 
+  // is_midway tells that a part of the request was sent, whose peer may have hung up because of what the client sends.
+  bool is_midway() const noexcept { return sent_any && !sent_whole; }
   // may_repeat tells whether `error` means that the peer had closed a reused connection before it saw the request.
   bool may_repeat(Error error) const noexcept;
 

@@ -150,7 +150,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   Connection& connection = *pair.client;
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
-    pair.lease.failed(UpstreamFault::cut);
+    pair.lease.failed(UpstreamFault::broken_off);
     show_cut(pair);
   } else if (pair.whole) {
     pair.lease.give_back(pair.reusable);

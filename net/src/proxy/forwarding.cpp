@@ -81,7 +81,10 @@ void Forwarding::fail(Error error) noexcept {
       counters.timed_out.fetch_add(1, std::memory_order_relaxed);
       return answer(504);
     default:
-      lease.failed(failure == ForwardFailure::malformed ? UpstreamFault::malformed : UpstreamFault::cut);
+      lease.failed(error == ErrorCode::limit              ? UpstreamFault::oversized
+                   : failure == ForwardFailure::malformed ? UpstreamFault::malformed
+                   : got_head || is_midway()              ? UpstreamFault::broken_off
+                                                          : UpstreamFault::cut);
       counters.bad_gateway.fetch_add(1, std::memory_order_relaxed);
       return answer(502);
   }

@@ -55,7 +55,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   bool read_content(Buffer& bulk) noexcept;
   bool pass_content(std::span<char> bytes) noexcept;
   void pass_trailers() noexcept;
-  void cut(UpstreamFault fault) noexcept;
+  void cut(ForwardFailure failure) noexcept;
   void leave() noexcept;
   bool keep() noexcept;
   void begin_tunnel() noexcept;

@@ -78,7 +78,7 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
     return true;
   }
   if (got.error() == ErrorCode::cancelled) return leave(), false;
-  return cut(got.error() == ErrorCode::timed_out ? UpstreamFault::timed_out : UpstreamFault::cut), false;
+  return cut(got.error() == ErrorCode::timed_out ? ForwardFailure::timeout : ForwardFailure::cut_off), false;
 }
 
 // pass_content takes the framing off what has come and writes the content to the client. False: one of the two sides is
@@ -89,7 +89,7 @@ bool Forwarding::pass_content(std::span<char> bytes) noexcept {
     const ChunkedLimits limits = {.max_body = INT64_MAX};
     const std::span<char> trailers = room.last(room.size() / 4);
     const ChunkedResult decoded = decoder.decode(bytes, limits, takes_trailers ? trailers : std::span<char>());
-    if (decoded.state == ChunkedState::bad) return cut(UpstreamFault::malformed), false;
+    if (decoded.state == ChunkedState::bad) return cut(ForwardFailure::malformed), false;
     content = decoded.data_bytes;
     ended = decoded.state == ChunkedState::done;
     strays = decoded.consumed < bytes.size();
@@ -115,11 +115,9 @@ void Forwarding::pass_trailers() noexcept {
 }
 
 // cut ends a response that its upstream has not ended, so that the client sees that it is not whole.
-void Forwarding::cut(UpstreamFault fault) noexcept {
-  lease.failed(fault);
-  note(fault == UpstreamFault::timed_out   ? ForwardFailure::timeout
-       : fault == UpstreamFault::malformed ? ForwardFailure::malformed
-                                           : ForwardFailure::cut_off);
+void Forwarding::cut(ForwardFailure failure) noexcept {
+  lease.failed(UpstreamFault::broken_off);
+  note(failure);
   keeper.counters.cut.fetch_add(1, std::memory_order_relaxed);
   static_cast<void>(session.cut_short(Error{ErrorCode::truncated}));
 }

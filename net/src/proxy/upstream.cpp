@@ -150,11 +150,26 @@ void UpstreamLease::leave() noexcept {
 void UpstreamLease::failed(UpstreamFault fault) noexcept {
   if (connection_ == nullptr) return;
   UpstreamMember& member = server();
-  using enum UpstreamReason::Kind;
-  if (fault == UpstreamFault::stale) member.close_resting(SIZE_MAX, true);
-  if (fault == UpstreamFault::cut) member.group.note_failure(member, {.kind = cut});
-  if (fault == UpstreamFault::malformed) member.group.note_failure(member, {.kind = malformed});
-  if (fault == UpstreamFault::timed_out) member.group.note_failure(member, {.error = ErrorCode::timed_out});
+  switch (fault) {
+    case UpstreamFault::stale:
+      member.close_resting(SIZE_MAX, true);
+      break;
+    case UpstreamFault::cut:
+      member.group.note_failure(member, {.kind = UpstreamReason::Kind::cut});
+      break;
+    case UpstreamFault::malformed:
+      member.group.note_failure(member, {.kind = UpstreamReason::Kind::malformed});
+      break;
+    case UpstreamFault::timed_out:
+      member.group.note_failure(member, {.error = ErrorCode::timed_out});
+      break;
+    case UpstreamFault::broken_off:
+      member.group.count(member, &UpstreamServerState::cut);
+      break;
+    case UpstreamFault::oversized:
+      member.group.count(member, &UpstreamServerState::malformed);
+      break;
+  }
   member.group.end(member);
   ConnectionPool::close(*std::exchange(connection_, nullptr), false);
 }

@@ -29,9 +29,12 @@ struct UpstreamMember;
 enum class UpstreamFault : std::uint8_t {
   stale,      // a reused connection was closed before a byte of a response: nothing is wrong with the upstream, but
               // others that rest have most likely ended too
-  cut,        // it hung up before the response was whole
-  malformed,  // what it sent is no response
-  timed_out,  // it said nothing in time
+  cut,        // it hung up before it sent a head
+  malformed,  // what it sent is no head
+  timed_out,  // it sent none in time
+  // These are no failures of the server, which may have been made to do so by its clients; they are only counted.
+  broken_off,  // it hung up, was silent or made no sense behind a head, or while it was sent content
+  oversized,   // its head is too long
 };
 
 // UpstreamReason is why a server is down.
@@ -163,6 +166,7 @@ class UpstreamGroup {
 
   void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
+  void count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept;
   // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
   void note_failure(UpstreamMember& member, UpstreamReason reason, bool at_once = false) noexcept;
   // Under lock_.

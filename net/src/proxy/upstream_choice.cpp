@@ -87,6 +87,11 @@ void UpstreamGroup::end(UpstreamMember& member) noexcept {
   --member.in_use;
 }
 
+void UpstreamGroup::count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept {
+  const Locked locked(lock_);
+  ++(member.tally.*counter);
+}
+
 void UpstreamGroup::note_success(UpstreamMember& member, std::uint8_t era) noexcept {
   {
     const Locked locked(lock_);

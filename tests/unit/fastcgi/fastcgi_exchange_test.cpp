@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "fastcgi/record.h"
+#include "proxy/upstream.h"
 #include "tests/support/folder.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
@@ -204,6 +205,30 @@ TEST(FastCgiExchange, an_application_that_writes_much_before_it_reads_is_heard_t
     static_cast<void>(application->end());
     peer.until_gone();
   });
+}
+
+TEST(FastCgiExchange, an_application_that_hangs_up_behind_a_head_is_not_blamed) {
+  for (const std::string_view says : {"", "Content-Type: text/plain\n\nhello"}) {
+    serving({.handler = pass}, [&](Server& server, const Address& address, Seen&) {
+      Passed passed;
+      g_passed = &passed;
+      std::optional<ScriptedServer> application(std::in_place, [says](Peer& peer) {
+        const auto script = std::make_unique<Application>(peer);
+        if (script->hear_beginning() && !says.empty()) script->say(says);
+      });
+      char url[32];
+      passed.group.emplace(
+          std::move(*coir::http::Upstreams::create(coir::format(url, "127.0.0.1:", application->port()))));
+      coir::test::Client client(address);
+      expect(client.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+      until([&] { return passed.group->server(0).cut == 1 && passed.group->state().in_use == 0; });
+      expect(passed.group->group().members()[0].failures == (says.empty() ? 1u : 0u));
+      client.stream.close();
+      expect(server.stop(soon()).has_value());
+      passed.group.reset();
+      application.reset();
+    });
+  }
 }
 
 }  // namespace fastcgi_exchange_test
