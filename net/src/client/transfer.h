@@ -3,6 +3,8 @@
 #include <coir/http/url.h>
 #include <coir/net/resolve.h>
 
+#include <algorithm>
+
 #include "client/client_core.h"
 #include "client/client_fault.h"
 #include "http/message/chunked_content.h"
@@ -21,7 +23,7 @@ namespace coir::http::detail {
 // websocket_client.cpp, a connection alone.
 struct Transfer final : OutboundExchange {
   explicit Transfer(ClientCore& client, const ClientRequest& asked) noexcept
-      : OutboundExchange(64),
+      : OutboundExchange(std::clamp(client.options.max_head, 4096u, kMostHead)),
         core(client),
         request(&asked),
         url_text(asked.url),

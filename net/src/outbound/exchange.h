@@ -81,6 +81,9 @@ struct OutboundRequest {
   bool unrepeatable = false;  // content has been sent that cannot be sent again
 };
 
+// kMostHead is how many bytes the head of a response can have at most: what three quarters of a buffer hold.
+inline constexpr std::uint32_t kMostHead = 48 * 1024;
+
 // OutboundExchange is an OutboundRequest of HTTP with the head of its response.
 //
 // `room` is the only memory that it needs: the request's head lies in it until it is sent, then the response's head with
@@ -90,14 +93,15 @@ struct OutboundRequest {
 //
 // It is memory of the owner's, or `memory`, which replaces it where a head is longer. receiving.cpp
 struct OutboundExchange : OutboundRequest {
-  explicit OutboundExchange(std::uint8_t most_room_kb) noexcept : most_room_kb_(most_room_kb) {}
+  // A response's head may have up to `most_head` bytes, kMostHead of them at most.
+  explicit OutboundExchange(std::uint32_t most_head) noexcept : most_head_(most_head) {}
   OutboundExchange(const OutboundExchange&) = delete;
   OutboundExchange& operator=(const OutboundExchange&) = delete;
 
   // begin_anew forgets what was sent and heard, for another connection.
   void begin_anew() noexcept;
-  // grow makes `room` the next larger buffer, with the first `used` bytes of what it was. Errors: limit (it is as large
-  // as may be), no_memory.
+  // grow makes `room` the next larger buffer, with the first `used` bytes of what it was. Errors: limit (the longest head
+  // fits), no_memory.
   Outcome grow(std::size_t used) noexcept;
 
   // await_leave waits for 100. Servers that know no Expect are silent: once `patience` is over it returns, too.
@@ -134,7 +138,7 @@ struct OutboundExchange : OutboundRequest {
   std::expected<bool, Error> took_head() noexcept;
 
   std::uint32_t seen_ = 0;  // of `have`, parsed before
-  const std::uint8_t most_room_kb_;
+  const std::uint32_t most_head_;
   std::uint8_t interim_ = 0;  // responses of 1xx
   bool hung_up_ = false;      // reading has failed
 };

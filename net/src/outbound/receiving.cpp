@@ -13,6 +13,10 @@ std::unexpected<Error> bad(ClientFault fault) noexcept {
   return std::unexpected(client_error(ErrorCode::protocol, fault));
 }
 
+std::unexpected<Error> too_long() noexcept {
+  return std::unexpected(client_error(ErrorCode::limit, ClientFault::head_too_long));
+}
+
 }  // namespace
 
 void OutboundExchange::begin_anew() noexcept {
@@ -22,8 +26,7 @@ void OutboundExchange::begin_anew() noexcept {
 }
 
 OutboundExchange::Outcome OutboundExchange::grow(std::size_t used) noexcept {
-  if (room.size() >= most_room_kb_ * std::size_t{1024})
-    return std::unexpected(client_error(ErrorCode::limit, ClientFault::head_too_long));
+  if (heads().size() >= most_head_) return too_long();
   auto larger = Buffer::take(room.size() + 1);
   if (!larger) return std::unexpected(larger.error());
   if (used != 0) memcpy(larger->data(), room.data(), used);
@@ -68,6 +71,7 @@ std::expected<bool, Error> OutboundExchange::took_head() noexcept {
     }
     if (response.status >= 200 || response.status == 101) {
       if (response.status == 101 && !asks_upgrade) return bad(ClientFault::unasked_upgrade);
+      if (parsed.head_bytes > most_head_) return too_long();
       begin = parsed.head_bytes;
       return got_head = true;
     }

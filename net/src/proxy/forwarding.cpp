@@ -11,7 +11,12 @@ namespace coir::http {
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
                        std::string_view instead) noexcept
-    : OutboundExchange(16), RelayedExchange(given), keeper(kept_by), group(of), rules(by), target(instead) {
+    : OutboundExchange(std::min(by.max_head, kMostHead)),
+      RelayedExchange(given),
+      keeper(kept_by),
+      group(of),
+      rules(by),
+      target(instead) {
   room = given.scratch();
   idempotent = is_idempotent(request.method);
   if (request.method == Method::head) answers = AnswerTo::head;

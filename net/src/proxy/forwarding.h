@@ -46,7 +46,8 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
 
   // response_fields.cpp
   void heard_interim() noexcept override;
-  void add_fields(ResponseHead& head) noexcept;
+  void add_fields(ResponseHead& head, bool may_part = false) noexcept;
+  void add_in_parts(ResponseHead& head, const Header& field) noexcept;
   bool begin_response() noexcept;
 
   // relaying.cpp
@@ -79,6 +80,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   bool takes_trailers = false;
   bool ended = false;          // the content of the response has come whole
   bool strays = false;         // with bytes behind it
+  bool sent_part = false;      // the client has been sent a part of the head
   bool rests_at_once = false;  // the response is an event stream
 };
 

@@ -1,11 +1,19 @@
 // The heads of an upstream's responses as the client is sent them. Declared in proxy/forwarding.h.
+#include <algorithm>
+
 #include "http/session/engine.h"
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
 
 namespace coir::http {
+namespace {
 
-void Forwarding::add_fields(ResponseHead& head) noexcept {
+// What the session adds to a head takes less.
+constexpr std::size_t kOwnFields = 256;
+
+}  // namespace
+
+void Forwarding::add_fields(ResponseHead& head, bool may_part) noexcept {
   bool names = false;
   for (const Header& field : response.headers) {
     if (kind_of(field.name) == FieldKind::connection) names = names || names_any(field.value);
@@ -17,7 +25,34 @@ void Forwarding::add_fields(ResponseHead& head) noexcept {
                         (kind == FieldKind::upgrade && response.status == 101);
     if (!passes || (names && is_named(response.headers, field, kind))) continue;
     if (!rules.response_drops.empty() && is_among(field.name, rules.response_drops)) continue;
-    head.field(field.name, field.value);
+    if (may_part) {
+      add_in_parts(head, field);
+    } else {
+      head.field(field.name, field.value);
+    }
+  }
+}
+
+// add_in_parts sends the client what there is of a head whose next field does not fit into the session's memory.
+void Forwarding::add_in_parts(ResponseHead& head, const Header& field) noexcept {
+  const std::size_t behind = rules.response_lines.size() + kOwnFields;
+  const auto room = [&] {
+    return session.output_room() - std::min(session.output_room(), head.lines().size() + behind);
+  };
+  if (field.name.size() + field.value.size() + 4 <= room() || behind > Session::kOutputBytes / 2)
+    return head.field(field.name, field.value);
+  for (std::string_view each : {field.name, std::string_view(": "), field.value, std::string_view("\r\n")}) {
+    while (!each.empty() && !session.broken_) {
+      if (room() == 0) {
+        session.out_used_ += static_cast<std::uint32_t>(head.lines().size());
+        sent_part = true;
+        static_cast<void>(session.flush(true));
+        head.forget_lines();
+      }
+      const std::string_view piece = each.substr(0, room());
+      head.fixed(piece);
+      each.remove_prefix(piece.size());
+    }
   }
 }
 
@@ -36,8 +71,10 @@ void Forwarding::heard_interim() noexcept {
 // begin_response begins the answer. False: it could not be begun, and has been answered otherwise.
 bool Forwarding::begin_response() noexcept {
   if (!sent_whole) exchange.close_after();
+  // Nothing is to lie in front of a head that may go out in parts.
+  const bool is_long = begin > Session::kOutputBytes / 2 && session.flush();
   ResponseHead& head = exchange.start(response.status);
-  add_fields(head);
+  add_fields(head, is_long && session.phase_ == Session::Phase::head);
   head.fixed(rules.response_lines);
   const auto begun = [&]() -> Outcome {
     switch (response.end) {
@@ -62,7 +99,7 @@ bool Forwarding::begin_response() noexcept {
     return true;
   }
   if (begun.error() == ErrorCode::limit) {
-    fail(begun.error());
+    sent_part ? cut(ForwardFailure::malformed) : fail(begun.error());
   } else {
     leave();
   }

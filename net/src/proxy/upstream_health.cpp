@@ -45,7 +45,7 @@ std::chrono::nanoseconds spread(std::chrono::nanoseconds span) noexcept {
 // Question is a request that asks a server whether it is well. A head that is too long for its room is none: who wants to
 // be asked answers shortly.
 struct Question final : OutboundExchange {
-  explicit Question(Stream& over) noexcept : OutboundExchange(4) { goes_over(over); }
+  explicit Question(Stream& over) noexcept : OutboundExchange(3 * 1024) { goes_over(over); }
 };
 
 std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noexcept {

@@ -58,7 +58,7 @@ class Answer {
 
 TEST_GROUP_BASE(ClientLongHeads,
                 coir::test::BothSides) {  // slide asks for answers whose heads end up to three bytes beside `boundary`.
-  void slide(std::size_t boundary) {
+  void slide(std::size_t boundary, std::uint32_t longest = kLongestHead) {
     const auto answer = std::make_unique<Answer>();
     for (std::size_t head = boundary - 3; head <= boundary + 3; ++head) {
       const std::string_view text = answer->with_head_of(head);
@@ -66,9 +66,9 @@ TEST_GROUP_BASE(ClientLongHeads,
         const std::size_t buffers = coir::account::http.used();
         {
           const ScriptedServer server(coir::test::answer_all(text));
-          auto client = Client::create();
+          auto client = Client::create({.max_head = longest});
           auto response = client->get(server.url("/"), {.deadline = Deadline::after(60s)});
-          if (head > kLongestHead) return expect(!response && response.error() == ErrorCode::limit);
+          if (head > longest) return expect(!response && response.error() == ErrorCode::limit);
           expect(response.has_value());
           if (!response) return;
           const std::size_t fill = response->header("X-Fill").size();
@@ -112,6 +112,10 @@ TEST(ClientLongHeads, chunks_follow_a_head_of_any_length_in_the_second_buffer) {
 TEST(ClientLongHeads, chunks_follow_a_head_of_any_length_in_the_third_buffer) {
   slide(49152 - 1024);
   slide(49152);
+}
+
+TEST(ClientLongHeads, a_head_is_no_longer_than_the_program_wants) {
+  slide(5000, 5000);
 }
 
 }  // namespace client_long_heads_test

@@ -528,29 +528,50 @@ TEST(ProxyExchange, a_flood_of_interim_responses_is_502) {
       });
 }
 
-TEST(ProxyExchange, a_huge_head_is_502_and_a_large_one_passes) {
-  for (const std::size_t bytes : {std::size_t{6'000}, std::size_t{100'000}}) {
+TEST(ProxyExchange, a_head_passes_up_to_the_length_that_its_route_takes) {
+  struct Case {
+    std::size_t fields, bytes;  // of each field's value
+    std::uint32_t max_head;
+    bool passes;
+  };
+  constexpr std::uint32_t kUsual = ForwardRules().max_head;
+  for (const Case& each :
+       {Case{1, 6'000, kUsual, true}, Case{1, 11'000, kUsual, true}, Case{1, 13'000, kUsual, false},
+        Case{1, 100'000, kUsual, false}, Case{30, 1'000, 32'768, true}, Case{1, 32'000, 32'768, true},
+        Case{1, 33'000, 32'768, false}, Case{2, 5'000, 4'096, false}}) {
+    static constexpr std::string_view kPiece = "0123456789";
     through(
-        [bytes](Peer& peer) {
-          if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ")) return;
-          const std::string_view piece = "0123456789";
-          for (std::size_t at = 0; at < bytes; at += piece.size()) {
-            if (!peer.say(piece)) return;
+        [&each](Peer& peer) {
+          if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n")) return;
+          for (std::size_t field = 0; field < each.fields; ++field) {
+            bool said = peer.say("X: ");
+            for (std::size_t at = 0; said && at < each.bytes; at += kPiece.size()) said = peer.say(kPiece);
+            if (!said || !peer.say("\r\n")) return;
           }
-          if (peer.say("\r\n\r\nhello")) peer.until_gone();
+          if (peer.say("\r\nhello")) peer.until_gone();
         },
+        {.max_head = each.max_head},
         [&](const coir::Address& address, Stage&) {
           coir::test::Client client(address);
           expect(client.say(kGet));
-          char all[8192];
+          static char all[50'000];
           std::size_t have = 0;
-          const std::string_view wanted = bytes > 8192 ? "HTTP/1.1 502 " : "\r\n\r\nhello";
+          const std::string_view wanted = each.passes ? "\r\n\r\nhello" : "HTTP/1.1 502 ";
           while (std::string_view(all, have).find(wanted) == std::string_view::npos) {
             const auto got = client.stream.read(std::span(all).subspan(have), soon());
             expect(got.has_value());
             if (!got) break;
             have += *got;
           }
+          std::size_t whole = 0;
+          for (std::string_view rest(all, have); rest.find("\r\nX: ") != rest.npos;) {
+            rest.remove_prefix(rest.find("\r\nX: ") + 5);
+            const std::string_view value = rest.substr(0, rest.find("\r\n"));
+            bool right = value.size() == each.bytes;
+            for (std::size_t at = 0; right && at < value.size(); ++at) right = value[at] == kPiece[at % kPiece.size()];
+            whole += right;
+          }
+          expect(whole == (each.passes ? each.fields : 0));
         });
   }
 }

@@ -61,7 +61,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(
       taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K body-timeout=2m body-rate=4K "
             "trust=127.0.0.1,fd00::/8,unix "
-            "request-id connect=500ms first-byte=2 idle=3s rest-idle=1h",
+            "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h",
             route));
   CHECK(route.balance == Balance::hash);
   CHECK_EQUAL(10, route.rate);
@@ -72,6 +72,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(route.body_rate == 4096);
   CHECK(route.trust == "127.0.0.1,fd00::/8,unix");
   CHECK(route.request_id);
+  CHECK_EQUAL(32'768, route.max_head);
   CHECK_EQUAL(500, route.connect.count());
   CHECK_EQUAL(2000, route.first_byte.count());
   CHECK_EQUAL(3000, route.idle.count());
@@ -116,6 +117,9 @@ TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
                                       "trust=1.2.3",
                                       "trust=1.1.1.1,1.1.1.2,1.1.1.3,1.1.1.4,1.1.1.5,1.1.1.6,1.1.1.7,1.1.1.8,1.1.1.9",
                                       "request-id=yes",
+                                      "head=3K",
+                                      "head=49K",
+                                      "head=",
                                       "connect=0",
                                       "connect=",
                                       "first-byte=1d",

@@ -85,6 +85,8 @@ struct ClientOptions {
   std::uint32_t max_resting = 16;
   // A connection rests no longer, and ends a second before the server's own Keep-Alive would.
   std::chrono::milliseconds idle_time{30'000};
+  std::uint32_t max_head =
+      48 * 1024;  // bytes of a response's head; 4 KB at least and 48 KB at most, which are taken at need
   Timeouts timeouts;
   // http_proxy, https_proxy and no_proxy, in either case, say which proxy to take. HTTP_PROXY does not count inside CGI
   // (REQUEST_METHOD is set), where a request's field `Proxy` would set it.

@@ -37,6 +37,8 @@ struct ForwardRules {
   // Each request has an X-Request-ID, which the upstream is sent and the access log has as "id=...": a trusted peer's,
   // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
   bool request_id = false;
+  // A response with a longer head is answered 502. 48 KB at most; memory for it is taken at need.
+  std::uint32_t max_head = 12 * 1024;
   std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
   std::chrono::milliseconds body_timeout{
       0};  // ServerOptions::body_timeout and body_rate for content; 0, or absent: the

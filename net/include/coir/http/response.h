@@ -54,6 +54,9 @@ class ResponseHead {
   // these are header lines that may be kept and handed to fixed() later.
   std::string_view lines() const noexcept { return spoilt_ ? std::string_view() : std::string_view(begin_, at_); }
 
+  // forget_lines has what follows lie where the lines so far are, which their owner has sent.
+  void forget_lines() noexcept { at_ = begin_; }
+
   // finish writes the empty line and returns the whole head, or an empty view when it did not fit or was spoilt.
   [[nodiscard]] std::string_view finish() noexcept;
 

@@ -54,6 +54,7 @@ struct RouteLine {
   std::optional<std::uint32_t> body_rate = {};  // 0, or absent: the server's own
   std::string_view trust = {};  // trust=A[,B...]: peers whose X-Forwarded-* are believed, as is_trusted reads it
   bool request_id = false;      // request-id: each has one, ForwardRules::request_id
+  std::uint32_t max_head = 0;   // head=BYTES: ForwardRules::max_head, 4K to 48K; 0: as there
   std::chrono::milliseconds connect{};  // connect=TIME and so on, of ForwardRules; 0: as there
   std::chrono::milliseconds first_byte{};
   std::chrono::milliseconds idle{};

@@ -36,6 +36,7 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
                      .response_drops = line.response.drops(),
                      .rest_idle = line.rest_idle,
                      .streams = &route.users};
+  if (line.max_head != 0) rules.max_head = line.max_head;
   if (line.connect.count() != 0) rules.connect = line.connect;
   if (line.first_byte.count() != 0) rules.first_byte = line.first_byte;
   if (line.idle.count() != 0) rules.idle = line.idle;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/message/characters.h"
+#include "outbound/exchange.h"
 #include "proxy/field_kind.h"
 #include "proxy/routes/route_servers.h"
 #include "proxy/routes/route_values.h"
@@ -131,6 +132,13 @@ Result add_max_body(std::string_view word, std::string_view value, RouteLine& ro
   return true;
 }
 
+Result add_head(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  const auto size = parse_size(value);
+  if (!size || *size < 4096 || *size > kMostHead) return fault(word, "not a size from 4K to 48K", "such as head=32K");
+  route.max_head = static_cast<std::uint32_t>(*size);
+  return true;
+}
+
 Result add_body_rate(std::string_view word, std::string_view value, RouteLine& route) noexcept {
   const auto rate = parse_size(value);
   if (!rate || *rate > UINT32_MAX) return fault(word, "not a rate", "such as body-rate=500 or body-rate=4K; 0 for any");
@@ -175,6 +183,7 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "rate") return add_rate(word, value, route);
   if (key == "auth") return add_auth(word, value, route);
   if (key == "max-body") return add_max_body(word, value, route);
+  if (key == "head") return add_head(word, value, route);
   if (key == "body-timeout") return add_time(word, value, route.body_timeout);
   if (key == "body-rate") return add_body_rate(word, value, route);
   if (key == "trust") return add_trust(word, value, route);
