@@ -159,17 +159,22 @@ TEST(UpstreamGroup, a_server_that_drops_what_comes_costs_its_own_connect_time_an
   });
 }
 
+// The first of two refuses at once; the only one there is may always be asked.
 TEST(UpstreamGroup, the_last_server_that_may_be_asked_has_all_of_the_time) {
-  everywhere([&] {
-    const coir::test::DeadHost dead("127.0.0.2", 0);
-    expect(dead.usable());
-    char text[32];
-    auto upstreams =
-        *Upstreams::create(coir::format(text, "http://127.0.0.2:", dead.port()), {.connect = 0ms, .failures = 1});
-    const Deadline until = Deadline::after(30ms);
-    const auto lease = upstreams.group().take({}, until);
-    expect(!lease && lease.error() == ErrorCode::timed_out && until.passed());
-  });
+  for (const bool only : {false, true}) {
+    everywhere([&] {
+      const coir::test::DeadHost dead("127.0.0.2", 0);
+      expect(dead.usable());
+      Servers servers({1, 1});
+      servers.listeners[0].close();
+      servers.servers[1].url = coir::format(servers.text[1], "http://127.0.0.2:", dead.port());
+      auto upstreams = *Upstreams::create(std::span(servers.servers).subspan(only ? 1 : 0, only ? 1 : 2),
+                                          {.connect = 0ms, .failures = 1});
+      const Deadline until = Deadline::after(30ms);
+      const auto lease = upstreams.group().take({}, until);
+      expect(!lease && lease.error() == ErrorCode::timed_out && until.passed());
+    });
+  }
 }
 
 TEST(UpstreamGroup, where_all_are_down_the_error_is_the_kernel_s_and_then_that_nobody_may_be_asked) {
