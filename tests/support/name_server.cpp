@@ -16,12 +16,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace coir::test {
 
 namespace {
 
 constexpr int kHeader = 12, kPacket = 512;
 constexpr unsigned kTypeA = 1, kTypeCname = 5, kTypeSoa = 6, kTypeAaaa = 28;
+
+// is_half tells of the label "half", a digit and maybe an "s".
+bool is_half(const unsigned char* packet) noexcept {
+  return (packet[kHeader] == 5 || packet[kHeader] == 6) && memcmp(packet + kHeader + 1, "half", 4) == 0;
+}
 
 // put_over makes `text` what the child reads at `path`.
 bool put_over(const char* path, const char* text) noexcept {
@@ -112,11 +119,13 @@ void* NameServer::serve_second(void* server) noexcept {
 }
 
 void NameServer::serve(int socket, bool first) noexcept {
+  unsigned char kept[kPacket];  // a question for IPv4 addresses that is answered behind that for IPv6's
+  ssize_t kept_bytes = 0;
   for (;;) {
     unsigned char packet[kPacket];
     sockaddr_in from{};
     socklen_t length = sizeof from;
-    const ssize_t got = recvfrom(socket, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length);
+    ssize_t got = recvfrom(socket, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &length);
     if (got < kHeader + 5) continue;
     const auto send = [&](const unsigned char* reply, std::size_t bytes) {
       sendto(socket, reply, bytes, 0, reinterpret_cast<const sockaddr*>(&from), length);
@@ -136,9 +145,18 @@ void NameServer::serve(int socket, bool first) noexcept {
         send(wrong, static_cast<std::size_t>(bytes));
       }
     }
-    const int bytes = answer(packet, static_cast<int>(got), false);
-    asked_.fetch_add(1, std::memory_order_release);
-    if (bytes != 0) send(packet, static_cast<std::size_t>(bytes));
+    const bool keeps = is_half(packet) && packet[got - 3] == kTypeA;
+    if (keeps) {
+      memcpy(kept, packet, static_cast<std::size_t>(got));
+      kept_bytes = got;
+      continue;
+    }
+    for (const bool half = is_half(packet); got != 0; got = half ? std::exchange(kept_bytes, 0) : 0) {
+      const int bytes = answer(packet, static_cast<int>(got), false);
+      asked_.fetch_add(1, std::memory_order_release);
+      if (bytes != 0) send(packet, static_cast<std::size_t>(bytes));
+      memcpy(packet, kept, sizeof packet);
+    }
   }
 }
 
@@ -178,6 +196,13 @@ int NameServer::answer(unsigned char* packet, int bytes, bool by_tcp) noexcept {
   if (asks("garbage")) {
     for (int i = 2; i < kPacket / 2; ++i) packet[i] = static_cast<unsigned char>(i * 37);
     return kPacket / 2;
+  }
+  if (is_half(packet)) {
+    const bool silent = packet[kHeader] > 5;
+    if (type == kTypeA && silent) return 0;
+    Answer half(packet, end, type == kTypeA ? 0 : static_cast<unsigned>(packet[kHeader + 5] - '0'));
+    if (type == kTypeA) half.add(kTypeA, ipv4, sizeof ipv4);
+    return half.bytes();
   }
   if (asks("missing")) return Answer(packet, end, 3).bytes();
   if (asks("broken")) return Answer(packet, end, 2).bytes();

@@ -19,6 +19,7 @@ namespace coir::test {
 //   absent   that there is no such name, for a minute
 //   near     192.0.2.7 below "example", elsewhere that there is no such name
 //   moving   127.0.0.2, and 127.0.0.3 behind `move`, for three seconds each
+//   half2    for IPv6 at first that the server failed (2; or another code), then 192.0.2.7; half2s: nothing more
 //   late     192.0.2.9, but not between `hold` and `release`
 //
 // /etc/hosts knows "board" as 192.0.2.1.

@@ -41,7 +41,9 @@ Error asking_error(int number) noexcept {
   }
 }
 
-// Asking is one name's two questions, for IPv4 and IPv6 addresses, and the servers that were asked.
+// Asking is one name's two questions, for IPv4 and IPv6 addresses, and the servers that were asked. Each question is judged
+// for itself: a server that fails to answer one may still answer the other, and a name without addresses is believed once
+// both are answered.
 class Asking {
  public:
   Asking(const Name& name, const NameServers& servers, AskingRoom& room, Addresses& found) noexcept
@@ -57,11 +59,11 @@ class Asking {
 
   std::expected<std::uint32_t, Error> run(Deadline deadline) noexcept {
     deadline_ = std::min(deadline, Deadline::after(std::chrono::seconds(servers_.timeout_s)));
-    while (!done_[0] || !done_[1]) {
+    while ((over_[0] & over_[1]) != all()) {
       if (next_at_.passed()) ask_next();
       if (under_way() == 0) {
-        // Whoever is left is asked at once; where nobody is, that is the answer.
-        if (failed_ == count()) return found_.size() != 0 ? seconds() : std::unexpected(failure_);
+        // Whoever is left is asked at once.
+        if (exhausted_) break;
         continue;
       }
       if (auto ready = wait_several({awaited_, count()}, std::min(deadline_, next_at_)); !ready) {
@@ -73,11 +75,16 @@ class Asking {
       }
       for (std::size_t i = 0; i < count(); ++i) take(i);
     }
-    return seconds();
+    if (found_.size() != 0 || (done_[0] && done_[1])) return seconds();
+    return std::unexpected(failure_);
   }
 
  private:
   std::size_t count() const noexcept { return servers_.servers.size(); }
+
+  // Each question has one bit for each server that says nothing more to it: it has failed to, or the question is answered.
+  unsigned all() const noexcept { return (1u << count()) - 1; }
+  bool is_over(std::size_t server) const noexcept { return ((over_[0] & over_[1]) >> server & 1) != 0; }
 
   std::size_t under_way() const noexcept {
     std::size_t open = 0;
@@ -93,12 +100,22 @@ class Asking {
     awaited_[server].fd = -1;
   }
 
+  // fail notes that a server cannot be asked; refuse, that it does not answer one of the questions.
   void fail(std::size_t server, Error why) noexcept {
-    close(server);
-    if (!out_[server]) ++failed_;
-    out_[server] = true;
+    refuse(server, 0, why);
+    refuse(server, 1, why);
+  }
+  void refuse(std::size_t server, std::size_t which, Error why) noexcept {
+    if (done_[which]) return;
     failure_ = why;
     next_at_ = Deadline::now();
+    end(which, 1u << server);
+  }
+  void end(std::size_t which, unsigned servers) noexcept {
+    over_[which] |= servers;
+    for (std::size_t i = 0; i < count(); ++i) {
+      if (is_over(i)) close(i);
+    }
   }
 
   // ask_next asks the next server that has not failed, again those that were asked long ago.
@@ -106,7 +123,7 @@ class Asking {
     next_at_ = Deadline::never();
     for (std::size_t tried = 0; tried < count() && sent_ < count() * servers_.attempts; ++tried) {
       const std::size_t server = turn_++ % count();
-      if (out_[server]) continue;
+      if (is_over(server)) continue;
       ++sent_;
       if (const int failed = ask(server); failed != 0) {
         fail(server, asking_error(failed));
@@ -116,7 +133,7 @@ class Asking {
       next_at_ = Deadline::after(turn_ < count() ? std::min(again, kHeadStart) : again);
       return;
     }
-    if (under_way() == 0) failed_ = count();
+    exhausted_ = under_way() == 0;
   }
 
   // ask sends a server what is still unknown. Returns 0 or errno.
@@ -131,7 +148,7 @@ class Asking {
     }
     for (std::size_t which = 0; which < 2; ++which) {
       unsigned char packet[kLongestQuestion];
-      if (done_[which]) continue;
+      if ((over_[which] >> server & 1) != 0) continue;
       const auto message = question(which, packet);
       if (const ssize_t sent = kernel::send(fd, message.data(), message.size(), 0); sent < 0 && sent != -EAGAIN) {
         return static_cast<int>(-sent);
@@ -177,16 +194,18 @@ class Asking {
       return;
     }
     if (code != 0 && code != kNoSuchName) {
-      return fail(server, code == kServerFailed ? Error{ErrorCode::temporary} : Error{ErrorCode::system, EPROTO});
+      return refuse(server, which,
+                    code == kServerFailed ? Error{ErrorCode::temporary} : Error{ErrorCode::system, EPROTO});
     }
     if (by_udp && (header.flags & MessageHeader::kTruncated) != 0) return ask_by_tcp(server, which);
     done_[which] = true;
-    if (!keep(reader, header, which) && code == kNoSuchName) done_[0] = done_[1] = true;
+    keep(reader, header, which);
+    end(which, all());
     if (found_.size() != 0) deadline_ = std::min(deadline_, Deadline::after(kHeadStart));
   }
 
-  // keep adds the addresses that the records behind the question hold, led by their names. False: there are none.
-  bool keep(const MessageReader& behind_question, const MessageHeader& header, std::size_t which) noexcept {
+  // keep adds the addresses that the records behind the question hold, led by their names.
+  void keep(const MessageReader& behind_question, const MessageHeader& header, std::size_t which) noexcept {
     std::uint32_t lasts = UINT32_MAX;
     bool added = false, led = true;
     bool is_name = true;  // the target is the name that was asked for
@@ -212,12 +231,8 @@ class Asking {
       led = led && !added && reader.copy_name(leads_to, room_.target);
       is_name = false;
     }
-    if (added) {
-      lasts_ = std::min(lasts_, lasts);
-      return true;
-    }
-    absent_ = std::min(absent_, absence(behind_question, header));
-    return false;
+    std::uint32_t& least = added ? lasts_ : absent_;
+    least = std::min(least, added ? lasts : absence(behind_question, header));
   }
 
   // absence is for how long there is no such record: by the zone's own record (RFC 2308, 5); 0 where it is missing.
@@ -243,19 +258,20 @@ class Asking {
     packet[0] = static_cast<char>(message.size() >> 8);
     packet[1] = static_cast<char>(message.size());
     auto stream = TcpStream::connect(servers_.servers[server].with_port(kPort), deadline_);
-    if (!stream || !stream->write({packet, 2 + message.size()}, deadline_)) return fail(server, {ErrorCode::temporary});
+    const Error failure{ErrorCode::temporary};
+    if (!stream || !stream->write({packet, 2 + message.size()}, deadline_)) return refuse(server, which, failure);
     std::size_t there = 0, wanted = 2;
     char* const into = reinterpret_cast<char*>(room_.packet);
     while (there < wanted) {
       const auto got = stream->read({into + there, wanted - there}, deadline_);
-      if (!got) return fail(server, {ErrorCode::temporary});
+      if (!got) return refuse(server, which, failure);
       there += *got;
       if (there == 2)
         wanted = std::min<std::size_t>(2u + (room_.packet[0] << 8 | room_.packet[1]), sizeof room_.packet);
     }
     judge(server, {room_.packet + 2, wanted - 2}, false);
     // An answer to something else is none.
-    if (!done_[which]) fail(server, {ErrorCode::temporary});
+    if (!done_[which]) refuse(server, which, failure);
   }
 
   const Name& name_;
@@ -264,9 +280,10 @@ class Asking {
   Addresses& found_;
   std::uint16_t ids_[2];
   bool done_[2] = {};
-  bool out_[NameServers::kMost] = {};  // servers that failed
+  unsigned over_[2] = {};
   Awaited awaited_[NameServers::kMost];
-  std::size_t turn_ = 0, sent_ = 0, failed_ = 0;
+  std::size_t turn_ = 0, sent_ = 0;
+  bool exhausted_ = false;  // nobody is left who could be asked
   Deadline next_at_ = Deadline::now(), deadline_;
   std::uint32_t lasts_ = UINT32_MAX, absent_ = kLongestAbsence;
   Error failure_{ErrorCode::temporary};

@@ -163,6 +163,25 @@ TEST(Resolve, a_server_that_fails_is_a_temporary_failure) {
               [](NameServer&) { return is(resolve("broken.example", 80), ErrorCode::temporary); });
 }
 
+TEST(Resolve, an_error_for_one_family_leaves_the_other_s_answer) {
+  with_server("an error for one family leaves the other's answer", [](NameServer&) {
+    // FORMERR, SERVFAIL, NXDOMAIN, NOTIMP, REFUSED
+    for (const char* name : {"half1.example", "half2.example", "half3.example", "half4.example", "half5.example"}) {
+      const auto found = resolve(name, 80);
+      if (!found || found->size() != 1 || !holds(found, "192.0.2.7:80") || !lasts(found, 60s)) return false;
+    }
+    return true;
+  });
+}
+
+TEST(Resolve, no_name_is_missing_before_both_families_are_answered) {
+  with_server("no name is missing before both families are answered", [](NameServer&) {
+    return is(resolve("half3s.example", 80, Deadline::after(50ms)), ErrorCode::timed_out) &&
+           // Nothing was kept of it.
+           is(resolve("half3s.example", 80, Deadline::after(50ms)), ErrorCode::timed_out);
+  });
+}
+
 TEST(Resolve, where_nobody_listens_is_a_temporary_failure_at_once) {
   with_server(
       "where nobody listens is a temporary failure at once",
