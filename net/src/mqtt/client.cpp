@@ -30,6 +30,7 @@ std::expected<void, Error> check(const ClientOptions& options) noexcept {
     return std::unexpected(invalid);
   }
   if (!options.will.topic.empty() && !may_publish(options.will.topic)) return std::unexpected(invalid);
+  if (options.subscriptions.size() > kMostSubscriptions) return std::unexpected(limit);
   std::size_t filters = 16;
   for (const Subscription& each : options.subscriptions) {
     if (!is_filter(each.filter)) return std::unexpected(invalid);

@@ -19,7 +19,7 @@ namespace coir::mqtt {
 //
 // `lock` guards what both and the program touch. It is never held while the network is waited for.
 struct ClientState {
-  explicit ClientState(const ClientOptions& given) noexcept : options(given) {}
+  explicit ClientState(const ClientOptions& given) noexcept : options(given), lacking(all_subscriptions()) {}
 
   // connecting.cpp
   std::expected<void, Error> run() noexcept;
@@ -35,6 +35,8 @@ struct ClientState {
   Error read_all() noexcept;
   std::expected<Packet, Error> next_packet(Deadline deadline) noexcept;
   std::expected<void, Error> handle(const Packet& packet) noexcept;
+  std::expected<void, Error> take_grants(const Packet& packet) noexcept;
+  bool is_asked_for(std::string_view topic) const noexcept;
   std::expected<void, Error> hand_over(const Packet& packet) noexcept;
   std::expected<void, Error> reply(PacketType type, std::uint16_t id) noexcept;
   void drain() noexcept;
@@ -45,7 +47,8 @@ struct ClientState {
   std::size_t gather() noexcept;
   bool ping_is_due(std::int64_t now) noexcept;
   Deadline next_look() const noexcept;
-  std::size_t write_subscribe(std::span<char> out) const noexcept;
+  std::size_t write_subscribe(std::span<char> out) noexcept;
+  bool is_overdue(std::int64_t now) const noexcept;
   void fail(Error why) noexcept;
 
   const ClientOptions options;
@@ -76,8 +79,11 @@ struct ClientState {
   std::size_t reply_count = 0;
   enum class Handing : std::uint8_t { nothing, offered, held } handing = Handing::nothing;
   Packet offered;
-  bool subscribed = false;
-  bool asked_to_subscribe = false;  // on this connection
+  std::uint64_t lacking = 0;  // the subscriptions that the broker has not granted, one bit each
+  std::uint64_t asked = 0;    // of these the ones that it owes an answer to
+  ReconnectPause refusals;
+  std::int64_t asks_ns = 0;   // when it is asked next
+  std::int64_t asked_ns = 0;  // when it was asked last
   bool said_goodbye = false;
   bool closing = false;
   CancellationSource closes;  // with `closing`: ends an attempt to connect
@@ -86,6 +92,10 @@ struct ClientState {
   Error lost_why;
   bool pinged = false;
   std::int64_t pinged_ns = 0, sent_ns = 0;
+  std::uint64_t all_subscriptions() const noexcept {
+    const std::size_t count = options.subscriptions.size();
+    return count == 0 ? 0 : UINT64_MAX >> (kMostSubscriptions - count);
+  }
   Atomic<std::int64_t> heard_ns{0};
   Atomic<bool> is_connected{false};
 };

@@ -80,7 +80,9 @@ std::expected<void, Error> ClientState::connect() noexcept {
     if (!waited) return waited;
     if (closing) return std::unexpected(Error{ErrorCode::closed});
     begin = have = skipped = reply_count = 0;
-    lost = pinged = asked_to_subscribe = false;
+    lost = pinged = false;
+    asked = 0;
+    asks_ns = 0;
     queue.restart();
   }
   if (auto met = meet(); !met) {
@@ -88,7 +90,7 @@ std::expected<void, Error> ClientState::connect() noexcept {
   }
   auto held = lock.lock();
   if (!held) return std::unexpected(held.error());
-  if (!session_present) subscribed = false;
+  if (!session_present) lacking = all_subscriptions();
   sent_ns = monotonic_ns();
   heard_ns.store(sent_ns, std::memory_order_relaxed);
   is_connected.store(true, std::memory_order_relaxed);

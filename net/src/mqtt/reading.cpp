@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "mqtt/client_state.h"
 
@@ -71,15 +72,8 @@ std::expected<void, Error> ClientState::handle(const Packet& packet) noexcept {
     }
     case PacketType::pubrel:
       return reply(PacketType::pubcomp, packet.id);
-    case PacketType::suback: {
-      auto held = lock.lock();
-      if (!held) return std::unexpected(held.error());
-      subscribed = true;
-      for (const char code : packet.payload) {
-        if (static_cast<unsigned char>(code) == 0x80) counters.refused_filters.fetch_add(1, std::memory_order_relaxed);
-      }
-      return {};
-    }
+    case PacketType::suback:
+      return take_grants(packet);
     case PacketType::pingresp: {
       auto held = lock.lock();
       if (!held) return std::unexpected(held.error());
@@ -91,6 +85,33 @@ std::expected<void, Error> ClientState::handle(const Packet& packet) noexcept {
   }
 }
 
+// take_grants reads the broker's answer to the subscriptions that it was asked for, one code each. What it refuses is asked
+// for again behind a pause. Errors: protocol (not so many codes), cancelled, timed_out (a scope around it).
+std::expected<void, Error> ClientState::take_grants(const Packet& packet) noexcept {
+  auto held = lock.lock();
+  if (!held) return std::unexpected(held.error());
+  std::uint64_t refused = 0, left = asked;
+  for (const char code : packet.payload) {
+    if (left == 0) return std::unexpected(Error{ErrorCode::protocol});
+    const std::uint64_t first = left & -left;
+    if (static_cast<unsigned char>(code) == 0x80) refused |= first;
+    left ^= first;
+  }
+  if (left != 0) return std::unexpected(Error{ErrorCode::protocol});
+  lacking ^= asked ^ refused;
+  asked = 0;
+  const auto pause = refusals.after(refused == 0, {options.pause, options.longest_pause}, {});
+  asks_ns = monotonic_ns() + ReconnectPause::spread(pause).count();
+  to_send.notify_one();
+  held->unlock();
+  for (; refused != 0; refused &= refused - 1) {
+    counters.refused_filters.fetch_add(1, std::memory_order_relaxed);
+    if (options.on_refused == nullptr) continue;
+    options.on_refused(options.context, options.subscriptions[static_cast<unsigned>(std::countr_zero(refused))].filter);
+  }
+  return {};
+}
+
 // answered is called with the mutex held. An answer to nothing is of a message that was dropped.
 void ClientState::answered(std::uint16_t id) noexcept {
   if (!queue.acknowledge(id)) return;
@@ -100,10 +121,19 @@ void ClientState::answered(std::uint16_t id) noexcept {
   if (queue.empty()) all_sent.notify_all();
 }
 
+// is_asked_for tells a message of a subscription from one that a kept session has left of another program's, or of this
+// one's before it was set up anew.
+bool ClientState::is_asked_for(std::string_view topic) const noexcept {
+  return std::ranges::any_of(options.subscriptions,
+                             [topic](const Subscription& each) { return matches(each.filter, topic); });
+}
+
 // hand_over waits until the program is done with a message, and then acknowledges it. Errors: closed (the connection is
 // lost, or close was called), cancelled, timed_out (a scope around it).
 std::expected<void, Error> ClientState::hand_over(const Packet& packet) noexcept {
-  if (!options.subscriptions.empty()) {
+  if (!is_asked_for(packet.topic)) {
+    counters.unasked.fetch_add(1, std::memory_order_relaxed);
+  } else {
     auto held = lock.lock();
     if (!held) return std::unexpected(held.error());
     offered = packet;
@@ -115,7 +145,7 @@ std::expected<void, Error> ClientState::hand_over(const Packet& packet) noexcept
     if (handing == Handing::offered) handing = Handing::nothing;
     if (!done) return std::unexpected(waited ? Error{ErrorCode::closed} : waited.error());
     // Until now no answer was read.
-    pinged_ns = monotonic_ns();
+    pinged_ns = asked_ns = monotonic_ns();
     to_send.notify_one();
   }
   if (packet.qos == 0) return {};

@@ -56,11 +56,13 @@ std::size_t ClientState::gather() noexcept {
     reply_count -= taken_replies;
     taken.notify_all();
   }
-  if (!subscribed && !asked_to_subscribe && !options.subscriptions.empty()) {
+  const std::int64_t now = monotonic_ns();
+  if (lacking != 0 && asked == 0 && asks_ns <= now) {
     const std::size_t written = write_subscribe(room.subspan(size));
-    asked_to_subscribe = written != 0;
     // Alone it fits.
     if (written == 0) return size;
+    asked = lacking;
+    asked_ns = now;
     size += written;
   }
   PublishFields message;
@@ -75,7 +77,6 @@ std::size_t ClientState::gather() noexcept {
     size += written;
   }
   if (queue.empty()) all_sent.notify_all();
-  const std::int64_t now = monotonic_ns();
   if (ping_is_due(now)) size += write_bare(room.subspan(size), PacketType::pingreq);
   if (closing) {
     const std::size_t written = write_bare(room.subspan(size), PacketType::disconnect);
@@ -85,23 +86,36 @@ std::size_t ClientState::gather() noexcept {
   return size;
 }
 
-std::size_t ClientState::write_subscribe(std::span<char> room) const noexcept {
+// write_subscribe asks for what is lacking. 0: it does not fit.
+std::size_t ClientState::write_subscribe(std::span<char> room) noexcept {
+  const auto each_lacking = [this](auto&& visit) {
+    for (std::size_t i = 0; i < options.subscriptions.size(); ++i) {
+      if ((lacking >> i & 1) != 0) visit(options.subscriptions[i]);
+    }
+  };
   std::size_t filters = 0;
-  for (const Subscription& each : options.subscriptions) filters += filter_bytes(each.filter);
+  each_lacking([&](const Subscription& each) { filters += filter_bytes(each.filter); });
   std::size_t size = begin_subscribe(room, kLastMessageId + 1, filters);
   if (size == 0) return 0;
-  for (const Subscription& each : options.subscriptions) {
+  each_lacking([&](const Subscription& each) {
     size += write_filter(room.subspan(size), each.filter, static_cast<std::uint8_t>(each.qos));
-  }
+  });
   return size;
 }
 
+// is_overdue tells of an answer to a ping or to subscriptions that has not come in time, unless the program keeps us from
+// reading it.
+bool ClientState::is_overdue(std::int64_t now) const noexcept {
+  const std::int64_t patience = std::chrono::nanoseconds(options.answer_timeout).count();
+  return handing == Handing::nothing &&
+         ((pinged && now >= pinged_ns + patience) || (asked != 0 && now >= asked_ns + patience));
+}
+
 // ping_is_due tells whether a ping goes out now: either side was silent for three quarters of the keep-alive time. An
-// answer that is overdue ends the connection, unless the program keeps us from reading it.
+// answer that is overdue ends the connection.
 bool ClientState::ping_is_due(std::int64_t now) noexcept {
   const std::int64_t interval = std::chrono::nanoseconds(options.keep_alive).count() / 4 * 3;
-  if (pinged && handing == Handing::nothing &&
-      now >= pinged_ns + std::chrono::nanoseconds(options.answer_timeout).count()) {
+  if (is_overdue(now)) {
     fail(ErrorCode::timed_out);
     return false;
   }
@@ -117,9 +131,12 @@ Deadline ClientState::next_look() const noexcept {
   const std::int64_t interval = std::chrono::nanoseconds(options.keep_alive).count() / 4 * 3;
   std::int64_t next = sent_ns + interval;
   if (!pinged) next = std::min(next, heard_ns.load(std::memory_order_relaxed) + interval);
-  if (pinged && handing == Handing::nothing) {
-    next = std::min<std::int64_t>(next, pinged_ns + std::chrono::nanoseconds(options.answer_timeout).count());
+  if (handing == Handing::nothing) {
+    const std::int64_t patience = std::chrono::nanoseconds(options.answer_timeout).count();
+    if (pinged) next = std::min(next, pinged_ns + patience);
+    if (asked != 0) next = std::min(next, asked_ns + patience);
   }
+  if (lacking != 0 && asked == 0) next = std::min(next, asks_ns);
   return Deadline::at_ns(next);
 }
 

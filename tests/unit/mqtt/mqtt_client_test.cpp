@@ -152,6 +152,67 @@ TEST(MqttClient, in_a_session_that_the_broker_has_kept_nothing_is_subscribed_aga
   });
 }
 
+TEST(MqttClient, what_a_kept_session_has_of_other_topics_is_acknowledged_and_dropped) {
+  const auto script = [&](Peer& peer) {
+    BrokerSide side(peer);
+    side.consent(kConsentToSession);
+    peer.say("\x32\x0f\0\x0bold/command\0\1"sv);
+    // The message is acknowledged before or behind the subscription.
+    bool acknowledged = false;
+    for (int i = 0; i < 2; ++i) {
+      if (const unsigned first = side.hear(); first == 0x82)
+        side.grant();
+      else
+        acknowledged = acknowledged || (first == 0x40 && side.number(0) == 1);
+    }
+    expect(acknowledged);
+    peer.say("\x30\6\0\4in/z"sv);
+    peer.until_gone();
+  };
+  with(script, {.subscriptions = kFilters}, [&](coir::mqtt::MqttClient& client) {
+    const auto message = client.receive(patience());
+    expect(message && message->topic == "in/z" && client.counters().unasked.load() == 1);
+  });
+}
+
+TEST(MqttClient, a_refused_subscription_is_told_and_tried_again_alone) {
+  std::atomic<int> told = 0;
+  const auto script = [&](Peer& peer) {
+    BrokerSide side(peer);
+    side.consent();
+    expect(side.hear() == 0x82 && side.body().substr(2) == "\0\4in/#\1\0\3b/c\0"sv);
+    const char first[] = {'\x90', 4, side.body()[0], side.body()[1], 1, '\x80'};
+    peer.say({first, sizeof first});
+    expect(side.hear() == 0x82 && side.body().substr(2) == "\0\3b/c\0"sv);
+    expect(told.exchange(0) == 1);
+    side.grant(0);
+    peer.say("\x30\5\0\3b/c"sv);
+    peer.until_gone();
+  };
+  constexpr Subscription kTwo[] = {{"in/#"}, {"b/c", Qos::at_most_once}};
+  const auto refused = [](void* context, std::string_view filter) noexcept {
+    if (filter == "b/c") ++*static_cast<std::atomic<int>*>(context);
+  };
+  with(script, {.subscriptions = kTwo, .on_refused = refused, .context = &told}, [&](coir::mqtt::MqttClient& client) {
+    const auto message = client.receive(patience());
+    expect(message && message->topic == "b/c" && client.counters().refused_filters.load() == 1);
+  });
+}
+
+TEST(MqttClient, a_broker_that_does_not_answer_a_subscription_is_left_and_asked_again) {
+  const auto script = [&](Peer& peer) {
+    BrokerSide side(peer);
+    side.consent();
+    expect(side.hear() == 0x82);
+    if (peer.number == 0) return peer.until_cut_off();
+    side.grant();
+    peer.say("\x30\6\0\4in/z"sv);
+    peer.until_gone();
+  };
+  with(script, {.subscriptions = kFilters, .answer_timeout = 200ms},
+       [&](coir::mqtt::MqttClient& client) { expect(client.receive(patience()).has_value()); });
+}
+
 TEST(MqttClient, a_message_is_acknowledged_once_the_program_asks_for_the_next) {
   std::atomic<bool> handled = false;
   const auto script = [&](Peer& peer) {

@@ -49,6 +49,8 @@ struct Subscription {
   Qos qos = Qos::at_least_once;  // at most
 };
 
+inline constexpr std::size_t kMostSubscriptions = 64;
+
 struct Will {
   std::string_view topic;  // empty: there is none
   std::string_view payload;
@@ -78,13 +80,13 @@ struct ClientOptions {
   std::string_view user;            // empty: none
   std::string_view password;
   Will will;
-  bool clean_session = false;  // the broker forgets what it has for us when we leave
-  std::span<const Subscription> subscriptions;
+  bool clean_session = false;                         // the broker forgets what it has for us when we leave
+  std::span<const Subscription> subscriptions;        // kMostSubscriptions at most
   std::chrono::seconds keep_alive{30};                // 1 to 65,535
   std::chrono::milliseconds connect_timeout{20'000};  // name, connection, TLS and the broker's consent
-  std::chrono::milliseconds answer_timeout{10'000};   // for PINGRESP, and for a write that makes no progress
-  // The pause before the next attempt to connect. It doubles with each that fails, up to the longest, and is up to
-  // a quarter longer by chance.
+  std::chrono::milliseconds answer_timeout{10'000};   // for PINGRESP and SUBACK, and for a write without progress
+  // The pause before the next attempt to connect, and to subscribe to what the broker refuses. It doubles with each that
+  // fails, up to the longest, and is up to a quarter longer by chance.
   std::chrono::milliseconds pause{1'000};
   std::chrono::milliseconds longest_pause{60'000};
   std::size_t max_packet = 4096;     // of a message with its topic, either way; 128 to 1 MiB
@@ -96,6 +98,8 @@ struct ClientOptions {
   bool sync_queue_file = false;      // over a loss of power too: a publish then waits for the flash
   // Called by run when a connection has begun or ended, or an attempt has failed. It must not wait.
   void (*on_connection)(void* context, const Connection& connection) noexcept = nullptr;
+  // Called by run each time that the broker refuses a subscription, which is then tried again. It must not wait.
+  void (*on_refused)(void* context, std::string_view filter) noexcept = nullptr;
   void* context = nullptr;
 };
 
@@ -106,6 +110,7 @@ struct ClientCounters {
   Atomic<std::uint64_t> refused = 0;       // by publish, as the queue was full
   Atomic<std::uint64_t> received = 0;      // handed to receive
   Atomic<std::uint64_t> too_large = 0;     // that came, and were left out
+  Atomic<std::uint64_t> unasked = 0;       // that came from a kept session, of no subscription: left out
   Atomic<std::uint64_t> connections = 0;
   Atomic<std::uint64_t> refused_filters = 0;    // subscriptions, by the broker
   Atomic<std::uint64_t> queue_file_errors = 0;  // acknowledgements that could not be written: they are sent again
@@ -128,7 +133,7 @@ class MqttClient {
  public:
   // create makes ready and reads the queue file, but does not connect.
   // Errors: invalid (a topic, a filter, the client's id, a number; the queue file is of another kind), limit (a size is
-  // too large, or the subscriptions do not fit into max_packet), no_memory, and File's.
+  // too large, there are too many subscriptions, or they do not fit into max_packet), no_memory, and File's.
   [[nodiscard]] static std::expected<MqttClient, Error> create(const ClientOptions& options) noexcept;
 
   MqttClient(MqttClient&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -149,8 +154,8 @@ class MqttClient {
   [[nodiscard]] std::expected<void, Error> publish(std::string_view topic, std::string_view payload,
                                                    PublishOptions options = {}) noexcept;
 
-  // receive waits for the next message. One fiber or thread at a time. Without subscriptions nothing comes: what an
-  // earlier session has left is acknowledged and dropped.
+  // receive waits for the next message of a subscription. One fiber or thread at a time. What an earlier session has left
+  // of other topics is acknowledged and dropped.
   // Errors: timed_out, cancelled, end_of_stream (the client is closed, or run has ended), unsupported.
   [[nodiscard]] std::expected<Message, Error> receive(Deadline deadline = Deadline::never()) noexcept;
 
