@@ -20,6 +20,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <utility>
+
 using namespace std::chrono_literals;
 using coir::operator""_KiB;
 using coir::mqtt::Qos;
@@ -27,6 +29,7 @@ using coir::mqtt::Qos;
 namespace {
 
 constexpr const char* kSeeMqtt = "coird --help tells of --mqtt";
+constexpr std::chrono::milliseconds kLeave = 1s;  // for taking leave of a broker
 
 }  // namespace
 
@@ -102,7 +105,10 @@ bool Reporting::prepare(const Options& options) noexcept {
   if (options.mqtt_commands) client_options_.subscriptions = {&command_, 1};
   // A number that nobody waits for any more makes way for the next.
   client_options_.when_full = coir::mqtt::WhenFull::drop_oldest;
+  // The broker keeps no session: what was commanded while coird was away is of another day, as what is retained.
+  client_options_.clean_session = true;
   client_options_.on_connection = tell;
+  client_options_.on_refused = tell_refused;
   client_options_.context = this;
   if (const char* path = options.mqtt_password_file) {
     const auto file = coir::File::open(path);
@@ -153,7 +159,7 @@ void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noe
   const char* const broker = self.options_->mqtt;
   if (connection.connected) {
     say({"--mqtt ", broker, ": connected"});
-    self.told_failure_ = false;
+    self.told_failure_ = self.told_refused_ = false;
     self.connected_.store(true);
     self.due_.set();
   } else if (!self.told_failure_ && !self.stops_.load()) {
@@ -162,6 +168,13 @@ void Reporting::tell(void* opaque, const coir::mqtt::Connection& connection) noe
         connection.refusal != 0 ? coir::mqtt::describe_refusal(connection.refusal) : describe(connection.error);
     say({"--mqtt ", broker, ": ", why, "; tried again until it is there"});
   }
+}
+
+// tell_refused says of the only subscription, once until it is granted by another connection.
+void Reporting::tell_refused(void* opaque, std::string_view filter) noexcept {
+  auto& self = *static_cast<Reporting*>(opaque);
+  if (!std::exchange(self.told_refused_, true))
+    say({"--mqtt-commands: ", self.options_->mqtt, ": the broker refuses '", filter, "'; asked again"});
 }
 
 void Reporting::report() noexcept {
@@ -178,12 +191,14 @@ void Reporting::report() noexcept {
     if (connected_.exchange(false)) greet();
     if (client_->connected()) publish_metrics();
   }
+  // Whatever the broker does, the daemon's end waits no longer.
+  const auto end = coir::Deadline::after(kLeave);
   if (client_->connected()) {
     publish(topic("/state"), "offline", {.retained = true});
-    static_cast<void>(client_->flush(coir::Deadline::after(2s)));
+    static_cast<void>(client_->flush(coir::Deadline::after(kLeave / 2)));
   }
   client_->close();
-  static_cast<void>(nursery.join());
+  static_cast<void>(nursery.join(end));
 }
 
 std::string_view Reporting::topic(std::string_view last) noexcept {

@@ -48,12 +48,13 @@ class Reporting {
   [[nodiscard]] bool prepare(const Options& options) noexcept;
   // start begins. Both outlive this. What goes wrong from here on is a line, and tried again.
   void start(Daemon& daemon) noexcept;
-  // stop takes leave of the broker, if there is one, within some seconds. From a fiber.
+  // stop takes leave of the broker, if there is one, within a second. From a fiber.
   void stop() noexcept;
 
 #if COIR_MQTT && !COIR_NO_ASYNC
  private:
   static void tell(void* self, const coir::mqtt::Connection& connection) noexcept;
+  static void tell_refused(void* self, std::string_view filter) noexcept;
   void report() noexcept;
   void greet() noexcept;
   void discover(std::string_view id, std::string_view name, std::string_view unit) noexcept;
@@ -72,7 +73,7 @@ class Reporting {
 #endif
   coir::Event due_;  // connected, or to stop
   coir::Atomic<bool> connected_ = false, stops_ = false;
-  bool told_failure_ = false;
+  bool told_failure_ = false, told_refused_ = false;
   std::int64_t began_ns_ = 0;
   char host_[65] = {}, id_[72] = {}, prefix_[128] = {}, will_topic_[144] = {}, command_topic_[144] = {},
        topic_[144] = {}, password_[256] = {};
