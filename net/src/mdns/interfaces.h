@@ -37,7 +37,8 @@ struct Interface {
   bool operator==(const Interface& other) const noexcept;
 };
 
-// Interfaces is those that are up and take multicast, loopback left out. Beyond kMostInterfaces the rest is left out.
+// Interfaces is those that are up, take multicast and have an address, loopback left out. Beyond kMostInterfaces the rest is
+// left out.
 struct Interfaces {
   std::size_t count = 0;
   Interface list[kMostInterfaces];

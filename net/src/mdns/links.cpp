@@ -51,23 +51,41 @@ const T* body(const nlmsghdr& message) noexcept {
   return reinterpret_cast<const T*>(reinterpret_cast<const char*>(&message) + NLMSG_HDRLEN);
 }
 
-void take_link(const nlmsghdr& message, Interfaces& into) noexcept {
+// Links is the links that take multicast, of which most may have no address, as a bridge's ports and containers' ends.
+struct Links {
+  static constexpr std::size_t kMost = 128;
+
+  std::span<const std::uint32_t> all() const noexcept { return {indices, count}; }
+
+  std::size_t count = 0;
+  std::uint32_t indices[kMost];
+};
+
+void take_link(const nlmsghdr& message, Links& into) noexcept {
   const auto* link = body<ifinfomsg>(message);
   constexpr unsigned kWanted = IFF_UP | IFF_RUNNING | IFF_MULTICAST;
   if (link == nullptr || (link->ifi_flags & kWanted) != kWanted || (link->ifi_flags & IFF_LOOPBACK) != 0) return;
-  if (into.count == kMostInterfaces) return;
-  Interface& fresh = into.list[into.count++];
-  fresh = {};
-  fresh.index = static_cast<std::uint32_t>(link->ifi_index);
+  if (into.count < Links::kMost) into.indices[into.count++] = static_cast<std::uint32_t>(link->ifi_index);
 }
 
-void take_address(const nlmsghdr& message, Interfaces& into) noexcept {
+// interface_of finds the place for an address of a link; null: there is none.
+Interface* interface_of(std::uint32_t index, const Links& links, Interfaces& into) noexcept {
+  if (std::ranges::find(links.all(), index) == links.all().end()) return nullptr;
+  Interface* const end = into.list + into.count;
+  Interface* const at = std::ranges::find(into.list, end, index, &Interface::index);
+  if (at != end) return at->count < kMostAddresses ? at : nullptr;
+  if (into.count == kMostInterfaces) return nullptr;
+  *at = {};
+  at->index = index;
+  ++into.count;
+  return at;
+}
+
+void take_address(const nlmsghdr& message, const Links& links, Interfaces& into) noexcept {
   const auto* head = body<ifaddrmsg>(message);
   if (head == nullptr || (head->ifa_flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0) return;
   // A privacy address is made not to be known by name.
   if (head->ifa_family == AF_INET6 && (head->ifa_flags & IFA_F_TEMPORARY) != 0) return;
-  const auto at = std::ranges::find(into.list, into.list + into.count, head->ifa_index, &Interface::index);
-  if (at == into.list + into.count || at->count == kMostAddresses) return;
   const std::size_t size = head->ifa_family == AF_INET ? 4 : head->ifa_family == AF_INET6 ? 16 : 0;
   if (size == 0) return;
   LinkAddress found;
@@ -86,7 +104,8 @@ void take_address(const nlmsghdr& message, Interfaces& into) noexcept {
     if (end - attribute <= static_cast<std::ptrdiff_t>(RTA_ALIGN(each.rta_len))) break;
     attribute += RTA_ALIGN(each.rta_len);
   }
-  if (found.size == 0) return;
+  Interface* const at = found.size != 0 ? interface_of(head->ifa_index, links, into) : nullptr;
+  if (at == nullptr) return;
   found.prefix = std::min<std::uint8_t>(head->ifa_prefixlen, static_cast<std::uint8_t>(size * 8));
   at->addresses[at->count++] = found;
 }
@@ -120,12 +139,11 @@ std::expected<void, Error> scan_interfaces(Interfaces& into, std::span<char> roo
   into.count = 0;
   const int fd = open_netlink(0);
   if (fd < 0) return std::unexpected(Error::from_errno(-fd));
-  auto done = dump(fd, RTM_GETLINK, room, [&](const nlmsghdr& message) { take_link(message, into); });
-  if (done) done = dump(fd, RTM_GETADDR, room, [&](const nlmsghdr& message) { take_address(message, into); });
+  Links links;
+  auto done = dump(fd, RTM_GETLINK, room, [&](const nlmsghdr& message) { take_link(message, links); });
+  // Without an address nothing can be sent there, so addresses choose the links. Those of IPv4 come first.
+  if (done) done = dump(fd, RTM_GETADDR, room, [&](const nlmsghdr& message) { take_address(message, links, into); });
   ::close(fd);
-  // Without an address nothing can be sent there.
-  const auto bare = std::ranges::remove(into.list, into.list + into.count, 0, &Interface::count);
-  into.count -= bare.size();
   return done;
 }
 
