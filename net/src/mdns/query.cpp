@@ -9,6 +9,8 @@ namespace {
 
 // Milliseconds (RFC 6762, 6 and 7.2).
 constexpr std::uint32_t kSharedFrom = 20, kSharedTo = 120, kTruncatedFrom = 400, kTruncatedTo = 500;
+// Unicast answers, on all links together: one each 50 ms, and 40 of them at once.
+constexpr std::int64_t kUnicastEvery = 50, kUnicastAhead = 39 * kUnicastEvery;
 
 bool is_same(const Address& one, const Address& other) noexcept {
   return one.length() == other.length() && memcmp(one.get(), other.get(), one.length()) == 0;
@@ -59,7 +61,7 @@ void Responder::answer_query(const Arrival& arrival, names::MessageReader& messa
   strip(multicast, known, link);
   strip(unicast, known, link);
   if (legacy) {
-    if (!unicast.empty()) send_unicast(arrival, link, unicast, true, room);
+    if (!unicast.empty() && may_send_unicast(now)) send_unicast(arrival, link, unicast, true, room);
     return;
   }
   Path& path = link.paths[ipv6];
@@ -68,7 +70,11 @@ void Responder::answer_query(const Arrival& arrival, names::MessageReader& messa
     unicast = {};
   }
   to_group(path, unicast, multicast, now);
-  if (!unicast.empty()) send_unicast(arrival, link, unicast, false, room);
+  if (!unicast.empty() && may_send_unicast(now)) {
+    send_unicast(arrival, link, unicast, false, room);
+  } else {
+    multicast |= unicast;
+  }
   if (multicast.empty()) return;
   if ((header.flags & names::MessageHeader::kTruncated) != 0 && defer(arrival, multicast, now)) return;
   bool shared = false;
@@ -78,6 +84,14 @@ void Responder::answer_query(const Arrival& arrival, names::MessageReader& messa
   path.urgent |= probe;
   schedule(path, multicast, shared && !probe ? now + random(kSharedFrom, kSharedTo) : now);
   if (path.due <= now) flush(link, ipv6, room, now);
+}
+
+// may_send_unicast limits the rate of answers that a sender's address, which anybody can forge, directs. What goes to the
+// group has a limit of its own.
+bool Responder::may_send_unicast(std::int64_t now) noexcept {
+  if (unicast_due_ > now + kUnicastAhead) return false;
+  unicast_due_ = std::max(unicast_due_, now) + kUnicastEvery;
+  return true;
 }
 
 // to_group has what did not go to the group for a quarter of its life go there, though a unicast answer was wanted

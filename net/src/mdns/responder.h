@@ -128,6 +128,7 @@ class Responder {
   bool continue_deferred(const Arrival& arrival, const names::MessageHeader& header, names::MessageReader& message,
                          const Link& link, std::int64_t now) noexcept;
   bool defer(const Arrival& arrival, const Wanted& wanted, std::int64_t now) noexcept;
+  bool may_send_unicast(std::int64_t now) noexcept;
   void to_group(const Path& path, Wanted& unicast, Wanted& multicast, std::int64_t now) const noexcept;
   static void strip(Wanted& wanted, const Known& known, const Link& link) noexcept;
   static void schedule(Path& path, const Wanted& wanted, std::int64_t due) noexcept;
@@ -167,6 +168,7 @@ class Responder {
   Interfaces interfaces_;
   Link links_[kMostInterfaces];
   Deferred deferred_[kMostDeferred];
+  std::int64_t unicast_due_ = 0;  // when all unicast answers so far would have gone, had they kept their distance
   std::uint64_t own_[kRemembered] =
       {};  // of the latest messages to the group, by which they are known when they come back
   std::uint8_t own_next_ = 0;

@@ -120,6 +120,20 @@ TEST(Mdns, an_answer_tells_what_will_be_asked_next) {  // 6, RFC 6763 12
   CHECK_TRUE(has(more.additionals, "A board.local 10.0.0.1"));
 }
 
+TEST(Mdns, unicast_answers_have_a_rate) {
+  board();
+  for (int i = 0; i < 1000; ++i) network.say(Query(0, 7).ask("board.local", names::kTypeA).text(), 99, 1234);
+  CHECK_EQUAL(40, network.answers("A board.local", true));
+  // Where one is wanted, the group gets the answer instead: at its own rate.
+  for (int i = 0; i < 1000; ++i) network.say(ask("board.local", names::kTypeA, true));
+  CHECK_EQUAL(40, network.answers("A board.local", true));
+  CHECK_EQUAL(1, network.answers("A board.local"));
+  network.run(1'000);
+  network.forget();
+  for (int i = 0; i < 1000; ++i) network.say(Query(0, 7).ask("board.local", names::kTypeA).text(), 99, 1234);
+  CHECK_EQUAL(20, network.answers("A board.local", true));
+}
+
 TEST(Mdns, what_a_name_does_not_have_is_denied) {  // 6.1
   board();
   network.say(ask("board.local", names::kTypeAaaa));
