@@ -19,7 +19,6 @@ using coir::http::Upstreams;
 using coir::http::UpstreamServer;
 
 constexpr const char* kScriptForm = "such as .php=unix:/run/php-fpm.sock or /app=127.0.0.1:9000";
-constexpr std::uint64_t kMostSpooled = 1024 * 1024;
 
 // next_of takes the next of "A,B" off `text`.
 std::string_view next_of(std::string_view& text) noexcept {
@@ -46,6 +45,31 @@ std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[
   return count;
 }
 
+struct ScriptWords {
+  std::string_view front = {};  // try=FILE
+  bool buffers = true;          // buffer=off
+};
+
+// read_words reads what stands behind the addresses. It returns null, or the cure for the word `bad`.
+const char* read_words(std::string_view where, std::string_view text, ScriptWords& words,
+                       std::string_view& bad) noexcept {
+  while (!text.empty()) {
+    bad = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(bad.size() + 1, text.size()));
+    if (bad == "buffer=off" || bad == "buffer=on") {
+      words.buffers = bad == "buffer=on";
+    } else if (bad.starts_with("try=")) {
+      words.front = bad.substr(4);
+      if (!is_suffix(where)) return "below a path all is the application's; try is for .php and such";
+      if (!words.front.starts_with('/') || !words.front.ends_with(where) || words.front.find('%') != words.front.npos)
+        return "a file below --root that the application answers, such as try=/index.php";
+    } else if (!bad.empty()) {
+      return "buffer=off or try=FILE";
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool take_fastcgi(const Setting& setting, Options& options) noexcept {
@@ -62,18 +86,23 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
     if (before.prefix == where) return setting.wrong(kScriptForm, {"this was given before"});
   }
   UpstreamServer servers[Upstreams::kMost];
-  std::string_view bad;
-  if (parse_servers(all.substr(equals + 1), servers, bad) == 0) {
+  std::string_view bad, words = all.substr(equals + 1);
+  const std::string_view addresses = words.substr(0, words.find(' '));
+  words.remove_prefix(addresses.size());
+  if (parse_servers(addresses, servers, bad) == 0) {
     if (bad.data() == nullptr) return setting.wrong("name fewer", {"more than ", Upstreams::kMost, " addresses"});
     return setting.wrong(kScriptForm, {"'", bad, "' is no address of a host and port or of a Unix socket"});
   }
-  options.applications[options.application_count++] = {.prefix = where, .urls = all.substr(equals + 1)};
+  ScriptWords read;
+  if (const char* const cure = read_words(where, words, read, bad); cure != nullptr)
+    return setting.wrong(cure, {"'", bad, "'"});
+  options.applications[options.application_count++] = {.prefix = where, .urls = addresses, .words = words};
   return true;
 }
 
 bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept {
   files_ = files;
-  most_spooled_ = std::min<std::uint64_t>(kMostSpooled, options.server.limits.max_body);
+  most_spooled_ = options.server.limits.max_body;
   if (options.root != nullptr) {
     if (::realpath(options.root, root_) == nullptr)
       return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' is not to be had"});
@@ -92,6 +121,11 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     Application& application = applications_[count_++];
     application.where = given.prefix;
     application.addresses = given.urls;
+    ScriptWords words;
+    std::string_view bad;
+    static_cast<void>(read_words(given.prefix, given.words, words, bad));
+    application.front = words.front;
+    application.buffers = words.buffers;
     application.upstreams.emplace(std::move(*made));
   }
   return true;
@@ -123,9 +157,30 @@ bool Scripts::serve_suffix(Exchange& exchange, Application& application) noexcep
     application.where.copy(index + 5, application.where.size());
   const auto script = find_script(exchange.request().path, *files_, application.where, index, exchange.path_memory());
   if (script) return forward(exchange, application, *script), true;
+  if (script.error() == ErrorCode::not_found && !application.front.empty()) return serve_front(exchange, application);
   if (script.error() == ErrorCode::not_found || script.error() == ErrorCode::invalid) return false;
   // What a script says must not be shown because it could not be looked for.
   return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
+}
+
+// serve_front has the front controller answer what names neither a file nor a folder with an index.
+bool Scripts::serve_front(Exchange& exchange, Application& application) noexcept {
+  constexpr std::string_view kIndex = "/index.html";
+  const std::string_view raw = exchange.request().path;
+  const std::span<char> memory = exchange.path_memory();
+  if (memory.size() < raw.size() + 1 + kIndex.size()) return false;
+  const auto resolved = coir::http::resolve_path(raw, memory.first(raw.size() + 1));
+  if (resolved.status == 400 || resolved.status == 414) return false;
+  if (resolved.status == 0) {
+    if (!resolved.directory && files_->has(memory.data())) return false;
+    memcpy(memory.data() + resolved.relative.size(), kIndex.data(), kIndex.size());
+    memory[resolved.relative.size() + kIndex.size()] = '\0';
+    if (files_->has(memory.data())) return false;
+  }
+  const auto script = find_script(application.front, *files_, application.where, {}, memory);
+  if (!script) return false;
+  forward(exchange, application, *script);
+  return true;
 }
 
 // serve_prefix takes the file that the path names, if there is one, else the prefix itself, as the script.
@@ -159,8 +214,12 @@ void Scripts::complain_of(void* application, std::string_view line) noexcept {
 }
 
 void Scripts::forward(Exchange& exchange, Application& application, const FastCgiScript& script) noexcept {
-  const coir::http::FastCgiRules rules{
-      .root = root_, .spool = "/tmp", .most_spooled = most_spooled_, .complain = complain_of, .context = &application};
+  const coir::http::FastCgiRules rules{.root = root_,
+                                       .spool = "/tmp",
+                                       .most_spooled = most_spooled_,
+                                       .buffers = application.buffers,
+                                       .complain = complain_of,
+                                       .context = &application};
   forward_to_fastcgi(exchange, application.upstreams->group(), script, rules);
 }
 

@@ -42,10 +42,13 @@ class Scripts {
   struct Application {
     std::string_view where = {};
     std::string_view addresses = {};
+    std::string_view front = {};  // answers what names no file
+    bool buffers = true;
     std::optional<coir::http::Upstreams> upstreams = {};
   };
 
   bool serve_suffix(coir::http::Exchange& exchange, Application& application) noexcept;
+  bool serve_front(coir::http::Exchange& exchange, Application& application) noexcept;
   bool serve_prefix(coir::http::Exchange& exchange, Application& application) noexcept;
   void forward(coir::http::Exchange& exchange, Application& application,
                const coir::http::FastCgiScript& script) noexcept;

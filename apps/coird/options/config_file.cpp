@@ -170,12 +170,19 @@ class ConfigReader {
     constexpr std::string_view kFastCgi = "fastcgi=";
     const std::string_view first = keys.front().text;
     if (first.starts_with(kFastCgi)) {
-      if (keys.size() != 1) return keys[1].wrong("leave it out", {"not a key beside fastcgi"});
       char text[1024];
-      const std::string_view whole = coir::format(text, prefix, "=", first.substr(kFastCgi.size()));
+      coir::Formatter whole(text);
+      whole.add(prefix, "=", first.substr(kFastCgi.size()));
+      for (const Setting& each : keys.subspan(1)) {
+        const std::string_view key = each.text;
+        if ((!key.starts_with("try=") && !key.starts_with("buffer=")) || key.find(' ') != key.npos)
+          return each.wrong("leave it out", {"not a key beside fastcgi"});
+        whole.add(" ", key);
+      }
+      if (!whole.fits()) return keys.front().wrong("name fewer addresses", {"too long"});
       Setting shorthand = keys.front();
       shorthand.row = find_row("fastcgi");
-      shorthand.text = options_.settings.keep(whole);
+      shorthand.text = options_.settings.keep(whole.text());
       if (!take_fastcgi(shorthand, options_)) return false;
       options_.applications[options_.application_count - 1].keys = keys;
       return true;

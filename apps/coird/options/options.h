@@ -66,6 +66,7 @@ struct Options {
   struct Proxied {
     std::string_view prefix;
     std::string_view urls;
+    std::string_view words = {};         // of --fastcgi: what stands behind the addresses
     std::span<const Setting> keys = {};  // of [route PREFIX] in the file, url among them
   };
   static constexpr std::size_t kMaxProxied = 64;

@@ -15,8 +15,8 @@ constexpr std::size_t kCommentWidth = 100;
 
 constexpr char kRouteExample[] =
     "; A section [route PREFIX] passes on what is asked for below PREFIX. Its keys are url and those of --routes, or "
-    "fastcgi\n"
-    "; alone. It may stand more than once.\n"
+    "fastcgi,\n"
+    "; try and buffer. It may stand more than once.\n"
     ";[route /api]\n"
     ";url = http://10.0.0.2:8081,http://10.0.0.3:8081\n"
     ";health = /healthz\n"

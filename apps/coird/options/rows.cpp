@@ -102,7 +102,8 @@ constexpr Row kRows[] = {
         .reloads(),
     row(gateway, text, "fastcgi", "WHERE=ADDRESS[,ADDRESS...]",
         "have a FastCGI application at host:port or unix:/path answer, up to 4 times. WHERE is a path, for what lies "
-        "below it, or .php for files below --root whose names end so",
+        "below it, or .php for files below --root whose names end so. Behind a blank, in the same argument, may stand "
+        "try=FILE, a script that answers what is no file, and buffer=off",
         take_fastcgi)
         .of("COIR_FASTCGI")
         .repeats(),

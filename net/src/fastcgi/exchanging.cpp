@@ -26,9 +26,9 @@ void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noex
 void FastCgiExchange::run() noexcept {
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
-  if (request.framing == Framing::chunked) {
-    if (rules.spool == nullptr) return answer(411);
-    if (const int status = spool(); status != 0) return answer(status);
+  if (request.framing == Framing::chunked && rules.spool == nullptr) return answer(411);
+  if (keeps_content()) {
+    if (const int status = keep_content(); status != 0) return answer(status);
     if (client_left) return fail(Error{ErrorCode::closed});
   } else if (request.framing == Framing::length) {
     input_bytes = request.content_length;

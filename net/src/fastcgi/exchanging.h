@@ -42,9 +42,11 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
 
   // giving_input.cpp
   Outcome send_parameters() noexcept;
+  bool keeps_content() const noexcept;
+  int keep_content() noexcept;
   int spool() noexcept;
   Outcome give_input() noexcept;
-  Outcome give_spooled(Buffer& buffer) noexcept;
+  Outcome give_kept() noexcept;
   Outcome give(std::span<char> record, std::size_t bytes) noexcept;
   std::expected<bool, Error> hear() noexcept override;
 
@@ -69,7 +71,8 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   UpstreamLease lease;
   Buffer larger;
   std::span<char> room;
-  File spooled;
+  Buffer kept;   // content that fits, behind the place for a record's head
+  File spooled;  // content that does not
   FastCgiReader reader;
   ScriptHead head;
   std::uint64_t input_bytes = 0;  // of the request's content

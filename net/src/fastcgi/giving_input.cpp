@@ -30,33 +30,62 @@ FastCgiExchange::Outcome FastCgiExchange::send_parameters() noexcept {
   return {};
 }
 
-// spool keeps content whose length is not known in a file without a name, which goes with its descriptor. It returns the
-// status of what cannot be kept, else 0; client_left: it has not come whole.
-int FastCgiExchange::spool() noexcept {
-  auto opened = blocking([folder = rules.spool] { return File(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); });
-  if (!opened || !opened->is_open()) return 500;
-  spooled = std::move(*opened);
+// keeps_content: content that is here already keeps no process waiting.
+bool FastCgiExchange::keeps_content() const noexcept {
+  if (request.framing == Framing::chunked) return true;
+  return request.framing == Framing::length && rules.buffers && rules.spool != nullptr &&
+         session.body_left_ > session.end_ - session.body_at_;
+}
+
+// keep_content reads all content. It returns the status of what cannot be kept, else 0; client_left: it has not come whole.
+int FastCgiExchange::keep_content() noexcept {
+  if (request.framing == Framing::length && request.content_length > rules.most_spooled) {
+    exchange.close_after();
+    return 413;
+  }
   auto taken = Buffer::take(kPieceBytes);
   if (!taken) return 503;
+  kept = std::move(*taken);
+  const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
   for (;;) {
-    const auto got = exchange.read_body(taken->bytes());
+    if (input_bytes == place.size()) return spool();
+    const auto got = exchange.read_body(place.subspan(static_cast<std::size_t>(input_bytes)));
     if (!got) {
       client_left = !(got.error() == ErrorCode::end_of_stream);
       return 0;
     }
     input_bytes += *got;
+  }
+}
+
+// spool goes on with content that does not fit `kept`, in a file without a name, which goes with its descriptor.
+int FastCgiExchange::spool() noexcept {
+  auto opened = blocking([folder = rules.spool] { return File(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); });
+  if (!opened || !opened->is_open()) return 500;
+  spooled = std::move(*opened);
+  const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
+  for (std::span<char> piece = place;;) {
     if (input_bytes > rules.most_spooled) {
       exchange.close_after();
       return 413;
     }
-    if (auto written = spooled.write_all({taken->data(), *got}); !written) return 500;
+    if (auto written = spooled.write_all({piece.data(), piece.size()}); !written) return 500;
+    const auto got = exchange.read_body(place);
+    if (!got) {
+      client_left = !(got.error() == ErrorCode::end_of_stream);
+      // What stands there is in the file.
+      kept.give();
+      return 0;
+    }
+    piece = place.first(*got);
+    input_bytes += *got;
   }
 }
 
 FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
+  if (kept || spooled.is_open()) return give_kept();
   auto taken = Buffer::take(kPieceBytes);
   if (!taken) return std::unexpected(taken.error());
-  if (spooled.is_open()) return give_spooled(*taken);
   const std::span<char> place = taken->bytes().subspan(kFastCgiHeader);
   for (;;) {
     const auto awaited = await_piece(*this);
@@ -77,15 +106,21 @@ FastCgiExchange::Outcome FastCgiExchange::give_input() noexcept {
   return give(taken->bytes(), 0);
 }
 
-FastCgiExchange::Outcome FastCgiExchange::give_spooled(Buffer& buffer) noexcept {
-  const std::span<char> place = buffer.bytes().subspan(kFastCgiHeader);
+FastCgiExchange::Outcome FastCgiExchange::give_kept() noexcept {
+  if (kept) {
+    if (auto given = give(kept.bytes(), static_cast<std::size_t>(input_bytes)); !given || ended) return given;
+    return give(kept.bytes(), 0);
+  }
+  auto buffer = Buffer::take(kPieceBytes);
+  if (!buffer) return std::unexpected(buffer.error());
+  const std::span<char> place = buffer->bytes().subspan(kFastCgiHeader);
   for (std::uint64_t at = 0; at < input_bytes;) {
     const auto got = spooled.read_at(place, at);
     if (!got) return std::unexpected(Error{ErrorCode::no_memory});
     at += *got;
-    if (auto given = give(buffer.bytes(), *got); !given || ended) return given;
+    if (auto given = give(buffer->bytes(), *got); !given || ended) return given;
   }
-  return give(buffer.bytes(), 0);
+  return give(buffer->bytes(), 0);
 }
 
 // give sends a record whose content stands in `record` behind the place for its head; none: the end of all.

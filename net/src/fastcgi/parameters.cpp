@@ -129,14 +129,15 @@ std::string_view FastCgiExchange::write_beginning(std::span<char> into) noexcept
   const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
   const std::string_view name = has_port ? host.substr(0, colon) : host;
   add("SERVER_NAME", name.empty() ? "localhost" : name);
-  add("SERVER_PORT", has_port ? host.substr(colon + 1) : secure ? "443" : "80");
+  // What Host says is the client's; the listener's own port is not. A Unix socket has none.
+  char digits[24];
+  const auto own = session.connection_->stream.tcp().local_address();
+  const bool by_port = own && own->family() != Address::Family::unix_path;
+  add("SERVER_PORT", by_port ? format(digits, own->port()) : secure ? "443" : "80");
   write_address(params);
   const std::string_view type = request.header("Content-Type");
   if (!type.empty()) add("CONTENT_TYPE", type);
-  if (request.framing != Framing::none) {
-    char digits[24];
-    add("CONTENT_LENGTH", format(digits, input_bytes));
-  }
+  if (request.framing != Framing::none) add("CONTENT_LENGTH", format(digits, input_bytes));
   write_fields(params);
   for (const FastCgiParam& each : rules.params) params.add(each.name, each.value);
   if (!params.fits()) return {};

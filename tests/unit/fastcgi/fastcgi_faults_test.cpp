@@ -32,7 +32,9 @@ void complain(void*, std::string_view) noexcept {
 
 bool forward(Exchange& exchange) {
   if (!exchange.request().path.starts_with("/app/")) return false;
-  const FastCgiRules rules{.first_byte = 20s, .idle = 20s, .keep = true, .complain = complain};
+  const bool keeps = exchange.request().path.starts_with("/app/kept");
+  const FastCgiRules rules{
+      .first_byte = 20s, .idle = 20s, .keep = true, .spool = keeps ? "/tmp" : nullptr, .complain = complain};
   forward_to_fastcgi(exchange, g_upstreams->group(), {.name = "/app", .info = exchange.request().path.substr(4)},
                      rules);
   return true;
@@ -117,6 +119,12 @@ constexpr StreamLife kLives[] = {
     {"an upload",
      [](StreamPeer& peer) {
        return peer.say("POST /app/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n") &&
+              peer.say({large, kLong});
+     },
+     [](StreamPeer& peer) { return peer.hears_head("200") && peer.hears("hello"); }},
+    {"content that is kept",
+     [](StreamPeer& peer) {
+       return peer.say("POST /app/kept HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000\r\n\r\n") &&
               peer.say({large, kLong});
      },
      [](StreamPeer& peer) { return peer.hears_head("200") && peer.hears("hello"); }},

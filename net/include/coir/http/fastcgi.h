@@ -65,10 +65,12 @@ struct FastCgiRules {
   // keep asks the application to keep connections for further requests. An application of few processes, such as
   // php-fpm, spends one on each connection that rests: then those that wait for a process wait for ever.
   bool keep = false;
-  // Content without a length, which an application has to be told beforehand, is kept in a nameless file in this folder
-  // first, up to so many bytes (413). Null: it is answered 411.
+  // Content is kept whole before the application is asked, so that clients that are slow to send it do not occupy its
+  // processes: up to 16 KB in memory, more in a nameless file in this folder, up to so many bytes (413). Null: nothing is
+  // kept; content without a length, which an application has to be told beforehand, is answered 411.
   const char* spool = nullptr;
   std::uint64_t most_spooled = 1024 * 1024;
+  bool buffers = true;  // false: of content with a length nothing is kept, it passes as it comes
   // complain is told each line of what the application writes to its stderr, kMostComplaints bytes a request; a line's
   // controls are dots. It must not wait. Null: nobody is.
   void (*complain)(void* context, std::string_view line) noexcept = nullptr;
@@ -79,9 +81,9 @@ struct FastCgiRules {
 };
 
 // forward_to_fastcgi answers `exchange` by what a FastCGI application of `group` answers as a responder, and returns
-// when the response has been passed on. Content passes both ways as it comes, at the same time where the script writes
-// before it has read all, through two buffers: whoever is slow slows the other side down. Connections are kept where the
-// application keeps them.
+// when the response has been passed on. Content that is not kept first passes both ways as it comes, at the same time where
+// the script writes before it has read all, through two buffers: whoever is slow slows the other side down. Connections are
+// kept where the application keeps them.
 //
 // The application is told what RFC 3875 has, and REQUEST_URI, REQUEST_SCHEME, HTTPS, DOCUMENT_ROOT, SCRIPT_FILENAME and
 // REDIRECT_STATUS. Fields become HTTP_ parameters, those of one name joined; Proxy (CVE-2016-5385), those of the hop and
