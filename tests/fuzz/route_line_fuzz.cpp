@@ -43,7 +43,7 @@ void check(const FieldChanges& changes) {
 void check_servers_of(const RouteLine& route, std::string_view line) {
   const auto secure = check_servers(route.prefix, route.urls);
   if (!secure) return check(secure.error(), line);
-  require(!climbs(route.prefix) && lies_below(route.prefix, route.prefix));
+  require(!climbs(route.prefix) && rest_below(route.prefix, route.prefix) == std::string_view());
   std::size_t count = 0;
   for (std::string_view rest = route.urls; !rest.empty(); ++count) {
     const std::string_view url = next_item(rest);

@@ -144,6 +144,24 @@ TEST(ProxyTable, a_route_is_chosen_by_the_longest_prefix) {
   });
 }
 
+TEST(ProxyTable, a_route_is_chosen_by_the_path_as_a_server_may_see_it) {
+  beside([&](const coir::Address& address, Stage& stage) {
+    auto table = stage.table({"/a/b"});
+    expect(stage.proxy.apply(table).has_value());
+    for (const char* same :
+         {"/%61/b/x", "//a///b/x", "/a%2Fb", "/a/%62", "/a/b%2Fx", "/a/b/..x", "/a/b/x..", "/a/b/...;"}) {
+      expect(answers(address, same, "hello"));
+    }
+    for (const char* other : {"/a%252Fb", "/a/bx", "/a/b;x", "/A/b", "/a"}) {
+      expect(answers(address, other, "HTTP/1.1 404 "));
+    }
+    for (const char* climbing : {"/a/b/..%2fx", "/a/b/..\\x", "/a/b/..%5cx", "/a/b/..%5Cx", "/a/b/..;/x", "/a/b/.%2e;y",
+                                 "/a/b/..%3b/x", "/a/b/x\\..", "/a/b%2f..%2Fx", "/a/b/x;/../y"}) {
+      expect(answers(address, climbing, "HTTP/1.1 400 "));
+    }
+  });
+}
+
 TEST(ProxyTable, streams_and_tunnels_outlive_five_tables) {
   beside([&](const coir::Address& address, Stage& stage) {
     auto first = stage.table({"/kept", "/gone"});

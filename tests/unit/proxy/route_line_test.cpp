@@ -4,6 +4,8 @@
 
 #include <CppUTest/TestHarness.h>
 
+#include "proxy/routes/route_servers.h"
+
 namespace route_line_test {
 
 using namespace coir::http;
@@ -197,6 +199,17 @@ TEST(RouteLine, no_more_fields_than_there_is_room_for) {
   CHECK_EQUAL(FieldChanges::kLineBytes, route.request.size);
   line[148] = 'v';
   CHECK(refused({line, 149}, {line + 11, 138}));
+}
+
+TEST(RouteLine, what_stands_behind_a_prefix_is_found_in_the_path_as_it_was_sent) {
+  const auto rest = [](std::string_view path, std::string_view prefix) {
+    return coir::http::rest_below(path, prefix).value_or("none");
+  };
+  CHECK(rest("/a/x", "/a") == "/x" && rest("/a", "/a") == "" && rest("/ax", "/a") == "none" &&
+        rest("/", "/a") == "none");
+  CHECK(rest("//%61//%78", "/a") == "//%78" && rest("/a%2Fx", "/a") == "%2Fx" && rest("/a/x", "/a/") == "x");
+  CHECK(rest("/a//x", "/a/") == "/x" && rest("/x", "/") == "x" && rest("/a b", "/a%20b") == "" &&
+        rest("/a", "/a/") == "none");
 }
 
 }  // namespace route_line_test

@@ -69,7 +69,7 @@ ProxyRoute* ProxyState::find(const Request& request) noexcept {
   if (table == nullptr) return nullptr;
   ProxyRoute* best = nullptr;
   for (ProxyRoute* const each : std::span(table->routes).first(table->count)) {
-    if (!lies_below(request.path, each->line.prefix) || !each->line.admits(request.authority)) continue;
+    if (!rest_below(request.path, each->line.prefix) || !each->line.admits(request.authority)) continue;
     const bool names = !each->line.hosts.empty(), best_names = best != nullptr && !best->line.hosts.empty();
     if (best == nullptr || (names != best_names ? names : each->line.prefix.size() > best->line.prefix.size()))
       best = each;
@@ -103,9 +103,11 @@ void ProxyState::forward(Exchange& exchange, ProxyRoute& route, const ForwardRul
   UpstreamGroup& group = route.group->upstreams->group();
   if (route.base.empty()) return forwarder_.forward(exchange, group, rules);
   // The base takes the prefix's place, with one slash between it and the rest.
-  std::string_view rest = request.path.substr(route.line.prefix.size()), base = route.base;
-  if (base.ends_with('/') && rest.starts_with('/')) base.remove_suffix(1);
-  const bool joins = !base.ends_with('/') && !rest.empty() && !rest.starts_with('/');
+  const std::string_view rest = rest_below(request.path, route.line.prefix).value_or("");
+  std::string_view base = route.base;
+  const bool slash = rest.starts_with('/') || rest.starts_with("%2f") || rest.starts_with("%2F");
+  if (base.ends_with('/') && slash) base.remove_suffix(1);
+  const bool joins = !base.ends_with('/') && !rest.empty() && !slash;
   Formatter target(exchange.path_memory());
   target.add(base, joins ? "/" : "", rest);
   if (request.query.data() != nullptr) target.add("?", request.query);

@@ -6,10 +6,37 @@
 
 #include <algorithm>
 
+#include "http/message/characters.h"
+
 namespace coir::http {
 namespace {
 
 constexpr const char* kForm = "such as http://127.0.0.1:8081 or unix:/run/app.sock";
+
+// PathBytes is the bytes of a path as a server may see them: decoded once, and a run of slashes as one.
+class PathBytes {
+ public:
+  explicit PathBytes(std::string_view path) noexcept : rest_(path) {}
+
+  // next is -1 at the end, and where an escape is malformed.
+  int next() noexcept {
+    while (!rest_.empty()) {
+      std::string_view behind = rest_;
+      const int byte = take_decoded(behind);
+      if (byte < 0) return -1;
+      rest_ = behind;
+      if (byte == '/' && was_slash_) continue;
+      was_slash_ = byte == '/';
+      return byte;
+    }
+    return -1;
+  }
+  std::string_view rest() const noexcept { return rest_; }
+
+ private:
+  std::string_view rest_;
+  bool was_slash_ = false;
+};
 
 }  // namespace
 
@@ -27,30 +54,35 @@ std::string_view path_of(std::string_view url) noexcept {
 }
 
 bool climbs(std::string_view path) noexcept {
+  std::size_t dots = 0;
+  bool others = false;
+  const auto is_dots = [&] { return !others && (dots == 1 || dots == 2); };
   while (!path.empty()) {
-    path.remove_prefix(1);
-    std::size_t dots = 0;
-    bool others = false;
-    while (!path.empty() && path.front() != '/') {
-      if (path.front() == '.') {
-        ++dots;
-        path.remove_prefix(1);
-      } else if (path.starts_with("%2e") || path.starts_with("%2E")) {
-        ++dots;
-        path.remove_prefix(3);
-      } else {
-        others = true;
-        path.remove_prefix(1);
-      }
+    const int byte = take_decoded(path);
+    if (byte < 0) return true;
+    if (byte == '/' || byte == '\\' || byte == ';') {
+      if (is_dots()) return true;
+      dots = 0;
+      others = false;
+    } else if (byte == '.') {
+      ++dots;
+    } else {
+      others = true;
     }
-    if (!others && (dots == 1 || dots == 2)) return true;
   }
-  return false;
+  return is_dots();
 }
 
-bool lies_below(std::string_view path, std::string_view prefix) noexcept {
-  return path.starts_with(prefix) &&
-         (prefix.ends_with('/') || path.size() == prefix.size() || path[prefix.size()] == '/');
+std::optional<std::string_view> rest_below(std::string_view path, std::string_view prefix) noexcept {
+  PathBytes wanted(prefix), there(path);
+  int last = '/';
+  for (int byte; (byte = wanted.next()) >= 0; last = byte) {
+    if (there.next() != byte) return std::nullopt;
+  }
+  const std::string_view rest = there.rest();
+  const int next = there.next();
+  if (last != '/' && next >= 0 && next != '/') return std::nullopt;
+  return rest;
 }
 
 std::expected<bool, RouteFault> check_servers(std::string_view prefix, std::string_view urls) noexcept {
