@@ -36,8 +36,10 @@ bool is_suffix(std::string_view where) noexcept {
 std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[Upstreams::kMost],
                           std::string_view& bad) noexcept {
   std::size_t count = 0;
-  for (std::string_view rest = addresses; !rest.empty() || count == 0;) {
-    bad = next_of(rest);
+  // A comma at the end has an empty address behind it.
+  for (bool more = true; more;) {
+    more = addresses.find(',') != addresses.npos;
+    bad = next_of(addresses);
     if (count == std::size(servers)) return bad = {}, 0;
     servers[count++].url = bad;
     if (bad.find("://") != bad.npos || !Upstreams::create(bad)) return 0;
@@ -122,7 +124,6 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     application.where = given.prefix;
     application.addresses = given.urls;
     ScriptWords words;
-    std::string_view bad;
     static_cast<void>(read_words(given.prefix, given.words, words, bad));
     application.front = words.front;
     application.buffers = words.buffers;

@@ -53,7 +53,7 @@ std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noe
 std::expected<std::size_t, Error> Transfer::read_decoded(std::span<char> into) noexcept {
   if (response.end == ContentEnd::chunked) {
     const auto taken =
-        chunks.take(into, raw, window ? window.bytes() : heads().subspan(begin), {.max_body = INT64_MAX}, {},
+        chunks.take(into, raw, window ? window.bytes() : heads().subspan(begin), kResponseChunks, {},
                     [&](std::span<char> free) { return stream().read(free, until(Phase::between_bytes)); });
     if (chunks.is_delivered()) end_content();
     if (!taken && chunks.status() != 0) {

@@ -24,6 +24,7 @@ void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noex
 }
 
 void FastCgiExchange::run() noexcept {
+  if (refuses_method()) return;
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
   if (request.framing == Framing::chunked && rules.spool == nullptr) return answer(411);

@@ -24,6 +24,12 @@ std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward)
   }
 }
 
+bool RelayedExchange::refuses_method() noexcept {
+  if (request.method != Method::trace) return false;
+  exchange.respond_status(405, "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n");
+  return true;
+}
+
 void RelayedExchange::answer(int status, std::chrono::seconds retry_after) noexcept {
   if (status != 503) return exchange.respond_status(status);
   char line[48];

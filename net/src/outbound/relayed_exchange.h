@@ -19,6 +19,9 @@ struct RelayedExchange {
   // client_failed tells whether the client has left, or what it sends is wrong.
   bool client_failed() const noexcept { return session.broken_ || session.fault_ != 0; }
 
+  // refuses_method answers a TRACE, which would show a page the credentials that its fields hold.
+  bool refuses_method() noexcept;
+
   // answer answers for a server that has not, and says with 503 when to try again. answer_gone_client has the access log
   // say that the client had left.
   void answer(int status, std::chrono::seconds retry_after) noexcept;

@@ -23,6 +23,7 @@ Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& o
 }
 
 void Forwarding::run() noexcept {
+  if (refuses_method()) return;
   if (const int status = refusal(); status != 0) return answer(status);
   session.max_body_ = std::min(session.max_body_, rules.max_body);
   if (rules.body_timeout.count() != 0) session.body_timeout_ = rules.body_timeout;

@@ -42,7 +42,7 @@ ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<cha
   using enum ForwardPair::Kind;
   std::size_t content = bytes.size();
   if (pair.kind == chunked) {
-    const ChunkedResult decoded = pair.decoder.decode(bytes, {.max_body = INT64_MAX});
+    const ChunkedResult decoded = pair.decoder.decode(bytes, kResponseChunks);
     if (decoded.state == ChunkedState::bad) return Next::cut;
     content = decoded.data_bytes;
     pair.whole = decoded.state == ChunkedState::done;

@@ -86,9 +86,8 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
 bool Forwarding::pass_content(std::span<char> bytes) noexcept {
   std::size_t content = bytes.size();
   if (response.end == ContentEnd::chunked) {
-    const ChunkedLimits limits = {.max_body = INT64_MAX};
     const std::span<char> trailers = room.last(room.size() / 4);
-    const ChunkedResult decoded = decoder.decode(bytes, limits, takes_trailers ? trailers : std::span<char>());
+    const ChunkedResult decoded = decoder.decode(bytes, kResponseChunks, takes_trailers ? trailers : std::span<char>());
     if (decoded.state == ChunkedState::bad) return cut(ForwardFailure::malformed), false;
     content = decoded.data_bytes;
     ended = decoded.state == ChunkedState::done;

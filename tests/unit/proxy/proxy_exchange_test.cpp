@@ -90,6 +90,32 @@ TEST(ProxyExchange, a_method_of_any_name_passes) {
           });
 }
 
+TEST(ProxyExchange, no_trace_passes) {
+  std::atomic<int> asked{0};
+  through([&](Peer& peer) { asked += !peer.hear().empty(); },
+          [&](const coir::Address& address, Stage&) {
+            coir::test::Client client(address);
+            expect(client.say("TRACE / HTTP/1.1\r\nHost: localhost\r\nCookie: secret\r\n\r\n") &&
+                   client.hear("HTTP/1.1 405 ") && client.hear("\r\nAllow: ") && asked == 0);
+          });
+}
+
+TEST(ProxyExchange, chunks_of_an_upstream_may_have_extensions_and_padded_sizes) {
+  through(
+      [&](Peer& peer) {
+        if (peer.hear().empty() || !peer.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5  \r\nfirst\r\n"))
+          return;
+        for (int i = 0; i < 400; ++i) {
+          if (!peer.say("1;sig=0123456789abcdef\r\nx\r\n")) return;
+        }
+        peer.say("4 \r\nlast\r\n0\r\n\r\n");
+      },
+      [&](const coir::Address& address, Stage&) {
+        coir::test::Client client(address);
+        expect(client.say(kGet) && client.hear("first") && client.hear("last\r\n0\r\n\r\n"));
+      });
+}
+
 TEST(ProxyExchange, content_with_a_length_passes) {
   Heard heard;
   through(

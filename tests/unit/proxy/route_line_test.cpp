@@ -152,6 +152,9 @@ TEST(RouteLine, hosts_match_in_any_case_with_or_without_port) {
   RouteLine route;
   CHECK(taken("/ http://a host=x.example,[::1]", route));
   CHECK(route.admits("x.example") && route.admits("X.Example:8080"));
+  // A dot may end a name.
+  CHECK(route.admits("x.example.") && route.admits("x.example.:80") && !route.admits("x.example..") &&
+        !route.admits("."));
   CHECK(route.admits("[::1]") && route.admits("[::1]:80"));
   CHECK(!route.admits("y.example") && !route.admits("") && !route.admits("ax.example") && !route.admits("x.example.b"));
   RouteLine any;

@@ -13,7 +13,13 @@ struct ChunkedLimits {
   std::uint64_t max_body = 1024 * 1024;      // over it: 413
   std::uint32_t max_extension_bytes = 4096;  // of all chunks together; over it: 400
   std::uint32_t max_trailer_bytes = 4096;    // of all trailer lines together; over it: 431
+  bool allows_blanks = false;  // behind a size, as some servers write it to a fixed width; a request may have none
 };
+
+// kResponseChunks is for responses, whose content is bounded by who takes it: a server may sign each chunk in its
+// extension.
+inline constexpr ChunkedLimits kResponseChunks = {
+    .max_body = INT64_MAX, .max_extension_bytes = UINT32_MAX, .allows_blanks = true};
 
 enum class ChunkedState : std::uint8_t { more, done, bad };
 
@@ -38,7 +44,7 @@ struct ChunkedResult {
 //   }
 //
 // Strict where laxness lets two parsers disagree about where a request ends: every line ends in CRLF, a size is 1 to 16
-// hexadecimal digits followed by CRLF or ';' at once, extensions keep to their grammar, and content is followed by CRLF
+// hexadecimal digits followed by CRLF or ';' at once but for ChunkedLimits::allows_blanks, extensions keep to their grammar, and content is followed by CRLF
 // at once. How the bytes are cut does not change the outcome. 32 bytes of state; no allocation.
 class ChunkedDecoder {
  public:

@@ -10,6 +10,7 @@ namespace coir::http {
 // At is the place in the grammar where the next byte is read. The first is where a body begins.
 enum class ChunkedDecoder::At : std::uint8_t {
   size,
+  size_blanks,
   extension,
   extension_name,
   extension_name_end,
@@ -69,6 +70,12 @@ std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits, 
         return 0;
       }
       if (digits_ == 0) return 400;
+      [[fallthrough]];
+    case At::size_blanks:
+      if (is_space(c) && limits.allows_blanks) {
+        at_ = At::size_blanks;
+        return ++extension_bytes_ > limits.max_extension_bytes ? 400 : 0;
+      }
       if (left_ > limits.max_body - std::min(total_, limits.max_body)) return 413;
       digits_ = 0;
       if (c == ';') {

@@ -201,8 +201,11 @@ bool RouteLine::admits(std::string_view authority) const noexcept {
   // The port stands behind the last colon, unless that is one of an address in brackets.
   const std::size_t colon = authority.rfind(':');
   if (colon != authority.npos && authority.find(']', colon) == authority.npos) authority = authority.substr(0, colon);
+  if (authority.ends_with('.')) authority.remove_suffix(1);
   for (std::string_view rest = hosts; !rest.empty();) {
-    if (is_same_host(next_item(rest), authority)) return true;
+    std::string_view each = next_item(rest);
+    if (each.ends_with('.')) each.remove_suffix(1);
+    if (is_same_host(each, authority)) return true;
   }
   return false;
 }

@@ -177,6 +177,21 @@ TEST(HttpChunked, extensions_over_the_limit_of_all_chunks_are_400) {
   LONGS_EQUAL(400, status_of("1;12345678901234567"));
 }
 
+TEST(HttpChunked, a_response_may_sign_each_chunk_and_pad_its_size) {
+  using coir::http::kResponseChunks;
+  CHECK(decode("2  \r\nok\r\n0\t \r\n\r\n", kResponseChunks).text() == "ok");
+  CHECK(decode("2 ;a\r\nok\r\n0\r\n\r\n", kResponseChunks).text() == "ok");
+  LONGS_EQUAL(400, decode("2 2\r\nok\r\n", kResponseChunks).status);
+  LONGS_EQUAL(400, decode(" 2\r\nok\r\n", kResponseChunks).status);
+  LONGS_EQUAL(400, status_of("2 \r\nok\r\n0\r\n\r\n"));
+  ChunkedDecoder decoder;
+  for (int chunk = 0; chunk < 1000; ++chunk) {
+    char text[] = "1;sig=0123456789abcdef\r\nx\r\n";
+    const ChunkedResult r = decoder.decode({text, sizeof text - 1}, kResponseChunks);
+    CHECK(r.state == ChunkedState::more && r.data_bytes == 1);
+  }
+}
+
 TEST(HttpChunked, a_control_in_an_extension_is_400) {
   LONGS_EQUAL(400, status_of("5;\x01\r\nhello\r\n"));
   LONGS_EQUAL(400, status_of("5;\0\r\nhello\r\n"sv));
