@@ -192,7 +192,7 @@ int NameServer::answer(unsigned char* packet, int bytes, bool by_tcp) noexcept {
   };
   unsigned char ipv4[] = {192, 0, 2, 7};
   const unsigned char ipv6[] = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7};
-  if (asks("silent")) return 0;
+  if (asks("silent") || silent_.load(std::memory_order_acquire)) return 0;
   if (asks("garbage")) {
     for (int i = 2; i < kPacket / 2; ++i) packet[i] = static_cast<unsigned char>(i * 37);
     return kPacket / 2;

@@ -32,6 +32,8 @@ class NameServer {
   void hold() noexcept { released_.store(false, std::memory_order_release); }
   void release() noexcept { released_.store(true, std::memory_order_release); }
   void move() noexcept { moved_.store(true, std::memory_order_release); }
+  // silence has it answer nothing any more.
+  void silence() noexcept { silent_.store(true, std::memory_order_release); }
   int asked() const noexcept { return asked_.load(std::memory_order_acquire); }
 
  private:
@@ -42,7 +44,7 @@ class NameServer {
   int answer(unsigned char* packet, int bytes, bool by_tcp) noexcept;
 
   int sockets_[2] = {-1, -1}, listener_ = -1;
-  std::atomic<bool> released_{true}, moved_{false};
+  std::atomic<bool> released_{true}, moved_{false}, silent_{false};
   std::atomic<int> asked_{0};
 };
 

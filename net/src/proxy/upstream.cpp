@@ -2,35 +2,12 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/fiber.h>
-#include <string.h>
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
 namespace coir::http {
-namespace {
-
-using namespace std::chrono_literals;
-
-// A name is looked up once a second at most, and again after this time where that failed.
-constexpr std::chrono::nanoseconds kLeastBetweenLookups = 1s, kAfterFailedLookup = 5s;
-
-bool same(const Addresses& one, const Addresses& other) noexcept {
-  if (one.size() != other.size()) return false;
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    const Address left = one[i];
-    bool found = false;
-    for (std::size_t k = 0; k < other.size() && !found; ++k) {
-      const Address right = other[k];
-      found = left.length() == right.length() && memcmp(left.get(), right.get(), left.length()) == 0;
-    }
-    if (!found) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 UpstreamGroup::~UpstreamGroup() {
   if (watcher_.started() && current().id() != 0) {
@@ -38,6 +15,12 @@ UpstreamGroup::~UpstreamGroup() {
     const Shield to_the_end(Deadline::never());
     static_cast<void>(watcher_.join());
   }
+  const bool runs = current().id() != 0;
+  for (UpstreamMember& member : members_) {
+    if (runs && member.asker.started()) static_cast<void>(member.asker.cancel("the upstreams are gone"));
+  }
+  // acquire pairs with the release in ask_beside.
+  while (runs && asking_.load(std::memory_order_acquire) != 0) yield();
   std::destroy(members_.begin(), members_.end());
 }
 
@@ -45,7 +28,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
   Error failure{ErrorCode::limit};
   for (std::uint32_t tried = 0;;) {
     UpstreamMember* member;
-    bool last = true, looks = true;
+    bool last = true, is_stale = false;
     std::uint8_t era;
     {
       const Locked locked(lock_);
@@ -59,10 +42,14 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       ++member->in_use;
       ++member->tally.requests;
       era = member->era;
-      // A name whose time is over is looked up before its connections are used.
-      looks = !choice.must_be_new && (!member->looked_up || !member->look_again.passed());
+      is_stale = member->looked_up && member->known.size() != 0 && member->look_again.passed();
     }
-    PooledConnection* const resting = looks ? member->take() : nullptr;
+    if (is_stale) {
+      Stream none;
+      Dialler dialler{none, {.last = deadline}};
+      static_cast<void>(look_up(*member, dialler));
+    }
+    PooledConnection* const resting = choice.must_be_new ? nullptr : member->take();
     const std::expected<PooledConnection*, Error> made =
         resting != nullptr ? resting : connect(*member, deadline, last ? Dialler::kUnlimited : options_.connect);
     if (made) {
@@ -79,32 +66,6 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
     if (deadline.passed()) return std::unexpected(failure);
   }
-}
-
-// look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known.
-std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Dialler& dialler) noexcept {
-  {
-    const Locked locked(lock_);
-    if (!member.look_again.passed() || (member.looking && member.known.size() != 0)) return {};
-    member.looking = true;
-  }
-  const auto found = dialler.resolve(member.host, member.port);
-  bool changed = false;
-  {
-    const Locked locked(lock_);
-    member.looking = false;
-    if (found) {
-      changed = !same(*found, member.known);
-      member.known = *found;
-      member.look_again = std::max(found->valid_until(), Deadline::after(kLeastBetweenLookups));
-    } else if (member.known.size() != 0) {
-      member.look_again = Deadline::after(kAfterFailedLookup);
-    } else {
-      return std::unexpected(found.error());
-    }
-  }
-  if (changed) member.close_resting(SIZE_MAX, true);
-  return {};
 }
 
 std::expected<PooledConnection*, Error> UpstreamGroup::connect(UpstreamMember& member, Deadline deadline,

@@ -128,6 +128,7 @@ struct UpstreamMember : ConnectionPool {
   Addresses known;
   Deadline look_again = Deadline::now();
   bool looking = false;
+  Fiber asker;  // of its name, while the old addresses are used
 };
 
 // UpstreamGroup is servers of which each may answer a request. It destroys them.
@@ -159,7 +160,11 @@ class UpstreamGroup {
   bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
 
+  // upstream_names.cpp
   std::expected<void, Error> look_up(UpstreamMember& member, Dialler& dialler) noexcept;
+  void ask_beside(UpstreamMember& member) noexcept;
+  std::expected<void, Error> ask_name(UpstreamMember& member, Dialler& dialler) noexcept;
+  // upstream.cpp
   std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
                                                   std::chrono::nanoseconds connect) noexcept;
   std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
@@ -184,9 +189,10 @@ class UpstreamGroup {
   std::span<UpstreamMember> members_;
   const UpstreamOptions options_;
   mutable Spinlock lock_;
-  std::uint64_t unavailable_ = 0;  // guarded by lock_
-  Fiber watcher_;                  // of watch
-  Event due_;                      // a server has become unreachable
+  std::uint64_t unavailable_ = 0;     // guarded by lock_
+  Fiber watcher_;                     // of watch
+  Event due_;                         // a server has become unreachable
+  Atomic<std::uint32_t> asking_ = 0;  // askers that run
 };
 
 }  // namespace coir::http

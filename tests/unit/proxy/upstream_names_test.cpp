@@ -12,6 +12,7 @@
 #include "proxy/upstream.h"
 #include "tests/support/child.h"
 #include "tests/support/name_server.h"
+#include "tests/support/until.h"
 
 namespace upstream_names_test {
 
@@ -65,10 +66,50 @@ bool moves(NameServer& names) {
   first->give_back(true);
   if (upstreams->state().resting != 1) return false;
   names.move();
-  // The pool's connection is used until the time is over; then it is closed.
+  // The old address is used until there is the new one; then the pool's connection is closed.
   if (!sleep_until(group.members()[0].look_again)) return false;
-  if (peer_of(group.take({}, soon())) != 3 || names.asked() <= asked) return false;
-  return upstreams->state().resting == 0 && peer_of(group.take({.must_be_new = true}, soon())) == 3;
+  if (peer_of(group.take({.must_be_new = true}, soon())) != 2) return false;
+  if (!until([&] { return upstreams->state().resting == 0; }) || names.asked() <= asked) return false;
+  return peer_of(group.take({}, soon())) == 3 && peer_of(group.take({.must_be_new = true}, soon())) == 3;
+}
+
+// goes_on tells whether a name server that has fallen silent costs nobody any time.
+bool goes_on(NameServer& names) {
+  auto listener = TcpListener::listen(*Address::parse("127.0.0.2:0"));
+  if (!listener) return false;
+  char text[48];
+  auto upstreams = Upstreams::create(coir::format(text, "http://moving.example:", listener->local_address().port()));
+  if (!upstreams || peer_of(upstreams->group().take({}, soon())) != 2) return false;
+  const int asked = names.asked();
+  names.silence();
+  if (!sleep_until(upstreams->group().members()[0].look_again)) return false;
+  // The resolver is patient for ten seconds.
+  const Deadline patience = Deadline::after(9s);
+  for (int i = 0; i < 3; ++i) {
+    if (peer_of(upstreams->group().take({}, soon())) != 2 || patience.passed()) return false;
+  }
+  return until([&] { return names.asked() > asked; });
+}
+
+// with_names runs the test in a process that asks a NameServer.
+void with_names(const char* promise, bool (*test)(NameServer&)) {
+  const ChildEnd end = in_child([test] {
+    NameServer names;
+    if (const char* const why = names.start(); why != nullptr) {
+      fprintf(stderr, "%s", why);
+      return kNoServer;
+    }
+    bool right = false;
+    const auto ran = run_until_idle({.workers = 2}, [&] { right = test(names); });
+    return ran && right ? 0 : 1;
+  });
+  if (end.status == kNoServer) {
+    printf("ok - %s # SKIP %s\n", promise, end.output);
+    return;
+  }
+  STRCMP_EQUAL("", end.output);
+  LONGS_EQUAL(0, end.signal);
+  LONGS_EQUAL(0, end.status);
 }
 
 }  // namespace
@@ -76,23 +117,11 @@ bool moves(NameServer& names) {
 TEST_GROUP(UpstreamNames) {};
 
 TEST(UpstreamNames, a_name_is_asked_again_when_its_time_is_over_and_its_new_address_used) {
-  const ChildEnd end = in_child([] {
-    NameServer names;
-    if (const char* const why = names.start(); why != nullptr) {
-      fprintf(stderr, "%s", why);
-      return kNoServer;
-    }
-    bool right = false;
-    const auto ran = run_until_idle({.workers = 2}, [&] { right = moves(names); });
-    return ran && right ? 0 : 1;
-  });
-  if (end.status == kNoServer) {
-    printf("ok - a name is asked again when its time is over # SKIP %s\n", end.output);
-    return;
-  }
-  STRCMP_EQUAL("", end.output);
-  LONGS_EQUAL(0, end.signal);
-  LONGS_EQUAL(0, end.status);
+  with_names("a name is asked again when its time is over", moves);
+}
+
+TEST(UpstreamNames, a_silent_name_server_costs_no_exchange_any_time_while_addresses_are_known) {
+  with_names("a silent name server costs no exchange any time", goes_on);
 }
 
 }  // namespace upstream_names_test
