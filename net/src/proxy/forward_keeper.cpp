@@ -6,6 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
 #include "proxy/forwarding.h"
@@ -13,6 +16,14 @@
 #include "socket/kernel.h"
 
 namespace coir::http {
+namespace {
+
+// shorter is the shorter of two times, of which 0 is none.
+std::int64_t shorter(std::int64_t one, std::int64_t other) noexcept {
+  return one == 0 || other == 0 ? one + other : std::min(one, other);
+}
+
+}  // namespace
 
 std::expected<ForwardKeeper*, Error> ForwardKeeper::create() noexcept {
   void* const memory = take_charged(account::http, sizeof(ForwardKeeper));
@@ -62,6 +73,7 @@ void ForwardKeeper::go_on(ForwardPair& pair, KeptMemory memory) noexcept {
       continue;
     }
     if (rest_pair(pair)) return;
+    pair.client_news = true;
   }
 }
 
@@ -114,12 +126,13 @@ bool ForwardKeeper::arm(ForwardPair& pair, ForwardPair::Wait& wait, Stream& stre
 bool ForwardKeeper::rest_pair(ForwardPair& pair) noexcept {
   Stream& upstream = pair.lease.stream();
   upstream.rest();
-  if (!pair.unsent_to_client && !pair.upstream_ended && !arm(pair, pair.from_upstream, upstream, Direction::readable)) {
-    return false;
-  }
+  // Behind its end an upstream may be reset still.
+  const bool listens = pair.upstream_ended ? resting_wait_hears_edges() : !pair.unsent_to_client;
+  if (listens && !arm(pair, pair.from_upstream, upstream, Direction::readable)) return false;
   if (pair.unsent_to_upstream && !arm(pair, pair.to_upstream, upstream, Direction::writable)) return false;
   if (pair.unsent_to_client && !arm(pair, pair.to_client, pair.client->stream, Direction::writable)) return false;
-  pair.client->since_ns = coarse_ns();
+  if (std::exchange(pair.moved, false)) pair.client->since_ns = coarse_ns();
+  if (pair.unsent_to_client || pair.unsent_to_upstream) any_limit_.store(true, std::memory_order_relaxed);
   return rest(*pair.client, Direction::readable, [&pair] { return pair.news; });
 }
 
@@ -148,24 +161,25 @@ void ForwardKeeper::woken(RestingWait& resting) noexcept {
 // end closes a pair that belongs to the caller. A response that is not whole is ended so that the client sees it.
 void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   Connection& connection = *pair.client;
+  const bool stays = how == Next::end && pair.whole && pair.client_stays;
+  const std::uint32_t requests = pair.requests;
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::broken_off);
-    show_cut(pair);
+    if (hides_cut(pair)) connection.stream.abandon();
   } else if (pair.whole) {
     pair.lease.give_back(pair.reusable);
   } else {
     counters.cancelled.fetch_add(1, std::memory_order_relaxed);
   }
   release(pair);
-  close(connection);
+  stays ? give_back(connection, requests) : close(connection);
 }
 
-// show_cut has the client see that the response is not whole. In chunks, or by the length, the end of the connection
-// tells; else only a reset does.
-void ForwardKeeper::show_cut(ForwardPair& pair) noexcept {
-  const bool by_close = pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked;
-  if (by_close && !pair.writes_chunks) pair.client->stream.abandon();
+// hides_cut tells whether only a reset has the client see that the response is not whole. In chunks, or by the length, the
+// end of the connection tells.
+bool ForwardKeeper::hides_cut(const ForwardPair& pair) noexcept {
+  return (pair.kind == ForwardPair::Kind::close || pair.kind == ForwardPair::Kind::chunked) && !pair.writes_chunks;
 }
 
 void ForwardKeeper::farewell(Connection& connection) noexcept {
@@ -201,19 +215,26 @@ void ForwardKeeper::free_pair(ForwardPair& pair) noexcept {
   pairs_.fetch_sub(1, std::memory_order_release);
 }
 
-// look_around cuts a pair on which nothing has moved for longer than its rules allow.
+// look_around cuts a pair on which nothing has moved for longer than its rules allow, or than a side may take to take what
+// it is sent.
 bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
-  if (!any_rest_idle_.load(std::memory_order_relaxed)) return false;
-  const auto is_silent = [now_ns](const Connection& each, bool&) {
-    const std::int64_t most_ns = std::int64_t{pair_of(each).rest_idle_ms} * 1'000'000;
-    return most_ns != 0 && each.since_ns + most_ns <= now_ns;
+  if (!any_limit_.load(std::memory_order_relaxed)) return false;
+  const auto is_silent = [now_ns, write_ms = engine()->options.write_timeout.count()](const Connection& each, bool&) {
+    const ForwardPair& pair = pair_of(each);
+    std::int64_t most_ms = pair.rest_idle_ms;
+    if (pair.unsent_to_client || pair.unsent_to_upstream) most_ms = shorter(most_ms, write_ms);
+    return most_ms != 0 && each.since_ns + most_ms * 1'000'000 <= now_ns;
   };
   Connection* const connection = take(Direction::readable, is_silent);
   if (connection == nullptr) return false;
   ForwardPair& pair = pair_of(*connection);
-  counters.silent.fetch_add(1, std::memory_order_relaxed);
-  show_cut(pair);
+  const bool is_slow = bool(pair.unsent_to_client);
+  auto& counter = is_slow ? counters.cancelled : pair.is_content ? counters.cut : counters.silent;
+  counter.fetch_add(1, std::memory_order_relaxed);
+  // Before the descriptor goes, on which the pair's waits sleep.
+  const bool resets = is_slow || hides_cut(pair);
   release(pair);
+  if (resets) connection->stream.abandon();
   close(*connection);
   return true;
 }
@@ -242,8 +263,13 @@ bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
     return false;
   }
   pair.lease = std::move(forwarding.lease);
-  pair.rest_idle_ms = static_cast<std::uint32_t>(forwarding.rules.rest_idle.count());
-  if (pair.rest_idle_ms != 0) any_rest_idle_.store(true, std::memory_order_relaxed);
+  pair.is_content = response.status != 101 && !forwarding.rests_at_once;
+  const std::int64_t idle_ms = pair.is_content ? forwarding.rules.idle.count() : 0;
+  pair.rest_idle_ms = static_cast<std::uint32_t>(shorter(forwarding.rules.rest_idle.count(), idle_ms));
+  if (pair.rest_idle_ms != 0) any_limit_.store(true, std::memory_order_relaxed);
+  const Session& session = forwarding.session;
+  pair.requests = session.connection_->requests;
+  pair.client_stays = session.keep_ && !session.ends_by_close() && session.body_at_ == session.end_;
   pair.streams = forwarding.rules.streams;
   if (pair.streams != nullptr) pair.streams->fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -252,6 +278,7 @@ bool ForwardKeeper::keep(Forwarding& forwarding) noexcept {
 void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
   ForwardPair& pair = pair_of(connection);
   pair.client = &connection;
+  pair.moved = pair.client_news = true;
   kernel::probe_peer(connection.stream.fd());
   kernel::probe_peer(pair.lease.stream().fd());
   // Nothing is known of what either has sent meanwhile.
@@ -264,7 +291,9 @@ void ForwardKeeper::begin(Connection& connection, std::string_view sent, KeptMem
 }
 
 void ForwardKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
-  go_on(pair_of(connection), memory);
+  ForwardPair& pair = pair_of(connection);
+  pair.client_news = connection.awaits == Direction::readable;
+  go_on(pair, memory);
 }
 
 }  // namespace coir::http

@@ -39,7 +39,8 @@ struct ForwardPair {
   Wait from_upstream, to_upstream, to_client;
   Buffer unsent_to_client, unsent_to_upstream;
   std::uint64_t left = 0;          // of content with a length
-  std::uint32_t rest_idle_ms = 0;  // ForwardRules::rest_idle
+  std::uint32_t rest_idle_ms = 0;  // it is cut when nothing has moved for so long; 0: never
+  std::uint32_t requests = 0;      // that the client's connection has served
   ChunkedDecoder decoder;
   Kind kind = Kind::tunnel;
   bool writes_chunks = false;   // to the client
@@ -47,6 +48,10 @@ struct ForwardPair {
   bool upstream_ended = false;  // nothing more is to be read from it
   bool client_ended = false;    // of a tunnel: nothing more is to be read from it
   bool whole = false;           // the response has ended as it should
+  bool client_stays = false;    // the client's connection serves further requests behind the response
+  bool client_news = false;     // something has been heard of the client's socket, but not read
+  bool moved = false;           // some byte has, since the pair rested last
+  bool is_content = false;      // a response with an end, for which an upstream has ForwardRules::idle
   bool news = false;            // a wait has ended; guarded by the keeper's lock
   bool dying = false;           // whoever ends its last wait frees it; guarded by the keeper's lock
 };
@@ -92,7 +97,7 @@ class ForwardKeeper final : public Keeper {
   bool rest_pair(ForwardPair& pair) noexcept;
   static void woken(RestingWait& resting) noexcept;
   void end(ForwardPair& pair, Next how) noexcept;
-  static void show_cut(ForwardPair& pair) noexcept;
+  static bool hides_cut(const ForwardPair& pair) noexcept;
   void release(ForwardPair& pair) noexcept;
   void free_pair(ForwardPair& pair) noexcept;
 
@@ -101,13 +106,13 @@ class ForwardKeeper final : public Keeper {
   Next pass_up(ForwardPair& pair, KeptMemory memory) noexcept;
   Next take_content(ForwardPair& pair, std::span<char> bytes) noexcept;
   Next end_of_upstream(ForwardPair& pair, Error error) noexcept;
-  static Next flush(Stream& stream, Buffer& unsent) noexcept;
+  static Next flush(ForwardPair& pair, Stream& stream, Buffer& unsent) noexcept;
   static Next put(Stream& stream, Buffer& unsent, std::string_view bytes) noexcept;
 
   Atomic<std::size_t> pairs_ = 0;
   Atomic<std::uint32_t> ids_ = 0;
-  std::uint64_t first_id_ = 0;          // random
-  Atomic<bool> any_rest_idle_ = false;  // a pair has had a limit
+  std::uint64_t first_id_ = 0;      // random
+  Atomic<bool> any_limit_ = false;  // a pair has had one, or has waited for its client
   char pseudonym_[13];
 };
 

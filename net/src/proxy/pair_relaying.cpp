@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proxy/forward_keeper.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
@@ -18,15 +19,20 @@ bool would_wait(Error error) noexcept {
   return error == ErrorCode::timed_out;
 }
 
+// has_failed tells of a side that has ended before whether anything behind its end was heard, and that is a reset.
+bool has_failed(const Stream& stream) noexcept {
+  return !stream.drained() && kernel::has_failed(stream.fd());
+}
+
 }  // namespace
 
 // pass_down passes on what the upstream has sent, as long as the client takes it.
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
   Stream& client = pair.client->stream;
   for (int reads = 0; reads < kMostReads; ++reads) {
-    if (const Next flushed = flush(client, pair.unsent_to_client); flushed != Next::again) return flushed;
+    if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) return flushed;
     if (pair.whole) return Next::end;
-    if (pair.upstream_ended) return pair.client_ended ? Next::end : Next::rest;
+    if (pair.upstream_ended) return pair.client_ended || has_failed(pair.lease.stream()) ? Next::end : Next::rest;
     if (pair.lease.stream().drained()) return Next::rest;
     const std::span<char> place = memory.in.subspan(kBeforeRelayed, memory.in.size() - kBeforeRelayed - kBehindRelayed);
     const auto got = pair.lease.stream().read(place, Deadline::now());
@@ -40,6 +46,7 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
 // take_content takes the framing off and puts the client's on, for which there is room in front and behind.
 ForwardKeeper::Next ForwardKeeper::take_content(ForwardPair& pair, std::span<char> bytes) noexcept {
   using enum ForwardPair::Kind;
+  pair.moved = true;
   std::size_t content = bytes.size();
   if (pair.kind == chunked) {
     const ChunkedResult decoded = pair.decoder.decode(bytes, kResponseChunks);
@@ -83,26 +90,34 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
   return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
 }
 
-// pass_up passes on what the client has sent through a tunnel. What one says behind its request while it is answered is
-// dropped, and its end ends the response.
+// pass_up passes on what the client has sent through a tunnel. What it says behind its request while that is answered is
+// not read, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
+// it is read and dropped, and the connection ends with the response.
 ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory) noexcept {
   const bool tunnel = pair.kind == ForwardPair::Kind::tunnel;
   Stream& client = pair.client->stream;
   Stream& upstream = pair.lease.stream();
+  if (!tunnel && resting_wait_hears_edges()) {
+    if (!std::exchange(pair.client_news, false)) return Next::rest;
+    return kernel::has_hung_up(client.fd()) ? Next::end : Next::rest;
+  }
   for (int reads = 0; reads < kMostReads; ++reads) {
-    if (const Next flushed = flush(upstream, pair.unsent_to_upstream); flushed != Next::again) return flushed;
+    if (const Next flushed = flush(pair, upstream, pair.unsent_to_upstream); flushed != Next::again) return flushed;
     if (pair.client_ended && pair.upstream_ended) return Next::end;
     if (client.drained()) return Next::rest;
     const auto got = client.read(memory.out, Deadline::now());
     if (got) {
+      pair.client_stays = false;
       if (!tunnel) continue;
+      pair.moved = true;
       const Next next = put(upstream, pair.unsent_to_upstream, {memory.out.data(), *got});
       if (next != Next::again) return next;
     } else if (would_wait(got.error())) {
       return Next::rest;
     } else if (tunnel && got.error() == ErrorCode::end_of_stream) {
-      // Again: it may be reset yet.
-      if (std::exchange(pair.client_ended, true)) return Next::rest;
+      // Again: reading tells no more of it, not even of a reset.
+      if (std::exchange(pair.client_ended, true)) return kernel::has_failed(client.fd()) ? Next::end : Next::rest;
+      pair.moved = true;
       if (!upstream.shutdown_write()) return Next::end;
     } else {
       return Next::end;
@@ -113,13 +128,14 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
 }
 
 // flush sends what the other side has not taken. Again: all of it is sent.
-ForwardKeeper::Next ForwardKeeper::flush(Stream& stream, Buffer& unsent) noexcept {
+ForwardKeeper::Next ForwardKeeper::flush(ForwardPair& pair, Stream& stream, Buffer& unsent) noexcept {
   while (unsent) {
     ForwardPair::Part& part = ForwardPair::part(unsent);
     const iovec left = {unsent.data() + part.at, part.end - part.at};
     const auto sent = stream.write_some({&left, 1}, Deadline::now());
     if (!sent) return would_wait(sent.error()) ? Next::rest : Next::end;
     part.at += static_cast<std::uint32_t>(*sent);
+    pair.moved = true;
     if (part.at == part.end) unsent.give();
   }
   return Next::again;

@@ -69,6 +69,16 @@ bool has_connection(int fd) noexcept {
   return ::poll(&entry, 1, 0) > 0;
 }
 
+bool has_hung_up(int fd) noexcept {
+  pollfd entry = {.fd = fd, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+bool has_failed(int fd) noexcept {
+  pollfd entry = {.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
 [[gnu::noinline]] int unsent(int fd) noexcept {
   int bytes = 0;
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
@@ -91,6 +101,7 @@ void probe_peer(int fd) noexcept {
   } kOptions[] = {{IPPROTO_TCP, TCP_KEEPIDLE, 60},
                   {IPPROTO_TCP, TCP_KEEPINTVL, 15},
                   {IPPROTO_TCP, TCP_KEEPCNT, 4},
+                  {IPPROTO_TCP, TCP_USER_TIMEOUT, 120'000},
                   {SOL_SOCKET, SO_KEEPALIVE, 1}};
   for (const auto& each : kOptions) {
     // A Unix socket has no such options, and its peer does not vanish.

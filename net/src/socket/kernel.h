@@ -33,6 +33,10 @@ bool has_input(int fd) noexcept;
 // peek tells what the next read would answer, and takes nothing: a positive number, 0 for the end, or -errno.
 ssize_t peek(int fd) noexcept;
 bool has_connection(int fd) noexcept;
+// has_hung_up tells whether the peer has ended its side or failed, also behind bytes that nobody has read; has_failed,
+// whether it has failed, also behind its end.
+bool has_hung_up(int fd) noexcept;
+bool has_failed(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
 // reset_on_close makes close drop unsent bytes and send the peer a reset instead of a clean end.
@@ -43,8 +47,8 @@ int file_status(int file, struct stat& status) noexcept;
 void give_up_after(int fd, unsigned milliseconds) noexcept;
 // is_unanswered tells that a TCP connection's peer has acknowledged nothing although it was sent the same again, and again.
 bool is_unanswered(int fd) noexcept;
-// probe_peer has the kernel ask the peer of a TCP connection that is silent whether it is there still; on another kind of
-// socket it does nothing.
+// probe_peer has the kernel ask the peer of a TCP connection that is silent whether it is there still, and give it up when
+// it answers nothing for two minutes; on another kind of socket it does nothing.
 void probe_peer(int fd) noexcept;
 // These two return a new descriptor: non-blocking, close-on-exec.
 int stream_socket(int family) noexcept;

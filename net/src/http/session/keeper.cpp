@@ -68,6 +68,18 @@ void Keeper::close(Connection& connection) noexcept {
   kept_.fetch_sub(1, std::memory_order_release);
 }
 
+void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept {
+  Engine* const engine = this->engine();
+  connection.kept = false;
+  connection.engine = engine;
+  connection.requests = requests;
+  connection.transferred = 0;
+  connection.stream.mark_readable();
+  engine->serve_soon(connection);
+  // As behind close: the connection is the engine's before it is nobody's here.
+  kept_.fetch_sub(1, std::memory_order_release);
+}
+
 void Keeper::serve_soon(Connection& connection) noexcept {
   // Nothing is known of what its client has sent.
   connection.awaits = Direction::writable;

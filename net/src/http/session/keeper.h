@@ -162,6 +162,10 @@ class Keeper {
     return true;
   }
 
+  // give_back has the server serve further requests over a connection that belongs to the caller, as if nothing had been
+  // kept. It has served `requests` before.
+  void give_back(Connection& connection, std::uint32_t requests) noexcept;
+
   // serve_soon has the server serve a connection that belongs to the caller, as if it had woken.
   void serve_soon(Connection& connection) noexcept;
 
