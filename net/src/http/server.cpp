@@ -24,7 +24,7 @@ std::size_t Server::connection_bytes(const ServerOptions& options) noexcept {
 }
 
 std::size_t Server::request_bytes() noexcept {
-  return sizeof(Session);
+  return sizeof(SessionBuffers);
 }
 
 Server::~Server() {

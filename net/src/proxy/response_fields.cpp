@@ -59,8 +59,9 @@ void Forwarding::add_in_parts(ResponseHead& head, const Header& field) noexcept 
 // pass_interim passes an informational response on at once. A client of HTTP/1.0 knows none.
 void Forwarding::heard_interim() noexcept {
   if (request.minor == 0 || session.phase_ != Session::Phase::none || session.broken_) return;
+  session.hold();
   if (session.output_room() < Session::kOutputBytes / 2 && !session.flush()) return;
-  ResponseHead head({session.out_ + session.out_used_, session.output_room()});
+  ResponseHead head({session.buffers->out + session.out_used_, session.output_room()});
   head.start(response.status, {});
   add_fields(head);
   const std::string_view text = head.finish();

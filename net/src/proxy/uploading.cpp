@@ -35,6 +35,7 @@ Forwarding::Outcome Forwarding::send() noexcept {
 // send_head sends the head, and in the same call what has come of content with a length. Content that has come whole
 // stays with the session until the response begins, so that it can be sent again.
 Forwarding::Outcome Forwarding::send_head() noexcept {
+  session.hold();
   std::string_view head;
   while ((head = write_request_head(room)).empty()) {
     if (auto grown = grow(0); !grown)
@@ -43,7 +44,7 @@ Forwarding::Outcome Forwarding::send_head() noexcept {
   std::string_view content;
   if (request.framing == Framing::length && !unrepeatable) {
     const std::uint64_t there = session.end_ - session.body_at_;
-    content = {session.in_ + session.body_at_, static_cast<std::size_t>(std::min(there, session.body_left_))};
+    content = {session.buffers->in + session.body_at_, static_cast<std::size_t>(std::min(there, session.body_left_))};
   }
   const bool whole = session.body_done_ || (request.framing == Framing::length && content.size() == session.body_left_);
   if (!content.empty() && !whole) {
@@ -94,7 +95,7 @@ Forwarding::Outcome Forwarding::upload() noexcept {
 Forwarding::Outcome Forwarding::upload_trailers() noexcept {
   ResponseHead lines({room.data(), room.size() / 4});
   lines.fixed("0\r\n");
-  std::string_view rest(session.trailers_, session.chunks_.trailer_bytes());
+  std::string_view rest(session.buffers->trailers, session.chunks_.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));

@@ -52,8 +52,16 @@ class ForwardKeeper;
 // what the socket's buffer holds. Without fibers, and on a kernel without epoll while bytes lie unread behind the
 // request, a hang-up is noticed by reading and writing only.
 //
+// Places. At most ServerOptions::max_active exchanges hold a place and a session's buffers at a time. A handler that waits
+// in its own code (sleep, select, a channel, a client's request, its children) offers them, and once it has waited for
+// 20 ms others may take them when no place is free; its next call of the exchange waits for a place again. request() stays
+// where it is all the while. Its buffers stay with it, charged, if something lies in them that it goes on with: a head of
+// more than about 500 bytes, unread content, an unsent answer, memory from scratch() or path_memory(); or if it has
+// children, which may use the exchange. A fiber that is no child of the handler's must not use the exchange while the
+// handler waits. So only the ledger bounds how many handlers wait.
+//
 // Stack. A handler runs on the connection's fiber, whose stack is ServerOptions::handler_stack. The server and its
-// calls take up to 3 KB of it. So:
+// calls take up to 4 KB of it. So:
 //
 //   8 KB    5 KB for the handler: all calls of coir, none of which takes more than 4 KB; no function of the printf
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format
@@ -171,12 +179,10 @@ class Exchange {
   // scratch is memory for the handler's own use while it runs, 4 KiB and more: larger than what its stack should hold.
   std::span<char> scratch() noexcept;
 
-  // release_buffer is for a handler that is about to wait for long: it sends what has been gathered and gives back the
-  // memory of the answer and of scratch(), whose content is lost, until they are used again. What remains is the fiber
-  // and, unless the head is long, a page; request() and what the client has sent meanwhile stay. It does nothing
-  // between start and begin_..., and without fibers. The ledger stays charged, so that the answer is sure to find room.
-  // Cost: a system call, and page faults afterwards. It is never done unasked: most waits are too short to pay for it,
-  // what has been gathered could only be sent by another wait, and scratch() may hold what the handler goes on with.
+  // release_buffer gives the place and the buffers away at once, for a handler that is about to wait for long: it sends
+  // what has been gathered, and the content of scratch() is lost. If the head is long, or content is unread, the pages
+  // stay that hold it. It does nothing between start and begin_..., and without fibers. Cost: little, or a system call
+  // and page faults where pages stay.
   void release_buffer() noexcept;
 
   // path_memory is where coir/http/routes.h decodes the path, if it holds any escape.

@@ -1,10 +1,12 @@
 #include "http/fibers/dispatcher.h"
 
+#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 #include <coir/http/accounts.h>
 
 #include "http/fibers/fiber_engine.h"
 #include "http/session/coarse_clock.h"
+#include "http/session/session.h"
 #include "http/session/shed.h"
 
 namespace coir::http {
@@ -39,14 +41,17 @@ void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
     // Not before it has left that list, whose other readers hold the lock.
     connection.since_ns = now;
     queues_.enqueue(connection);
-    all_taken = !pool_.available();
+    all_taken = !places_.has_place(now);
     wanted = want_standby();
     held_up_by_failed = gate_.any_lingers() && held_up();
     if (all_taken || held_up_by_failed) ++busy_;
   }
   if (wanted) spawn_standby();
   if (!all_taken && !held_up_by_failed) return;
-  if (all_taken) waits.end_slow_heads();
+  if (all_taken) {
+    hurry_.set();
+    waits.end_slow_heads();
+  }
   if (held_up_by_failed) close_silent_handshake();
   Locked locked(lock_);
   --busy_;
@@ -76,15 +81,16 @@ void Dispatcher::spawn_missing() noexcept {
 
 void Dispatcher::serve_waiting() noexcept {
   Connection* connection;
-  Session* session = nullptr;
+  SessionBuffers* buffers = nullptr;
   bool wanted;
   {
     Locked locked(lock_);
     standby_ = false;
     connection = next();
-    if (connection != nullptr) session = pool_.take();
-    // Without memory for a session the connection waits; the reaper tries again.
-    if (session == nullptr) return;
+    if (connection != nullptr) buffers = pool_.take();
+    // Without memory for a session, or where a handler has come back for the place, the connection waits; the next place
+    // that is free is for it, and the reaper tries again.
+    if (buffers == nullptr) return;
     dequeue(*connection);
     wanted = want_standby();
     ++busy_;
@@ -92,7 +98,8 @@ void Dispatcher::serve_waiting() noexcept {
   if (wanted) spawn_standby();
   {
     HandlerWatch watch(engine_);
-    session->serve(*connection, watch);
+    Session session(engine_, *buffers);
+    session.serve(*connection, watch);
   }
   // The server may be gone once this is unlocked.
   Locked locked(lock_);
@@ -100,23 +107,90 @@ void Dispatcher::serve_waiting() noexcept {
 }
 
 Connection* Dispatcher::next_or_release(Session& session) noexcept {
-  Locked locked(lock_);
-  if (Connection* connection = next()) {
-    dequeue(*connection);
-    return connection;
+  OfferedPlaces::Line granted;
+  {
+    Locked locked(lock_);
+    if (!places_.any_in_line()) {
+      Connection* const connection = next();
+      if (connection != nullptr) {
+        dequeue(*connection);
+      } else {
+        take_back(session);
+      }
+      return connection;
+    }
+    take_back(session);
+    granted = places_.grant(coarse_ns());
   }
-  pool_.give(session);
+  tell(granted);
+  spawn_missing();
   return nullptr;
 }
 
 void Dispatcher::release(Session& session) noexcept {
-  bool wanted;
   {
     Locked locked(lock_);
-    pool_.give(session);
-    wanted = want_standby();
+    take_back(session);
   }
-  if (wanted) spawn_standby();
+  grant_places();
+}
+
+void Dispatcher::take_back(Session& session) noexcept {
+  pool_.give(*session.buffers);
+  session.buffers = nullptr;
+}
+
+void Dispatcher::offer(ActivePlace& place, bool keeps_buffers) noexcept {
+  const std::int64_t now = coarse_ns();
+  Locked locked(lock_);
+  places_.offer(place, keeps_buffers, now);
+}
+
+void Dispatcher::lend(ActivePlace& place) noexcept {
+  {
+    Locked locked(lock_);
+    places_.lend(place);
+  }
+  grant_places();
+}
+
+// Nothing ends the wait but a place: the fiber cannot go on without. So it is kept from the handler's cancellations.
+void Dispatcher::reclaim(ActivePlace& place) noexcept {
+  OfferedPlaces::Returning returning(place);
+  {
+    const std::int64_t now = coarse_ns();
+    Locked locked(lock_);
+    if (places_.withdraw(place) || places_.retake(place)) return;
+    if (places_.free_one(now) && places_.retake(place)) return;
+    places_.wait_in_line(returning);
+  }
+  hurry_.set();
+  waits.end_slow_heads();
+  const Shield shield(Deadline::never());
+  while (!returning.granted.wait()) {
+  }
+}
+
+void Dispatcher::grant_places() noexcept {
+  OfferedPlaces::Line granted;
+  {
+    Locked locked(lock_);
+    granted = places_.grant(coarse_ns());
+  }
+  tell(granted);
+  spawn_missing();
+}
+
+// tell wakes those that have got places. One that has woken is gone.
+void Dispatcher::tell(OfferedPlaces::Line granted) noexcept {
+  while (OfferedPlaces::Returning* const returning = granted.pop()) returning->granted.set();
+}
+
+bool Dispatcher::await_hurry(std::chrono::nanoseconds calm) noexcept {
+  const auto hurried = hurry_.wait(Deadline::after(calm));
+  if (!hurried) return hurried.error() == ErrorCode::timed_out;
+  hurry_.reset();
+  return sleep(std::chrono::nanoseconds(OfferedPlaces::kLeastWaitNs)).has_value();
 }
 
 void Dispatcher::dequeue(Connection& connection) noexcept {
@@ -126,7 +200,7 @@ void Dispatcher::dequeue(Connection& connection) noexcept {
 
 // want_standby tells whether a standby is missing; the caller then spawns it.
 bool Dispatcher::want_standby() noexcept {
-  if (standby_ || next() == nullptr || !pool_.available()) return false;
+  if (standby_ || next() == nullptr || places_.any_in_line() || !places_.has_place(coarse_ns())) return false;
   standby_ = true;
   return true;
 }
@@ -223,7 +297,7 @@ bool Dispatcher::at_work() noexcept {
 
 bool Dispatcher::starved() noexcept {
   Locked locked(lock_);
-  return next() != nullptr && pool_.starved();
+  return (next() != nullptr || places_.any_in_line()) && pool_.starved();
 }
 
 ServerGauges Dispatcher::gauges() noexcept {
@@ -231,27 +305,28 @@ ServerGauges Dispatcher::gauges() noexcept {
   return {.open = records_.taken(),
           .idle = queues_.resting(),
           .active = pool_.taken(),
-          .waiting = queues_.waiting(),
+          .waiting = queues_.waiting() + places_.in_line(),
           .kept = 0};
 }
 
 std::size_t Dispatcher::free_sessions(std::size_t most) noexcept {
   std::size_t freed = 0;
   for (; most > 0; --most) {
-    Session* session;
+    SessionBuffers* buffers;
     {
       Locked locked(lock_);
-      session = pool_.take_unused();
+      if (places_.needs_spare() && pool_.unused() <= 1) break;
+      buffers = pool_.take_unused();
     }
-    if (session == nullptr) break;
-    const bool free = SessionPool::free(*session);
+    if (buffers == nullptr) break;
+    const bool free = SessionPool::free(*buffers);
     Locked locked(lock_);
     if (!free) {
-      pool_.keep(*session);
+      pool_.keep(*buffers);
       break;
     }
-    pool_.note_freed(*session);
-    freed += sizeof(Session);
+    pool_.note_freed(*buffers);
+    freed += sizeof(SessionBuffers);
   }
   return freed;
 }

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <coir/event.h>
 #include <coir/http/server.h>
 #include <coir/spinlock.h>
+
+#include <algorithm>
 
 #include "http/fibers/client_waits.h"
 #include "http/fibers/connection_queues.h"
 #include "http/fibers/handshake_gate.h"
+#include "http/fibers/offered_places.h"
 #include "http/fibers/session_pool.h"
 #include "http/session/connection_records.h"
 #include "http/session/engine.h"
@@ -22,14 +26,21 @@ namespace coir::http {
 // or makes a system call. In a build for one worker it is nothing at all.
 class Dispatcher {
  public:
-  Dispatcher(Engine& engine, Connection* connections, Session* sessions, std::uint32_t* freed_sessions) noexcept
+  Dispatcher(Engine& engine, Connection* connections, SessionBuffers* buffers, std::uint32_t* freed_buffers) noexcept
       : engine_(engine),
         records_(connections, engine.options.max_connections),
-        pool_(engine, sessions, freed_sessions, engine.options.max_active),
+        pool_(buffers, freed_buffers, most_buffers(engine.options), engine.options.max_active),
         gate_(engine.options.max_handshakes),
         waits(lock_, engine.counters) {}
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
+
+  // most_buffers is for how many sessions address space is reserved: handlers that have given their place away may keep
+  // their buffers.
+  static std::size_t most_buffers(const ServerOptions& options) noexcept {
+    constexpr std::size_t kMost = sizeof(void*) == 8 ? 65'536 : 4096;
+    return options.max_active + std::min(options.max_connections, kMost);
+  }
 
   // wake is the RestingWait's of every connection: its client has sent something. On a worker's own stack.
   static void wake(RestingWait& resting) noexcept;
@@ -38,11 +49,19 @@ class Dispatcher {
   // spawn_missing spawns a fiber where connections wait, a session is free, and an earlier spawn has failed.
   void spawn_missing() noexcept;
 
+  // grant_places gives places to handlers that wait in line for one, where there are any.
+  void grant_places() noexcept;
+  // await_hurry waits until a place is wanted and none is free, or for `calm`. False: the caller is cancelled.
+  [[nodiscard]] bool await_hurry(std::chrono::nanoseconds calm) noexcept;
+
   // These are Engine's functions of the same names.
   [[nodiscard]] bool rest(Connection& connection, std::int64_t since_ns) noexcept;
   void close(Connection& connection) noexcept;
   Connection* next_or_release(Session& session) noexcept;
   void release(Session& session) noexcept;
+  void offer(ActivePlace& place, bool keeps_buffers) noexcept;
+  void lend(ActivePlace& place) noexcept;
+  void reclaim(ActivePlace& place) noexcept;
   void end_handshake(Connection& connection) noexcept;
   bool may_linger(Connection& connection) noexcept;
   bool close_silent_handshake() noexcept;
@@ -54,7 +73,7 @@ class Dispatcher {
 
   // handshake_held_up tells whether a handshake waits for the end of another.
   bool handshake_held_up() noexcept;
-  // starved tells whether a connection waits for a session for which memory is short.
+  // starved tells whether a connection or a handler waits for a session for which memory is short.
   bool starved() noexcept;
 
   // at_work tells whether a fiber of the server's is left, or a worker in the midst of a wake. A handler may go on when
@@ -91,10 +110,13 @@ class Dispatcher {
   void spawn_standby() noexcept;
   void serve_waiting() noexcept;
 
+  static void tell(OfferedPlaces::Line granted) noexcept;
+
   // These need the lock.
   Connection* next() const noexcept { return queues_.next(gate_.may_begin()); }
   void dequeue(Connection& connection) noexcept;
   bool want_standby() noexcept;
+  void take_back(Session& session) noexcept;
   bool held_up() const noexcept { return queues_.has_pending() && !gate_.may_begin(); }
 
   Engine& engine_;
@@ -102,7 +124,9 @@ class Dispatcher {
   ConnectionRecords records_;
   ConnectionQueues queues_;
   SessionPool pool_;
+  OfferedPlaces places_{pool_};
   HandshakeGate gate_;
+  Event hurry_;
   bool standby_ = false;       // a fiber was spawned to serve and has not run yet
   std::size_t busy_ = 0;       // fibers that serve, and wakes that go on without the lock
   std::int64_t woken_ns_ = 0;  // with one worker: when the first was queued that waits for the standby

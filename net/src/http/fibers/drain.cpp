@@ -30,7 +30,7 @@ bool FiberEngine::stopped() noexcept {
   // Asked first: a handler that is still at work may attach a keeper.
   const bool none_open = dispatcher.gauges().open == 0;
   const bool none_kept = keepers.stop();
-  dispatcher.spawn_missing();
+  dispatcher.grant_places();
   if (coarse_ns() >= heads_end_ns_.load(std::memory_order_relaxed)) dispatcher.waits.end_heads();
   // Asked last: those that still serve may spawn another.
   return none_kept && !accepts && !reaper.alive() && none_open && !dispatcher.at_work();

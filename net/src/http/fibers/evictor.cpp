@@ -79,7 +79,7 @@ std::size_t Evictor::close_longest_resting(std::size_t wanted) noexcept {
 void Evictor::relieve() noexcept {
   MemoryWatch::look();
   Pressure::make_room(account::connections, 0);
-  if (dispatcher_.starved() && !Pressure::make_room(account::http, sizeof(Session))) {
+  if (dispatcher_.starved() && !Pressure::make_room(account::http, sizeof(SessionBuffers))) {
     Pressure::took(pressure::shed);
     constexpr std::int64_t kGraceNs = 500'000'000;
     shed_waiting(coarse_ns() - kGraceNs);

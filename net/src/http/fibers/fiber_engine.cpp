@@ -25,15 +25,16 @@ FiberEngine& self(Engine& engine) noexcept {
 
 FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
   const std::size_t connections_at = aligned(sizeof(FiberEngine), kLine);
-  // On a page of their own, for sessions and records are freed by whole pages.
-  const std::size_t sessions_at =
+  // On a page of their own, for buffers and records are freed by whole pages.
+  const std::size_t most_buffers = Dispatcher::most_buffers(options);
+  const std::size_t buffers_at =
       aligned(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
-  const std::size_t numbers_at = sessions_at + options.max_active * sizeof(Session);
-  const std::size_t bytes = aligned(numbers_at + options.max_active * sizeof(std::uint32_t), port::kPageBytes);
+  const std::size_t numbers_at = buffers_at + most_buffers * sizeof(SessionBuffers);
+  const std::size_t bytes = aligned(numbers_at + most_buffers * sizeof(std::uint32_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) FiberEngine(options, reinterpret_cast<Connection*>(memory + connections_at),
-                                                reinterpret_cast<Session*>(memory + sessions_at),
+                                                reinterpret_cast<SessionBuffers*>(memory + buffers_at),
                                                 reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
   engine->evictor.attach();
   if (engine->clients.open(options)) return engine;
@@ -114,6 +115,19 @@ void Engine::release(Session& session) noexcept {
   // A thread keeps its session, for its next connection.
   if (on_threads_ != nullptr) return;
   self(*this).dispatcher.release(session);
+}
+
+void Engine::offer(ActivePlace& place, bool keeps_buffers) noexcept {
+  if (on_threads_ == nullptr) self(*this).dispatcher.offer(place, keeps_buffers);
+}
+
+bool Engine::lend(ActivePlace& place) noexcept {
+  if (on_threads_ == nullptr) self(*this).dispatcher.lend(place);
+  return on_threads_ == nullptr;
+}
+
+void Engine::reclaim(ActivePlace& place) noexcept {
+  self(*this).dispatcher.reclaim(place);
 }
 
 void Engine::serve_soon(Connection& connection) noexcept {

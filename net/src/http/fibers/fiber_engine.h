@@ -33,10 +33,10 @@ class FiberEngine : public Engine {
   Reaper reaper;
 
  private:
-  FiberEngine(const ServerOptions& given, Connection* connections, Session* sessions, std::uint32_t* freed_sessions,
-              std::size_t mapped_bytes) noexcept
+  FiberEngine(const ServerOptions& given, Connection* connections, SessionBuffers* buffers,
+              std::uint32_t* freed_buffers, std::size_t mapped_bytes) noexcept
       : Engine(given),
-        dispatcher(*this, connections, sessions, freed_sessions),
+        dispatcher(*this, connections, buffers, freed_buffers),
         evictor(*this, dispatcher),
         acceptor(*this, dispatcher, evictor),
         reaper(*this, dispatcher, evictor),

@@ -32,7 +32,9 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   self.attend();
   switch (self.client_.load(std::memory_order_relaxed)) {
     case Client::there:
-      return self.server_stops() ? kServerStops : nullptr;
+      if (self.server_stops()) return kServerStops;
+      self.offer_place();
+      return nullptr;
     case Client::ended:
       return kEnded;
     case Client::gone:
@@ -49,8 +51,20 @@ bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
     return true;
   }
   if (self.state_ != State::runs) return false;
+  self.offer_place();
   if (self.pause()) self.noticed_.store(true, std::memory_order_relaxed);
   return true;
+}
+
+// offer_place: a child that lives may be in the middle of a call of the exchange. Only the owner opens nurseries, so that
+// none begins to live before the owner goes on, unless one lives.
+void HandlerWatch::offer_place() noexcept {
+  bool has_children;
+  {
+    Locked locked(lock);
+    has_children = !inner.empty();
+  }
+  session_->offer(has_children);
 }
 
 // attend sees to it that a hang-up and the server's stop reach the handler.

@@ -21,7 +21,7 @@ void Reaper::run() noexcept {
       std::clamp<std::chrono::nanoseconds>(std::min(options.idle_timeout, options.handshake_timeout) / 4, 10ms, 1s);
   for (;;) {
     const bool some_wait = dispatcher_.gauges().waiting > 0;
-    if (!sleep(some_wait ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
+    if (!dispatcher_.await_hurry(some_wait ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
     const std::int64_t now = coarse_ns();
     const std::int64_t rested_since = now - std::chrono::nanoseconds(options.idle_timeout).count();
     dispatcher_.close_each(engine_.counters.expired,
@@ -29,8 +29,8 @@ void Reaper::run() noexcept {
     close_late_handshakes();
     engine_.keepers.look_around(now);
     evictor_.relieve();
+    dispatcher_.grant_places();
     if (!some_wait) continue;
-    dispatcher_.spawn_missing();
     dispatcher_.waits.end_slow_heads();
     dispatcher_.waits.end_slowest_transfer();
     evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());

@@ -11,49 +11,51 @@
 namespace coir::http {
 
 bool SessionPool::available() const noexcept {
+  if (taken_ >= most_active_) return false;
   if (unused_ != nullptr) return true;
-  return may_grow() && account::http.fits(sizeof(Session)) && Ledger::total().fits(sizeof(Session));
+  return may_grow() && account::http.fits(sizeof(SessionBuffers)) && Ledger::total().fits(sizeof(SessionBuffers));
 }
 
-Session* SessionPool::take() noexcept {
-  Session* session = unused_;
-  if (session != nullptr) {
-    unused_ = session->next_free;
+SessionBuffers* SessionPool::take() noexcept {
+  if (taken_ >= most_active_) return nullptr;
+  SessionBuffers* buffers = unused_;
+  if (buffers != nullptr) {
+    unused_ = buffers->next_free;
     surplus_ = std::min(surplus_, --unused_count_);
-  } else if (may_grow() && account::http.charge(sizeof(Session))) {
+  } else if (may_grow() && account::http.charge(sizeof(SessionBuffers))) {
     const std::size_t number = freed_count_ > 0 ? freed_[--freed_count_] : used_++;
-    session = new (array_ + number) Session(engine_);
+    buffers = new (array_ + number) SessionBuffers;
   }
-  if (session != nullptr) ++taken_;
-  return session;
+  if (buffers != nullptr) ++taken_;
+  return buffers;
 }
 
-void SessionPool::give(Session& session) noexcept {
-  keep(session);
+void SessionPool::give(SessionBuffers& buffers) noexcept {
+  keep(buffers);
   --taken_;
 }
 
-void SessionPool::keep(Session& session) noexcept {
-  session.next_free = unused_;
-  unused_ = &session;
+void SessionPool::keep(SessionBuffers& buffers) noexcept {
+  buffers.next_free = unused_;
+  unused_ = &buffers;
   ++unused_count_;
 }
 
-Session* SessionPool::take_unused() noexcept {
-  Session* const session = unused_;
-  if (session == nullptr) return nullptr;
-  unused_ = session->next_free;
+SessionBuffers* SessionPool::take_unused() noexcept {
+  SessionBuffers* const buffers = unused_;
+  if (buffers == nullptr) return nullptr;
+  unused_ = buffers->next_free;
   surplus_ = std::min(surplus_, --unused_count_);
-  return session;
+  return buffers;
 }
 
-bool SessionPool::free(Session& session) noexcept {
-  return port::give_back(&session, sizeof(Session));
+bool SessionPool::free(SessionBuffers& buffers) noexcept {
+  return port::give_back(&buffers, sizeof(SessionBuffers));
 }
 
-void SessionPool::note_freed(Session& session) noexcept {
-  freed_[freed_count_++] = static_cast<std::uint32_t>(&session - array_);
-  account::http.refund(sizeof(Session));
+void SessionPool::note_freed(SessionBuffers& buffers) noexcept {
+  freed_[freed_count_++] = static_cast<std::uint32_t>(&buffers - array_);
+  account::http.refund(sizeof(SessionBuffers));
 }
 
 std::size_t SessionPool::surplus() noexcept {
@@ -61,7 +63,7 @@ std::size_t SessionPool::surplus() noexcept {
 }
 
 SessionPool::~SessionPool() {
-  account::http.refund((used_ - freed_count_) * sizeof(Session));
+  account::http.refund((used_ - freed_count_) * sizeof(SessionBuffers));
 }
 
 }  // namespace coir::http

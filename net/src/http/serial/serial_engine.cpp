@@ -225,19 +225,19 @@ ServerGauges SerialEngine::gauges() const noexcept {
           .kept = 0};
 }
 
-SerialEngine::SerialEngine(const ServerOptions& given, Session* session, Connection* connections,
+SerialEngine::SerialEngine(const ServerOptions& given, OwnSession* session, Connection* connections,
                            pollfd* entries) noexcept
     : Engine(given), loop(*this, session, entries), records_(connections, given.max_connections) {}
 
 SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(SerialEngine));
-  const std::size_t connections_at = session_at + rounded(sizeof(Session));
+  const std::size_t connections_at = session_at + rounded(sizeof(OwnSession));
   const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection));
   static_assert(sizeof(pollfd) == kDescriptorBytes);
   const std::size_t entries = PollSet::kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));
   if (memory == nullptr) return nullptr;
-  auto* const engine = new (memory) SerialEngine(options, reinterpret_cast<Session*>(memory + session_at),
+  auto* const engine = new (memory) SerialEngine(options, reinterpret_cast<OwnSession*>(memory + session_at),
                                                  reinterpret_cast<Connection*>(memory + connections_at),
                                                  reinterpret_cast<pollfd*>(memory + entries_at));
   Pressure::add(engine->resting_connections_);

@@ -52,7 +52,7 @@ class SerialEngine : public Engine {
   ServingLoop loop;
 
  private:
-  SerialEngine(const ServerOptions& given, Session* session, Connection* connections, pollfd* entries) noexcept;
+  SerialEngine(const ServerOptions& given, OwnSession* session, Connection* connections, pollfd* entries) noexcept;
 
   bool reserve_one(std::size_t number) noexcept;
   void shed_one(std::size_t number) noexcept;

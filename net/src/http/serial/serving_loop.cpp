@@ -13,8 +13,8 @@
 
 namespace coir::http {
 
-ServingLoop::ServingLoop(SerialEngine& engine, Session* session, pollfd* entries) noexcept
-    : engine_(engine), session_(new(session) Session(engine)), poll_set_(entries) {}
+ServingLoop::ServingLoop(SerialEngine& engine, OwnSession* session, pollfd* entries) noexcept
+    : engine_(engine), session_(&(new(session) OwnSession(engine))->session), poll_set_(entries) {}
 
 // Stop is asked in the middle of every wait, the wait for a slow client included, whether a signal has come.
 struct ServingLoop::Stop : Interrupter {

@@ -17,7 +17,7 @@ class SerialEngine;
 // pauses, keeps the session beyond kTurnNs only while nobody else wants it.
 class ServingLoop {
  public:
-  ServingLoop(SerialEngine& engine, Session* session, pollfd* entries) noexcept;
+  ServingLoop(SerialEngine& engine, OwnSession* session, pollfd* entries) noexcept;
   ServingLoop(const ServingLoop&) = delete;
   ServingLoop& operator=(const ServingLoop&) = delete;
 

@@ -124,10 +124,10 @@ void Session::told_end() noexcept {
 // log_access writes a line of the combined format, with seconds and scheme behind it, and what has been noted. Nobody
 // waits for the reader of the log.
 void Session::log_access(std::int64_t duration_ns) noexcept {
-  Line line(std::span<char>(scratch_).first(kLogLineBytes));
+  Line line(std::span<char>(buffers->scratch).first(kLogLineBytes));
   add_host(line, connection_->stream.tcp().peer_address());
   line.add(" - ");
-  add_user(line, request_.header("Authorization"), std::span(scratch_).subspan<kLogLineBytes, 256>());
+  add_user(line, request_.header("Authorization"), std::span(buffers->scratch).subspan<kLogLineBytes, 256>());
   line.add(" ");
   add_time(line, now());
   if (request_.method_text.empty()) {
@@ -162,7 +162,7 @@ void Session::log_access(std::int64_t duration_ns) noexcept {
     line.add_escaped(log_id_, kMostId);
   }
   line.add("\n");
-  log_line({scratch_, line.end()});
+  log_line({buffers->scratch, line.end()});
 }
 
 }  // namespace coir::http

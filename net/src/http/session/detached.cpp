@@ -8,12 +8,14 @@
 namespace coir::http {
 
 std::string_view Detached::sent(Exchange& exchange) noexcept {
-  const Session& session = exchange.session_;
-  return {session.in_ + session.body_at_, session.end_ - session.body_at_};
+  Session& session = exchange.session_;
+  session.hold();
+  return {session.buffers->in + session.body_at_, session.end_ - session.body_at_};
 }
 
 std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
   Session& session = exchange.session_;
+  session.hold();
   if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
   if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
   session.told_end();

@@ -14,6 +14,7 @@
 
 namespace coir::http {
 
+struct ActivePlace;
 struct Session;
 
 class Engine;
@@ -78,6 +79,14 @@ class Engine {
 
   // release takes back the session of a fiber that goes on without it. In builds with fibers.
   void release(Session& session) noexcept;
+
+  // offer lets others have a handler's place once it has been offered for a while, with its buffers unless it keeps
+  // them; a further offer changes nothing but that. It neither waits nor makes system calls. lend gives both away at
+  // once; it is false where no place is ever given away. reclaim has the place be the handler's again, and waits for
+  // one if others have it. In builds with fibers.
+  void offer(ActivePlace& place, bool keeps_buffers) noexcept;
+  bool lend(ActivePlace& place) noexcept;
+  void reclaim(ActivePlace& place) noexcept;
 
   // serve_soon has a session serve a connection that is kept and stands in no list.
   void serve_soon(Connection& connection) noexcept;

@@ -101,7 +101,9 @@ void Exchange::close_after() noexcept {
 }
 
 std::span<char> Exchange::scratch() noexcept {
-  return session_.scratch_;
+  session_.hold();
+  session_.lends_scratch_ = true;
+  return session_.buffers->scratch;
 }
 
 void Exchange::release_buffer() noexcept {
@@ -109,7 +111,9 @@ void Exchange::release_buffer() noexcept {
 }
 
 std::span<char> Exchange::path_memory() noexcept {
-  return session_.path_;
+  session_.hold();
+  session_.lends_path_ = true;
+  return session_.buffers->path;
 }
 
 std::int64_t Exchange::now() noexcept {

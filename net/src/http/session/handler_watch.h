@@ -17,6 +17,7 @@
 namespace coir::http {
 
 class Engine;
+struct Session;
 
 // HandlerWatch ends a handler's waits for other things than its client once the client is gone, has ended its side, or
 // the server stops: otherwise a handler that waits would outlive its client. It is the scope around all that the
@@ -34,6 +35,8 @@ class Engine;
 // A reset cancels the scope in any case. An end of the client's side and the server's stop cancel it only when the
 // handler waits for something else than its client, for one that is writing its answer goes on.
 //
+// A handler that begins such a wait offers its place to others (ActivePlace).
+//
 // A handler that never waits costs its begin and end. One that waits has a system call when more arrives from its
 // client meanwhile. On a kernel without epoll a hang-up behind bytes that nobody reads goes unnoticed until the next
 // wait: ppoll would report the bytes over and over.
@@ -42,7 +45,7 @@ class Engine;
 class HandlerWatch {
  public:
   explicit HandlerWatch(Engine&) noexcept {}
-  void meet(Connection&) noexcept {}
+  void meet(Connection&, Session&) noexcept {}
   void begin() noexcept {}
   bool end() noexcept { return false; }
   bool pause() noexcept { return false; }
@@ -60,9 +63,10 @@ class HandlerWatch : coir::detail::Scope {
   HandlerWatch(const HandlerWatch&) = delete;
   HandlerWatch& operator=(const HandlerWatch&) = delete;
 
-  // meet names the connection that is served from now on.
-  void meet(Connection& connection) noexcept {
+  // meet names the connection that is served from now on, and the session that serves it.
+  void meet(Connection& connection, Session& session) noexcept {
     connection_ = &connection;
+    session_ = &session;
     if (client_.load(std::memory_order_relaxed) != Client::there) forget();
   }
   // begin and end surround a handler, pause and resume each use of the connection meanwhile; outside a handler the
@@ -107,6 +111,7 @@ class HandlerWatch : coir::detail::Scope {
   }
   void attend() noexcept;
   bool server_stops() noexcept;
+  void offer_place() noexcept;
   void forget() noexcept;
   bool sleep(Client& client) noexcept;
   void tell(Client client) noexcept;
@@ -115,6 +120,7 @@ class HandlerWatch : coir::detail::Scope {
 
   Engine& engine_;
   Connection* connection_ = nullptr;
+  Session* session_ = nullptr;
   RestingWait::Wake wake_ = nullptr;  // the connection's own
   Event gone_;  // client_ is no longer `there`; set where no wait of the owner has begun, or on a worker's own stack
   State state_ = State::none;

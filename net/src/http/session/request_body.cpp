@@ -52,6 +52,7 @@ Deadline Session::body_deadline(std::int64_t now_ns) const noexcept {
 }
 
 std::expected<std::size_t, Error> Session::take_body(char* into, std::size_t size) noexcept {
+  hold();
   if (body_done_) return std::unexpected(Error{ErrorCode::end_of_stream});
   if (fault_ != 0 || broken_) return std::unexpected(Error{ErrorCode::closed});
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
@@ -64,14 +65,14 @@ std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t si
     taken = static_cast<std::size_t>(std::min<std::uint64_t>(end_ - body_at_, body_left_));
     if (into != nullptr) {
       taken = std::min(taken, size);
-      memcpy(into, in_ + body_at_, taken);
+      memcpy(into, buffers->in + body_at_, taken);
     }
     body_at_ += static_cast<std::uint32_t>(taken);
   } else {
     // Straight to its place, and never past the end of the content.
     body_at_ = end_ = head_end_;
     if (into == nullptr) {
-      into = in_ + head_end_;
+      into = buffers->in + head_end_;
       size = kInputBytes - head_end_;
     }
     const auto got = read_for_body({into, static_cast<std::size_t>(std::min<std::uint64_t>(size, body_left_))});
@@ -84,11 +85,11 @@ std::expected<std::size_t, Error> Session::take_fixed(char* into, std::size_t si
 }
 
 std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t size) noexcept {
-  std::span<char> raw(in_ + body_at_, end_ - body_at_);
+  std::span<char> raw(buffers->in + body_at_, end_ - body_at_);
   const auto taken =
-      chunks_.take({into, size}, raw, {in_ + head_end_, kInputBytes - head_end_}, {.max_body = max_body_}, trailers_,
-                   [&](std::span<char> window) { return read_for_body(window); });
-  body_at_ = static_cast<std::uint32_t>(raw.data() - in_);
+      chunks_.take({into, size}, raw, {buffers->in + head_end_, kInputBytes - head_end_}, {.max_body = max_body_},
+                   buffers->trailers, [&](std::span<char> window) { return read_for_body(window); });
+  body_at_ = static_cast<std::uint32_t>(raw.data() - buffers->in);
   end_ = body_at_ + static_cast<std::uint32_t>(raw.size());
   if (taken) return taken;
   if (chunks_.is_delivered()) {
@@ -103,7 +104,7 @@ std::expected<std::size_t, Error> Session::take_chunked(char* into, std::size_t 
 // trailer looks through what the decoder has kept: "Name: value\r", one behind the other.
 std::string_view Session::trailer(std::string_view name) const noexcept {
   if (!body_done_) return {};
-  std::string_view rest(trailers_, chunks_.trailer_bytes());
+  std::string_view rest(buffers->trailers, chunks_.trailer_bytes());
   while (!rest.empty()) {
     const std::string_view line = until(rest, '\r');
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -138,6 +139,7 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
 // reading tells what there is, an error too; that `beside` got ready meanwhile may be news that no later wait hears. False:
 // `beside` may be ready.
 std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noexcept {
+  hold();
   if (auto begun = begin_taking(); !begun) return std::unexpected(begun.error());
   if (body_done_ || fault_ != 0 || broken_ || body_at_ < end_ || chunks_.has_some()) return true;
   if (auto flushed = flush(); !flushed) return std::unexpected(flushed.error());

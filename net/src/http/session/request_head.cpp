@@ -11,7 +11,7 @@ namespace coir::http {
 std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcept {
   if (look_again_) [[unlikely]]
     connection_->stream.mark_readable();
-  auto got = connection_->stream.read({in_ + end_, kInputBytes - end_}, deadline);
+  auto got = connection_->stream.read({buffers->in + end_, kInputBytes - end_}, deadline);
   if (!got) return got;
   end_ += static_cast<std::uint32_t>(*got);
   engine_.counters.bytes_received.fetch_add(*got, std::memory_order_relaxed);
@@ -20,7 +20,7 @@ std::expected<std::size_t, Error> Session::read_input(Deadline deadline) noexcep
 
 // compact moves what has not been answered to the front of the buffer.
 void Session::compact() noexcept {
-  memmove(in_, in_ + begin_, end_ - begin_);
+  memmove(buffers->in, buffers->in + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
 }
@@ -43,7 +43,7 @@ std::expected<std::size_t, Error> Session::read_what_is_there() noexcept {
 
 // take_half_head goes on with what came of a head before the connection rested: all of it has been seen.
 void Session::take_half_head() noexcept {
-  end_ = seen_ = static_cast<std::uint32_t>(engine_.take_head(*connection_, in_));
+  end_ = seen_ = static_cast<std::uint32_t>(engine_.take_head(*connection_, buffers->in));
   if (end_ == 0) return;
   const std::chrono::nanoseconds patience = engine_.options.header_timeout;
   head_deadline_ = Deadline::at_ns(connection_->since_ns + patience.count());
@@ -60,7 +60,7 @@ void Session::refuse(int status) noexcept {
   forget_notes();
   began_ns_ = monotonic_ns();
   keep_ = false;
-  head_only_ = asks_for_head({in_ + begin_, end_ - begin_});
+  head_only_ = asks_for_head({buffers->in + begin_, end_ - begin_});
   body_done_ = true;
   answer_status(status, {});
   told_end();

@@ -45,7 +45,8 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
 }
 
 ResponseHead& Session::start(int status) noexcept {
-  head_ = ResponseHead({out_ + kOutputBytes, 0});
+  hold();
+  head_ = ResponseHead({buffers->out + kOutputBytes, 0});
   if (phase_ == Phase::content || broken_) return head_;
   if (phase_ == Phase::none && !body_done_ && !body_begun_) {
     if (request_.expects_continue) {
@@ -59,27 +60,29 @@ ResponseHead& Session::start(int status) noexcept {
   if (fault_ != 0 || (output_room() < kHeadRoom && !flush())) return head_;
   phase_ = Phase::head;
   status_ = static_cast<std::uint16_t>(status);
-  head_ = ResponseHead({out_ + out_used_, output_room()});
-  head_.start(status, date_.line(now()));
-  if (added_ <= sizeof added_fields_) {
-    head_.fixed({added_fields_, added_});
+  head_ = ResponseHead({buffers->out + out_used_, output_room()});
+  head_.start(status, buffers->date.line(now()));
+  if (added_ <= sizeof buffers->added_fields) {
+    head_.fixed({buffers->added_fields, added_});
   } else {
-    head_ = ResponseHead({out_ + kOutputBytes, 0});
+    head_ = ResponseHead({buffers->out + kOutputBytes, 0});
   }
   return head_;
 }
 
 void Session::add_fields(std::string_view lines) noexcept {
+  hold();
   if (phase_ == Phase::content) return;
-  if (lines.size() > sizeof added_fields_ - std::min<std::size_t>(added_, sizeof added_fields_)) {
-    added_ = sizeof added_fields_ + 1;
+  if (lines.size() > sizeof buffers->added_fields - std::min<std::size_t>(added_, sizeof buffers->added_fields)) {
+    added_ = sizeof buffers->added_fields + 1;
     return;
   }
-  memcpy(added_fields_ + added_, lines.data(), lines.size());
+  memcpy(buffers->added_fields + added_, lines.data(), lines.size());
   added_ += static_cast<std::uint16_t>(lines.size());
 }
 
 std::expected<void, Error> Session::begin_content(Content kind, std::uint64_t bytes) noexcept {
+  hold();
   if (phase_ != Phase::head)
     return std::unexpected(Error{fault_ != 0 || broken_ ? ErrorCode::closed : ErrorCode::invalid});
   if (engine_.stopping()) keep_ = false;
@@ -127,6 +130,7 @@ void Session::answer_status(int status, std::string_view fields) noexcept {
 }
 
 std::expected<void, Error> Session::write(std::string_view content) noexcept {
+  hold();
   if (broken_) return std::unexpected(Error{ErrorCode::closed});
   if (phase_ != Phase::content) return std::unexpected(Error{fault_ != 0 ? ErrorCode::closed : ErrorCode::invalid});
   if (content.empty()) return {};
@@ -146,7 +150,7 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
     static_cast<void>(append(content));
     return append("\r\n");
   }
-  iovec parts[] = {{out_, out_used_},
+  iovec parts[] = {{buffers->out, out_used_},
                    {const_cast<char*>(size.data()), size.size()},
                    {const_cast<char*>(content.data()), content.size()},
                    {const_cast<char*>("\r\n"), 2}};
@@ -154,6 +158,7 @@ std::expected<void, Error> Session::write(std::string_view content) noexcept {
 }
 
 std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, std::uint64_t count) noexcept {
+  hold();
   if (broken_) return std::unexpected(Error{ErrorCode::closed});
   if (phase_ != Phase::content || content_kind_ != Content::fixed || count > content_left_) {
     return std::unexpected(Error{ErrorCode::invalid});
@@ -161,7 +166,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   if (head_only_) return {};
   if (count <= output_room()) {
     while (count > 0) {
-      const ssize_t got = read_file(file, out_ + out_used_, static_cast<std::size_t>(count), offset);
+      const ssize_t got = read_file(file, buffers->out + out_used_, static_cast<std::size_t>(count), offset);
       if (got <= 0)
         return cut_short(got < 0 ? Error::from_errno(static_cast<int>(-got)) : Error{ErrorCode::end_of_stream});
       out_used_ += static_cast<std::uint32_t>(got);
@@ -178,7 +183,7 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
   for (std::size_t slice = 0; count > 0;) {
     if (loaded == 0) {
       const auto next = static_cast<std::size_t>(std::min<std::uint64_t>(count, kFileSlice));
-      loaded = load_pages(file, offset, next, out_);
+      loaded = load_pages(file, offset, next, buffers->out);
     }
     const auto sent = send_patiently(
         [&](Deadline deadline) { return connection_->stream.send_file(file, offset, loaded, deadline); });
@@ -199,18 +204,20 @@ std::expected<void, Error> Session::send_file(int file, std::uint64_t offset, st
 }
 
 std::expected<void, Error> Session::append(std::string_view bytes) noexcept {
+  hold();
   if (bytes.size() <= output_room()) {
-    memcpy(out_ + out_used_, bytes.data(), bytes.size());
+    memcpy(buffers->out + out_used_, bytes.data(), bytes.size());
     out_used_ += static_cast<std::uint32_t>(bytes.size());
     return {};
   }
-  iovec parts[] = {{out_, out_used_}, {const_cast<char*>(bytes.data()), bytes.size()}};
+  iovec parts[] = {{buffers->out, out_used_}, {const_cast<char*>(bytes.data()), bytes.size()}};
   return send(parts, false);
 }
 
 std::expected<void, Error> Session::flush(bool more_follows) noexcept {
+  hold();
   if (out_used_ == 0) return {};
-  iovec part = {out_, out_used_};
+  iovec part = {buffers->out, out_used_};
   return send({&part, 1}, more_follows);
 }
 

@@ -1,5 +1,7 @@
 #include "http/session/session.h"
 
+#include <coir/port/memory.h>
+
 #include <utility>
 
 #include "http/session/coarse_clock.h"
@@ -11,11 +13,11 @@
 
 namespace coir::http {
 
-// answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in out_.
+// answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in buffers->out.
 Session::After Session::answer_arrived() noexcept {
   while (begin_ < end_) {
     const ParseResult parsed =
-        parse_head({in_ + begin_, end_ - begin_}, seen_, headers_, engine_.options.limits, request_);
+        parse_head({buffers->in + begin_, end_ - begin_}, seen_, buffers->headers, engine_.options.limits, request_);
     if (parsed.state == ParseState::incomplete) {
       if (seen_ == 0) {
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
@@ -36,6 +38,10 @@ Session::After Session::answer_arrived() noexcept {
       continue;
     }
     begin_body(parsed.head_bytes);
+    // Where each connection has a thread, a handler that waits keeps its buffers.
+    if constexpr (kFibers)
+      head_in_buffers_ = engine_.on_threads() || !kept_head_.keep(request_, {buffers->in + begin_, parsed.head_bytes});
+    lends_scratch_ = lends_path_ = false;
     if (const After after = answer_parsed(); after != After::go_on) return after;
   }
   return After::go_on;
@@ -68,7 +74,7 @@ Session::After Session::run() noexcept {
         if (!flush()) return After::close;
         got = read_what_is_there();
         const bool waits = !got && got.error() == ErrorCode::timed_out && !head_deadline_.passed();
-        if (waits && engine_.rest_with_head(*connection_, {in_ + begin_, end_ - begin_})) return After::kept;
+        if (waits && engine_.rest_with_head(*connection_, {buffers->in + begin_, end_ - begin_})) return After::kept;
         if (waits) got = read_rest_of_head();
       } else {
         got = read_rest_of_head();
@@ -129,6 +135,7 @@ Session::After Session::answer_parsed() noexcept {
     // Then nothing here is this fiber's any more.
     if (exchange.detached_) return After::detached;
     if (watch_->end()) look_again_ = true;
+    hold();
   }
   return keeper_ == nullptr ? finish() : hand_over();
 }
@@ -143,13 +150,13 @@ Session::After Session::hand_over() noexcept {
   }
   begin_ = body_at_;
   keeper.admit(*connection_, mark_, part_);
-  keeper.begin(*connection_, {in_ + begin_, end_ - begin_}, {.in = scratch_, .out = out_});
+  keeper.begin(*connection_, {buffers->in + begin_, end_ - begin_}, {.in = buffers->scratch, .out = buffers->out});
   return After::kept;
 }
 
 void Session::serve_kept(Connection& connection) noexcept {
   Keeper::mark_ready(connection);
-  connection.keeper->serve(connection, {.in = in_, .out = out_});
+  connection.keeper->serve(connection, {.in = buffers->in, .out = buffers->out});
 }
 
 // finish completes the response, finds the end of the request and decides what becomes of the connection.
@@ -159,7 +166,7 @@ Session::After Session::finish() noexcept {
     body_done_ = true;
     const int status = fault_ != 0 ? fault_ : 500;
     fault_ = 0;
-    if (added_ > sizeof added_fields_) added_ = 0;
+    if (added_ > sizeof buffers->added_fields) added_ = 0;
     answer_status(status, {});
     told_end();
     return broken_ ? After::close : After::linger;
@@ -198,7 +205,7 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
       continue;
     }
     connection_ = connection;
-    watch.meet(*connection);
+    watch.meet(*connection, *this);
     begin_ = end_ = seen_ = out_used_ = 0;
     ended_ns_ = 0;
     broken_ = cut_short_ = hurried_ = look_again_ = false;
@@ -222,6 +229,7 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
       // Content whose end is the connection's would be taken for whole.
       if (broken_ && ends_by_close()) connection->stream.abandon();
       engine_.close(*connection);
+      hold();
       break;
     }
   }
@@ -229,17 +237,6 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
 
 void Session::pause_watch() noexcept {
   if (watch_->pause()) look_again_ = true;
-}
-
-// release_buffer gives back the pages behind what has been read. The fields on the last page stay.
-void Session::release_buffer() noexcept {
-  if constexpr (!kFibers) return;
-  if (phase_ == Phase::head || !flush()) return;
-  const auto up = [](const char* at) {
-    return (reinterpret_cast<std::uintptr_t>(at) + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
-  };
-  const std::uintptr_t begin = up(in_ + end_), end = up(added_fields_) - port::kPageBytes;
-  if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));
 }
 
 void Session::begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept {
@@ -253,12 +250,14 @@ bool Session::end_waiting() noexcept {
   return engine_.end_waiting(*connection_);
 }
 
-// linger lets the client read the last answer, or the alert that there is instead of one.
+// linger lets the client read the last answer, or the alert that there is instead of one. Nothing in the buffers is
+// needed any more.
 void Session::linger() noexcept {
   if (!cut_short_) connection_->stream.shutdown_write();
   const Deadline deadline = Deadline::after(engine_.options.linger_timeout);
   engine_.begin_exchange(*connection_);
   begin_waiting(Direction::readable, Owes::end, deadline);
+  if constexpr (kFibers) engine_.offer(*this, false);
   Linger linger;
   const int fd = connection_->stream.fd();
   for (;;) {

@@ -2,12 +2,9 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/date.h>
 #include <coir/http/exchange.h>
 #include <coir/http/request.h>
 #include <coir/http/response.h>
-#include <coir/port/memory.h>
-#include <coir/program.h>
 #include <coir/wait.h>
 #include <sys/uio.h>
 
@@ -18,6 +15,9 @@
 #include <string_view>
 
 #include "http/message/chunked_content.h"
+#include "http/session/active_place.h"
+#include "http/session/kept_head.h"
+#include "http/session/session_buffers.h"
 
 namespace coir::http {
 
@@ -28,31 +28,20 @@ struct Forwarding;
 struct Connection;
 enum class Owes : std::uint8_t;
 
-// Where there is more than one session, each fills whole pages: those of one that serves nobody can go.
-inline constexpr std::size_t kSessionAlignment = kFibers ? port::kPageBytes : alignof(std::max_align_t);
-
-// Session is the memory with which a fiber serves a connection while there is something to serve: buffers, the parsed
-// request, the state of its content and of the response. Sessions are pooled; one serves many connections in turn.
+// Session is what a fiber serves a connection with while there is something to serve: the parsed request, the state of
+// its content and of the response, and buffers. It lies on the fiber's stack, and serves many connections in turn.
 //
-// in_    +---------+--------------+-----------------+------------------+
-//        |  done   |     head     |     content     |  next requests   |     free
-//        +---------+--------------+-----------------+------------------+
-//        0       begin_       head_end_         body_at_ moves        end_                kInputBytes
-struct alignas(kSessionAlignment) Session {
+// What touches the buffers begins by `hold`, for a handler that has waited may have none.
+struct Session : ActivePlace {
  public:
-  static constexpr std::size_t kHeaders = 64;
-  static constexpr std::size_t kScratchBytes = 4608;
-  static constexpr std::size_t kOutputBytes = 8192;
-  static constexpr std::size_t kPathBytes = 1024;  // of a path that holds escapes, decoded
-  static constexpr std::size_t kMaxHeadBytes = 8192;
   // As much content that nobody wants is read, so that the connection may be kept. Before more of it is read the answer
   // is given and the connection closed.
   static constexpr std::uint64_t kMostUnwanted = 64 * 1024;
-  // Behind the longest head there is room to read content.
-  static constexpr std::size_t kInputBytes = kMaxHeadBytes + 2048;
-  static_assert(kInputBytes - kMaxHeadBytes >= ChunkedContent::kLeastWindow);
+  static constexpr std::size_t kOutputBytes = SessionBuffers::kOutputBytes;
+  static constexpr std::size_t kMaxHeadBytes = SessionBuffers::kMaxHeadBytes;
+  static constexpr std::size_t kInputBytes = SessionBuffers::kInputBytes;
 
-  explicit Session(Engine& engine) noexcept : engine_(engine) {}
+  Session(Engine& engine, SessionBuffers& lent) noexcept : engine_(engine) { buffers = &lent; }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -60,7 +49,9 @@ struct alignas(kSessionAlignment) Session {
   // waits for one, and goes back to the pool. `watch` is the calling fiber's.
   void serve(Connection& connection, HandlerWatch& watch) noexcept;
 
-  Session* next_free = nullptr;
+  // offer lets others have the place and what of the buffers is not needed, because the handler is about to wait for
+  // somebody else. `shared`: its children may use the exchange meanwhile. On the handler's fiber.
+  void offer(bool shared) noexcept;
 
  private:
   friend class Exchange;
@@ -90,10 +81,19 @@ struct alignas(kSessionAlignment) Session {
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
-  void release_buffer() noexcept;
   After finish() noexcept;
   After hand_over() noexcept;
   void serve_kept(Connection& connection) noexcept;
+
+  // places.cpp: hold comes before each use of the buffers. It may wait until there is a place for the handler, which
+  // ends by nothing else.
+  void hold() noexcept {
+    if (offered.load(std::memory_order_relaxed)) [[unlikely]]
+      reclaim();
+  }
+  void reclaim() noexcept;
+  bool needs_buffers() const noexcept;
+  void release_buffer() noexcept;
 
   // request_head.cpp: the request's head
   std::expected<std::size_t, Error> read_input(Deadline deadline) noexcept;
@@ -196,7 +196,7 @@ struct alignas(kSessionAlignment) Session {
   bool hurried_ = false;     // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
-  std::uint16_t added_ = 0;  // bytes of added_fields_; one more than there are: they did not fit. Behind the head of a
+  std::uint16_t added_ = 0;  // bytes of added_fields; one more than there are: they did not fit. Behind the head of a
                              // response they are its trailers
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
@@ -210,18 +210,21 @@ struct alignas(kSessionAlignment) Session {
   std::int64_t began_ns_ = 0;   // when the head was whole, on the monotonic clock
   std::int64_t ended_ns_ = 0;   // when the answer was made; 0: none was, or the client has been waited for since
   ResponseHead head_{std::span<char>()};
-  CachedDate date_;
 
   Request request_;
-  // What a handler needs while it waits lies in front, on one page unless its head is long.
-  Header headers_[kHeaders];
-  char in_[kInputBytes];
-  char out_[kOutputBytes];
-  char scratch_[kScratchBytes];
-  // On the last page, which few touch.
-  char added_fields_[Exchange::kAddedFieldBytes];
-  char trailers_[Exchange::kTrailerBytes];
-  char path_[kPathBytes];
+  KeptHead kept_head_;
+  // Of the buffers, beside what the numbers above tell: the handler has been given memory, or the head lies in them.
+  bool lends_scratch_ = false;
+  bool lends_path_ = false;
+  bool head_in_buffers_ = false;
+};
+
+// OwnSession is a session with buffers that nobody else uses.
+struct OwnSession {
+  explicit OwnSession(Engine& engine) noexcept : session(engine, buffers) {}
+
+  SessionBuffers buffers;
+  Session session;
 };
 
 }  // namespace coir::http

@@ -10,7 +10,7 @@ std::expected<ServerOptions, Error> sound_options(const ServerOptions& options) 
                      options.max_active > 0 && options.max_active <= kMost && options.max_handshakes > 0 &&
                      options.max_requests_per_client <= kMost && options.handler_stack > 0 &&
                      options.handler_stack <= 64_KiB && options.limits.max_head_bytes <= Session::kMaxHeadBytes &&
-                     options.limits.max_target < Session::kScratchBytes;
+                     options.limits.max_target < SessionBuffers::kScratchBytes;
   if (!sound) return std::unexpected(Error{ErrorCode::invalid});
   ServerOptions kept = options;
   // A time that no process sees the end of, and that nanoseconds since the boot can be added to.

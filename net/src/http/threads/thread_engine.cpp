@@ -251,29 +251,29 @@ std::expected<std::size_t, Error> ThreadEngine::serve_on_threads(std::initialize
 
 ThreadEngine* ThreadEngine::create(const ServerOptions& options, std::size_t places, TcpListener&& listener,
                                    TlsContextSlot* tls) noexcept {
-  if (!account::http.charge(places * sizeof(Session))) return nullptr;
+  if (!account::http.charge(places * sizeof(OwnSession))) return nullptr;
   const std::size_t places_at = sizeof(ThreadEngine);
   const std::size_t sessions_at = rounded(places_at + places * sizeof(Place));
   static_assert(sizeof(ThreadEngine) % alignof(Place) == 0);
-  auto* const memory = static_cast<char*>(port::reserve(sessions_at + places * sizeof(Session)));
+  auto* const memory = static_cast<char*>(port::reserve(sessions_at + places * sizeof(OwnSession)));
   if (memory == nullptr) {
-    account::http.refund(places * sizeof(Session));
+    account::http.refund(places * sizeof(OwnSession));
     return nullptr;
   }
   auto* const first = reinterpret_cast<Place*>(memory + places_at);
   auto* const engine = ::new (memory) ThreadEngine(options, {first, places}, std::move(listener), tls);
   if (tls != nullptr) engine->take_context(tls);
   for (std::size_t i = 0; i < places; ++i) {
-    auto* const session = ::new (memory + sessions_at + i * sizeof(Session)) Session(*engine);
-    ::new (first + i) Place(session, *engine);
+    auto* const own = ::new (memory + sessions_at + i * sizeof(OwnSession)) OwnSession(*engine);
+    ::new (first + i) Place(&own->session, *engine);
   }
   return engine;
 }
 
 void ThreadEngine::destroy(ThreadEngine* engine) noexcept {
   const std::size_t places = engine->places_.size();
-  const std::size_t bytes = rounded(sizeof(ThreadEngine) + places * sizeof(Place)) + places * sizeof(Session);
-  account::http.refund(places * sizeof(Session));
+  const std::size_t bytes = rounded(sizeof(ThreadEngine) + places * sizeof(Place)) + places * sizeof(OwnSession);
+  account::http.refund(places * sizeof(OwnSession));
   std::destroy_n(engine->places_.data(), places);
   std::destroy_at(engine);
   port::release(engine, bytes);

@@ -1,0 +1,69 @@
+#include "http/fibers/offered_places.h"
+
+namespace coir::http {
+
+void OfferedPlaces::offer(ActivePlace& place, bool keeps_buffers, std::int64_t now_ns) noexcept {
+  if (place.offered.load(std::memory_order_relaxed)) {
+    place.keeps_buffers = place.keeps_buffers || keeps_buffers;
+    return;
+  }
+  place.keeps_buffers = keeps_buffers;
+  place.offered_ns = now_ns;
+  place.offered.store(true, std::memory_order_relaxed);
+  offers_.push_back(place);
+}
+
+void OfferedPlaces::lend(ActivePlace& place) noexcept {
+  place.keeps_buffers = false;
+  place.offered.store(true, std::memory_order_relaxed);
+  take_away(place);
+}
+
+bool OfferedPlaces::withdraw(ActivePlace& place) noexcept {
+  if (!place.offered.load(std::memory_order_relaxed)) return true;
+  if (!place.counted) return false;
+  offers_.remove(place);
+  place.offered.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+bool OfferedPlaces::free_one(std::int64_t now_ns) noexcept {
+  ActivePlace* const first = offers_.front();
+  if (first == nullptr || first->offered_ns > now_ns - kLeastWaitNs) return false;
+  offers_.remove(*first);
+  take_away(*first);
+  return true;
+}
+
+void OfferedPlaces::take_away(ActivePlace& place) noexcept {
+  place.counted = false;
+  if (place.keeps_buffers) return pool_.leave();
+  pool_.give(*place.buffers);
+  place.buffers = nullptr;
+  ++without_buffers_;
+}
+
+bool OfferedPlaces::give(ActivePlace& place) noexcept {
+  if (place.buffers != nullptr) {
+    if (!pool_.enter()) return false;
+  } else {
+    place.buffers = pool_.take();
+    if (place.buffers == nullptr) return false;
+    --without_buffers_;
+  }
+  place.counted = true;
+  place.offered.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+OfferedPlaces::Line OfferedPlaces::grant(std::int64_t now_ns) noexcept {
+  Line granted;
+  while (Returning* const first = line_.front()) {
+    if (!give(first->place) && !(free_one(now_ns) && give(first->place))) break;
+    granted.push(*line_.pop());
+    --in_line_;
+  }
+  return granted;
+}
+
+}  // namespace coir::http

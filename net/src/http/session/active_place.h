@@ -1,0 +1,30 @@
+#pragma once
+
+#include <coir/atomic.h>
+
+#include <cstdint>
+
+namespace coir::http {
+
+struct SessionBuffers;
+
+// ActivePlace is what an exchange holds among the active: one of ServerOptions::max_active, and a session's buffers.
+// It holds them only while bytes move or its handler computes:
+//
+//   the handler begins to wait     offer      from now on others may take the place, as they need it
+//   it uses the exchange again     reclaim    at once, if the place is still there; else it waits in line for another
+//
+// Nothing happens while there are places enough: an offer is a link in a list. The buffers go with the place, unless
+// something lies in them that the exchange still needs; then they stay, charged, and only the place goes.
+struct ActivePlace {
+  SessionBuffers* buffers = nullptr;  // null: others have them. Read by the owner alone, once it has reclaimed
+  ActivePlace* previous = nullptr;
+  ActivePlace* next = nullptr;
+  std::int64_t offered_ns = 0;
+  // Written by the owner, under the engine's lock; a child of the handler may ask, too.
+  Atomic<bool> offered = false;
+  bool counted = true;         // among the active; guarded by the engine's lock
+  bool keeps_buffers = false;  // as long as it is offered; guarded by the engine's lock
+};
+
+}  // namespace coir::http

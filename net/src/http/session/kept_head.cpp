@@ -1,0 +1,34 @@
+#include "http/session/kept_head.h"
+
+#include <string.h>
+
+namespace coir::http {
+
+bool KeptHead::keep(Request& request, std::string_view head) noexcept {
+  const std::size_t fields = request.headers.size() * sizeof(Header);
+  if (fields + head.size() > kBytes) return false;
+  char* const text = memory_ + fields;
+  memcpy(text, head.data(), head.size());
+  const auto from = reinterpret_cast<std::uintptr_t>(head.data());
+  // A view that is absent, or of the program's own text, stays.
+  const auto move = [&](std::string_view& view) {
+    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(view.data()) - from;
+    if (at <= head.size()) view = {text + at, view.size()};
+  };
+  auto* const to = reinterpret_cast<Header*>(memory_);
+  memcpy(static_cast<void*>(to), request.headers.data(), fields);
+  for (std::size_t i = 0; i < request.headers.size(); ++i) {
+    move(to[i].name);
+    move(to[i].value);
+  }
+  request.headers = {to, request.headers.size()};
+  for (std::string_view* const view :
+       {&request.method_text, &request.target, &request.path, &request.query, &request.authority, &request.if_match,
+        &request.if_none_match, &request.if_modified_since, &request.if_unmodified_since, &request.if_range,
+        &request.range}) {
+    move(*view);
+  }
+  return true;
+}
+
+}  // namespace coir::http

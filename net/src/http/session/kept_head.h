@@ -1,0 +1,26 @@
+#pragma once
+
+#include <coir/http/request.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace coir::http {
+
+// KeptHead is where the head of a request lies while its handler runs, if it is short: beside the session instead of in
+// its buffers, so that these can be given to others while the handler waits. Whoever has a view of the request, the
+// handler's children and other fibers too, may use it all the time.
+class KeptHead {
+ public:
+  // Of 8 fields, 350 bytes fit.
+  static constexpr std::size_t kBytes = 608;
+
+  // keep moves `request`, whose head is `head`, here. False: it is too long, and stays where it is.
+  bool keep(Request& request, std::string_view head) noexcept;
+
+ private:
+  alignas(Header) char memory_[kBytes];
+};
+
+}  // namespace coir::http

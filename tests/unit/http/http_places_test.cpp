@@ -1,0 +1,178 @@
+// What a handler that waits for somebody else holds: no place among the active, and no buffers that it does not need.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/channel.h>
+#include <coir/http/client.h>
+#include <coir/nursery.h>
+#include <coir/select.h>
+#include <string.h>
+
+#include <optional>
+
+#include "tests/unit/http/handler_server.h"
+
+namespace http_places_test {
+
+using namespace std::chrono_literals;
+using namespace coir::test;
+using coir::Address;
+using coir::Case;
+
+namespace {
+
+constexpr int kMostActive = 2;
+constexpr int kWaiting = 9;
+
+// answer ends a handler whose wait has ended as it should.
+void answer(Exchange& exchange, bool right) {
+  exchange.respond(200, "text/plain", right ? "news\n" : "nothing\n");
+  ++seen_by(exchange).answered;
+}
+
+bool is_now(Exchange& exchange) {
+  if (exchange.request().path != "/now") return false;
+  exchange.respond(200, "text/plain", "now\n");
+  return true;
+}
+
+// holds_request tells whether the handler's views are what the client has sent.
+bool holds_request(Exchange& exchange) {
+  const auto& request = exchange.request();
+  return request.path == "/wait" && request.query == "for=news" && request.header("Name") == "value" &&
+         request.method_text == "POST";
+}
+
+}  // namespace
+
+TEST_GROUP_BASE(HttpPlaces, HandlerServer) {
+  // crowd has more clients than there are places wait in a handler, sees that one more is answered at once, and ends
+  // their waits.
+  void crowd(void (*handler)(Exchange&), std::string_view request = kGet) {
+    serving({.handler = handler, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {
+      static std::array<std::optional<Client>, kWaiting> clients;
+      for (auto& client : clients) {
+        client.emplace(address);
+        expect(client->say(request));
+      }
+      expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+      Client other(address);
+      expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
+      seen.news.set();
+      for (auto& client : clients) expect(client->hear("news\n"));
+      expect(until([&] { return seen.answered == kWaiting; }, soon()) && seen.cancelled == 0);
+      expect(server.gauges().active <= kMostActive);
+      for (auto& client : clients) client.reset();
+    });
+  }
+};
+
+TEST(HttpPlaces, a_handler_that_waits_for_an_event_holds_no_place) {
+  crowd(hold);
+}
+
+TEST(HttpPlaces, a_handler_that_sleeps_or_selects_holds_no_place) {
+  crowd([](Exchange& exchange) {
+    if (is_now(exchange)) return;
+    Seen& seen = seen_by(exchange);
+    const int turn = ++seen.waiting;
+    if (turn % 2 == 0) {
+      bool right = true;
+      while (right && !seen.news.is_set()) right = coir::sleep(5ms).has_value();
+      return answer(exchange, right);
+    }
+    const auto won = coir::select({Case::opened(seen.news), exchange.client_gone(), Case::after(24h)});
+    answer(exchange, won && won->index == 0);
+  });
+}
+
+TEST(HttpPlaces, a_handler_that_waits_for_its_children_holds_no_place) {
+  crowd([](Exchange& exchange) {
+    if (is_now(exchange)) return;
+    Seen& seen = seen_by(exchange);
+    coir::Nursery children;
+    bool right = false;
+    children.start([&] {
+      // Its parent's request, which is in use all the time.
+      right = seen.wait() && exchange.request().header("Host") == "t";
+    });
+    const bool joined = children.join().has_value();
+    answer(exchange, joined && right);
+  });
+}
+
+TEST(HttpPlaces, nothing_is_lost_by_a_wait_without_a_place) {
+  const auto handler = [](Exchange& exchange) {
+    if (is_now(exchange)) return;
+    Seen& seen = seen_by(exchange);
+    const bool keeps_scratch = exchange.request().header("Scratch") == "yes";
+    char* scratch = nullptr;
+    if (keeps_scratch) {
+      scratch = exchange.scratch().data();
+      strcpy(scratch, "mine");
+    }
+    char piece[8];
+    // Some of the content has come with the head, and more comes while the handler waits.
+    auto got = exchange.read_body({piece, 2});
+    bool right = got && *got == 2 && memcmp(piece, "ab", 2) == 0;
+    exchange.add_fields("X-Added: kept\r\n");
+    right = seen.wait() && right && holds_request(exchange);
+    for (std::size_t have = 2; right && have < 6; have += *got) {
+      got = exchange.read_body(piece);
+      right = got && memcmp(piece, &"abcdef"[have], *got) == 0;
+    }
+    right = right && (!keeps_scratch || strcmp(scratch, "mine") == 0);
+    exchange.start(200);
+    right = exchange.begin_chunked() && right;
+    // Unsent while it waits again.
+    right = exchange.write(right ? "first " : "wrong ") && coir::sleep(1ms) && right;
+    if (exchange.write("second\n")) ++seen.answered;
+  };
+  constexpr std::string_view kBegin = "POST /wait?for=news HTTP/1.1\r\nHost: localhost\r\nName: value\r\n";
+  static char long_field[3000];
+  memset(long_field, 'x', sizeof long_field - 1);
+  serving({.handler = handler, .max_active = kMostActive}, [&](Server&, const Address& address, Seen& seen) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      Client& client = clients[i].emplace(address);
+      expect(client.say(kBegin));
+      if (i % 3 == 1) expect(client.say("Scratch: yes\r\n"));
+      if (i % 3 == 2) expect(client.say("Long: ") && client.say(long_field) && client.say("\r\n"));
+      expect(
+          client.say(i % 2 == 0 ? "Content-Length: 6\r\n\r\nabc" : "Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n"));
+    }
+    expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+    Client other(address);
+    expect(other.say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n") && other.hear("now\n"));
+    // The rest of the content, and a request behind it.
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      expect(clients[i]->say(i % 2 == 0 ? "def" : "2\r\nef\r\n0\r\n\r\n"));
+      expect(clients[i]->say("GET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
+    }
+    seen.news.set();
+    for (auto& client : clients) {
+      expect(client->hear("X-Added: kept\r\n") && client->hear("first ") && client->hear("second\n") &&
+             client->hear("now\n"));
+    }
+    expect(seen.cancelled == 0);
+    for (auto& client : clients) client.reset();
+  });
+}
+
+// A handler that is cancelled while it waits without a place answers all the same.
+TEST(HttpPlaces, a_stop_ends_waits_without_a_place) {
+  serving({.handler = hold, .max_active = kMostActive}, [&](Server& server, const Address& address, Seen& seen) {
+    static std::array<std::optional<Client>, kWaiting> clients;
+    for (auto& client : clients) {
+      client.emplace(address);
+      expect(client->say(kGet));
+    }
+    expect(until([&] { return seen.waiting == kWaiting; }, soon()));
+    coir::Fiber stop = coir::spawn([&] { expect(server.stop(soon()).has_value()); });
+    for (auto& client : clients) expect(client->hear("nothing\n") && client->hear_the_end());
+    expect(seen.cancelled == kWaiting);
+    for (auto& client : clients) client.reset();
+    expect(stop.join().has_value());
+  });
+}
+
+}  // namespace http_places_test
