@@ -96,7 +96,7 @@ constexpr Row kRows[] = {
         "send-host=NAME balance=turn|least|client weights=N[,N...] set-request=NAME:VALUE drop-request=NAME "
         "set-response=NAME:VALUE drop-response=NAME rate=N[,BURST] health=PATH health-interval=TIME slow-start=TIME "
         "auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] request-id head=SIZE "
-        "connect=TIME first-byte=TIME idle=TIME rest-idle=TIME",
+        "connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N",
         take_routes)
         .of("COIR_PROXY")
         .reloads(),

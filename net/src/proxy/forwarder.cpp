@@ -24,8 +24,8 @@ void Forwarder::forward(Exchange& exchange, UpstreamGroup& group, const ForwardR
 }
 
 const char* word_of(ForwardFailure failure) noexcept {
-  constexpr const char* kWords[] = {"refused",  "unresolved", "untrusted",       "cut-off", "malformed",
-                                    "all-down", "no-room",    "connect-timeout", "timeout", "loop"};
+  constexpr const char* kWords[] = {"refused", "unresolved",      "untrusted", "cut-off", "malformed", "all-down",
+                                    "no-room", "connect-timeout", "timeout",   "loop",    "crowded"};
   static_assert(std::size(kWords) == kForwardFailures);
   return kWords[static_cast<std::size_t>(failure)];
 }

@@ -1,5 +1,7 @@
 #include "proxy/forwarding.h"
 
+#include <coir/wait.h>
+
 #include <algorithm>
 
 #include "http/message/characters.h"
@@ -8,6 +10,29 @@
 #include "proxy/forward_keeper.h"
 
 namespace coir::http {
+namespace {
+
+// Waiting counts an exchange that waits for its upstream, or asks it, unless there are ForwardRules::max_waiting.
+class Waiting {
+ public:
+  explicit Waiting(const ForwardRules& rules) noexcept : count_(rules.max_waiting != 0 ? rules.waiting : nullptr) {
+    if (count_ != nullptr) admitted_ = count_->fetch_add(1, std::memory_order_relaxed) < rules.max_waiting;
+  }
+  ~Waiting() { end(); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  bool is_admitted() const noexcept { return admitted_; }
+  void end() noexcept {
+    if (auto* const count = std::exchange(count_, nullptr)) count->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  Atomic<std::uint32_t>* count_;
+  bool admitted_ = true;
+};
+
+}  // namespace
 
 Forwarding::Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
                        std::string_view instead) noexcept
@@ -31,6 +56,8 @@ void Forwarding::run() noexcept {
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
+  Waiting waiting(rules);
+  if (!waiting.is_admitted()) return fail(Error{ErrorCode::busy});
   now_ns = session.began_ns_;
   for (bool again = false;; again = true) {
     auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, within(rules.connect));
@@ -39,7 +66,10 @@ void Forwarding::run() noexcept {
     goes_over(lease.stream(), lease.reused());
     if (!lease.reused()) now_ns = monotonic_ns();
     const auto tried = try_once();
-    if (tried) return pass_response();
+    if (tried) {
+      waiting.end();
+      return pass_response();
+    }
     if (again || !may_retry(tried.error())) return fail(tried.error());
     lease.failed(UpstreamFault::stale);
     now_ns = monotonic_ns();
@@ -56,7 +86,25 @@ Forwarding::Outcome Forwarding::try_once() noexcept {
     return !client_failed() && has_refusal(sent.error(), Deadline::now()) ? Outcome() : sent;
   }
   if (got_head) return {};
+  if (auto there = await_answer(); !there || got_head) return there;
   return read_head(within(rules.first_byte));
+}
+
+// await_answer waits until the upstream says something, without the session's memory: as long as nothing has come, all of
+// it can go to others.
+Forwarding::Outcome Forwarding::await_answer() noexcept {
+  if (have != 0 || memory) return {};
+  if (!stream().drained()) {
+    const auto heard = hear();
+    if (!heard) return std::unexpected(heard.error());
+    if (have != 0) return {};
+  }
+  session.lends_scratch_ = false;
+  const auto ready = wait(stream().fd(), Direction::readable, within(rules.first_byte));
+  room = exchange.scratch();
+  if (!ready) return ready;
+  stream().mark_readable();
+  return {};
 }
 
 // may_retry: the upstream had closed a resting connection before it saw the request.
@@ -78,6 +126,7 @@ void Forwarding::fail(Error error) noexcept {
   switch (failure) {
     case ForwardFailure::all_down:
     case ForwardFailure::no_room:
+    case ForwardFailure::crowded:
       lease.leave();
       counters.unavailable.fetch_add(1, std::memory_order_relaxed);
       return answer(503);
@@ -103,6 +152,8 @@ ForwardFailure Forwarding::failure_of(Error error) const noexcept {
   switch (error.code) {
     case ErrorCode::no_memory:
       return no_room;
+    case ErrorCode::busy:
+      return connected ? cut_off : crowded;
     case ErrorCode::timed_out:
       return connected ? timeout : connect_timeout;
     case ErrorCode::limit:

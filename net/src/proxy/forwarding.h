@@ -23,6 +23,7 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
 
   void run() noexcept;
   Outcome try_once() noexcept;
+  Outcome await_answer() noexcept;
   bool may_retry(Error error) const noexcept;
   void fail(Error error) noexcept;
   ForwardFailure failure_of(Error error) const noexcept;

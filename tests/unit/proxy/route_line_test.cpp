@@ -63,7 +63,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(
       taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K body-timeout=2m body-rate=4K "
             "trust=127.0.0.1,fd00::/8,unix "
-            "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h",
+             "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h max-waiting=100",
             route));
   CHECK(route.balance == Balance::hash);
   CHECK_EQUAL(10, route.rate);
@@ -79,6 +79,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK_EQUAL(2000, route.first_byte.count());
   CHECK_EQUAL(3000, route.idle.count());
   CHECK_EQUAL(3'600'000, route.rest_idle.count());
+  CHECK_EQUAL(100, route.max_waiting);
   RouteLine other;
   CHECK(taken("/ http://a rate=7 max-body=0", other));
   CHECK_EQUAL(7, other.burst);
@@ -87,7 +88,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(taken("/ http://a", none));
   CHECK(none.rate == 0 && none.auth.empty() && none.max_body == UINT64_MAX && none.trust.empty() && !none.request_id);
   CHECK(none.body_timeout.count() == 0 && !none.body_rate);
-  CHECK(none.rest_idle.count() == 0 && none.connect.count() == 0);
+  CHECK(none.rest_idle.count() == 0 && none.connect.count() == 0 && none.max_waiting == 0);
 }
 
 TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
@@ -127,7 +128,9 @@ TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
                                       "first-byte=1d",
                                       "idle=-1s",
                                       "rest-idle=9999h",
-                                      "rest-idle"}) {
+                                      "rest-idle",
+                                      "max-waiting=0",
+                                      "max-waiting=many"}) {
     char line[160] = "/ http://a ";
     word.copy(line + 11, word.size());
     CHECK_TRUE_TEXT(refused({line, 11 + word.size()}, word), word.data());

@@ -58,6 +58,10 @@ struct ForwardRules {
   // A stream or tunnel on which nothing has moved for so long, to a second, is cut. 0: never.
   std::chrono::milliseconds rest_idle{0};
   std::chrono::seconds retry_after{1};  // what 503 says
+  // While so many exchanges, which `waiting` counts, wait for a response to begin, one more is answered 503 at once. 0:
+  // only the ledger bounds them.
+  std::uint32_t max_waiting = 0;
+  Atomic<std::uint32_t>* waiting = nullptr;
   // Counts the streams and tunnels that come of it while they last: so long their group stays. May be null.
   Atomic<std::uint32_t>* streams = nullptr;
 };
@@ -74,8 +78,9 @@ enum class ForwardFailure : std::uint8_t {
   connect_timeout,  // 504
   timeout,          // 504, or content cut off: the upstream was silent
   loop,             // 508: the request has been here before
+  crowded,          // 503: ForwardRules::max_waiting requests wait
 };
-inline constexpr std::size_t kForwardFailures = 10;
+inline constexpr std::size_t kForwardFailures = 11;
 
 // word_of is a failure as logs and metrics have it: "cut-off". The access log has it as "why=cut-off".
 const char* word_of(ForwardFailure failure) noexcept;

@@ -59,6 +59,7 @@ struct RouteLine {
   std::chrono::milliseconds first_byte{};
   std::chrono::milliseconds idle{};
   std::chrono::milliseconds rest_idle{};
+  std::uint32_t max_waiting = 0;  // ForwardRules::max_waiting
 
   // admits tells whether the route is for a client that asks `authority`: a host, in any case, maybe with a port.
   bool admits(std::string_view authority) const noexcept;

@@ -35,6 +35,8 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
                      .response_lines = line.response.lines(),
                      .response_drops = line.response.drops(),
                      .rest_idle = line.rest_idle,
+                     .max_waiting = line.max_waiting,
+                     .waiting = &route.waiting,
                      .streams = &route.users};
   if (line.max_head != 0) rules.max_head = line.max_head;
   if (line.connect.count() != 0) rules.connect = line.connect;

@@ -73,6 +73,7 @@ struct ProxyRoute {
   ClientLimits clients;  // by RouteLine::rate, once the table counts
   // Tables that have the route, its exchanges, streams and tunnels. From 0 it never rises again.
   Atomic<std::uint32_t> users = 0;
+  Atomic<std::uint32_t> waiting = 0;  // exchanges, by RouteLine::max_waiting
   ProxyRoute* previous = nullptr;
   ProxyRoute* next = nullptr;
 };

@@ -146,6 +146,13 @@ Result add_body_rate(std::string_view word, std::string_view value, RouteLine& r
   return true;
 }
 
+Result add_max_waiting(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+  const auto most = parse_number(value, 1, 1'000'000);
+  if (!most) return fault(word, "not a number of requests", "such as max-waiting=100");
+  route.max_waiting = static_cast<std::uint32_t>(*most);
+  return true;
+}
+
 Result add_auth(std::string_view word, std::string_view value, RouteLine& route) noexcept {
   constexpr std::size_t kMostPath = 255;
   if (value.empty() || value.size() > kMostPath)
@@ -190,6 +197,7 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "connect") return add_time(word, value, route.connect);
   if (key == "first-byte") return add_time(word, value, route.first_byte);
   if (key == "idle") return add_time(word, value, route.idle);
+  if (key == "max-waiting") return add_max_waiting(word, value, route);
   if (key == "rest-idle") return add_time(word, value, route.rest_idle);
   return fault(word, "not known", "coird's README.md has a table of them; host=, balance= and rate= are some");
 }

@@ -1,0 +1,109 @@
+// Exchanges that wait for an upstream: they hold no place among the active, and a route may bound them.
+
+#include <CppUTest/TestHarness.h>
+#include <poll.h>
+
+#include <optional>
+
+#include "tests/unit/proxy/gateway.h"
+
+namespace proxy_waiting_test {
+
+using namespace coir::test;
+using coir::Address;
+
+namespace {
+
+constexpr int kWaiting = 9;
+constexpr std::string_view kWait = "GET /wait HTTP/1.1\r\nHost: t\r\n\r\n";
+constexpr std::string_view kFine = "GET /fine HTTP/1.1\r\nHost: t\r\n\r\n";
+
+// Hung is an upstream that says nothing to /wait until it is released.
+struct Hung {
+  std::atomic<int> heard{0};
+  std::atomic<bool> released{false};
+
+  ScriptedServer::Script script() {
+    return [this](Peer& peer) {
+      for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+        if (head.find("/wait") != head.npos) {
+          ++heard;
+          while (!released) ::poll(nullptr, 0, 1);
+        }
+        if (!peer.say(kHello)) return;
+      }
+    };
+  }
+  ~Hung() { released = true; }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(ProxyWaiting, Gateway) {
+  // crowd has more clients than there are places wait for the upstream, each with `request`, and one more ask it for
+  // something that it answers.
+  void crowd(std::string_view request) {
+    Hung hung;
+    ServerOptions options;
+    options.max_active = 2;
+    through(hung.script(), {}, options, [&](Server&, const Address& address, Stage&) {
+      hung.heard = 0;
+      hung.released = false;
+      static std::array<std::optional<Client>, kWaiting> clients;
+      for (auto& client : clients) {
+        client.emplace(address);
+        expect(client->say(request));
+      }
+      expect(until([&] { return hung.heard == kWaiting; }, soon()));
+      Client other(address);
+      expect(other.say(kFine) && other.hear("hello"));
+      hung.released = true;
+      for (auto& client : clients) expect(client->hear("hello") && client->say(kFine) && client->hear("hello"));
+      for (auto& client : clients) client.reset();
+    });
+  }
+};
+
+TEST(ProxyWaiting, requests_that_wait_for_an_upstream_hold_no_place) {
+  crowd(kWait);
+}
+
+TEST(ProxyWaiting, uploads_that_wait_for_an_answer_hold_no_place) {
+  crowd("POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+}
+
+TEST(ProxyWaiting, a_client_that_leaves_ends_the_wait) {
+  Hung hung;
+  through(hung.script(), [&](const Address& address, Stage& stage) {
+    hung.heard = 0;
+    hung.released = false;
+    const auto before = stage.forwarder->counters().cancelled.load();
+    Client client(address);
+    expect(client.say(kWait) && until([&] { return hung.heard == 1; }, soon()));
+    client.reset();
+    expect(until([&] { return stage.forwarder->counters().cancelled.load() == before + 1; }, soon()));
+    hung.released = true;
+  });
+}
+
+TEST(ProxyWaiting, one_more_than_may_wait_is_503_at_once) {
+  Hung hung;
+  coir::Atomic<std::uint32_t> waiting = 0;
+  const ForwardRules rules{.max_waiting = 2, .waiting = &waiting};
+  through(hung.script(), rules, [&](const Address& address, Stage& stage) {
+    hung.heard = 0;
+    hung.released = false;
+    Client first(address), second(address), third(address);
+    expect(first.say(kWait) && second.say(kWait) && until([&] { return hung.heard == 2; }, soon()));
+    expect(third.say(kFine) && third.hear("503 Service Unavailable") && third.hear("Retry-After: 1\r\n"));
+    const auto& failures = stage.forwarder->counters().failures;
+    expect(failures[static_cast<std::size_t>(coir::http::ForwardFailure::crowded)].load() >= 1);
+    hung.released = true;
+    expect(first.hear("hello") && second.hear("hello"));
+    // Whoever has its answer waits no more.
+    expect(first.say(kFine) && first.hear("hello"));
+    expect(until([&] { return waiting.load() == 0; }, soon()));
+  });
+}
+
+}  // namespace proxy_waiting_test
