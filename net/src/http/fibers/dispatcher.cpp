@@ -187,10 +187,15 @@ void Dispatcher::tell(OfferedPlaces::Line granted) noexcept {
 }
 
 bool Dispatcher::await_hurry(std::chrono::nanoseconds calm) noexcept {
-  const auto hurried = hurry_.wait(Deadline::after(calm));
-  if (!hurried) return hurried.error() == ErrorCode::timed_out;
-  hurry_.reset();
-  return sleep(std::chrono::nanoseconds(OfferedPlaces::kLeastWaitNs)).has_value();
+  if (const auto hurried = hurry_.wait(Deadline::after(calm)); hurried) {
+    hurry_.reset();
+    if (sleep(std::chrono::nanoseconds(OfferedPlaces::kLeastWaitNs))) return true;
+  } else if (hurried.error() == ErrorCode::timed_out) {
+    return true;
+  }
+  // Pairs with the lock in at_work, by which the server is destroyed behind this wait.
+  const Locked locked(lock_);
+  return false;
 }
 
 void Dispatcher::dequeue(Connection& connection) noexcept {
