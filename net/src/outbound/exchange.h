@@ -57,6 +57,9 @@ struct OutboundRequest {
   // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
   std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
 
+  // is_in_doubt tells that a reused connection's peer may have vanished: it has not acknowledged the request yet, which
+  // may be repeated. read finds out.
+  bool is_in_doubt() const noexcept;
   // is_midway tells that a part of the request was sent, whose peer may have hung up because of what the client sends.
   bool is_midway() const noexcept { return sent_any && !sent_whole; }
   // may_repeat tells whether `error` means that the peer had closed a reused connection before it saw the request.
@@ -66,6 +69,7 @@ struct OutboundRequest {
   ~OutboundRequest() = default;
 
  private:
+  bool looks_at_peer() const noexcept { return reused && idempotent && !unrepeatable && !heard_any; }
   Deadline next_look(Deadline until) const noexcept;
   Outcome look_at_peer() const noexcept;
 

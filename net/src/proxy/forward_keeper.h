@@ -6,6 +6,7 @@
 
 #include "http/message/response_parser.h"
 #include "http/session/keeper.h"
+#include "proxy/answer_keeper.h"
 #include "proxy/upstream.h"
 #include "socket/buffer_pool.h"
 
@@ -79,6 +80,7 @@ class ForwardKeeper final : public Keeper {
   bool look_around(std::int64_t now_ns) noexcept override;
 
   ForwardCounters counters;
+  AnswerKeeper answers{*this};
 
  private:
   // What becomes of a pair when nothing more can be done at once.

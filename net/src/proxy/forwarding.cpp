@@ -1,8 +1,10 @@
 #include "proxy/forwarding.h"
 
 #include <coir/wait.h>
+#include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "http/message/characters.h"
 #include "http/session/engine.h"
@@ -12,25 +14,12 @@
 namespace coir::http {
 namespace {
 
-// Waiting counts an exchange that waits for its upstream, or asks it, unless there are ForwardRules::max_waiting.
-class Waiting {
- public:
-  explicit Waiting(const ForwardRules& rules) noexcept : count_(rules.max_waiting != 0 ? rules.waiting : nullptr) {
-    if (count_ != nullptr) admitted_ = count_->fetch_add(1, std::memory_order_relaxed) < rules.max_waiting;
-  }
-  ~Waiting() { end(); }
-  Waiting(const Waiting&) = delete;
-  Waiting& operator=(const Waiting&) = delete;
+using namespace std::chrono_literals;
 
-  bool is_admitted() const noexcept { return admitted_; }
-  void end() noexcept {
-    if (auto* const count = std::exchange(count_, nullptr)) count->fetch_sub(1, std::memory_order_relaxed);
-  }
-
- private:
-  Atomic<std::uint32_t>* count_;
-  bool admitted_ = true;
-};
+// Most answers come so soon that resting does not pay.
+constexpr auto kBeforeRest = 20ms;
+// The deadlines of those that rest are looked at once a second.
+constexpr auto kLeastRest = 2s;
 
 }  // namespace
 
@@ -56,55 +45,136 @@ void Forwarding::run() noexcept {
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
-  Waiting waiting(rules);
-  if (!waiting.is_admitted()) return fail(Error{ErrorCode::busy});
+  if (!begin_waiting()) return fail(Error{ErrorCode::busy});
   now_ns = session.began_ns_;
-  for (bool again = false;; again = true) {
-    auto taken = group.take({.key = rules.hash_key, .must_be_new = again}, within(rules.connect));
-    if (!taken) return fail(taken.error());
-    lease = std::move(*taken);
-    goes_over(lease.stream(), lease.reused());
-    if (!lease.reused()) now_ns = monotonic_ns();
-    const auto tried = try_once();
+  go_on(false);
+}
+
+void Forwarding::resume(WaitingExchange& waiting) noexcept {
+  // It has been found to be in order; what it asks for is noted once more.
+  static_cast<void>(refusal());
+  if (waiting.has_made_id) {
+    memcpy(session.made_id_, waiting.made_id, sizeof session.made_id_);
+    session.log_id_ = {session.made_id_, sizeof session.made_id_};
+  } else if (rules.request_id) {
+    choose_request_id();
+  }
+  session.watch_->outlive_stop();
+  lease = std::move(waiting.lease);
+  goes_over(lease.stream(), lease.reused());
+  stream().mark_readable();
+  counted = std::exchange(waiting.counted, nullptr);
+  now_ns = waiting.asked_ns;
+  tried_again = waiting.tried_again;
+  unrepeatable = waiting.unrepeatable;
+  resumed = true;
+  begin_try();
+  sent_any = sent_whole = true;
+  go_on(true);
+}
+
+// go_on tries until there is an answer, or the exchange is kept until there is.
+void Forwarding::go_on(bool is_sent) noexcept {
+  for (;; is_sent = false) {
+    const auto tried = is_sent ? await_answer() : ask();
+    if (suspended) return;
     if (tried) {
-      waiting.end();
+      end_waiting();
       return pass_response();
     }
-    if (again || !may_retry(tried.error())) return fail(tried.error());
+    if (!lease || tried_again || !may_retry(tried.error())) return fail(tried.error());
     lease.failed(UpstreamFault::stale);
     now_ns = monotonic_ns();
     keeper.counters.retried.fetch_add(1, std::memory_order_relaxed);
+    tried_again = true;
   }
 }
 
-Forwarding::Outcome Forwarding::try_once() noexcept {
+// ask takes a connection to an upstream and tries.
+Forwarding::Outcome Forwarding::ask() noexcept {
+  auto taken = group.take({.key = rules.hash_key, .must_be_new = tried_again}, within(rules.connect));
+  if (!taken) return std::unexpected(taken.error());
+  lease = std::move(*taken);
+  goes_over(lease.stream(), lease.reused());
+  if (!lease.reused()) now_ns = monotonic_ns();
+  return try_once();
+}
+
+void Forwarding::begin_try() noexcept {
   begin_anew();
   ended = strays = false;
   decoder = ChunkedDecoder();
+}
+
+Forwarding::Outcome Forwarding::try_once() noexcept {
+  begin_try();
   if (auto sent = send(); !sent) {
     // An upstream that refuses content may have hung up behind its answer, which still counts: it is here already.
     return !client_failed() && has_refusal(sent.error(), Deadline::now()) ? Outcome() : sent;
   }
-  if (got_head) return {};
-  if (auto there = await_answer(); !there || got_head) return there;
-  return read_head(within(rules.first_byte));
+  return got_head ? Outcome() : await_answer();
 }
 
-// await_answer waits until the upstream says something, without the session's memory: as long as nothing has come, all of
-// it can go to others.
+// await_answer reads the head of the response. As long as nothing has come the session's memory can go to others, and
+// behind a while the fiber, too.
 Forwarding::Outcome Forwarding::await_answer() noexcept {
-  if (have != 0 || memory) return {};
+  const Deadline last = within(rules.first_byte);
+  if (have != 0 || memory) return read_head(last);
   if (!stream().drained()) {
     const auto heard = hear();
     if (!heard) return std::unexpected(heard.error());
-    if (have != 0) return {};
+    if (*heard) return {};
+    if (have != 0) return read_head(last);
   }
   session.lends_scratch_ = false;
-  const auto ready = wait(stream().fd(), Direction::readable, within(rules.first_byte));
+  auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
+  if (!ready && is_late(ready.error()) && !last.passed()) {
+    if (is_in_doubt()) {
+      room = exchange.scratch();
+      return read_head(last);
+    }
+    if (suspend()) return {};
+    ready = wait(stream().fd(), Direction::readable, last);
+  }
   room = exchange.scratch();
   if (!ready) return ready;
   stream().mark_readable();
-  return {};
+  return read_head(last);
+}
+
+// may_suspend tells whether all that the exchange needs can be kept without the session. Content that may have to be
+// sent again cannot, nor what the client has sent behind.
+bool Forwarding::may_suspend() const noexcept {
+  if (resumed || session.engine_.on_threads() || session.engine_.stopping()) return false;
+  if (within(rules.first_byte) < Deadline::after(kLeastRest)) return false;
+  if (session.phase_ != Session::Phase::none || session.added_ != 0 || session.out_used_ != 0 || client_failed())
+    return false;
+  const std::uint64_t behind = session.end_ - session.body_at_;
+  if (session.body_done_) return behind == 0;
+  return behind == session.body_left_ && !(lease.reused() && is_idempotent(request.method));
+}
+
+bool Forwarding::suspend() noexcept {
+  if (!may_suspend()) return false;
+  const bool had_content = !session.body_done_;
+  if (had_content) unrepeatable = true;
+  if (!keeper.answers.keep(*this)) return false;
+  if (had_content) {
+    session.body_at_ = session.end_;
+    session.body_left_ = 0;
+    session.body_done_ = session.body_begun_ = true;
+  }
+  return suspended = true;
+}
+
+bool Forwarding::begin_waiting() noexcept {
+  if (rules.max_waiting == 0 || rules.waiting == nullptr) return true;
+  counted = rules.waiting;
+  return counted->fetch_add(1, std::memory_order_relaxed) < rules.max_waiting;
+}
+
+void Forwarding::end_waiting() noexcept {
+  if (auto* const count = std::exchange(counted, nullptr)) count->fetch_sub(1, std::memory_order_relaxed);
 }
 
 // may_retry: the upstream had closed a resting connection before it saw the request.

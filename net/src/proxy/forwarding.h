@@ -10,6 +10,7 @@
 namespace coir::http {
 
 class ForwardKeeper;
+struct WaitingExchange;
 
 // Forwarding is one exchange on its way to an upstream and back. It lies on the stack of the exchange's fiber.
 //
@@ -21,7 +22,18 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
   Forwarding(Exchange& given, ForwardKeeper& kept_by, UpstreamGroup& of, const ForwardRules& by,
              std::string_view target) noexcept;
 
+  ~Forwarding() { end_waiting(); }
+
   void run() noexcept;
+  // resume goes on where the exchange was kept.
+  void resume(WaitingExchange& waiting) noexcept;
+  void go_on(bool is_sent) noexcept;
+  Outcome ask() noexcept;
+  void begin_try() noexcept;
+  bool may_suspend() const noexcept;
+  bool suspend() noexcept;
+  bool begin_waiting() noexcept;
+  void end_waiting() noexcept;
   Outcome try_once() noexcept;
   Outcome await_answer() noexcept;
   bool may_retry(Error error) const noexcept;
@@ -75,8 +87,12 @@ struct Forwarding final : OutboundExchange, RelayedExchange {
 
   UpstreamLease lease;
   ChunkedDecoder decoder;
-  std::int64_t now_ns = 0;    // when this try began, or its content was sent
-  std::uint64_t left = 0;     // of content with a length
+  Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, while this exchange counts
+  std::int64_t now_ns = 0;                   // when this try began, or its content was sent
+  std::uint64_t left = 0;                    // of content with a length
+  bool tried_again = false;
+  bool resumed = false;       // it has been kept before
+  bool suspended = false;     // it is kept, and goes on elsewhere
   bool names_fields = false;  // a Connection field of the request names others
   bool takes_trailers = false;
   bool ended = false;          // the content of the response has come whole

@@ -95,6 +95,12 @@ bool is_unanswered(int fd) noexcept {
   return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, begin, &size) == 0 && begin[2] >= 2;
 }
 
+bool is_unacknowledged(int fd) noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked != 0;
+}
+
 void probe_peer(int fd) noexcept {
   constexpr struct {
     int level, name, value;

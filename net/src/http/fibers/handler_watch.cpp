@@ -138,6 +138,13 @@ void HandlerWatch::tell(Client client) noexcept {
   }
 }
 
+void HandlerWatch::glance() noexcept {
+  const Client client = look(connection_->stream.fd());
+  if (client == Client::there) return;
+  used_ = true;
+  tell(client);
+}
+
 void HandlerWatch::lost() noexcept {
   if (state_ == State::none) return;
   used_ = true;

@@ -50,6 +50,7 @@ class HandlerWatch {
   bool end() noexcept { return false; }
   bool pause() noexcept { return false; }
   void resume() noexcept {}
+  void glance() noexcept {}
   void lost() noexcept {}
 };
 
@@ -88,6 +89,8 @@ class HandlerWatch : coir::detail::Scope {
   void resume() noexcept {
     if (state_ == State::paused) state_ = State::runs;
   }
+  // glance asks the kernel whether the client is still there, where its hang-up may have been heard by others.
+  void glance() noexcept;
   // lost tells that the connection has failed, or was ended for others.
   void lost() noexcept;
   // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.

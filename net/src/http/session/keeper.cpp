@@ -51,6 +51,25 @@ std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_
   return {};
 }
 
+std::expected<void, Error> Keeper::suspend(Exchange& exchange, std::uint64_t mark) noexcept {
+  Session& session = exchange.session_;
+  if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
+  if (auto attached = attach(exchange); !attached) return attached;
+  session.keeper_ = this;
+  session.mark_ = mark;
+  session.part_ = 0;
+  session.suspended_ = true;
+  return {};
+}
+
+void Keeper::readmit(Connection& connection, std::uint32_t requests) noexcept {
+  connection.kept = false;
+  connection.engine = engine();
+  connection.transferred = 0;
+  connection.requests = requests;
+  kept_.fetch_sub(1, std::memory_order_release);
+}
+
 void Keeper::admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept {
   kept_.fetch_add(1, std::memory_order_relaxed);
   connection.keeper = this;

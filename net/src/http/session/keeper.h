@@ -23,6 +23,14 @@ struct KeptMemory {
   std::span<char> out;
 };
 
+// Suspended is what a session needs to go on with an exchange whose answer has not begun.
+struct Suspended {
+  std::string_view head;  // of its request
+  std::int64_t began_ns = 0;
+  std::uint32_t requests = 0;  // of its connection, this one among them
+  bool keep = true;            // the connection, behind it
+};
+
 // Keeper keeps connections that stay open behind an answer: event streams, WebSockets, tunnels. While nothing moves
 // such a connection is its record alone: no fiber, no stack, no session, no buffer.
 //
@@ -64,6 +72,12 @@ class Keeper {
   // library's runtime for that.
   virtual void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept;
   virtual void serve(Connection& connection, KeptMemory memory) noexcept;
+
+  // A keeper may also keep exchanges whose answers have not begun, because they wait for somebody else. suspended returns
+  // what one needs to go on, which lasts until `answer_kept`; null: this is none. It may yield. answer_kept goes on in the place of
+  // the handler, which has returned. Content of the request has been read by then.
+  virtual const Suspended* suspended(Connection&) noexcept { return nullptr; }
+  virtual void answer_kept(Exchange&, std::uint64_t) noexcept {}
 
   // farewell sends a last word, as far as that goes without waiting, over a connection that is to be closed, because
   // the server stops or to make room, and gives back what the keeper has for it. It may run where memory is made room
@@ -146,6 +160,8 @@ class Keeper {
     return nullptr;
   }
 
+  // suspend has an exchange go on by `answer_kept`, without its handler, which returns next. Errors: as attach's.
+  [[nodiscard]] std::expected<void, Error> suspend(Exchange& exchange, std::uint64_t mark) noexcept;
   // attach has the server of `exchange` know of the keeper, whose stopping it will call. keep does so by itself.
   // Errors: busy, unsupported, as keep's.
   [[nodiscard]] std::expected<void, Error> attach(Exchange& exchange) noexcept;
@@ -193,6 +209,8 @@ class Keeper {
   static void mark_ready(Connection& connection) noexcept;
   // admit makes a connection, which belongs to the caller, one that is kept.
   void admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept;
+  // readmit makes it the session's again.
+  void readmit(Connection& connection, std::uint32_t requests) noexcept;
 
   ConnectionList resting_[2];  // by direction; guarded by lock_
   Atomic<Engine*> engine_ = nullptr;

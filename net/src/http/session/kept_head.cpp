@@ -9,6 +9,7 @@ bool KeptHead::keep(Request& request, std::string_view head) noexcept {
   if (fields + head.size() > kBytes) return false;
   char* const text = memory_ + fields;
   memcpy(text, head.data(), head.size());
+  text_ = {text, head.size()};
   const auto from = reinterpret_cast<std::uintptr_t>(head.data());
   // A view that is absent, or of the program's own text, stays.
   const auto move = [&](std::string_view& view) {

@@ -18,8 +18,11 @@ class KeptHead {
 
   // keep moves `request`, whose head is `head`, here. False: it is too long, and stays where it is.
   bool keep(Request& request, std::string_view head) noexcept;
+  // text is the head that was kept last.
+  std::string_view text() const noexcept { return text_; }
 
  private:
+  std::string_view text_;
   alignas(Header) char memory_[kBytes];
 };
 

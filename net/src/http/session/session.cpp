@@ -1,6 +1,6 @@
 #include "http/session/session.h"
 
-#include <coir/port/memory.h>
+#include <string.h>
 
 #include <utility>
 
@@ -103,7 +103,7 @@ bool Session::is_misdirected() const noexcept {
   return !is_own_host(request_.authority, engine_, connection_->stream.tcp());
 }
 
-Session::After Session::answer_parsed() noexcept {
+void Session::begin_answer(std::int64_t now_ns) noexcept {
   phase_ = Phase::none;
   fault_ = 0;
   status_ = 0;
@@ -111,7 +111,7 @@ Session::After Session::answer_parsed() noexcept {
   added_ = 0;
   content_sent_ = 0;
   forget_notes();
-  began_ns_ = monotonic_ns();
+  began_ns_ = now_ns;
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
   unwanted_ = false;
@@ -121,7 +121,10 @@ Session::After Session::answer_parsed() noexcept {
   ++connection_->requests;
   const std::uint32_t most = engine_.options.max_requests_per_connection;
   if (most != 0 && connection_->requests >= most) keep_ = false;
+}
 
+Session::After Session::answer_parsed() noexcept {
+  begin_answer(monotonic_ns());
   Exchange exchange(*this);
   if (is_misdirected()) {
     exchange.respond(421, "text/plain",
@@ -132,18 +135,56 @@ Session::After Session::answer_parsed() noexcept {
   } else {
     watch_->begin();
     engine_.options.handler(exchange);
-    // Then nothing here is this fiber's any more.
-    if (exchange.detached_) return After::detached;
-    if (watch_->end()) look_again_ = true;
-    hold();
+    return end_answer(exchange);
   }
+  return finish();
+}
+
+// end_answer is behind a handler.
+Session::After Session::end_answer(Exchange& exchange) noexcept {
+  // Then nothing here is this fiber's any more.
+  if (exchange.detached_) return After::detached;
+  if (watch_->end()) look_again_ = true;
+  hold();
   return keeper_ == nullptr ? finish() : hand_over();
+}
+
+// resume goes on with an exchange that `keeper` has kept, of a connection that is this session's from here on. Its head
+// was parsed before, and its content has been read.
+Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
+  const std::uint64_t mark = connection_->mark;
+  const std::string_view head(buffers->in, kept.head.size());
+  memcpy(buffers->in, kept.head.data(), head.size());
+  end_ = static_cast<std::uint32_t>(head.size());
+  static_cast<void>(parse_head(head, 0, buffers->headers, engine_.options.limits, request_));
+  begin_body(head.size());
+  body_done_ = body_begun_ = true;
+  body_left_ = 0;
+  head_in_buffers_ = !kept_head_.keep(request_, head);
+  lends_scratch_ = lends_path_ = false;
+  const bool keep = kept.keep;
+  keeper.readmit(*connection_, kept.requests - 1);
+  begin_answer(kept.began_ns);
+  keep_ = keep_ && keep;
+  // Nothing is known of what the client has sent meanwhile.
+  look_again_ = true;
+  Exchange exchange(*this);
+  watch_->begin();
+  watch_->glance();
+  keeper.answer_kept(exchange, mark);
+  return end_answer(exchange);
 }
 
 // hand_over gives the connection to who keeps it, if the head can be sent.
 Session::After Session::hand_over() noexcept {
   Keeper& keeper = *std::exchange(keeper_, nullptr);
-  told_end();
+  if (!std::exchange(suspended_, false)) {
+    told_end();
+  } else if (phase_ != Phase::none) {
+    // The handler has answered by itself.
+    keeper.dropped(mark_);
+    return finish();
+  }
   if (broken_ || !flush()) {
     keeper.dropped(mark_);
     return After::close;
@@ -200,7 +241,9 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
   for (Connection* connection = &first; connection != nullptr; connection = engine_.next_or_release(*this)) {
     // Other fibers of this worker want to run too, however fast connections are added to the queue.
     if (++served % kTurn == 0) engine_.yield_turn();
-    if (connection->kept) {
+    Keeper* const keeper = connection->kept ? connection->keeper : nullptr;
+    const Suspended* kept = keeper != nullptr ? keeper->suspended(*connection) : nullptr;
+    if (keeper != nullptr && kept == nullptr) {
       serve_kept(*connection);
       continue;
     }
@@ -215,6 +258,7 @@ void Session::serve(Connection& first, HandlerWatch& watch) noexcept {
       if constexpr (kTls) {
         if (connection->tls != nullptr) after = advance_handshake();
       }
+      if (kept != nullptr) after = resume(*keeper, *std::exchange(kept, nullptr));
       if (after == After::go_on) after = run();
       if (after == After::rest) {
         // Once asleep the connection is no longer ours. The time of its last answer need not be read again; by the

@@ -24,6 +24,7 @@ namespace coir::http {
 class Engine;
 class HandlerWatch;
 class Keeper;
+struct Suspended;
 struct Forwarding;
 struct Connection;
 enum class Owes : std::uint8_t;
@@ -61,6 +62,7 @@ struct Session : ActivePlace {
   friend struct Forwarding;
   friend struct FastCgiExchange;
   friend struct RelayedExchange;
+  friend class AnswerKeeper;
 
   // What becomes of the connection.
   enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };
@@ -82,6 +84,9 @@ struct Session : ActivePlace {
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
   After finish() noexcept;
+  void begin_answer(std::int64_t now_ns) noexcept;
+  After end_answer(Exchange& exchange) noexcept;
+  After resume(Keeper& keeper, const Suspended& exchange) noexcept;
   After hand_over() noexcept;
   void serve_kept(Connection& connection) noexcept;
 
@@ -166,6 +171,7 @@ struct Session : ActivePlace {
   Keeper* keeper_ = nullptr;
   std::uint64_t mark_ = 0;
   std::uint32_t part_ = 0;
+  bool suspended_ = false;  // the exchange goes on when `keeper_` says so
 
   std::uint32_t begin_ = 0;
   std::uint32_t end_ = 0;

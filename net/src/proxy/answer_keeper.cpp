@@ -1,0 +1,170 @@
+#include "proxy/answer_keeper.h"
+
+#include <coir/fiber.h>
+#include <coir/http/accounts.h>
+#include <errno.h>
+#include <string.h>
+
+#include "http/session/coarse_clock.h"
+#include "http/session/shed.h"
+#include "proxy/forward_keeper.h"
+#include "proxy/forwarding.h"
+#include "socket/charged.h"
+#include "socket/kernel.h"
+
+namespace coir::http {
+
+bool AnswerKeeper::keep(Forwarding& forwarding) noexcept {
+  Session& session = forwarding.session;
+  const std::string_view head = session.head_in_buffers_ ? std::string_view(session.buffers->in + session.begin_,
+                                                                            session.head_end_ - session.begin_)
+                                                         : session.kept_head_.text();
+  const std::string_view target = forwarding.target;
+  void* const memory = take_charged(account::streams, sizeof(WaitingExchange) + head.size() + target.size());
+  if (memory == nullptr) return false;
+  records_.fetch_add(1, std::memory_order_relaxed);
+  WaitingExchange& waiting = *::new (memory) WaitingExchange;
+  char* const text = reinterpret_cast<char*>(&waiting + 1);
+  memcpy(text, head.data(), head.size());
+  if (!target.empty()) memcpy(text + head.size(), target.data(), target.size());
+  waiting.keeper = this;
+  waiting.kept = {{text, head.size()}, session.began_ns_, session.connection_->requests, session.keep_};
+  waiting.target_bytes = static_cast<std::uint32_t>(target.size());
+  if (!suspend(forwarding.exchange, reinterpret_cast<std::uint64_t>(&waiting))) {
+    free_record(waiting);
+    return false;
+  }
+  waiting.group = &forwarding.group;
+  waiting.asked_ns = forwarding.now_ns;
+  waiting.counted = std::exchange(forwarding.counted, nullptr);
+  waiting.tried_again = forwarding.tried_again;
+  waiting.unrepeatable = forwarding.unrepeatable;
+  waiting.has_made_id = session.log_id_.data() == session.made_id_;
+  memcpy(waiting.made_id, session.made_id_, sizeof waiting.made_id);
+  waiting.rules = forwarding.rules;
+  waiting.lease = std::move(forwarding.lease);
+  if (waiting.rules.streams != nullptr) waiting.rules.streams->fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void AnswerKeeper::begin(Connection& connection, std::string_view, KeptMemory) noexcept {
+  WaitingExchange& waiting = waiting_of(connection);
+  waiting.client = &connection;
+  arm(waiting);
+  connection.since_ns = coarse_ns();
+  // What the client has said or done meanwhile may be known to nobody any more, and no wait would hear of it.
+  const bool is_quiet = kernel::peek(connection.stream.fd()) == -EAGAIN && !connection.stream.midway();
+  const auto has_work = [&] { return !is_quiet || waiting.news || server_stops(); };
+  if (!rest(connection, Direction::readable, has_work)) serve_soon(connection);
+}
+
+void AnswerKeeper::arm(WaitingExchange& waiting) noexcept {
+  Stream& upstream = waiting.lease.stream();
+  upstream.rest();
+  waiting.wake = woken;
+  {
+    Locked locked(lock_);
+    waiting.armed = true;
+  }
+  if (arm_resting_wait(waiting, upstream.fd())) return;
+  // It has said something, or cannot be waited for, which reading will tell.
+  Locked locked(lock_);
+  waiting.armed = false;
+  waiting.news = true;
+}
+
+// woken runs on a worker's own stack.
+void AnswerKeeper::woken(RestingWait& resting) noexcept {
+  auto& waiting = static_cast<WaitingExchange&>(resting);
+  AnswerKeeper& self = *waiting.keeper;
+  Connection* rested = nullptr;
+  bool last = false;
+  {
+    Locked locked(self.lock_);
+    waiting.armed = false;
+    last = waiting.dying;
+    waiting.news = true;
+    if (!last && waiting.client != nullptr && self.take_locked(*waiting.client)) rested = waiting.client;
+  }
+  if (last) self.free_record(waiting);
+  if (rested != nullptr) self.serve_soon(*rested);
+}
+
+// suspended makes the wait for the upstream the caller's, too.
+const Suspended* AnswerKeeper::suspended(Connection& connection) noexcept {
+  WaitingExchange& waiting = waiting_of(connection);
+  for (;;) {
+    {
+      Locked locked(lock_);
+      if (waiting.armed && disarm_resting_wait(waiting)) waiting.armed = false;
+      if (!waiting.armed) break;
+    }
+    // Its wake is about to run.
+    yield();
+  }
+  return &waiting.kept;
+}
+
+void AnswerKeeper::answer_kept(Exchange& exchange, std::uint64_t mark) noexcept {
+  WaitingExchange& waiting = *reinterpret_cast<WaitingExchange*>(mark);
+  Forwarding(exchange, forwards_, *waiting.group, waiting.rules, waiting.target()).resume(waiting);
+  release(waiting);
+}
+
+void AnswerKeeper::farewell(Connection& connection) noexcept {
+  shed(connection.stream, false);
+  release(waiting_of(connection));
+}
+
+void AnswerKeeper::dropped(std::uint64_t mark) noexcept {
+  release(*reinterpret_cast<WaitingExchange*>(mark));
+}
+
+// release gives back all that was kept of an exchange but its connection.
+void AnswerKeeper::release(WaitingExchange& waiting) noexcept {
+  bool free = true;
+  {
+    Locked locked(lock_);
+    if (waiting.armed && disarm_resting_wait(waiting)) waiting.armed = false;
+    free = !waiting.armed;
+    waiting.dying = true;
+  }
+  waiting.lease.leave();
+  if (waiting.counted != nullptr) waiting.counted->fetch_sub(1, std::memory_order_relaxed);
+  // Behind the last use of the lease's group. release pairs with the acquire of whoever waits for the last.
+  if (waiting.rules.streams != nullptr) waiting.rules.streams->fetch_sub(1, std::memory_order_release);
+  if (free) free_record(waiting);
+}
+
+void AnswerKeeper::free_record(WaitingExchange& waiting) noexcept {
+  const std::size_t bytes = waiting.bytes();
+  waiting.~WaitingExchange();
+  give_charged(account::streams, &waiting, bytes);
+  // release pairs with the acquire in stopped: nothing of the keeper's is touched from here on.
+  records_.fetch_sub(1, std::memory_order_release);
+}
+
+// A request that is under way when the server stops is answered.
+void AnswerKeeper::stopping() noexcept {
+  while (Connection* const connection = take(Direction::readable, [](const Connection&, bool&) { return true; })) {
+    serve_soon(*connection);
+  }
+}
+
+bool AnswerKeeper::stopped() noexcept {
+  return records_.load(std::memory_order_acquire) == 0;
+}
+
+// look_around has those go on whose time is over.
+bool AnswerKeeper::look_around(std::int64_t now_ns) noexcept {
+  const auto is_late = [now_ns](const Connection& each, bool&) {
+    const WaitingExchange& waiting = waiting_of(each);
+    return waiting.asked_ns + std::chrono::nanoseconds(waiting.rules.first_byte).count() <= now_ns;
+  };
+  Connection* const connection = take(Direction::readable, is_late);
+  if (connection == nullptr) return false;
+  serve_soon(*connection);
+  return true;
+}
+
+}  // namespace coir::http

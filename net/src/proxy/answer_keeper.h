@@ -1,0 +1,73 @@
+#pragma once
+
+#include <coir/http/proxy.h>
+#include <coir/resting_wait.h>
+
+#include "http/session/keeper.h"
+#include "proxy/upstream.h"
+
+namespace coir::http {
+
+class AnswerKeeper;
+class ForwardKeeper;
+struct Forwarding;
+
+// WaitingExchange is what is kept of an exchange whose request has been sent, while its upstream has not said anything:
+// no fiber and no buffer, but the upstream's connection, and what the answer, the deadline, the access log and one more
+// try need. The request's head, and what is sent instead of its target, lie behind it. Charged to account::streams. Its
+// owner is its connection's; what the wake touches is guarded by the keeper's lock.
+struct WaitingExchange : RestingWait {
+  AnswerKeeper* keeper = nullptr;
+  Connection* client = nullptr;  // null before begin
+  UpstreamLease lease;
+  UpstreamGroup* group = nullptr;
+  Suspended kept;
+  std::int64_t asked_ns = 0;
+  Atomic<std::uint32_t>* counted = nullptr;  // ForwardRules::waiting, lowered in the end
+  std::uint32_t target_bytes = 0;
+  bool tried_again = false;   // it is the second try already
+  bool unrepeatable = false;  // content has been sent that is gone
+  bool has_made_id = false;
+  bool armed = false;  // guarded by the keeper's lock, as are those below: from before it sleeps until its wake is over
+  bool news = false;   // the upstream may have said something
+  bool dying = false;  // whoever ends the wait frees it
+  char made_id[16];
+  ForwardRules rules;
+
+  std::size_t bytes() const noexcept { return sizeof *this + kept.head.size() + target_bytes; }
+  std::string_view target() const noexcept { return {kept.head.data() + kept.head.size(), target_bytes}; }
+};
+
+// AnswerKeeper keeps exchanges that wait for their upstreams' answers. A fiber takes one up again when the upstream says
+// something, the deadline passes, the client does anything, or the server stops.
+class AnswerKeeper final : public Keeper {
+ public:
+  explicit AnswerKeeper(ForwardKeeper& keeper) noexcept : forwards_(keeper) {}
+
+  // keep takes over what `forwarding` has sent. False: it cannot, and nothing has changed.
+  bool keep(Forwarding& forwarding) noexcept;
+
+  // These are Keeper's.
+  void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;
+  const Suspended* suspended(Connection& connection) noexcept override;
+  void answer_kept(Exchange& exchange, std::uint64_t mark) noexcept override;
+  void farewell(Connection& connection) noexcept override;
+  void dropped(std::uint64_t mark) noexcept override;
+  void stopping() noexcept override;
+  bool stopped() noexcept override;
+  bool look_around(std::int64_t now_ns) noexcept override;
+
+ private:
+  static WaitingExchange& waiting_of(const Connection& connection) noexcept {
+    return *reinterpret_cast<WaitingExchange*>(connection.mark);
+  }
+  void arm(WaitingExchange& waiting) noexcept;
+  static void woken(RestingWait& resting) noexcept;
+  void release(WaitingExchange& waiting) noexcept;
+  void free_record(WaitingExchange& waiting) noexcept;
+
+  ForwardKeeper& forwards_;
+  Atomic<std::size_t> records_ = 0;
+};
+
+}  // namespace coir::http
