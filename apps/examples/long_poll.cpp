@@ -1,5 +1,5 @@
 // A long poll: the handler waits until there is news, for 30 seconds at most, and then answers. While it waits it keeps
-// its fiber and a page, and neither the buffer for what comes in nor that for the answer.
+// its fiber, and neither the buffer for what comes in nor that for the answer.
 
 #include <coir/event.h>
 #include <coir/fiber.h>

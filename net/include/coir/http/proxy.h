@@ -24,8 +24,9 @@ namespace coir::http {
 
 class ForwardKeeper;
 
-// ForwardRules say how exchanges of one route are forwarded. What they refer to outlives the exchanges, but for those
-// that have become streams and tunnels: they need the rules no more. Lines are the program's own, "Name: value\r\n"
+// ForwardRules say how exchanges of one route are forwarded. They are copied where an exchange waits for its
+// upstream. What they refer to outlives the exchanges, but for those that have become streams and tunnels: they need the
+// rules no more. Lines are the program's own, "Name: value\r\n"
 // each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
 struct ForwardRules {
   std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
@@ -119,7 +120,8 @@ class Forwarder {
   ~Forwarder();
 
   // forward answers `exchange` by what an upstream of `group` answers, and returns when the response has been passed on,
-  // or goes on as a stream or tunnel. `target` is sent instead of the request's own, where it is not empty: a path,
+  // goes on as a stream or tunnel, or once the upstream has been silent for a while: then the exchange goes on without
+  // the handler, which must not answer it. `target` is sent instead of the request's own, where it is not empty: a path,
   // maybe with a query, that the caller has checked. In a handler, on a fiber.
   void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
                std::string_view target = {}) noexcept;
