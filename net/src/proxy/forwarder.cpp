@@ -34,6 +34,10 @@ ForwardCounters& Forwarder::counters() const noexcept {
   return keeper_->counters;
 }
 
+std::size_t Forwarder::waiting() const noexcept {
+  return keeper_->answers.size();
+}
+
 std::size_t Forwarder::streams() const noexcept {
   return keeper_->size();
 }

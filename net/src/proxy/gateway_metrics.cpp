@@ -78,6 +78,8 @@ void write_forwarder(MetricsText& text, const Forwarder& forwarder) noexcept {
   text.one(Kind::counter, "coir_proxy_cut_total", "Responses that an upstream did not end.", read(all.cut));
   text.one(Kind::counter, "coir_proxy_cancelled_total", "Upstreams left because their client had gone.",
            read(all.cancelled));
+  text.one(Kind::gauge, "coir_proxy_waiting", "Requests that wait for a server's answer without a fiber.",
+           forwarder.waiting());
   text.one(Kind::gauge, "coir_proxy_streams", "Responses and tunnels that go on without a fiber.", forwarder.streams());
 }
 

@@ -5,6 +5,7 @@
 #include <coir/http/client.h>
 #include <coir/nursery.h>
 #include <coir/select.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <optional>
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 using namespace coir::test;
 using coir::Address;
 using coir::Case;
+using coir::TcpListener;
 
 namespace {
 
@@ -173,6 +175,47 @@ TEST(HttpPlaces, a_stop_ends_waits_without_a_place) {
     for (auto& client : clients) client.reset();
     expect(stop.join().has_value());
   });
+}
+
+TEST(HttpPlaces, a_handler_that_waits_costs_its_fibers_page_and_its_connections_record) {
+  if (kEmulated || kAddressSanitized || kThreadSanitized) return;
+  const auto resident = [] {
+    long pages = 0;
+    FILE* const file = fopen("/proc/self/statm", "r");
+    if (fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    fclose(file);
+    return pages * 4096;
+  };
+  constexpr int kHandlers = 400, kBefore = 50;
+  static std::array<std::optional<Client>, kHandlers> clients;
+  long bytes = 0;
+  ServerOptions options{.handler = hold, .max_active = 8};
+  const auto ran = coir::run_until_idle({.workers = 1, .default_stack = 65536}, [&] {
+    Seen seen;
+    seen.test = this;
+    options.context = &seen;
+    auto server = Server::create(options);
+    auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    const Address address = listener->local_address();
+    expect(server && server->add(std::move(*listener)) && server->start());
+    // What the clients themselves take is there before, and the connections' records with it.
+    for (auto& client : clients) client.emplace(address);
+    expect(until([&] { return server->gauges().idle == kHandlers; }, soon()));
+    long before = 0;
+    for (int i = 0; i < kHandlers; ++i) {
+      if (i == kBefore) before = resident();
+      expect(clients[i]->say(kGet));
+      if (i == kBefore - 1 || i == kHandlers - 1) expect(until([&] { return seen.waiting == i + 1; }, soon()));
+    }
+    bytes = (resident() - before) / (kHandlers - kBefore);
+    for (auto& client : clients) client.reset();
+    expect(server->stop(soon()).has_value());
+  });
+  check();
+  CHECK_TRUE(ran.has_value());
+  printf("\nwaiting_handler_bytes: %ld bytes\n", bytes);
+  // With the record it is 4,700.
+  CHECK_TRUE(bytes <= 4600);
 }
 
 }  // namespace http_places_test

@@ -129,6 +129,8 @@ class Forwarder {
   ForwardCounters& counters() const noexcept;
   // streams is how many responses and tunnels rest.
   std::size_t streams() const noexcept;
+  // waiting is how many exchanges wait for an upstream without a fiber.
+  std::size_t waiting() const noexcept;
 
  private:
   explicit Forwarder(ForwardKeeper& keeper) noexcept : keeper_(&keeper) {}
