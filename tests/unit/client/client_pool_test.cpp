@@ -3,7 +3,6 @@
 #include <coir/http/accounts.h>
 #include <coir/http/client.h>
 #include <coir/pressure.h>
-#include <coir/runtime.h>
 
 #include <CppUTest/TestHarness.h>
 
@@ -12,6 +11,7 @@
 #include "tests/unit/client/scripted_server.h"
 #if !COIR_NO_ASYNC
 #include <coir/nursery.h>
+#include <coir/runtime.h>
 #endif
 
 namespace client_pool_test {
