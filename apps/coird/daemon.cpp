@@ -69,6 +69,10 @@ bool passes_on(Daemon&, Exchange&) noexcept {
 #if COIRD_MCP
 // serves_mcp answers at the path of --mcp. With a token of its own nothing else is asked for, else what --auth wants.
 bool serves_mcp(Daemon& daemon, Exchange& exchange) noexcept {
+  if (daemon.mcp && daemon.mcp->tells_issuer(exchange.request().path)) {
+    daemon.mcp->serve_metadata(exchange);
+    return true;
+  }
   if (!daemon.mcp || !daemon.mcp->owns(exchange.request().path)) return false;
   if (daemon.mcp->asks_token() || admits(daemon, exchange)) daemon.mcp->serve(exchange);
   return true;

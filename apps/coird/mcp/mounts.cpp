@@ -15,10 +15,6 @@ namespace {
 
 constexpr const char* kMountForm = "such as home=http://192.168.1.9:8080/mcp or notes=/usr/bin/notes --mcp";
 
-bool is_url(std::string_view text) noexcept {
-  return text.starts_with("http://") || text.starts_with("https://");
-}
-
 }  // namespace
 
 bool Mounts::part(std::string_view text, Command& into) noexcept {
@@ -48,7 +44,7 @@ bool Mounts::open(const McpOptions& options, void (*changed)(void* context, coir
     coir::mcp::Mount& mount = mounts_[i];
     mount.prefix = text.substr(0, equals);
     mount.upstream.name = "coird";
-    if (is_url(where)) {
+    if (is_web_url(where)) {
       mount.upstream.url = where;
     } else if (part(where, commands_[i])) {
       const auto& words = commands_[i].words;

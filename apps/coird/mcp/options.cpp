@@ -21,7 +21,19 @@ bool add(const Setting& setting, McpOptions::List<kMost>& into) noexcept {
   return true;
 }
 
+// take_url takes the URL of an issuer, of its endpoint, or of this server as an issuer names it.
+bool take_url(const Setting& setting, const char*& into) noexcept {
+  if (!is_web_url(setting.text) || std::string_view(setting.text).find_first_of(" \"\\#") != std::string_view::npos)
+    return setting.wrong("such as https://id.example", {"not a URL of http or https"});
+  into = setting.text;
+  return true;
+}
+
 }  // namespace
+
+bool is_web_url(std::string_view text) noexcept {
+  return text.starts_with("http://") || text.starts_with("https://");
+}
 
 bool take_mcp(const Setting& setting, Options& options) noexcept {
   if (*setting.text != '/' || std::string_view(setting.text).find_first_of("?#% ") != std::string_view::npos)
@@ -32,6 +44,36 @@ bool take_mcp(const Setting& setting, Options& options) noexcept {
 
 bool take_mcp_token_file(const Setting& setting, Options& options) noexcept {
   return take_file<&McpOptions::token_file>(setting, options);
+}
+
+bool take_mcp_issuer(const Setting& setting, Options& options) noexcept {
+  return take_url(setting, options.mcp.issuer);
+}
+
+bool take_mcp_audience(const Setting& setting, Options& options) noexcept {
+  return take_url(setting, options.mcp.audience);
+}
+
+bool take_mcp_introspect(const Setting& setting, Options& options) noexcept {
+  return take_url(setting, options.mcp.introspect);
+}
+
+bool take_mcp_jwt_key(const Setting& setting, Options& options) noexcept {
+  return take_file<&McpOptions::jwt_key>(setting, options);
+}
+
+bool take_mcp_client_file(const Setting& setting, Options& options) noexcept {
+  return take_file<&McpOptions::client_file>(setting, options);
+}
+
+bool take_mcp_scope(const Setting& setting, Options& options) noexcept {
+  if (std::string_view(setting.text).find_first_of(" \"\\") != std::string_view::npos)
+    return setting.wrong("give the option once for each", {"not one scope"});
+  return add(setting, options.mcp.scopes);
+}
+
+bool take_mcp_rate(const Setting& setting, Options& options) noexcept {
+  return take_number<&McpOptions::rate>(setting, options);
 }
 
 bool take_mcp_origin(const Setting& setting, Options& options) noexcept {
@@ -85,6 +127,17 @@ bool check_mcp(const Options& options) noexcept {
     return complain("name the hosts that it may ask by --mcp-fetch-allow", {"--mcp-tool fetch alone asks nobody"});
   if (mcp.fetch_hosts.count != 0 && !mcp.tools.has("fetch"))
     return complain("switch it on by --mcp-tool fetch", {"--mcp-fetch-allow without the tool"});
+  if (mcp.issuer == nullptr) return true;
+  if (mcp.token_file != nullptr)
+    return complain(kSeeMcpHelp, {"--mcp-issuer beside --mcp-token-file: one of them judges"});
+  if (mcp.jwt_key != nullptr && mcp.introspect != nullptr)
+    return complain(kSeeMcpHelp, {"--mcp-jwt-key beside --mcp-introspect: one of them judges"});
+#if !COIR_TLS
+  return complain("build it with -DCOIR_TLS=ON", {"--mcp-issuer: this coird was built without COIR_TLS"});
+#elif !COIR_CLIENT
+  if (mcp.introspect != nullptr)
+    return complain("build it with -DCOIR_CLIENT=ON", {"--mcp-introspect: this coird was built without COIR_CLIENT"});
+#endif
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <coir/config.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 struct Options;
@@ -32,6 +33,14 @@ struct McpOptions {
 
   const char* path = nullptr;        // null: nothing is offered
   const char* token_file = nullptr;  // its first line is what requests have to bring
+  // Access tokens, of whom and for whom; judged by a key, or by asking.
+  const char* issuer = nullptr;
+  const char* audience = nullptr;
+  const char* jwt_key = nullptr;
+  const char* introspect = nullptr;
+  const char* client_file = nullptr;  // ID:SECRET, as whom the issuer is asked
+  List<8> scopes;
+  std::uint32_t rate = 0;  // requests a second of each principal; 0: no limit
   List<16> origins;
   List<16> tools;        // by name; all others are off
   List<16> fetch_hosts;  // of the tool "fetch"
@@ -40,18 +49,31 @@ struct McpOptions {
   bool sysfs_given = false;
 };
 
+// is_web_url tells whether a text is meant as a URL of http or https, rather than a command.
+bool is_web_url(std::string_view text) noexcept;
+
 // These take the options; a null function is one that the build lacks. check_mcp looks at what only all options tell.
 // False: one line on standard error has said what is wrong.
 #if COIRD_MCP
 [[nodiscard]] bool take_mcp(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_token_file(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_issuer(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_audience(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_jwt_key(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_introspect(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_client_file(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_scope(const Setting& setting, Options& options) noexcept;
+[[nodiscard]] bool take_mcp_rate(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_origin(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_tool(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_fetch(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_mount(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_sysfs(const Setting& setting, Options& options) noexcept;
 #else
-inline constexpr Take take_mcp = nullptr, take_mcp_token_file = nullptr, take_mcp_origin = nullptr,
-                      take_mcp_tool = nullptr, take_mcp_fetch = nullptr, take_mcp_mount = nullptr, take_sysfs = nullptr;
+inline constexpr Take take_mcp = nullptr, take_mcp_token_file = nullptr, take_mcp_issuer = nullptr,
+                      take_mcp_audience = nullptr, take_mcp_jwt_key = nullptr, take_mcp_introspect = nullptr,
+                      take_mcp_client_file = nullptr, take_mcp_scope = nullptr, take_mcp_rate = nullptr,
+                      take_mcp_origin = nullptr, take_mcp_tool = nullptr, take_mcp_fetch = nullptr,
+                      take_mcp_mount = nullptr, take_sysfs = nullptr;
 #endif
 [[nodiscard]] bool check_mcp(const Options& options) noexcept;

@@ -2,22 +2,22 @@
 
 #if COIRD_MCP
 
-#include <coir/file.h>
 #include <coir/net/log_line.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "../complaint.h"
 #include "../daemon.h"
-#include "../private_file.h"
 
 namespace {
 
 constexpr const char* kSeeMcp = "coird --help tells of --mcp";
-constexpr std::size_t kShortestToken = 20;
+
+coir::mcp::Verdict judge(void* box, const coir::http::Request&, std::string_view token,
+                         coir::mcp::Principal& who) noexcept {
+  return static_cast<Toolbox*>(box)->access->judge(token, who);
+}
 
 }  // namespace
 
@@ -26,21 +26,11 @@ McpServing::~McpServing() {
   coir::keep_log_lines(false);
 }
 
-// read_token takes the first line of the file.
-bool McpServing::read_token(const char* path) noexcept {
-  const auto file = coir::File::open(path);
-  if (!file) return complain(kSeeMcp, {path, ": ", file.error()});
-  if (const char* const why = exposed(file->fd()))
-    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
-  const auto size = file->read_all(token_room_);
-  if (!size) return complain(kSeeMcp, {path, ": ", size.error()});
-  token_ = std::string_view(token_room_, *size);
-  token_ = token_.substr(0, token_.find_first_of("\r\n"));
-  const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
-  if (token_.size() < kShortestToken || !visible)
-    return complain("head -c 24 /dev/urandom | base64 makes one",
-                    {path, ": its first line is no token of ", kShortestToken, " characters or more"});
-  return true;
+bool McpServing::tells_issuer(std::string_view path) const noexcept {
+  constexpr std::string_view kDocument = "/.well-known/oauth-protected-resource";
+  if (!access_.by_issuer() || !path.starts_with(kDocument)) return false;
+  path.remove_prefix(kDocument.size());
+  return path.empty() || path == path_;
 }
 
 // write_audit is a line for what was asked for. A name is the client's text: it is quoted.
@@ -48,7 +38,7 @@ void McpServing::write_audit(void*, const coir::mcp::Audit& line) noexcept {
   constexpr std::size_t kMostOfName = 80;
   char text[kMostOfName * 6 + 160];
   coir::Formatter out(text);
-  out.add("mcp: ", line.method);
+  out.add("mcp: ", line.method.empty() ? std::string_view("a request") : line.method);
   if (!line.name.empty()) out.add(" ", coir::json_quoted(line.name.substr(0, kMostOfName)));
   if (!line.who.empty()) out.add(" by ", line.who);
   out.add(": ", line.outcome);
@@ -76,7 +66,8 @@ void McpServing::stop() noexcept {
 
 bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept {
   path_ = options.path;
-  if (options.token_file != nullptr && !read_token(options.token_file)) return false;
+  if (!access_.open(options)) return false;
+  box_.access = &access_;
   auto hardware = coir::port::Hardware::open(options.sysfs);
   if (!hardware && (options.sysfs_given || hardware.error() != ENOENT))
     return complain(kSeeMcp, {"--sysfs ", options.sysfs, ": ", coir::Error::from_errno(hardware.error())});
@@ -113,8 +104,13 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
       .enabled_tools = {options.tools.texts, options.tools.count},
       .every_tool = false,
       .allow_origins = {options.origins.texts, options.origins.count},
-      .token = token_,
+      .token = access_.token(),
+      .authorize = access_.by_issuer() ? judge : nullptr,
       .audit = write_audit,
+      .resource_url = access_.resource(),
+      .authorization_servers = access_.issuers(),
+      .scopes = access_.scopes(),
+      .calls_per_second = options.rate,
   });
   if (!server) return complain(kSeeMcp, {"--mcp: ", server.error()});
   server_.emplace(std::move(*server));

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "access.h"
 #include "fetch_tool.h"
 #include "mounts.h"
 #include "tools.h"
@@ -28,18 +29,19 @@ class McpServing {
   void stop() noexcept;
 
   // owns tells whether a path is that of --mcp, and asks_token whether its requests are judged by a token of their own
-  // instead of --auth.
+  // instead of --auth. tells_issuer tells whether a path is that of the document which names the issuer of tokens.
   bool owns(std::string_view path) const noexcept { return path == path_; }
-  bool asks_token() const noexcept { return !token_.empty(); }
+  bool asks_token() const noexcept { return access_.asks(); }
+  bool tells_issuer(std::string_view path) const noexcept;
   void serve(coir::http::Exchange& exchange) noexcept { server_->serve(exchange); }
+  void serve_metadata(coir::http::Exchange& exchange) noexcept { server_->serve_metadata(exchange); }
 
  private:
-  bool read_token(const char* path) noexcept;
   static void tell_change(void* serving, coir::mcp::ItemKind kind) noexcept;
   static void write_audit(void* box, const coir::mcp::Audit& line) noexcept;
 
-  std::string_view path_, token_;
-  char token_room_[257] = {};
+  std::string_view path_;
+  McpAccess access_;
   Toolbox box_;
 #if COIR_CLIENT
   std::optional<Fetcher> fetcher_;

@@ -11,6 +11,7 @@
 
 struct Daemon;
 class Fetcher;
+class McpAccess;
 
 // Toolbox is what coird's tools work with.
 struct Toolbox {
@@ -18,6 +19,7 @@ struct Toolbox {
   coir::port::Hardware hardware;
   coir::Mutex converter;  // one reading at a time: its channel is chosen by a write
   Fetcher* fetcher = nullptr;
+  const McpAccess* access = nullptr;
   char host[65] = {};     // this machine's name
   char kernel[130] = {};  // "Linux 5.10.4"
   char machine[65] = {};

@@ -120,6 +120,30 @@ constexpr Row kRows[] = {
         "FILE",
         take_mcp_token_file)
         .of("COIR_MCP"),
+    row(mcp, text, "mcp-issuer", "URL",
+        "requests bring an access token (OAuth 2.1) that this authorization server has issued, instead of what --auth "
+        "wants",
+        take_mcp_issuer)
+        .of("COIR_MCP"),
+    row(mcp, text, "mcp-audience", "URL", "this server, as such a token names it: https://board.example/mcp",
+        take_mcp_audience)
+        .of("COIR_MCP"),
+    row(mcp, file, "mcp-jwt-key", "FILE",
+        "tokens are JSON Web Tokens, signed by ES256; FILE has the issuer's public keys, as PEM", take_mcp_jwt_key)
+        .of("COIR_MCP"),
+    row(mcp, text, "mcp-introspect", "URL", "or the issuer is asked about each token here", take_mcp_introspect)
+        .of("COIR_MCP"),
+    row(mcp, file, "mcp-client-file", "FILE",
+        "as whom: its first line is ID:SECRET. Nobody but its owner may read FILE", take_mcp_client_file)
+        .of("COIR_MCP"),
+    row(mcp, text, "mcp-scope", "SCOPE", "a token has to have this scope, up to 8 times", take_mcp_scope)
+        .of("COIR_MCP")
+        .repeats(),
+    row(mcp, number, "mcp-rate", "N",
+        "requests a second of each who brings a token, and of all others together; 0 for no limit (default: 0)",
+        take_mcp_rate)
+        .within(0, 1'000'000)
+        .of("COIR_MCP"),
     row(mcp, text, "mcp-allow-origin", "ORIGIN", "pages from there, such as https://agent.example, may send requests",
         take_mcp_origin)
         .of("COIR_MCP")

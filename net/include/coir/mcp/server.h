@@ -39,8 +39,9 @@ struct Principal {
 
 enum class Verdict : std::uint8_t {
   allowed,
-  unknown,    // 401: there is no token, or nobody knows it
-  forbidden,  // 403: the token does not allow this
+  unknown,      // 401: there is no token, or nobody knows it
+  forbidden,    // 403: the token does not allow this
+  unavailable,  // 503: nobody can tell now
 };
 
 // Authorize judges a request by its bearer token, an absent view (data() == nullptr) where it brings none. From the
@@ -79,7 +80,8 @@ struct ServerOptions {
   // Origins of pages that may send requests beside the server's own, as browsers write them; "*" is any. By which names
   // the server may be called says http::ServerOptions::allow_hosts.
   std::span<const std::string_view> allow_origins = {};
-  // With a token, requests must bring it, compared in constant time. With authorize, that judges instead.
+  // With a token, requests must bring it, compared in constant time. With authorize, that judges instead, as by
+  // coir/mcp/access.h.
   std::string_view token = {};
   Authorize* authorize = nullptr;
   void (*audit)(void* context, const Audit& line) = nullptr;

@@ -48,6 +48,19 @@ using http::Request;
                out.fits() ? out.text() : std::string_view("WWW-Authenticate: Bearer\r\n"));
 }
 
+// turn_away answers a request that is not allowed.
+[[gnu::noinline]] void turn_away(const ServerOptions& options, http::Exchange& exchange, bool given, Verdict verdict,
+                                 const Principal& who) noexcept {
+  if (options.audit != nullptr) {
+    Audit line{.who = who.name(), .method = {}, .name = {}, .outcome = "unknown", .code = 401};
+    if (verdict == Verdict::forbidden) line.outcome = "forbidden", line.code = 403;
+    if (verdict == Verdict::unavailable) line.outcome = "unavailable", line.code = 503;
+    options.audit(options.context, line);
+  }
+  if (verdict != Verdict::unavailable) return challenge(options, exchange, given, verdict);
+  answer_plain(exchange, 503, {}, kBusy, "the token cannot be judged now: try again later", {}, "Retry-After: 1\r\n");
+}
+
 }  // namespace
 
 bool accepts(const Request& request, std::string_view type) noexcept {
@@ -84,14 +97,7 @@ bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
           token.data() != nullptr && http::same_secret(token, options.token) ? Verdict::allowed : Verdict::unknown;
     }
     if (verdict != Verdict::allowed) {
-      if (options.audit != nullptr) {
-        options.audit(options.context, {.who = who.name(),
-                                        .method = {},
-                                        .name = {},
-                                        .outcome = verdict == Verdict::forbidden ? "forbidden" : "unknown",
-                                        .code = verdict == Verdict::forbidden ? 403 : 401});
-      }
-      challenge(options, exchange, token.data() != nullptr, verdict);
+      turn_away(options, exchange, token.data() != nullptr, verdict, who);
       return false;
     }
   }

@@ -1,0 +1,120 @@
+#include "access.h"
+
+#if COIRD_MCP
+
+#include <coir/file.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "../complaint.h"
+#include "../private_file.h"
+
+namespace {
+
+constexpr const char* kSeeAccess = "coird --help tells of --mcp";
+constexpr std::size_t kShortestToken = 20;
+constexpr std::size_t kMostKeyFile = 4096;
+
+// read_first_line reads a file that nobody else may read. False: one line has said why not.
+bool read_first_line(const char* path, std::span<char> room, std::string_view& line) noexcept {
+  const auto file = coir::File::open(path);
+  if (!file) return complain(kSeeAccess, {path, ": ", file.error()});
+  if (const char* const why = exposed(file->fd()))
+    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
+  const auto size = file->read_all(room);
+  if (!size) return complain(kSeeAccess, {path, ": ", size.error()});
+  line = std::string_view(room.data(), *size);
+  line = line.substr(0, line.find_first_of("\r\n"));
+  return true;
+}
+
+}  // namespace
+
+McpAccess::~McpAccess() {
+  explicit_bzero(token_room_, sizeof token_room_);
+}
+
+bool McpAccess::read_token(const char* path) noexcept {
+  if (!read_first_line(path, token_room_, token_)) return false;
+  const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
+  if (token_.size() < kShortestToken || !visible)
+    return complain("head -c 24 /dev/urandom | base64 makes one",
+                    {path, ": its first line is no token of ", kShortestToken, " characters or more"});
+  return true;
+}
+
+bool McpAccess::open(const McpOptions& options) noexcept {
+  if (options.token_file != nullptr && !read_token(options.token_file)) return false;
+  return options.issuer == nullptr || open_issuer(options);
+}
+
+#if COIR_TLS
+
+bool McpAccess::open_issuer(const McpOptions& options) noexcept {
+  issuer_ = options.issuer;
+  resource_ = options.audience;
+  scopes_ = {options.scopes.texts, options.scopes.count};
+  const coir::mcp::AccessRules rules{.issuer = issuer_, .audience = resource_, .scopes = scopes_};
+#if COIR_CLIENT
+  if (options.introspect != nullptr) return open_introspection(options, rules);
+#endif
+  const auto file = coir::File::open(options.jwt_key);
+  auto pem = file ? file->read_all(coir::account::mcp, kMostKeyFile) : std::unexpected(file.error());
+  if (!pem) return complain("name a file of PEM", {"--mcp-jwt-key ", options.jwt_key, ": ", pem.error()});
+  auto keys = coir::mcp::SigningKeys::read(pem->text(), rules);
+  if (!keys && keys.error() == coir::ErrorCode::invalid)
+    return complain("openssl ec -in KEY -pubout writes one",
+                    {"--mcp-jwt-key ", options.jwt_key, ": no public key on P-256, or more than ",
+                     coir::mcp::SigningKeys::kMostKeys, " of them"});
+  if (!keys) return complain(kSeeAccess, {"--mcp-jwt-key ", options.jwt_key, ": ", keys.error()});
+  keys_.emplace(std::move(*keys));
+  return true;
+}
+
+#if COIR_CLIENT
+bool McpAccess::open_introspection(const McpOptions& options, const coir::mcp::AccessRules& rules) noexcept {
+  coir::mcp::IntrospectionOptions asked{.url = options.introspect, .rules = rules};
+  if (options.client_file != nullptr) {
+    std::string_view line;
+    if (!read_first_line(options.client_file, token_room_, line)) return false;
+    const std::size_t colon = line.find(':');
+    if (colon == line.npos || colon == 0)
+      return complain("as the issuer has registered this board",
+                      {options.client_file, ": its first line is not ID:SECRET"});
+    asked.client_id = line.substr(0, colon);
+    asked.client_secret = line.substr(colon + 1);
+  }
+  auto client = coir::http::Client::create({.max_connections = 8, .max_resting = 2});
+  if (!client) return complain(kSeeAccess, {"--mcp-introspect: ", client.error()});
+  client_.emplace(std::move(*client));
+  asked.client = &*client_;
+  auto made = coir::mcp::Introspection::create(asked);
+  if (!made)
+    return complain("such as https://id.example/introspect",
+                    {"--mcp-introspect '", options.introspect, "', or what --mcp-client-file has: ", made.error()});
+  introspection_.emplace(std::move(*made));
+  return true;
+}
+#endif
+
+coir::mcp::Verdict McpAccess::judge(std::string_view token, coir::mcp::Principal& who) const noexcept {
+#if COIR_CLIENT
+  if (introspection_) return introspection_->judge(token, who);
+#endif
+  return keys_ ? keys_->judge(token, who) : coir::mcp::Verdict::unknown;
+}
+
+#else
+
+bool McpAccess::open_issuer(const McpOptions&) noexcept {
+  return false;
+}
+
+coir::mcp::Verdict McpAccess::judge(std::string_view, coir::mcp::Principal&) const noexcept {
+  return coir::mcp::Verdict::unknown;
+}
+
+#endif
+
+#endif
