@@ -9,6 +9,7 @@
 #include "mcp/client/client_state.h"
 #include "mcp/client/envelope.h"
 #include "mcp/client/http_call.h"
+#include "outbound/reconnect_pause.h"
 
 namespace coir::mcp::detail {
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostErrorBytes = 64 * 1024;
 constexpr int kMostFruitless = 8;  // attempts to resume a stream that brought nothing
-constexpr std::chrono::milliseconds kRetry{1'000}, kLongestRetry{60'000};
+constexpr ReconnectPause::Rules kResumption{.pause = 1'000ms, .longest = 60'000ms};
 
 bool is_callers(Error error) noexcept {
   return error == ErrorCode::cancelled || error == ErrorCode::timed_out;
@@ -45,10 +46,10 @@ void keep_name(Agreement* made, const http::Response& response) noexcept {
 }
 
 // resume asks for the rest of a stream that has ended before the answer.
-[[gnu::noinline]] std::expected<void, Error> resume(McpClientState& state, HttpCall& call) noexcept {
+[[gnu::noinline]] std::expected<void, Error> resume(McpClientState& state, HttpCall& call,
+                                                    std::chrono::milliseconds pause) noexcept {
   call.messages.end();
-  const std::chrono::milliseconds pause{call.messages.retry_ms().value_or(static_cast<std::uint32_t>(kRetry.count()))};
-  if (auto slept = sleep(std::min(pause, kLongestRetry)); !slept) return slept;
+  if (auto slept = sleep(pause); !slept) return slept;
   auto response = call.get_stream(call.messages.last_id());
   if (!response) return std::unexpected(response.error());
   if (response->status() != 200) return std::unexpected(http::status_error(response->status()));
@@ -59,6 +60,7 @@ void keep_name(Agreement* made, const http::Response& response) noexcept {
 // hear reads messages until the answer. A legacy stream that breaks is resumed where it has told how.
 Outcome hear_answer(McpClientState& state, const Agreement& session, Ask& ask, HttpCall& call) noexcept {
   int fruitless = 0;
+  ReconnectPause waits;
   for (;;) {
     const auto text = call.messages.next();
     if (!text) {
@@ -68,8 +70,8 @@ Outcome hear_answer(McpClientState& state, const Agreement& session, Ask& ask, H
       if (!may_resume || fruitless == kMostFruitless) {
         return Outcome::of(error == ErrorCode::end_of_stream ? Error{ErrorCode::truncated} : error);
       }
-      ++fruitless;
-      const auto resumed = resume(state, call);
+      const auto pause = waits.after(fruitless++ == 0, kResumption, call.messages.retry_ms());
+      const auto resumed = resume(state, call, pause);
       // A server that is away for a moment is asked again; one that has forgotten the stream is not.
       if (!resumed && (is_callers(resumed.error()) || resumed.error() == ErrorCode::not_found ||
                        resumed.error() == ErrorCode::invalid)) {

@@ -223,6 +223,26 @@ TEST(McpClientLegacy, says_so_when_a_stream_cannot_be_resumed) {
   });
 }
 
+TEST(McpClientLegacy, a_pause_of_nothing_makes_no_loop) {
+  std::atomic<unsigned> gets = 0;
+  const auto script = mcp_script([&](McpPeer& server) {
+    if (server.gets("GET ")) {
+      ++gets;
+    } else if (Old{}.answer(server)) {
+      return true;
+    }
+    server.begin_events();
+    server.chunk("id: e1\nretry: 0\ndata:\n\n");
+    return server.end_events();
+  });
+  with(script, {}, [&](coir::mcp::McpClient& client) {
+    gets = 0;
+    // The first pause is what the server wants; behind an attempt that brought nothing there is half a second at least.
+    const auto answer = client.call("never", {}, {.deadline = coir::Deadline::after(std::chrono::milliseconds(400))});
+    expect(!answer && answer.error() == ErrorCode::timed_out && gets <= 1);
+  });
+}
+
 TEST(McpClientLegacy, tells_the_server_to_drop_a_request_that_is_cancelled) {
   std::atomic<unsigned> begun = 0, cancelled = 0, wrong = 0;
   std::atomic<unsigned long> asked = 0;
