@@ -4,17 +4,18 @@ set -eu
 . "$(dirname "$0")/bench.sh"
 . "$here/servers.sh"
 
-rounds=7 seconds=3 clients=1000
+rounds=7 seconds=3 clients=1000 fans=50 crowd=1000
 if [ "${1:-}" = --quick ]; then
-  rounds=3 seconds=1 clients=500
+  rounds=3 seconds=1 clients=500 fans=20 crowd=250
 fi
 target=/mcp
 mcp_server=${COIR_MCP_SERVER:-}
 if [ -z "$mcp_server" ]; then
-  build_coir x86_64-linux-musl-single mcp_server
+  build_coir x86_64-linux-musl-single mcp_server mcp_front
   mcp_server=$root/build/x86_64-linux-musl-single/tests/bench/mcp_server
 fi
 llvm-strip-19 -o "$scratch/mcp_server" "$mcp_server"
+mcp_front=$(dirname "$mcp_server")/mcp_front
 mkdir -p "$programs/peers"
 build_host peers/mcp_server.go
 
@@ -35,6 +36,7 @@ command_of() {
   local port=$2
   case $1 in
     coird) command=("$scratch/mcp_server" "$port") ;;
+    front) command=("$mcp_front" "$port" "http://127.0.0.1:$upstream/mcp") ;;
     go) command=(env GOMAXPROCS=1 "$programs/peers/mcp_server" "$port") ;;
     node) command=(env -C "$sdk" "$node" "$here/peers/mcp_server.mjs" "$port") ;;
   esac
@@ -91,5 +93,55 @@ there() {
 sample legacy_client_bytes "$(there legacy $((clients * 4)))" bytes
 sample listen_idle_bytes "$(there listen "$clients")" bytes
 eval "exec ${THERE[1]}>&-"
+stop "$pid"
+
+# One server in front of another, on one core as both are: calls that spread, and calls that are passed on.
+say "calls that spread over other servers ..."
+start coird
+upstream=$port upstream_pid=$pid
+start front
+# caller PORT COMMAND ... prints the line by which mcp_callers.py answers.
+caller() {
+  local port=$1
+  shift
+  echo "$@" | timeout 300 taskset -c $client_cpu python3 "$here/mcp_callers.py" "$port"
+}
+# took NAME PLACE PORT COMMAND ... keeps a time of calls that have all been answered.
+took() {
+  local name=$1 place=$2 line
+  shift 2
+  line=$(caller "$@")
+  set -- "$@" "$line"
+  [ "$(echo "$line" | cut -d ' ' -f 3)" = "$fans" ] || die "not all calls of $name are answered: $line"
+  sample "$name" "$(echo "$line" | cut -d ' ' -f "$place")" ms
+}
+took fan_out_alone_ms 1 "$port" one spread '{"count":1,"wait_ms":100}' $fans
+took fan_out_ms 1 "$port" one spread '{"count":8,"wait_ms":100}' $fans
+took fan_out_p95_ms 2 "$port" one spread '{"count":8,"wait_ms":50,"hang":1,"within_ms":300}' $fans
+for _ in $(seq $rounds); do
+  direct=$(caller "$upstream" one add '{"a":1,"b":2}' 500)
+  passed=$(caller "$port" one up_add '{"a":1,"b":2}' 500)
+  sample gateway_added_ms "$(echo "$direct $passed" | awk '{ printf "%.4f", $4 - $1 }')" ms
+done
+
+# p99 of a small file, in milliseconds, asked for by four clients with a pause, as somebody at the page would.
+small_p99() {
+  timeout 30 taskset -c $client_cpu wrk -t1 -c4 -d3s --latency -s "$here/peers/calm.lua" "http://127.0.0.1:$port/small.txt" |
+    awk '$1 == "99%" { t = $2 + 0; if ($2 ~ /us$/) t /= 1000; else if ($2 !~ /ms$/) t *= 1000; printf "%.3f", t }'
+}
+say "$crowd calls, each of which waits on four others for 5 s ..."
+sample small_p99_idle_ms "$(small_p99)" ms
+before=$(resident_bytes "$pid")
+caller "$port" crowd spread '{"count":4,"wait_ms":5000}' $crowd >"$scratch/crowd" &
+crowding=$!
+sleep 1.5
+sample small_p99_ms "$(small_p99)" ms
+sample crowd_call_bytes "$((($(resident_bytes "$pid") - before) / crowd))" bytes
+wait $crowding
+read -r wall answered refused <"$scratch/crowd"
+sample crowd_s "$wall" s
+sample crowd_unanswered "$((crowd - answered - refused))" calls
+sample crowd_refused "$refused" calls
+stop "$pid" "$upstream_pid"
 print_figures "${servers[@]:1}"
 [ -z "$absent" ] || for figure in calls_per_s rss_kb; do echo "node.$figure: absent ($absent)"; done

@@ -1,7 +1,8 @@
-// The server of scripts/bench mcp and of capacity --mcp: a tool that adds, at /mcp.
+// The server of scripts/bench mcp and of capacity --mcp: a tool that adds, at /mcp, and one that takes its time.
 //
 //   mcp_server PORT [ADDRESS]    ends at SIGTERM; as many sessions and listeners as the memory allows
 
+#include <coir/fiber.h>
 #include <coir/http/server.h>
 #include <coir/mcp/server.h>
 #include <coir/program.h>
@@ -29,7 +30,17 @@ void add(mcp::Call& call, const Sum& sum) {
   call.text(coir::format(text, std::int64_t{sum.a} + sum.b));
 }
 
+struct Wait {
+  std::uint32_t ms = 0;
+};
+constexpr auto kWait = mcp::fields(mcp::field<&Wait::ms>("ms"));
+
+void wait(mcp::Call& call, const Wait& wanted) {
+  if (coir::sleep(std::chrono::milliseconds(wanted.ms))) call.text("waited");
+}
+
 constexpr mcp::Tool kTools[] = {
+    mcp::tool<wait, kWait>({.name = "wait", .read_only = true, .deadline = std::chrono::hours(2)}),
     mcp::tool<add, kSum>({.name = "add", .description = "Adds two numbers", .read_only = true, .open_world = false})};
 
 constexpr std::string_view kAnybody[] = {"*"};
@@ -54,6 +65,7 @@ int main(int count, char** words) {
   if (!listener) return fprintf(stderr, "mcp_server: %s\n", describe(listener.error())), 1;
   coir::http::ServerOptions options;
   options.max_connections = 8192;
+  options.max_active = 8192;
   options.allow_hosts = kAnybody;
   options.idle_timeout = 0ms;
   options.handler = answer;

@@ -1,0 +1,123 @@
+// What stands in front of other servers in scripts/bench mcp: a tool that spreads one call over several clients of the server at
+// URL, that server's own tools as up_NAME, and a small file at /small.txt.
+//
+//   mcp_front PORT URL    ends at SIGTERM
+
+#include <coir/http/server.h>
+#include <coir/mcp/fan_out.h>
+#include <coir/mcp/gateway.h>
+#include <coir/mcp/server.h>
+#include <coir/nursery.h>
+#include <coir/program.h>
+#include <coir/signal.h>
+#include <coir/stack_size.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <optional>
+
+using namespace std::chrono_literals;
+using coir::operator""_KiB;
+namespace mcp = coir::mcp;
+
+namespace {
+
+constexpr std::uint32_t kMostClients = 8;
+
+// Front is what the tool works with: each client has connections of its own, as one of another server would.
+struct Front {
+  std::optional<mcp::McpClient> clients[kMostClients];
+  std::optional<mcp::Server> server;
+};
+
+struct Spreading {
+  std::uint32_t count = 1;
+  std::uint32_t wait_ms = 0;
+  std::uint32_t hang = 0;
+  std::uint32_t within_ms = 30'000;
+};
+constexpr auto kSpreading =
+    mcp::fields(mcp::field<&Spreading::count>("count", "clients").between(1, kMostClients),
+                mcp::field<&Spreading::wait_ms>("wait_ms", "each upstream takes so long"),
+                mcp::field<&Spreading::hang>("hang", "of them, so many never answer").optional(),
+                mcp::field<&Spreading::within_ms>("within_ms", "the deadline of each").optional());
+
+void spread(mcp::Call& call, const Spreading& wanted) {
+  auto& front = call.context<Front>();
+  mcp::Branch branches[kMostClients];
+  char waits[32];
+  const std::string_view waiting = coir::format(waits, R"({"ms":)", wanted.wait_ms, "}");
+  for (std::uint32_t i = 0; i < wanted.count; ++i) {
+    branches[i].client = &*front.clients[i];
+    branches[i].tool = "wait";
+    branches[i].arguments = i < wanted.hang ? std::string_view(R"({"ms":3600000})") : waiting;
+    branches[i].within = std::chrono::milliseconds(wanted.within_ms);
+  }
+  const auto answered = mcp::fan_out(std::span(branches, wanted.count));
+  if (!answered) return call.fail("it was given up");
+  char text[16];
+  call.text(coir::format(text, *answered));
+}
+
+constexpr mcp::Tool kTools[] = {mcp::tool<spread, kSpreading>({.name = "spread", .read_only = true})};
+constexpr std::string_view kAnybody[] = {"*"};
+char g_small[100];
+
+void answer(coir::http::Exchange& exchange) {
+  if (exchange.request().path == "/mcp") return exchange.context<Front>().server->serve(exchange);
+  exchange.respond(200, "text/plain", {g_small, sizeof g_small});
+}
+
+int complain(coir::Error why) {
+  return fprintf(stderr, "mcp_front: %s\n", describe(why)), 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 3) return fputs("usage: mcp_front PORT URL\n", stderr), 2;
+  signal(SIGPIPE, SIG_IGN);
+  memset(g_small, '0', sizeof g_small);
+  if (!coir::catch_signals({SIGTERM, SIGINT})) return 1;
+  static Front front;
+  const coir::http::ClientOptions connections{.max_connections = 4096, .max_resting = 16};
+  const mcp::McpClientOptions upstream{.url = words[2], .http = &connections};
+  for (auto& each : front.clients) {
+    auto made = mcp::McpClient::create(upstream);
+    if (!made) return complain(made.error());
+    each.emplace(std::move(*made));
+  }
+  const mcp::Mount mounts[] = {{.prefix = "up", .upstream = upstream}};
+  auto gateway = mcp::Gateway::create(mounts);
+  if (!gateway) return complain(gateway.error());
+  mcp::Source* const sources[] = {&gateway->source()};
+  auto offered = mcp::Server::create({.name = "front", .tools = kTools, .sources = sources, .context = &front});
+  if (!offered) return complain(offered.error());
+  front.server.emplace(std::move(*offered));
+  char where[64];
+  snprintf(where, sizeof where, "127.0.0.1:%s", words[1]);
+  const auto address = coir::Address::parse(where);
+  if (!address) return fprintf(stderr, "mcp_front: %s\n", address.error()), 1;
+  auto listener = coir::TcpListener::listen(*address);
+  if (!listener) return complain(listener.error());
+  coir::http::ServerOptions options;
+  options.max_connections = 4096;
+  options.max_active = 2048;
+  options.allow_hosts = kAnybody;
+  options.idle_timeout = 0ms;
+  options.handler = answer;
+  options.handler_stack = 16_KiB;
+  options.context = &front;
+  auto server = coir::http::Server::create(options);
+  if (!server) return complain(server.error());
+  if (auto added = server->add(std::move(*listener)); !added) return complain(added.error());
+  return coir::run_program([&] {
+    if (auto started = server->start(); !started) return complain(started.error());
+    coir::Nursery nursery;
+    static_cast<void>(nursery.start({.name = "mounts"}, [&] { static_cast<void>(gateway->run()); }));
+    server->serve_until({SIGTERM, SIGINT}, 1s);
+    gateway->close();
+    return 0;
+  });
+}
