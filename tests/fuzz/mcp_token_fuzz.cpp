@@ -31,7 +31,7 @@ void judge_anything(std::string_view text, ClaimsOf of) {
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size > 2 * kMostToken) return 0;
-  Source source(data, size);
+  ::Source source(data, size);
   const unsigned what = source.byte();
   const Exact given(source.rest());
   if (what % 3 == 0) {

@@ -276,8 +276,8 @@ TEST(McpProtocol, a_list_comes_page_by_page) {
 
 TEST(McpProtocol, clients_that_vanish_in_the_middle_leave_nothing) {
   serving([&](Stage& stage) {
-    constexpr int kRounds = 5;
-    constexpr int kEach = 25;
+    constexpr int kRounds = 10;
+    constexpr int kEach = 50;
     const std::size_t before = account::mcp.used();
     for (int round = 1; round <= kRounds; ++round) {
       std::vector<McpPeer> peers;
