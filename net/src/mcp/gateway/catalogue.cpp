@@ -1,11 +1,9 @@
 #include "mcp/gateway/catalogue.h"
 
 #include <coir/mcp/server.h>
-#include <coir/pressure.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <new>
+#include "socket/charged.h"
 
 namespace coir::mcp::detail {
 
@@ -29,13 +27,9 @@ std::optional<CatalogueItem> CatalogueWalk::next() noexcept {
 }
 
 std::expected<CatalogueBlock*, Error> Catalogue::make_block(std::size_t most) noexcept {
-  if (!Pressure::charge(account::mcp, sizeof(CatalogueBlock))) return std::unexpected(Error{ErrorCode::no_memory});
-  void* const memory = malloc(sizeof(CatalogueBlock));
-  if (memory == nullptr) {
-    account::mcp.refund(sizeof(CatalogueBlock));
-    return std::unexpected(Error{ErrorCode::no_memory});
-  }
-  return ::new (memory) CatalogueBlock(most);
+  auto* const made = construct_charged<CatalogueBlock>(account::mcp, most);
+  if (made == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  return made;
 }
 
 std::expected<void, Error> Catalogue::add(CatalogueBlock& block, std::string_view name,
@@ -51,10 +45,7 @@ std::expected<void, Error> Catalogue::add(CatalogueBlock& block, std::string_vie
 }
 
 void Catalogue::drop(CatalogueBlock* block) noexcept {
-  if (block == nullptr) return;
-  block->~CatalogueBlock();
-  free(block);
-  account::mcp.refund(sizeof(CatalogueBlock));
+  destroy_charged(account::mcp, block);
 }
 
 void Catalogue::release(CatalogueBlock* block) noexcept {

@@ -3,14 +3,18 @@
 #include <string.h>
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "mcp/server/sessions.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 
 // recorded_streams.cpp: what sessions remember of streams.
+
+void forget(RecordedStream* stream) noexcept {
+  give_charged(account::mcp, stream->bytes, stream->capacity);
+  destroy_charged(account::mcp, stream);
+}
 
 RecordedStream* Sessions::begin_stream(Session& session, std::size_t most_streams,
                                        std::int64_t forget_before_ns) noexcept {
@@ -32,19 +36,9 @@ RecordedStream* Sessions::begin_stream(Session& session, std::size_t most_stream
     }
     if (count >= most_streams) return nullptr;
   }
-  if (forgotten != nullptr) {
-    account::mcp.refund(sizeof(RecordedStream) + forgotten->capacity);
-    free(forgotten->bytes);
-    std::destroy_at(forgotten);
-    free(forgotten);
-  }
-  if (!Pressure::charge(account::mcp, sizeof(RecordedStream))) return nullptr;
-  void* const memory = malloc(sizeof(RecordedStream));
-  if (memory == nullptr) {
-    account::mcp.refund(sizeof(RecordedStream));
-    return nullptr;
-  }
-  auto* const stream = new (memory) RecordedStream;
+  if (forgotten != nullptr) forget(forgotten);
+  auto* const stream = construct_charged<RecordedStream>(account::mcp);
+  if (stream == nullptr) return nullptr;
   stream->references = 2;  // the session's, and the caller's
   Locked locked(lock_);
   stream->number = ++session.streams_so_far;

@@ -1,13 +1,11 @@
 #include <coir/mcp/server.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "mcp/server/core.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 
@@ -19,22 +17,15 @@ void Principal::set(std::string_view name) noexcept {
 }
 
 std::expected<Server, Error> Server::create(const ServerOptions& options) noexcept {
-  if (!account::mcp.charge(sizeof(ServerCore))) return std::unexpected(ErrorCode::no_memory);
-  void* const memory = malloc(sizeof(ServerCore));
-  if (memory == nullptr) {
-    account::mcp.refund(sizeof(ServerCore));
-    return std::unexpected(ErrorCode::no_memory);
-  }
-  Server server(new (memory) ServerCore(options));
+  auto* const core = construct_charged<ServerCore>(account::mcp, options);
+  if (core == nullptr) return std::unexpected(ErrorCode::no_memory);
+  Server server(core);
   if (auto opened = server.core_->open(); !opened) return std::unexpected(opened.error());
   return server;
 }
 
 Server::~Server() {
-  if (core_ == nullptr) return;
-  std::destroy_at(core_);
-  free(core_);
-  account::mcp.refund(sizeof(ServerCore));
+  destroy_charged(account::mcp, core_);
 }
 
 void Server::serve(http::Exchange& exchange) noexcept {

@@ -1,10 +1,9 @@
 #include <coir/http/content.h>
-#include <coir/pressure.h>
-#include <stdlib.h>
 
 #include <algorithm>
 
 #include "mcp/server/incoming.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 namespace {
@@ -19,19 +18,13 @@ using http::Method;
 class Block {
  public:
   Block() noexcept = default;
-  ~Block() {
-    if (memory_ == nullptr) return;
-    free(memory_);
-    account::mcp.refund(size_);
-  }
+  ~Block() { give_charged(account::mcp, memory_, size_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
   bool take(std::size_t bytes) noexcept {
-    if (!Pressure::charge(account::mcp, bytes)) return false;
-    memory_ = static_cast<char*>(malloc(bytes));
+    memory_ = static_cast<char*>(take_charged(account::mcp, bytes));
     size_ = bytes;
-    if (memory_ == nullptr) account::mcp.refund(bytes);
     return memory_ != nullptr;
   }
   std::span<char> room() const noexcept { return {memory_, size_}; }

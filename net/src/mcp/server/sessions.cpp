@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "socket/charged.h"
 #include "socket/randomness.h"
 
 namespace coir::mcp {
@@ -52,13 +53,8 @@ Session* Sessions::create(const Principal& who) noexcept {
     end(oldest);
     release(oldest);
   }
-  if (!Pressure::charge(account::mcp, sizeof(Session))) return nullptr;
-  void* const memory = malloc(sizeof(Session));
-  if (memory == nullptr) {
-    account::mcp.refund(sizeof(Session));
-    return nullptr;
-  }
-  auto* const session = new (memory) Session;
+  auto* const session = construct_charged<Session>(account::mcp);
+  if (session == nullptr) return nullptr;
   char random[Session::kIdBytes / 2];
   fill_with_randomness(random);
   for (std::size_t i = 0; i < sizeof random; ++i) {
@@ -125,14 +121,9 @@ void Sessions::release(Session* session) noexcept {
 void Sessions::destroy(Session* session) noexcept {
   while (RecordedStream* const stream = session->streams.first()) {
     session->streams.remove(*stream);
-    account::mcp.refund(sizeof(RecordedStream) + stream->capacity);
-    free(stream->bytes);
-    std::destroy_at(stream);
-    free(stream);
+    forget(stream);
   }
-  std::destroy_at(session);
-  free(session);
-  account::mcp.refund(sizeof(Session));
+  destroy_charged(account::mcp, session);
 }
 
 void Sessions::begin_call(Session& session, ActiveCall& call) noexcept {

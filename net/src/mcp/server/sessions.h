@@ -140,6 +140,8 @@ class Sessions {
   Listeners& listeners_;
 };
 
+// forget frees a stream that is in no list.
+void forget(RecordedStream* stream) noexcept;
 // record adds an event to a stream, and read_recorded copies the first behind number `after` into `into`, and returns
 // its number; 0: there is none yet.
 void record(RecordedStream& stream, std::string_view event, std::size_t most) noexcept;
