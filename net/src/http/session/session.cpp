@@ -1,7 +1,5 @@
 #include "http/session/session.h"
 
-#include <string.h>
-
 #include <utility>
 
 #include "http/session/coarse_clock.h"
@@ -147,57 +145,6 @@ Session::After Session::end_answer(Exchange& exchange) noexcept {
   if (watch_->end()) look_again_ = true;
   hold();
   return keeper_ == nullptr ? finish() : hand_over();
-}
-
-// resume goes on with an exchange that `keeper` has kept, of a connection that is this session's from here on. Its head
-// was parsed before, and its content has been read.
-Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
-  const std::uint64_t mark = connection_->mark;
-  const std::string_view head(buffers->in, kept.head.size());
-  memcpy(buffers->in, kept.head.data(), head.size());
-  end_ = static_cast<std::uint32_t>(head.size());
-  static_cast<void>(parse_head(head, 0, buffers->headers, engine_.options.limits, request_));
-  begin_body(head.size());
-  body_done_ = body_begun_ = true;
-  body_left_ = 0;
-  head_in_buffers_ = !kept_head_.keep(request_, head);
-  lends_scratch_ = lends_path_ = false;
-  const bool keep = kept.keep;
-  keeper.readmit(*connection_, kept.requests - 1);
-  begin_answer(kept.began_ns);
-  keep_ = keep_ && keep;
-  // Nothing is known of what the client has sent meanwhile.
-  look_again_ = true;
-  Exchange exchange(*this);
-  watch_->begin();
-  watch_->glance();
-  keeper.answer_kept(exchange, mark);
-  return end_answer(exchange);
-}
-
-// hand_over gives the connection to who keeps it, if the head can be sent.
-Session::After Session::hand_over() noexcept {
-  Keeper& keeper = *std::exchange(keeper_, nullptr);
-  if (!std::exchange(suspended_, false)) {
-    told_end();
-  } else if (phase_ != Phase::none) {
-    // The handler has answered by itself.
-    keeper.dropped(mark_);
-    return finish();
-  }
-  if (broken_ || !flush()) {
-    keeper.dropped(mark_);
-    return After::close;
-  }
-  begin_ = body_at_;
-  keeper.admit(*connection_, mark_, part_);
-  keeper.begin(*connection_, {buffers->in + begin_, end_ - begin_}, {.in = buffers->scratch, .out = buffers->out});
-  return After::kept;
-}
-
-void Session::serve_kept(Connection& connection) noexcept {
-  Keeper::mark_ready(connection);
-  connection.keeper->serve(connection, {.in = buffers->in, .out = buffers->out});
 }
 
 // finish completes the response, finds the end of the request and decides what becomes of the connection.
