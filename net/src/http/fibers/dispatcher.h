@@ -59,6 +59,7 @@ class Dispatcher {
   void close(Connection& connection) noexcept;
   Connection* next_or_release(Session& session) noexcept;
   void release(Session& session) noexcept;
+  // lent_places.cpp has what concerns places that are offered.
   void offer(ActivePlace& place, bool keeps_buffers) noexcept;
   void lend(ActivePlace& place) noexcept;
   void reclaim(ActivePlace& place) noexcept;

@@ -86,6 +86,7 @@ struct Session : ActivePlace {
   After finish() noexcept;
   void begin_answer(std::int64_t now_ns) noexcept;
   After end_answer(Exchange& exchange) noexcept;
+  // kept_exchange.cpp: what goes to keepers and comes back
   After resume(Keeper& keeper, const Suspended& exchange) noexcept;
   After hand_over() noexcept;
   void serve_kept(Connection& connection) noexcept;
