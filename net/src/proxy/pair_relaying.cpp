@@ -30,7 +30,10 @@ bool has_failed(const Stream& stream) noexcept {
 ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memory) noexcept {
   Stream& client = pair.client->stream;
   for (int reads = 0; reads < kMostReads; ++reads) {
-    if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) return flushed;
+    if (const Next flushed = flush(pair, client, pair.unsent_to_client); flushed != Next::again) {
+      if (flushed == Next::end) pair.client_stays = false;
+      return flushed;
+    }
     if (pair.whole) return Next::end;
     if (pair.upstream_ended) return pair.client_ended || has_failed(pair.lease.stream()) ? Next::end : Next::rest;
     if (pair.lease.stream().drained()) return Next::rest;
@@ -38,6 +41,8 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
     const auto got = pair.lease.stream().read(place, Deadline::now());
     if (!got && would_wait(got.error())) return Next::rest;
     const Next next = got ? take_content(pair, place.first(*got)) : end_of_upstream(pair, got.error());
+    // What could not be sent is lost, be it the last of a whole response.
+    if (next == Next::end) pair.client_stays = false;
     if (next != Next::again) return next;
   }
   return Next::again;
