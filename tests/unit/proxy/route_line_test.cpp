@@ -63,7 +63,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(
       taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K body-timeout=2m body-rate=4K "
             "trust=127.0.0.1,fd00::/8,unix "
-             "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h max-waiting=100",
+            "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h max-waiting=100",
             route));
   CHECK(route.balance == Balance::hash);
   CHECK_EQUAL(10, route.rate);
