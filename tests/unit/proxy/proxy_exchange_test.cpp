@@ -353,20 +353,22 @@ TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
 }
 
 TEST(ProxyExchange, an_upstream_that_vanished_while_its_connections_rested_costs_one_retry) {
-  std::atomic<int> gone{0};
+  std::atomic<int> heard{0}, gone{0};
   std::atomic<bool> over{false};
   through(
       [&](Peer& peer) {
         if (peer.number >= 2) return keep_nothing(peer);
         peer.hear();
-        coir::test::until([&] { return gone == static_cast<int>(peer.number); });
+        // The first is not to vanish before the second has a connection of its own.
+        ++heard;
+        coir::test::until([&] { return heard == 2 && gone == static_cast<int>(peer.number); });
         peer.say(kHello);
         gone += peer.vanish();
         coir::test::until([&] { return over.load(); });
         peer.come_back();
       },
       [&](const coir::Address& address, Stage& stage) {
-        gone = 0;
+        heard = gone = 0;
         over = false;
         coir::test::Client clients[] = {coir::test::Client(address), coir::test::Client(address)};
         for (auto& client : clients) expect(client.say(kGet));
