@@ -3,7 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
 #include <coir/fiber.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include <coir/config.h>
 #include <coir/file.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include <CppUTest/TestHarness.h>
 #include <dirent.h>

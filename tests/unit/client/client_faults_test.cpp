@@ -5,7 +5,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/http/accounts.h>
 #include <coir/http/client.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <errno.h>
 
 #include "tests/support/expectations.h"

@@ -11,7 +11,7 @@
 #include "tests/unit/client/scripted_server.h"
 #if !COIR_NO_ASYNC
 #include <coir/nursery.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #endif
 
 namespace client_pool_test {

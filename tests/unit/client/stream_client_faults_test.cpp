@@ -6,7 +6,7 @@
 #include <coir/http/accounts.h>
 #include <coir/http/event_client.h>
 #include <coir/http/websocket_client.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <errno.h>
 
 #include "net/src/socket/buffer_pool.h"

@@ -3,7 +3,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <coir/select.h>
 #include <stdio.h>
 #include <string.h>

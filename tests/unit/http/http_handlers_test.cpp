@@ -3,7 +3,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/nursery.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include "net/src/socket/kernel.h"
 #include "tests/unit/http/handler_server.h"

@@ -2,7 +2,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
 #include <coir/config.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include "network.h"
 

@@ -5,7 +5,7 @@
 #include <coir/http/accounts.h>
 #include <coir/http/feed.h>
 #include <coir/pressure.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

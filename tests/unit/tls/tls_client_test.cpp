@@ -2,7 +2,7 @@
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
 #include <coir/net/tls_ticket.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <string.h>
 
 #include <string_view>

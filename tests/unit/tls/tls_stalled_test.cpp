@@ -2,7 +2,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,7 @@
 #include <coir/config.h>
 #include <coir/fiber.h>
 #include <coir/net/tls.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <string.h>
 
 #include <array>

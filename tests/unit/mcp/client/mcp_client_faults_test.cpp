@@ -4,7 +4,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/accounts.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 #include <errno.h>
 
 #include "tests/support/faults.h"

@@ -3,7 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/mcp/fan_out.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include <optional>
 

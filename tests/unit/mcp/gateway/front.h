@@ -4,7 +4,7 @@
 #include <coir/mcp/gateway.h>
 #include <coir/mcp/server.h>
 #include <coir/nursery.h>
-#include <coir/runtime.h>
+#include <coir/program.h>
 
 #include <atomic>
 #include <memory>
