@@ -66,9 +66,9 @@ bool moves(NameServer& names) {
   first->give_back(true);
   if (upstreams->state().resting != 1) return false;
   names.move();
-  // The old address is used until there is the new one; then the pool's connection is closed.
+  // The old address is used until there is the new one, which may be at once; then the pool's connection is closed.
   if (!sleep_until(group.members()[0].look_again)) return false;
-  if (peer_of(group.take({.must_be_new = true}, soon())) != 2) return false;
+  if (const int used = peer_of(group.take({.must_be_new = true}, soon())); used != 2 && used != 3) return false;
   if (!until([&] { return upstreams->state().resting == 0; }) || names.asked() <= asked) return false;
   return peer_of(group.take({}, soon())) == 3 && peer_of(group.take({.must_be_new = true}, soon())) == 3;
 }
