@@ -28,7 +28,7 @@ struct Listeners {
 };
 
 template <class... Parts>
-void say(const ServeOptions& options, const Parts&... parts) noexcept {
+[[gnu::noinline]] void say(const ServeOptions& options, const Parts&... parts) noexcept {
   char line[400];
   log_line(format(line, options.name, ": ", parts..., "\n"));
 }

@@ -96,9 +96,10 @@ bool is_unanswered(int fd) noexcept {
 }
 
 bool is_unacknowledged(int fd) noexcept {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  return ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_unacked != 0;
+  // What lies in the queue of another kind of socket has only not been read.
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &value, &size) == 0 && unsent(fd) > 0;
 }
 
 void probe_peer(int fd) noexcept {

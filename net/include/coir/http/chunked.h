@@ -11,15 +11,16 @@ namespace coir::http {
 // fields are checked; the former are dropped, the latter too where nobody keeps them.
 struct ChunkedLimits {
   std::uint64_t max_body = 1024 * 1024;      // over it: 413
-  std::uint32_t max_extension_bytes = 4096;  // of all chunks together; over it: 400
+  std::uint32_t max_extension_bytes = 4096;  // of all chunks together, or of each; over it: 400
   std::uint32_t max_trailer_bytes = 4096;    // of all trailer lines together; over it: 431
+  bool extensions_count_apart = false;       // of each chunk
   bool allows_blanks = false;  // behind a size, as some servers write it to a fixed width; a request may have none
 };
 
 // kResponseChunks is for responses, whose content is bounded by who takes it: a server may sign each chunk in its
 // extension.
 inline constexpr ChunkedLimits kResponseChunks = {
-    .max_body = INT64_MAX, .max_extension_bytes = UINT32_MAX, .allows_blanks = true};
+    .max_body = INT64_MAX, .extensions_count_apart = true, .allows_blanks = true};
 
 enum class ChunkedState : std::uint8_t { more, done, bad };
 

@@ -95,6 +95,7 @@ std::uint16_t ChunkedDecoder::framing_byte(char c, const ChunkedLimits& limits, 
       if (c != '\r' && ++extension_bytes_ > limits.max_extension_bytes) return 400;
       return extension_byte(c) ? 0 : 400;
     case At::size_lf:
+      if (limits.extensions_count_apart) extension_bytes_ = 0;
       return expect('\n', left_ == 0 ? At::trailer : At::content);
     case At::content_cr:
       return expect('\r', At::content_lf);

@@ -192,6 +192,22 @@ TEST(HttpChunked, a_response_may_sign_each_chunk_and_pad_its_size) {
   }
 }
 
+TEST(HttpChunked, of_a_response_each_extension_has_its_own_limit) {
+  static char text[6000];
+  memset(text, 'a', sizeof text);
+  memcpy(text, "2;", 2);
+  ChunkedDecoder decoder;
+  LONGS_EQUAL(400, decoder.decode(text, coir::http::kResponseChunks).status);
+  ChunkedDecoder many;
+  for (int i = 0; i < 3; ++i) {
+    char chunk[3000];
+    memset(chunk, 'a', sizeof chunk);
+    memcpy(chunk, "2;", 2);
+    memcpy(chunk + sizeof chunk - 6, "\r\nok\r\n", 6);
+    CHECK(many.decode(chunk, coir::http::kResponseChunks).state == ChunkedState::more);
+  }
+}
+
 TEST(HttpChunked, a_control_in_an_extension_is_400) {
   LONGS_EQUAL(400, status_of("5;\x01\r\nhello\r\n"));
   LONGS_EQUAL(400, status_of("5;\0\r\nhello\r\n"sv));
