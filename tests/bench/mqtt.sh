@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/bench.sh"
 . "$here/servers.sh"
-need_packages brokers
+need_packages brokers mqtt
 
 rounds=7 messages=200000 acknowledged=40000
 if [ "${1:-}" = --quick ]; then
