@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kSeeAccess = "coird --help tells of --mcp";
 constexpr std::size_t kShortestToken = 20;
-constexpr std::size_t kMostKeyFile = 4096;
+[[maybe_unused]] constexpr std::size_t kMostKeyFile = 4096;
 
 // read_first_line reads a file that nobody else may read. False: one line has said why not.
 bool read_first_line(const char* path, std::span<char> room, std::string_view& line) noexcept {

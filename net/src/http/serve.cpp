@@ -2,6 +2,7 @@
 
 #include <coir/format.h>
 #include <coir/http/run.h>
+#include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/net/log_line.h>
 #include <coir/port/limits.h>
