@@ -68,6 +68,14 @@ bool complain(const char* cure, std::initializer_list<Word> what) noexcept {
   return false;
 }
 
+bool complain_at(const char* file, std::size_t line, const char* cure, std::initializer_list<Word> what) noexcept {
+  char text[kLineBytes];
+  coir::Formatter out(text);
+  for (const Word& word : what) word.add_to(out);
+  say({file, ":", line, ": ", out.text(), "; ", cure});
+  return false;
+}
+
 bool lacks(const char* option, const char* part, const char* cure) noexcept {
   if (coir::kFibers) return complain(cure, {"--", option, ": this coird was built without ", part});
   return complain("a build with fibers has it", {"--", option, ": this coird was built without fibers"});

@@ -48,6 +48,9 @@ void fill_standard_streams() noexcept;
 // its cure is not.
 bool complain(const char* cure, std::initializer_list<Word> what) noexcept;
 
+// complain_at does so of a line of a file: "coird: FILE:LINE: WHAT; CURE".
+bool complain_at(const char* file, std::size_t line, const char* cure, std::initializer_list<Word> what) noexcept;
+
 // lacks complains of an option of a part that is left out of this build, as all such parts are of one without fibers, and
 // returns false.
 bool lacks(const char* option, const char* part, const char* cure) noexcept;

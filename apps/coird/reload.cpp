@@ -84,14 +84,15 @@ bool use_routes(Daemon&, const Options&, Fresh&) noexcept {
 }
 #endif
 
-// have_count has what is read count, all of it or nothing.
-void have_count(Daemon& daemon, const Options& options) noexcept {
+// have_count has what is read count, all of it or nothing. False: something is not in order, and a line has said so.
+bool have_count(Daemon& daemon, const Options& options) noexcept {
   Fresh fresh;
-  if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return;
-  if (!use_routes(daemon, options, fresh)) return;
+  if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return false;
+  if (!use_routes(daemon, options, fresh)) return false;
   use_credentials(daemon);
   use_certificates(daemon, fresh);
   if (!fresh.any && options.config == nullptr) say({"SIGHUP: there is nothing to read again"});
+  return true;
 }
 
 // nth is the setting of a row that has `before` others of it in front; null: there are not so many.
@@ -134,12 +135,12 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
 
 void read_again(Daemon& daemon) noexcept {
   const Options& old = *daemon.options;
-  if (old.config == nullptr) return have_count(daemon, old);
+  if (old.config == nullptr) return static_cast<void>(have_count(daemon, old));
   Options now;
   if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) return say({kStays});
   tell_restarts(old, now);
   tell_routes_restart(old, now);
-  have_count(daemon, now);
+  if (!have_count(daemon, now)) return say({kStays});
   say({now.config, " read again"});
 }
 

@@ -62,11 +62,7 @@ class ConfigReader {
   }
 
   bool wrong(std::size_t line, const char* cure, std::initializer_list<Word> what) noexcept {
-    char text[kLineBytes];
-    coir::Formatter all(text);
-    for (const Word& word : what) word.add_to(all);
-    say({name_, ":", line, ": ", all.text(), "; ", cure});
-    return good_ = false;
+    return good_ = complain_at(name_, line, cure, what);
   }
 
   void begin(std::string_view name) noexcept {
@@ -125,7 +121,7 @@ class ConfigReader {
       wrong(line_, cure, {key, ": not a key of ", section_ == nullptr ? "no section" : section_});
       return;
     }
-    if (const Setting* const before = row->many ? nullptr : find_given(row)) {
+    if (const Setting* const before = row->many ? nullptr : options_.settings.last_of(*row)) {
       wrong(line_, "leave one of them out", {key, ": given before, in line ", before->line, " of ", before->file});
       return;
     }
@@ -135,14 +131,6 @@ class ConfigReader {
     } else if (!row->take(setting, options_)) {
       good_ = false;
     }
-  }
-
-  const Setting* find_given(const Row* row) const noexcept {
-    const Setting* found = nullptr;
-    options_.settings.each([&](const Setting& each) {
-      if (each.row == row) found = &each;
-    });
-    return found;
   }
 
   void take_route_key(std::string_view key, std::string_view value) noexcept {

@@ -54,11 +54,8 @@ constexpr Needs kNeeds[] = {
 
 // find is the last setting of an option; null: it was not given. A section [route PREFIX] stands for --proxy.
 const Setting* last_given(const Settings& settings, std::string_view name) noexcept {
-  const Setting* found = nullptr;
-  settings.each([&](const Setting& each) {
-    if (name == each.row->name || (each.is_route_key() && name == "proxy")) found = &each;
-  });
-  return found;
+  if (const Setting* const found = settings.last_of(*find_row(name))) return found;
+  return name == "proxy" ? settings.last_of(route_key_row()) : nullptr;
 }
 
 }  // namespace

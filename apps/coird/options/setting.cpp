@@ -15,8 +15,7 @@ bool Setting::wrong(const char* cure, std::initializer_list<Word> what) const no
   if (file == nullptr) return complain(cure, {"--", row->name, " '", text, "': ", text_of.text()});
   std::string_view key = row->name;
   if (is_route_key()) key = std::string_view(text).substr(0, std::string_view(text).find('='));
-  say({file, ":", line, ": ", key, ": ", text_of.text(), "; ", cure});
-  return false;
+  return complain_at(file, line, cure, {key, ": ", text_of.text()});
 }
 
 bool Setting::is_route_key() const noexcept {

@@ -14,6 +14,14 @@ Settings::~Settings() {
   }
 }
 
+const Setting* Settings::last_of(const Row& row) const noexcept {
+  const Setting* found = nullptr;
+  each([&](const Setting& setting) {
+    if (setting.row == &row) found = &setting;
+  });
+  return found;
+}
+
 bool Settings::make_room(std::size_t most, std::size_t bytes) noexcept {
   const std::size_t all = sizeof(Block) + most * sizeof(Setting) + bytes;
   if (!coir::account::process.charge(all)) return false;

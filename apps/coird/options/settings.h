@@ -30,6 +30,9 @@ class Settings {
     }
   }
 
+  // last_of is the last setting of an option; null: it was not given.
+  const Setting* last_of(const Row& row) const noexcept;
+
  private:
   struct Block {
     Block* next = nullptr;

@@ -19,27 +19,20 @@ auto& member(Options& options) noexcept {
   }
 }
 
-template <auto kMember>
-bool take_flag(const Setting& setting, Options& options) noexcept {
-  const auto value = setting.flag();
-  if (value) member<kMember>(options) = *value;
-  return value.has_value();
-}
-
-template <auto kMember>
-bool take_number(const Setting& setting, Options& options) noexcept {
-  const auto value = setting.number();
+template <auto kMember, auto kRead>
+bool take_read(const Setting& setting, Options& options) noexcept {
+  const auto value = (setting.*kRead)();
   auto& into = member<kMember>(options);
   if (value) into = static_cast<std::remove_reference_t<decltype(into)>>(*value);
   return value.has_value();
 }
 
 template <auto kMember>
-bool take_time(const Setting& setting, Options& options) noexcept {
-  const auto value = setting.time();
-  if (value) member<kMember>(options) = *value;
-  return value.has_value();
-}
+inline constexpr Take take_flag = take_read<kMember, &Setting::flag>;
+template <auto kMember>
+inline constexpr Take take_number = take_read<kMember, &Setting::number>;
+template <auto kMember>
+inline constexpr Take take_time = take_read<kMember, &Setting::time>;
 
 template <auto kMember>
 bool take_file(const Setting& setting, Options& options) noexcept {
