@@ -151,7 +151,7 @@ bool Forwarding::may_suspend() const noexcept {
     return false;
   const std::uint64_t behind = session.end_ - session.body_at_;
   if (session.body_done_) return behind == 0;
-  return behind == session.body_left_ && !(lease.reused() && is_idempotent(request.method));
+  return behind == session.body_left_ && !(reused && idempotent);
 }
 
 bool Forwarding::suspend() noexcept {

@@ -44,11 +44,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       era = member->era;
       is_stale = member->looked_up && member->known.size() != 0 && member->look_again.passed();
     }
-    if (is_stale) {
-      Stream none;
-      Dialler dialler{none, {.last = deadline}};
-      static_cast<void>(look_up(*member, dialler));
-    }
+    if (is_stale) static_cast<void>(look_up(*member, deadline));
     PooledConnection* const resting = choice.must_be_new ? nullptr : member->take();
     const std::expected<PooledConnection*, Error> made =
         resting != nullptr ? resting : connect(*member, deadline, last ? Dialler::kUnlimited : options_.connect);
@@ -82,7 +78,7 @@ std::expected<PooledConnection*, Error> UpstreamGroup::connect(UpstreamMember& m
 
 [[gnu::noinline]] std::expected<void, Error> UpstreamGroup::dial(UpstreamMember& member, Dialler& dialler) noexcept {
   if (!member.looked_up) return dialler.connect(member.address);
-  if (auto looked = look_up(member, dialler); !looked) return looked;
+  if (auto looked = look_up(member, dialler.times.last); !looked) return looked;
   Addresses at;
   {
     const Locked locked(lock_);

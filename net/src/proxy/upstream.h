@@ -161,9 +161,9 @@ class UpstreamGroup {
   unsigned share_of(UpstreamMember& member) const noexcept;
 
   // upstream_names.cpp
-  std::expected<void, Error> look_up(UpstreamMember& member, Dialler& dialler) noexcept;
+  std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
   void ask_beside(UpstreamMember& member) noexcept;
-  std::expected<void, Error> ask_name(UpstreamMember& member, Dialler& dialler) noexcept;
+  std::expected<void, Error> ask_name(UpstreamMember& member, Deadline deadline) noexcept;
   // upstream.cpp
   std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
                                                   std::chrono::nanoseconds connect) noexcept;

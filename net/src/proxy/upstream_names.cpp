@@ -34,7 +34,7 @@ bool same(const Addresses& one, const Addresses& other) noexcept {
 
 // look_up asks for a member's name where its answer's time is over. One fiber does; others go on by what is known. Where
 // something is, the asker is a fiber of its own: a name server that is silent or slow costs no exchange any time.
-std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Dialler& dialler) noexcept {
+std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Deadline deadline) noexcept {
   bool knows;
   {
     const Locked locked(lock_);
@@ -42,7 +42,7 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Dialle
     member.looking = true;
     knows = member.known.size() != 0;
   }
-  if (!knows || current().id() == 0) return ask_name(member, dialler);
+  if (!knows || current().id() == 0) return ask_name(member, deadline);
   ask_beside(member);
   return {};
 }
@@ -50,9 +50,7 @@ std::expected<void, Error> UpstreamGroup::look_up(UpstreamMember& member, Dialle
 void UpstreamGroup::ask_beside(UpstreamMember& member) noexcept {
   asking_.fetch_add(1, std::memory_order_relaxed);
   Fiber asker = spawn({.name = "upstream name", .stack = kAskerStack, .detached = true}, [this, &member] {
-    Stream none;
-    Dialler dialler{none};
-    static_cast<void>(ask_name(member, dialler));
+    static_cast<void>(ask_name(member, Deadline::never()));
     // release pairs with the acquire in the destructor.
     asking_.fetch_sub(1, std::memory_order_release);
   });
@@ -66,8 +64,8 @@ void UpstreamGroup::ask_beside(UpstreamMember& member) noexcept {
   std::swap(member.asker, asker);
 }
 
-std::expected<void, Error> UpstreamGroup::ask_name(UpstreamMember& member, Dialler& dialler) noexcept {
-  const auto found = dialler.resolve(member.host, member.port);
+std::expected<void, Error> UpstreamGroup::ask_name(UpstreamMember& member, Deadline deadline) noexcept {
+  const auto found = resolve(member.host, member.port, deadline);
   bool changed = false;
   {
     const Locked locked(lock_);

@@ -87,7 +87,8 @@ struct IntrospectionOptions {
 // ones too; a token that the server has revoked counts for AccessRules::lifetime at most. Any fiber or thread.
 class Introspection {
  public:
-  // create takes memory. Errors: invalid (no URL of http or https, no audience, too long an id or secret), unsupported (https, in a build without TLS), no_memory.
+  // create takes memory. Errors: invalid (no URL of http or https, no audience, too long an id or
+  // secret), unsupported (https, in a build without TLS), no_memory.
   [[nodiscard]] static std::expected<Introspection, Error> create(const IntrospectionOptions& options) noexcept;
 
   Introspection(Introspection&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
