@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/port/needs_fibers.h>
 
 #include <poll.h>
@@ -61,7 +62,9 @@ class Poller {
   Kind kind_ = Kind::closed;
   int epoll_fd_ = -1;
   int wakeup_fd_ = -1;
-  bool has_pwait2_ = true;  // until the kernel says that it has not
+  // Until the kernel says that it has not. The thread sanitizer does not know the call, and would keep a signal that comes
+  // just before it until the sleep ends.
+  bool has_pwait2_ = !COIR_TSAN;
   std::span<pollfd> watched_;
 };
 
