@@ -1,5 +1,7 @@
 #include <coir/runtime.h>
 
+#include <algorithm>
+
 #include "blocking/blocking_pool.h"
 #include "schedule/scheduler.h"
 
@@ -29,7 +31,8 @@ RuntimeStats count(const Scheduler& scheduler) noexcept {
   for (std::size_t i = 0; i < kStackClassCount; ++i) {
     const StackArena& arena = scheduler.stacks.arena(i);
     out.stacks_used += arena.used();
-    out.stacks_guarded += arena.guarded();
+    // An earlier run may have left guards beyond what this one uses.
+    out.stacks_guarded += std::min(arena.guarded(), arena.used());
     if (arena.used() != 0 && arena.guard_mode() > weakest) weakest = arena.guard_mode();
   }
   constexpr const char* kModes[] = {"advice", "protect", "group"};

@@ -18,21 +18,29 @@ bool Worker::has_work() const noexcept {
   return !inbox_.empty() || !queue_.empty();
 }
 
+// time_until is how long a sleep may last: negative without end. A worker with stacks left over from a peak wakes to free
+// them.
+std::int64_t Worker::time_until(std::int64_t due_ns) noexcept {
+  std::int64_t timeout = -1;
+  if (due_ns != INT64_MAX || has_stacks_to_spare()) {
+    const std::int64_t now = monotonic_ns();
+    cool_down(now);
+    if (has_stacks_to_spare()) due_ns = std::min(due_ns, cooled_at_ns_ + kCoolNs);
+    if (due_ns != INT64_MAX) timeout = std::max(due_ns - now, std::int64_t{0});
+  }
+  if (scheduler_->awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) return kHopeNs;
+  return timeout;
+}
+
 #if COIR_SINGLE_WORKER
 // idle of the only worker: only the poller, the timers and errands can bring work.
 void Worker::idle() noexcept {
   scheduler_->run_errands();
   static_cast<void>(scheduler_->is_quiescent());
   if (has_work() || scheduler_->stopping()) return;
-  const std::int64_t due = wheel_.next_due_ns();
-  std::int64_t left = -1;
-  if (due != INT64_MAX) {
-    const std::int64_t now = monotonic_ns();
-    cool_down(now);
-    left = due - now;
-  }
+  const std::int64_t timeout = time_until(wheel_.next_due_ns());
   bump(counters.polls);
-  scheduler_->reactor.poll(due == INT64_MAX || left > 0 ? left : 0);
+  scheduler_->reactor.poll(timeout);
   scheduler_->reactor.dispatch();
   if (wheel_.armed() != 0) wheel_.advance(monotonic_ns());
 }
@@ -197,18 +205,6 @@ void Worker::hand_out_events() noexcept {
   scheduler.polling_.store(false, std::memory_order_seq_cst);
   released_poller_ = true;
   if (!inbox_.empty() || queue_.size() > 1) scheduler.notify();
-}
-
-// time_until is how long a sleep may last: negative without end.
-std::int64_t Worker::time_until(std::int64_t due_ns) noexcept {
-  std::int64_t timeout = -1;
-  if (due_ns != INT64_MAX) {
-    const std::int64_t now = monotonic_ns();
-    cool_down(now);
-    timeout = due_ns > now ? due_ns - now : 0;
-  }
-  if (scheduler_->awaits_threads_.load(std::memory_order_relaxed) && (timeout < 0 || timeout > kHopeNs)) return kHopeNs;
-  return timeout;
 }
 
 // doze sleeps on the futex while another worker polls: as the guard (see scheduler.h), or until it is woken. The poller

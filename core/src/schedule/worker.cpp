@@ -245,8 +245,7 @@ void Worker::trim_if_asked() noexcept {
 // cool_down frees half of the hot stacks left over from a peak, when idle and at most once a second. Under load,
 // mapping them again costs some microseconds a second.
 void Worker::cool_down(std::int64_t now_ns) noexcept {
-  constexpr std::int64_t kEveryNs = 1'000'000'000;
-  if (now_ns - cooled_at_ns_ < kEveryNs) return;
+  if (now_ns - cooled_at_ns_ < kCoolNs) return;
   cooled_at_ns_ = now_ns;
   stacks_.halve(scheduler_->stacks);
 }

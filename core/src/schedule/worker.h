@@ -114,13 +114,15 @@ class Worker {
   // A guard's watch pays for itself where events come more often than every second of its looks.
   static constexpr std::int64_t kGuardNs = 900'000;
   static constexpr int kLooksForEvent = 2, kMostCredit = 8;
-  static constexpr std::int64_t kHopeNs = 500'000'000;  // how long a thread may take to end before a deadlock shows
+  static constexpr std::int64_t kCoolNs = 1'000'000'000;  // how long a peak's stacks are kept before half of them go
+  static constexpr std::int64_t kHopeNs = 500'000'000;    // how long a thread may take to end before a deadlock shows
 
   FiberControl* pick() noexcept;
   FiberControl* find_work() noexcept;
   void maintain() noexcept;
   void trim_if_asked() noexcept;
   void cool_down(std::int64_t now_ns) noexcept;
+  bool has_stacks_to_spare() const noexcept { return stacks_.pooled() > kStackClassCount; }
   void resume(FiberControl* fiber) noexcept;
   struct Offers;
   bool offer_is_due(Offers& offers) noexcept;

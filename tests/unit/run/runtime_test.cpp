@@ -201,6 +201,33 @@ TEST(Runtime, stats_are_zero_when_none_runs_and_count_when_one_does) {
   CHECK_TRUE(at_end.stacks_pooled >= 5);  // an idle second lets half of them go
 }
 
+// A peak on two workers, after which one of them sleeps for good.
+TEST(Runtime, what_a_peak_leaves_in_the_pools_goes_though_its_worker_sleeps) {
+  std::uint64_t most = 0, at_rest = 0;
+  const auto ended = run_until_idle({.workers = 2, .hot_stacks = 16}, [&] {
+    std::atomic<int> together{0};
+    Fiber peaks[2];
+    for (Fiber& peak : peaks) {
+      peak = spawn([&] {
+        ++together;
+        while (kManyWorkers && together < 2) {
+        }
+        Fiber children[40];
+        for (Fiber& child : children) child = spawn([] { coir::yield(); });
+        for (Fiber& child : children) static_cast<void>(child.join());
+      });
+    }
+    for (Fiber& peak : peaks) static_cast<void>(peak.join());
+    most = coir::stats().stacks_pooled;
+    for (int left = 300; (at_rest = coir::stats().stacks_pooled) > 8 && left > 0; --left) {
+      static_cast<void>(coir::sleep(100ms));
+    }
+  });
+  CHECK_TRUE(ended.has_value());
+  CHECK_TRUE(most > 8);
+  CHECK_TRUE(at_rest <= 8);
+}
+
 constexpr int kNamedLine = __LINE__ + 4;
 TEST(Runtime, a_dump_names_every_fiber_its_state_and_its_place) {
   const ChildEnd end = in_child([] {
