@@ -24,7 +24,7 @@ cached() {
 }
 
 # make_cached WHAT PACKAGE [NAME=VALUE ...] runs the recipe for PACKAGE unless its result is there. The result appears
-# by one rename: an interrupted run leaves nothing that looks finished. Of runs at the same time one builds, others wait.
+# by one rename: an interrupted run leaves nothing that looks finished. With several runs at the same time one builds and the others wait.
 make_cached() {
   what=$1 package=$2
   shift 2

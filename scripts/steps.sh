@@ -142,8 +142,8 @@ limit_of() {
   echo "$limit"
 }
 
-# label_of TREE prints which of a tree's unit tests run, as a label of CTest; nothing for all of them. Of the gate these are
-# under the thread sanitizer those of locks, and on a foreign CPU those that can differ by CPU.
+# label_of TREE prints which of a tree's unit tests run, as a label of CTest; nothing for all of them. In the gate the
+# thread sanitizer's tree runs the tests of locks, and a foreign CPU's tree those that can differ by CPU.
 label_of() {
   case $tier/$1 in
     # All of the board's tests run behind the filter of tests/system/vendor_kernel.

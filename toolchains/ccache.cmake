@@ -1,4 +1,4 @@
-# Where ccache is installed, what was compiled once is found again, by other trees and other clones too. What it keeps lies
+# If ccache is installed, a file that was compiled once is found again, by other trees and other clones too. Its files are
 # in set-up's cache (XDG_CACHE_HOME/coir/ccache); -DCOIR_CCACHE= does without.
 find_program(COIR_CCACHE ccache)
 if(COIR_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)

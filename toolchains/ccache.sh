@@ -30,7 +30,7 @@ done
 [ -z "$batch" ] || set -- "$@" -iquote "$root"
 export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/coir/ccache}" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=yes
-# What a file depends on is taken from the compiler's own list: preprocessing it first would be a fifth of the work.
+# ccache takes a file's dependencies from the compiler's own list: preprocessing it first would be a fifth of the work.
 export CCACHE_DEPEND=yes
 export CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime
 exec ccache "$@"

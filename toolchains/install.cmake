@@ -46,7 +46,7 @@ install(FILES ${coir_targets} toolchains/linux-musl.cmake toolchains/clang.cmake
 install(FILES toolchains/recipes/musl.sh DESTINATION ${coir_toolchains}/recipes)
 install(FILES scripts/gdb/coir.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coir/gdb)
 
-# What pkg-config tells of the same libraries, for programs that CMake does not build.
+# The same libraries for pkg-config, for programs that CMake does not build.
 set(coir_libraries -lcoir_net -lcoir_core -lcoir_port -lcoir_picohttpparser)
 if(COIR_TLS)
   list(APPEND coir_libraries -lcoir_mbedtls)

@@ -1,5 +1,5 @@
-# What a program or a board of one's own starts from, installed as it lies in this tree, below share/coir: new-app, new-board
-# and the emulated board.
+# The files that a new program or board starts from, installed below share/coir as in this tree: new-app, new-board and the
+# emulated board.
 set(coir_start ${CMAKE_INSTALL_DATADIR}/coir)
 install(PROGRAMS scripts/new-app scripts/new-board DESTINATION ${coir_start}/scripts)
 install(FILES scripts/say.sh scripts/boards.sh scripts/cache.sh DESTINATION ${coir_start}/scripts)

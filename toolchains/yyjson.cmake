@@ -1,5 +1,5 @@
-# coir_yyjson: JSON's reader, compiled here so that it gets this tree's flags, sanitizers included. What coir does not use of it
-# is left out; numbers with a fraction are read by the C library's strtod, which is exact.
+# coir_yyjson: JSON's reader, compiled here so that it gets this tree's flags, sanitizers included. Functions that coir does not use
+# are left out; numbers with a fraction are read by the C library's strtod, which is exact.
 coir_cached(coir_yyjson_dir yyjson yyjson COIR_YYJSON_DIR)
 add_library(coir_yyjson STATIC "${coir_yyjson_dir}/yyjson.c")
 set_target_properties(coir_yyjson PROPERTIES EXPORT_NAME yyjson)

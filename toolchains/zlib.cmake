@@ -1,5 +1,5 @@
-# coir_zlib: what reads gzip, compiled here so that it gets this tree's flags, sanitizers included. Of crc32 the table of 1 KB is
-# enough (Z_TESTW=0): the others of 16 KB would be faster than any board's network.
+# coir_zlib: the reader of gzip, compiled here so that it gets this tree's flags, sanitizers included. The 1 KB table of crc32 is
+# enough (Z_TESTW=0): the other tables, 16 KB, would be faster than any board's network.
 coir_cached(coir_zlib_dir zlib zlib COIR_ZLIB_DIR)
 set(coir_zlib_parts inflate.c inffast.c inftrees.c zutil.c crc32.c adler32.c)
 list(TRANSFORM coir_zlib_parts PREPEND "${coir_zlib_dir}/")

@@ -97,7 +97,7 @@ int fetch(const FetchOptions& options) noexcept {
     if (auto finished = saving.finish(); !finished) return failed(kFile, options.output, finished.error());
     return kDone;
   }
-  // What does not fit what came before is another version, or the server errs: all of it is asked for.
+  // A part that does not fit the earlier part is of another version, or the server errs: fetch the whole again.
   if (saving.have() != 0 &&
       (response->status() == 416 || (response->status() == 206 && !is_the_rest(*response, saving)))) {
     saving.forget();

@@ -164,7 +164,7 @@ void fit_descriptors(Options& options) noexcept {
   }
   // Standard streams, poller, wakeups, root, and what is open for a moment.
   const std::size_t others = 15 + options.listen_count + files;
-  // What is passed on takes a second one.
+  // A request that is passed on takes a second descriptor.
   const std::size_t each = options.passes_on() ? 2 : 1;
   const std::size_t most =
       limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;

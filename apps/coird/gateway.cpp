@@ -76,8 +76,7 @@ bool add_route(const Setting& setting, const Options::Proxied& made, Options& op
   return true;
 }
 
-// add_file adds the routes of a file. What is wrong is named with its line; `stays` says what it means for those that
-// there are.
+// add_file adds the routes of a file. An error is reported with its line; `stays` says what becomes of the present routes.
 bool add_file(ProxyTable& table, const char* path, const char* stays) noexcept {
   constexpr const char* kCure = "--routes names a file of routes; coird's README.md tells of its lines";
   const auto file = coir::File::open(path);

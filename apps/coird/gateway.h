@@ -4,8 +4,8 @@
 
 #include "options/options.h"
 
-// What coird passes on to other servers: --proxy and --routes. A build without it (-DCOIR_PROXY=OFF), or without fibers, refuses the
-// options.
+// The requests that coird passes on to other servers: --proxy and --routes. A build without it (-DCOIR_PROXY=OFF), or
+// without fibers, refuses the options.
 #define COIRD_GATEWAY (COIR_PROXY && !COIR_NO_ASYNC)
 
 #if COIRD_GATEWAY

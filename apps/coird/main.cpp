@@ -187,7 +187,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   }
   daemon.arguments = {arguments, static_cast<std::size_t>(count)};
   options.server.on_hangup = reload;
-  // Nobody new is to find it while requests under way end.
+  // No new client should find the daemon while the last requests end.
   options.server.on_stop = [](void* opaque) {
     if (const Announcing* const announcing = static_cast<Daemon*>(opaque)->announcing) announcing->leave();
   };

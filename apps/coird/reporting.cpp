@@ -191,7 +191,7 @@ void Reporting::report() noexcept {
     if (connected_.exchange(false)) greet();
     if (client_->connected()) publish_metrics();
   }
-  // Whatever the broker does, the daemon's end waits no longer.
+  // The daemon's end waits no longer for the broker.
   const auto end = coir::Deadline::after(kLeave);
   if (client_->connected()) {
     publish(topic("/state"), "offline", {.retained = true});

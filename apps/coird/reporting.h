@@ -46,7 +46,7 @@ class Reporting {
 
   // prepare reads the files of the options, before the run. False: one line has said what is wrong.
   [[nodiscard]] bool prepare(const Options& options) noexcept;
-  // start begins. Both outlive this. What goes wrong from here on is a line, and tried again.
+  // start begins. Both outlive this. A failure from here on is a line of the log, and tried again.
   void start(Daemon& daemon) noexcept;
   // stop takes leave of the broker, if there is one, within a second. From a fiber.
   void stop() noexcept;

@@ -160,7 +160,7 @@ bool Scripts::serve_suffix(Exchange& exchange, Application& application) noexcep
   if (script) return forward(exchange, application, *script), true;
   if (script.error() == ErrorCode::not_found && !application.front.empty()) return serve_front(exchange, application);
   if (script.error() == ErrorCode::not_found || script.error() == ErrorCode::invalid) return false;
-  // What a script says must not be shown because it could not be looked for.
+  // A script's source must never be served because the search for the script failed.
   return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
 }
 

@@ -4,7 +4,7 @@
 
 #include "options/options.h"
 
-// What coird has FastCGI applications answer: --fastcgi. A build without it (-DCOIR_FASTCGI=OFF, or -DCOIR_PROXY=OFF),
+// The requests that FastCGI applications answer: --fastcgi. A build without it (-DCOIR_FASTCGI=OFF, or -DCOIR_PROXY=OFF),
 // or without fibers, refuses the option.
 #define COIRD_SCRIPTS (COIR_FASTCGI && !COIR_NO_ASYNC)
 

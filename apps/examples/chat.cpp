@@ -1,6 +1,6 @@
 // A chat with rooms over TCP. `nc HOST PORT`: the first line is one's name, the others are for the room, unless they are
-// "/join ROOM", "/who" or "/quit". A member is one fiber, which waits for its client and its room in one wait. Who reads
-// too slowly for the room is shown the door. SIGTERM closes the rooms: what was said is still delivered.
+// "/join ROOM", "/who" or "/quit". A member is one fiber, which waits for its client and its room in one wait. A member
+// that reads too slowly for the room is disconnected. SIGTERM closes the rooms after delivering every message.
 
 #include <coir/broadcast.h>
 #include <coir/format.h>

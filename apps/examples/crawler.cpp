@@ -3,7 +3,7 @@
 //
 //   crawler HOST:PORT/PATH [AT_A_TIME [SECONDS]]
 //
-// Fibers take paths from one channel and put what they find into it. Whoever handles the last path that is known closes
+// Fibers take paths from one channel and put what they find into it. The fiber that handles the last known path closes
 // the channel. The one deadline is in force around all of it: no call is handed any.
 
 #include <coir/cancel_scope.h>

@@ -1,6 +1,6 @@
 // A logger for sensors: readings arrive as lines "NAME VALUE" on a device, a pipe or standard input, and go to a file with
 // the time they came. Reading and writing are two fibers with a bounded channel between them, for flash stalls now and
-// then. What becomes of a reading that finds the channel full is the policy:
+// then. The policy decides about a reading that finds the channel full:
 //
 //   wait          the sensors are not read meanwhile: what they send is kept by the kernel, or blocks them
 //   drop_newest   the reading is left out

@@ -62,7 +62,7 @@ class Changes {
     return changed_.wait_until(*held, [&] { return last_ > after || closing_; }, deadline);
   }
 
-  // list writes the changes after a number as JSON. Who was away for too long gets those that are still known.
+  // list writes the changes after a number as JSON. A client that was away for too long gets the changes that are still known.
   std::string_view list(std::uint64_t after, std::span<char> into) {
     const auto held = mutex_.lock();
     coir::Formatter out(into);

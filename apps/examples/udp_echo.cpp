@@ -1,5 +1,5 @@
 // An echo server by UDP, and a client that asks it at another of its addresses: the answer comes from there, or the
-// client, which is connected, would not hear it. What was cut off is not echoed but told. With fibers or without.
+// client, which is connected, would not hear it. A datagram that was cut off is reported and not echoed. With fibers or without.
 
 #include <coir/format.h>
 #include <coir/net/datagram.h>
@@ -48,7 +48,7 @@ int run() {
   for (const std::string_view text : {"coconut", "fibre", "a rope of coconut fibre"}) {
     if (!ask(*client, *server, text)) return 1;
   }
-  // Nobody is there any more, which only a connected socket is told.
+  // The server is gone, which only a connected socket learns.
   server->close();
   char buffer[16], line[96];
   static_cast<void>(client->send("anybody?"));

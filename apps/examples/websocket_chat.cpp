@@ -1,5 +1,5 @@
-// A chat whose members rest: a socket that says nothing costs about 250 bytes, without fiber or buffer. What one member
-// says is published to all of them at once. The members here are coir's own clients.
+// A chat whose members rest: a socket that says nothing costs about 250 bytes, without fiber or buffer. A member's
+// message is published to all members at once. The members here are coir's own clients.
 
 #include <coir/fiber.h>
 #include <coir/http/resting_sockets.h>

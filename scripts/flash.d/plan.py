@@ -1,4 +1,4 @@
-"""What is to change in a root file system, and the change.
+"""The plan of changes to a root file system, and the changes.
 
 A record in the image, /etc/NAME.flash, lists what flash put there, so that --remove finds it:
 

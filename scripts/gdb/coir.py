@@ -40,7 +40,7 @@ def word_bytes():
 
 
 def word(address):
-    """What is as large as a pointer."""
+    """An integer type as large as a pointer."""
     return u64(address) if word_bytes() == 8 else u32(address)
 
 
@@ -74,7 +74,7 @@ def symbol(name):
 
 
 class View:
-    """What coir_debugger_view says."""
+    """The record that coir_debugger_view holds."""
 
     def __init__(self):
         try:

@@ -89,7 +89,7 @@ case $init in
 esac
 [ -z "$from" ] || [ -d "$from" ] || from=$here/init/busybox
 
-# What is to be installed: pairs of a file here and its place. Nothing is written before it is known that all of it can be.
+# The files to install: pairs of a file here and its place. Nothing is written before every file is known to be installable.
 plan=$(
   printf '%s|%s\n' "$here/usr/sbin/coird" /usr/sbin/coird "$here/usr/bin/coirctl" /usr/bin/coirctl
   if [ -n "$from" ]; then

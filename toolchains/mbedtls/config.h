@@ -1,7 +1,7 @@
 /* How mbedTLS is compiled for coir. Two profiles: the full one, and with COIR_TLS_SMALL one for the tightest images, which
  * speaks TLS 1.3 with ECDSA and ECDHE on P-256 and AES-128-GCM, and nothing else.
  *
- * What is not named here is not compiled: no DTLS, renegotiation, early data, session cache, CBC, SHA-1, static RSA, files,
+ * Features that are not named here are not compiled: no DTLS, renegotiation, early data, session cache, CBC, SHA-1, static RSA, files,
  * sockets, strings for errors. */
 #ifndef COIR_MBEDTLS_CONFIG_H
 #define COIR_MBEDTLS_CONFIG_H

@@ -31,7 +31,7 @@ class McpAccess {
   std::string_view token() const noexcept { return token_; }
   coir::mcp::Verdict judge(std::string_view token, coir::mcp::Principal& who) const noexcept;
 
-  // What a client is told of where to get a token (RFC 9728).
+  // The metadata that tells a client where to get a token (RFC 9728).
   std::string_view resource() const noexcept { return resource_; }
   std::span<const std::string_view> issuers() const noexcept { return {&issuer_, issuer_.empty() ? 0u : 1u}; }
   std::span<const std::string_view> scopes() const noexcept { return scopes_; }

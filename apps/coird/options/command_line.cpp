@@ -51,7 +51,7 @@ struct CommandLine {
   char* end = letters + 1;
 };
 
-// find_config takes --config alone, wherever it stands. What is wrong with the others is told later, in their order.
+// find_config takes --config alone, at any place. Errors of the other options are reported later, in their order.
 bool find_config(int count, char** arguments, Options& options) noexcept {
   CommandLine line;
   opterr = 0;

@@ -21,7 +21,7 @@ constexpr std::size_t kMostFiles = 8;           // that include each other
 constexpr const char* kConfigCure = "coird --print-config prints one";
 constexpr std::string_view kRoute = "route ";
 
-// ConfigReader reads one file. What is wrong is said at once, and counted; the rest is read all the same.
+// ConfigReader reads one file. It reports and counts each error at once, and reads the rest all the same.
 class ConfigReader {
  public:
   ConfigReader(Options& options, const char* name, std::string_view text, std::size_t depth) noexcept
@@ -203,7 +203,7 @@ class ConfigReader {
   }
 
  public:
-  // What a file's settings and their texts take at most.
+  // The most memory that a file's settings and their texts take.
   static std::size_t lines_of(std::string_view text) noexcept {
     return static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
   }

@@ -62,7 +62,7 @@ struct Options {
   static constexpr std::size_t kMaxErrorPages = 16;
   coir::http::ErrorPage error_pages[kMaxErrorPages] = {};
   std::size_t error_page_count = 0;
-  // What is passed on to other servers: paths below a prefix, to those that a list of addresses names.
+  // Requests that are passed on: paths below a prefix go to the servers of a list of addresses.
   struct Proxied {
     std::string_view prefix;
     std::string_view urls;

@@ -30,7 +30,7 @@ const SectionText& section_text(Section section) noexcept {
       {"gateway", "Passing requests on"},
       {"mcp", "Agents (MCP, the Model Context Protocol)"},
       {"mqtt", "MQTT"},
-      {"auth", "Who may ask"},
+      {"auth", "Authentication"},
       {"tls", "TLS"},
       {"limits", "Limits (K, M and G are 1024, 1024K and 1024M)"},
       {"timeouts", "Patience (seconds, or with a unit: 500ms, 30s, 2m)"},

@@ -116,8 +116,8 @@ constexpr Row kRows[] = {
         .of("COIR_MCP")
         .repeats(),
     row(mcp, file, "mcp-token-file", "FILE",
-        "requests bring its first line as a Bearer token, instead of what --auth wants. Nobody but its owner may read "
-        "FILE",
+        "requests bring its first line as a Bearer token, instead of what --auth wants. Only its owner may be able to "
+        "read FILE",
         take_mcp_token_file)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-issuer", "URL",
@@ -134,7 +134,7 @@ constexpr Row kRows[] = {
     row(mcp, text, "mcp-introspect", "URL", "or the issuer is asked about each token here", take_mcp_introspect)
         .of("COIR_MCP"),
     row(mcp, file, "mcp-client-file", "FILE",
-        "as whom: its first line is ID:SECRET. Nobody but its owner may read FILE", take_mcp_client_file)
+        "as whom: its first line is ID:SECRET. Only its owner may be able to read FILE", take_mcp_client_file)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-scope", "SCOPE", "a token has to have this scope, up to 8 times", take_mcp_scope)
         .of("COIR_MCP")
@@ -174,14 +174,15 @@ constexpr Row kRows[] = {
     row(mqtt, time, "mqtt-interval", "TIME", "between two reports of metrics (default: 60s)", take_mqtt_interval)
         .of("COIR_MQTT"),
     row(mqtt, flag, "mqtt-commands", nullptr,
-        "do as PREFIX/command says: reload or drain. Whoever may publish there can stop coird", take_mqtt_commands)
+        "do as PREFIX/command says: reload or drain. Every client that may publish there can stop coird",
+        take_mqtt_commands)
         .of("COIR_MQTT"),
     row(mqtt, text, "mqtt-discovery", "PREFIX",
         "tell Home Assistant of the metrics, under PREFIX, usually homeassistant", take_mqtt_discovery)
         .of("COIR_MQTT"),
     row(auth, file, "auth", "FILE",
         "only who brings a password (Basic) or a token (Bearer) of which FILE holds the hash; /healthz and "
-        "--metrics-listen are for everybody. Nobody but its owner may read FILE",
+        "--metrics-listen are for everybody. Only its owner may be able to read FILE",
         take_auth)
         .of("COIR_SITE"),
     row(tls, file, "cert", "FILE",

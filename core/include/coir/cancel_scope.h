@@ -52,7 +52,7 @@ struct Scope {
   // before_wait, where it is set, is called when the owner, a fiber, is about to park inside the scope and outside
   // every shield in it, by a wait that cancellation could end. It may make system calls but must neither wait nor wake
   // the owner, whose wait has begun. A reason ends that wait: unless what it waits for has come, the scope is cancelled
-  // with the reason. Null lets it wait. Of nested scopes the innermost that has one is asked.
+  // with the reason. Null lets it wait. With nested scopes the innermost scope that has a function is asked.
   using BeforeWait = const char* (*)(Scope& scope) noexcept;
   BeforeWait before_wait = nullptr;
 
@@ -169,9 +169,9 @@ const char* cancel_reason() noexcept;
 //
 //   auto answer = with_timeout(2s, [&] { return ask(server); });
 //
-// A body that returns std::expected<T, Error> has its outcome returned as it is, even if it comes late: that a wait
-// inside timed out is the body's to tell. Of any other body the value is returned, or the error if the deadline passed
-// before it returned. Errors: the body's; timed_out, cancelled. An error whose `scope` is 0 is of this deadline or the
+// A body that returns std::expected<T, Error> has its outcome returned as it is, even if it comes late: the
+// body reports a wait inside it that timed out. For any other body the result is its value, or the error if the deadline
+// passed before it returned. Errors: the body's; timed_out, cancelled. An error whose `scope` is 0 is of this deadline or the
 // body's own, as with a deadline that is passed to a call; one whose `scope` is not 0 is of an enclosing scope.
 template <class F>
 [[nodiscard]] detail::OutcomeOf<F> with_deadline(Deadline deadline, F&& body) {

@@ -22,7 +22,7 @@ void unbind_local(LocalNode& node) noexcept;
 }  // namespace detail
 
 // FiberLocal is a value that each fiber, or plain thread, may have of its own: any function that it calls finds the value
-// without a parameter. What thread_local is to threads; a thread_local variable is shared by all fibers of a worker.
+// without a parameter. It is to fibers what thread_local is to threads; all fibers of a worker share a thread_local variable.
 //
 //   constinit coir::FiberLocal<const Request*> g_request;       // the key, as a rule a global
 //

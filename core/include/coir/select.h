@@ -132,8 +132,8 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 }  // namespace detail
 
 // select waits until one of its cases comes about, and tells which: that one's send or receive is done, none of the
-// others is. Of several that are ready one is chosen at random; a descriptor, a timer or a fiber has its turn even when
-// a channel is always ready.
+// others is. If several are ready, select chooses one at random; a descriptor, a timer or a fiber gets its turn even if a
+// channel is always ready.
 //
 //   for (;;) {
 //     auto won = select({Case::receive(news, message), Case::readable(socket), Case::after(30s)}, deadline);
@@ -143,8 +143,8 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
 // cancelled, deadlock (of a mutex), busy (a RestingWait sleeps on that descriptor), no_memory, limit, system,
-// unsupported; invalid when there is nothing to wait for. What is listed twice counts by its first place. Cost:
-// proportional to the cases; no allocation, and system calls as for wait.
+// unsupported; invalid when there is nothing to wait for. A channel, descriptor or fiber that is listed twice counts by its
+// first place. Cost: proportional to the cases; no allocation, and system calls as for wait.
 template <std::size_t N>
 [[nodiscard]] std::expected<Selected, Error> select(Case (&&cases)[N], Deadline deadline = Deadline::never()) noexcept {
   return detail::select_erased(cases, N, deadline);

@@ -26,8 +26,8 @@ inline constexpr unsigned kMostSignalWaiters = 8;
 // The first call for a signal takes over its handler for the rest of the process's life; call it, or catch_signals,
 // before the signal can matter. The handler counts the signal and wakes the waiters: a system call for each.
 //
-// With Deadline::now() it takes what has arrived, and needs no descriptor for that: also where none is left. Of those that
-// wait, the first needs none besides what catch_signals has taken, each further one at a time a descriptor of its own.
+// With Deadline::now() it takes a signal that has arrived, and needs no descriptor. The first waiter needs no descriptor
+// besides those of catch_signals; each further one at the same time needs one.
 //
 // Fiber, thread, or a build without fibers. Errors: timed_out, cancelled, limit (too many wait), invalid (no such
 // signal), and those of coir::wait.

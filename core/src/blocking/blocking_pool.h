@@ -17,7 +17,7 @@ inline constexpr std::size_t kBlockingThreadBytes = kBlockingStackBytes * kStack
 // BlockingPool is the threads that run blocking calls: one pool for the process's run and its plain threads, and one
 // for each isolated run, whose own thread starts them, so that they inherit its denials. One lock guards the pool and
 // every call's fields. It is held for a few instructions, a move of the closure or the result, and the start of a
-// thread. Nobody parks under it.
+// thread. No caller parks while holding it.
 //
 // Invariant: a queued call finds a thread. The caller that queues it sees an idle thread for each queued call, or
 // starts one, or leaves it to threads that look into the queue before they go idle, all under the lock. A thread that

@@ -93,8 +93,9 @@ std::uint64_t caller_id() noexcept {
   return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(gettid());
 }
 
-// sit finds the caller's seat, or takes the one that has not been used for longest. Of signals that it has not asked
-// for before, it has seen what somebody has got. Without `waits` it needs no wakeup: no descriptor need be left.
+// sit finds the caller's seat, or takes the one that has not been used for longest. Signals that the caller has not asked
+// for before count as seen up to the last arrival that any caller has taken. Without `waits` the seat needs no wakeup, so
+// that the call works when no descriptor is left.
 std::expected<Seat*, Error> sit(std::uint64_t wanted, bool waits) noexcept {
   const std::uint64_t caller = caller_id();
   const Lock hold;

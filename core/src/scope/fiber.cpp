@@ -17,7 +17,8 @@ namespace detail {
 
 void cancel_claim(FiberControl* fiber, std::uint64_t id, const char* reason, ClaimedWaiters& woken) noexcept {
   std::uint64_t seen = fiber->cancelled_id.load(std::memory_order_seq_cst);
-  // Before the mark, so that whoever sees that finds a reason of this life. Of two that cancel at a time, either's.
+  // Before the mark, so that a reader of the mark finds a reason of this life. If two callers cancel at the same time,
+  // either reason may be kept.
   if (seen != id && fiber->id.load(std::memory_order_acquire) == id)
     fiber->cancel_reason.store(reason, std::memory_order_release);
   do {

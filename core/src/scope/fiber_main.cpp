@@ -92,7 +92,7 @@ inline FiberControl* next_of(FiberControl* self) noexcept {
     taken = tell_waiting(self, true);
     next = next_of(self);
   }
-  // Who takes the outcome takes the failure over.
+  // The caller that takes the outcome becomes responsible for the failure.
   if (taken && self->nursery != nullptr) [[unlikely]]
     self->nursery->take(self, true);
   if (self->waiting == nullptr && (taken || !owned)) [[likely]]

@@ -233,7 +233,7 @@ std::expected<void, Error> NurseryBase::wait_empty() noexcept {
     {
       Locked hold(lock_);
       running = running_.load(std::memory_order_relaxed);
-      // Nobody is left to await what failed; and nobody to wake but the caller, which runs.
+      // No fiber is left to await a failed child, and the only fiber to wake is the caller, which runs.
       if (running == 0) collect_failed(true, nobody);
       if (running == 0 && children_.empty()) {
         closed_ = true;

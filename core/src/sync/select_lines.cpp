@@ -59,7 +59,7 @@ void Selection::leave_line(Case& one) noexcept {
     if (one.queued) line(one).remove(one);
     if (one.kind_ == Kind::mutex) mutex(one).drop_mark();
   }
-  // What was too little for this one may do for those behind it.
+  // Permits that were too few for this waiter may suffice for the waiters behind it.
   if (one.kind_ == Kind::semaphore) semaphore(one).release(0);
 }
 

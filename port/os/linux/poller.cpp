@@ -15,7 +15,7 @@ namespace coir::port {
 namespace {
 constexpr std::size_t kBatch = 128;
 
-// What epoll_pwait2 takes on every CPU. libc's timespec may have padding where the kernel reads nanoseconds.
+// The time that epoll_pwait2 takes on every CPU. libc's timespec may have padding where the kernel reads nanoseconds.
 struct KernelTime {
   std::int64_t seconds, nanoseconds;
 };

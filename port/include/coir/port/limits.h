@@ -27,8 +27,8 @@ struct Limits {
   std::size_t keep_free_bytes;
   // The most connections [8192]; the ledger is met long before.
   std::uint32_t connections;
-  // What the kernel is taken to hold for an idle connection [4096]. Where tens of thousands fit it holds more for each: on a
-  // machine of 256 MB 4,170 bytes with 55,000 of them.
+  // The memory that the kernel is assumed to hold for an idle connection [4096]. With tens of thousands it holds more for
+  // each: 4,170 bytes with 55,000 connections on a machine of 256 MB.
   std::size_t kernel_bytes_per_connection;
   // Connections that wait to be accepted cost as much as others and are on no ledger [256]: a flood of 20,000 clients
   // killed the reference board once with 512.
