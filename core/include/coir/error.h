@@ -31,8 +31,8 @@ enum class ErrorCode : std::uint16_t {
 };
 
 // Error is a code and, if the kernel reported one, an errno: a value of eight bytes that owns nothing. value() of an
-// expected that holds an error ends the process with one line that names the fiber (verbose_abort.cpp), but not the
-// error: `must` of coir/must.h tells it.
+// expected that holds an error ends the process with one line that names the error and the fiber. `must` of coir/must.h
+// also names the place of the call.
 struct Error {
   ErrorCode code{};
   // Of `timed_out` and `cancelled`: the cancel scope that ended the wait, as CancelScope::id names it. 0: the deadline
@@ -61,3 +61,5 @@ struct Error {
 const char* describe(Error error) noexcept;
 
 }  // namespace coir
+
+#include <coir/detail/expected_value.h>

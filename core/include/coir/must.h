@@ -22,9 +22,8 @@ namespace detail {
 //   auto config = coir::must(read_config("daemon.conf"));
 //   coir: what must succeed has failed: no such file (fiber 1 "main", spawned at main.cpp:9; at main.cpp:12)
 //
-// For main functions, tests and what cannot go on. value() of a std::expected ends the process likewise, but its library
-// drops the error: without exceptions nothing carries it to the one who writes the line. From a fiber, a thread or a
-// worker's own stack. Costs 1 KB of stack where it ends the process.
+// For main functions, tests and code that cannot continue. value() of a std::expected ends the process likewise, but knows
+// only the address of the call. From a fiber, a thread or a worker's own stack. Costs 1 KB of stack if it ends the process.
 template <class T>
 T must(std::expected<T, Error> outcome, const std::source_location& where = std::source_location::current()) {
   if (!outcome) [[unlikely]]

@@ -6,6 +6,7 @@
 
 #if defined(_LIBCPP_VERSION) || defined(__GLIBCXX__)
 #include <coir/detail/fatal.h>
+#include <coir/error.h>
 #include <coir/format.h>
 #include <stdarg.h>
 
@@ -21,8 +22,16 @@
 
 namespace {
 
-// end_by ends the process by a sentence of the library's with "%s" in it at most; "%zu" of GCC's stays as it is. No printf: that
-// wants more stack than a small fiber has.
+// end ends the process by the text in `out`, which has room for its end, and the caller's address: the code inlined there
+// is the caller's own, as a rule, and llvm-symbolizer names its line.
+[[noreturn]] void end(coir::Formatter& out, std::span<char> room, void* caller) {
+  out.add(", called at 0x", coir::hex(reinterpret_cast<std::uintptr_t>(caller)));
+  room[out.text().size()] = '\0';
+  coir::detail::fatal(room.data());
+}
+
+// end_by ends the process by a sentence of the library's with "%s" in it at most; "%zu" of GCC's stays as it is. No printf:
+// that wants more stack than a small fiber has.
 [[noreturn]] void end_by(const char* format, va_list arguments, void* caller) {
   char room[256];
   coir::Formatter out(std::span<char>(room).first(sizeof room - 1));
@@ -34,11 +43,7 @@ namespace {
       out.add(*at);
     }
   }
-  // The code inlined there is the caller's own, as a rule: llvm-symbolizer names its line.
-  out.add(", called at 0x", coir::hex(reinterpret_cast<std::uintptr_t>(caller)));
-  const std::string_view text = out.text();
-  room[text.size()] = '\0';
-  coir::detail::fatal(room);
+  end(out, room, caller);
 }
 
 }  // namespace
@@ -48,4 +53,13 @@ __attribute__((weak)) void std::COIR_CALLED_BY_HEADERS(const char* format, ...) 
   va_start(arguments, format);
   end_by(format, arguments, __builtin_return_address(0));
 }
+
+#if defined(_LIBCPP_VERSION) && !defined(__cpp_exceptions)
+void coir::detail::end_by_value(const Error& error) noexcept {
+  char room[256];
+  Formatter out(std::span<char>(room).first(sizeof room - 1));
+  out.add("value() of an error: ", describe(error));
+  end(out, room, __builtin_return_address(0));
+}
+#endif
 #endif
