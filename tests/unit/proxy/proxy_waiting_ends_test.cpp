@@ -1,0 +1,148 @@
+// How an exchange that rests until its upstream answers continues: by the answer, in parts too, by the upstream's end, by the
+// deadline, by the client's next request, and when the server stops.
+
+#include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
+#include <poll.h>
+
+#include "tests/unit/proxy/gateway.h"
+
+namespace proxy_waiting_ends_test {
+
+using namespace coir::test;
+using coir::Address;
+using coir::Fiber;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::string_view kWait = "GET /wait HTTP/1.1\r\nHost: t\r\n\r\n";
+constexpr std::string_view kFine = "GET /fine HTTP/1.1\r\nHost: t\r\n\r\n";
+
+// Paused is an upstream that does `then` with each request for /wait once the test lets it.
+struct Paused {
+  std::function<bool(Peer&)> then;
+  std::atomic<int> heard{0};
+  std::atomic<int> steps{0};
+
+  ScriptedServer::Script script() {
+    heard = steps = 0;
+    return [this](Peer& peer) {
+      for (std::string_view head = peer.hear(); !head.empty(); head = peer.hear()) {
+        if (head.find("/wait") != head.npos) {
+          ++heard;
+          if (!until_step(1) || !then(peer)) return;
+        } else if (!peer.say(kHello)) {
+          return;
+        }
+      }
+    };
+  }
+  // until_step waits for the test; false if the test is over.
+  bool until_step(int step) const {
+    while (steps < step) ::poll(nullptr, 0, 1);
+    return true;
+  }
+  ~Paused() { steps = 100; }
+};
+
+}  // namespace
+
+TEST_GROUP_BASE(ProxyWaitingEnds, Gateway) {
+  // at_rest has a client ask for /wait and runs `visit` once nothing of its exchange is active.
+  template <class Visit>
+  void at_rest(Paused& paused, const ForwardRules& rules, std::string_view request, Visit visit) {
+    through(paused.script(), rules, {}, [&](Server& server, const Address& address, Stage& stage) {
+      paused.heard = paused.steps = 0;
+      Client client(address);
+      expect(client.say(request) && until([&] { return paused.heard == 1 && server.gauges().active == 0; }, soon()));
+      visit(server, client, stage);
+      paused.steps = 100;
+    });
+  }
+};
+
+TEST(ProxyWaitingEnds, an_answer_in_parts_is_passed_on_whole) {
+  Paused paused;
+  paused.then = [&](Peer& peer) {
+    return peer.say("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 20") && paused.until_step(2) &&
+           peer.say("0 OK\r\nContent-Length: 5\r\n\r\nhel") && paused.until_step(3) && peer.say("lo");
+  };
+  at_rest(paused, {}, kWait, [&](Server&, Client& client, Stage&) {
+    paused.steps = 1;
+    expect(client.hear("103 Early Hints"));
+    paused.steps = 2;
+    expect(client.hear("200 OK") && client.hear("hel"));
+    paused.steps = 3;
+    expect(client.hear("hello") && client.say(kFine) && client.hear("X-Name: board"));
+  });
+}
+
+TEST(ProxyWaitingEnds, an_upstream_that_hangs_up_is_502_and_the_client_stays) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.hang_up(), false; };
+  at_rest(paused, {}, kWait, [&](Server&, Client& client, Stage& stage) {
+    const auto before = stage.forwarder->counters().bad_gateway.load();
+    paused.steps = 1;
+    expect(client.hear("502 Bad Gateway"));
+    expect(stage.forwarder->counters().bad_gateway.load() == before + 1);
+    expect(client.say(kFine) && client.hear("X-Name: board"));
+  });
+}
+
+TEST(ProxyWaitingEnds, an_answer_that_is_none_is_502) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.say("SSH-2.0-board\r\n\r\n"), false; };
+  at_rest(paused, {}, kWait, [&](Server&, Client& client, Stage&) {
+    paused.steps = 1;
+    expect(client.hear("502 Bad Gateway"));
+  });
+}
+
+TEST(ProxyWaitingEnds, the_deadline_ends_it_by_504) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.say(kHello); };
+  at_rest(paused, {.first_byte = 2100ms}, kWait, [&](Server&, Client& client, Stage& stage) {
+    const auto before = stage.forwarder->counters().timed_out.load();
+    expect(client.hear("504 Gateway Timeout"));
+    expect(stage.forwarder->counters().timed_out.load() == before + 1);
+  });
+}
+
+TEST(ProxyWaitingEnds, a_request_behind_it_is_answered_behind_it) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst"); };
+  at_rest(paused, {}, kWait, [&](Server&, Client& client, Stage&) {
+    expect(client.say(kFine));
+    paused.steps = 1;
+    expect(client.hear("first") && client.hear("hello"));
+    expect(heard_by(client).find("first") < heard_by(client).find("hello"));
+  });
+}
+
+TEST(ProxyWaitingEnds, an_upload_that_rests_is_not_sent_twice) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.hang_up(), false; };
+  at_rest(paused, {}, "PUT /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nonce",
+          [&](Server&, Client& client, Stage&) {
+            paused.steps = 1;
+            expect(client.hear("502 Bad Gateway"));
+            expect(paused.heard == 1);
+          });
+}
+
+TEST(ProxyWaitingEnds, a_server_that_stops_still_answers_it) {
+  Paused paused;
+  paused.then = [](Peer& peer) { return peer.say(kHello); };
+  at_rest(paused, {}, kWait, [&](Server& server, Client& client, Stage&) {
+    Fiber stopper = coir::spawn([&] { expect(server.stop(soon()).has_value()); });
+    // The exchange is taken up by a fiber, which waits for the answer.
+    expect(until([&] { return server.gauges().active == 1; }, soon()));
+    paused.steps = 1;
+    expect(client.hear("hello") && client.hear_the_end());
+    client.reset();
+    expect(stopper.join().has_value());
+  });
+}
+
+}  // namespace proxy_waiting_ends_test
