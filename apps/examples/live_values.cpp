@@ -1,12 +1,12 @@
-// A page whose numbers move: a browser's EventSource follows a feed, and so does any number of others. Between two
+// A page whose numbers move: a browser's EventSource follows a hub of events, and so does any number of others. Between two
 // values a follower is the record of its connection.
 //
 //   live_values 8080     serves http://<this machine>:8080/ until Ctrl-C
 //   live_values          has a client of its own follow three values, and ends
 
+#include <coir/events.h>
 #include <coir/every.h>
 #include <coir/format.h>
-#include <coir/http/feed.h>
 #include <coir/http/routes.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -29,9 +29,10 @@ void page(Exchange& exchange) {
 }
 
 // measure publishes what a sensor says. Its number is the event's id, so that a client that was away misses nothing.
-void measure(Feed& feed, int number) {
+void measure(EventHub& values, int number) {
   char id[16], text[16];
-  static_cast<void>(feed.publish({.data = coir::format(text, 20 + number % 5, ".5"), .id = coir::format(id, number)}));
+  static_cast<void>(
+      values.publish({.data = coir::format(text, 20 + number % 5, ".5"), .id = coir::format(id, number)}));
 }
 
 // follow prints what a client hears, until it has heard three values.
@@ -54,9 +55,8 @@ Outcome follow(const coir::Address& server) {
 }
 
 Outcome serve(const char* port) {
-  auto feed = Feed::create({.history_events = 100});
-  if (!feed) return std::unexpected(feed.error());
-  auto app = routes(get<"/">(page), get<"/values">(*feed));
+  EventHub values({.history_events = 100});
+  auto app = routes(get<"/">(page), get<"/values">(values));
   auto server = Server::create(answered_by(app));
   char text[32];
   const auto at = coir::Address::parse(port != nullptr ? coir::format(text, "0.0.0.0:", port) : "127.0.0.1:0");
@@ -74,16 +74,16 @@ Outcome serve(const char* port) {
   int number = 0;
   Outcome followed;
   if (port == nullptr) {
-    while (number < 4) measure(*feed, ++number);
+    while (number < 4) measure(values, ++number);
     followed = follow(address);
   } else {
     coir::Nursery sensors;
-    auto sensor = sensors.spawn({.name = "sensor"}, [&] { return coir::every(1s, [&] { measure(*feed, ++number); }); });
+    auto sensor =
+        sensors.spawn({.name = "sensor"}, [&] { return coir::every(1s, [&] { measure(values, ++number); }); });
     static_cast<void>(coir::wait_signal({SIGINT, SIGTERM}));
     static_cast<void>(sensor.cancel());
     static_cast<void>(sensor.await());
   }
-  // The feed outlives its server.
   if (auto stopped = server->stop(coir::Deadline::after(5s)); !stopped) return stopped;
   return followed;
 }

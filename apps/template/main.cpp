@@ -23,12 +23,7 @@ int print_plan(coir::http::ServeOptions options) noexcept {
 }
 
 int serve(const Options& options) noexcept {
-  auto feed = coir::http::Feed::create({.history_events = 256});
-  if (!feed) {
-    fprintf(stderr, "station: no memory for the feed: %s\n", describe(feed.error()));
-    return 1;
-  }
-  Monitor monitor(std::move(*feed), options.sensor);
+  Monitor monitor(options.sensor);
   auto app = routes_of(monitor);
   return coir::http::serve({.name = "station",
                             .listen = options.listen,

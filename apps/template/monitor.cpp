@@ -3,16 +3,12 @@
 #include <coir/every.h>
 #include <coir/format.h>
 
-#include <utility>
-
 using coir::Deadline;
 using Outcome = std::expected<void, coir::Error>;
 
 std::string_view write_json(const Reading& reading, std::span<char> room) noexcept {
   return coir::format(room, "{\"number\":", reading.number, ",\"celsius\":", coir::fixed(reading.value, 3), "}");
 }
-
-Monitor::Monitor(coir::http::Feed&& feed, const char* sensor) noexcept : sensor_(sensor), feed_(std::move(feed)) {}
 
 void Monitor::take() noexcept {
   const std::optional<Millidegrees> value = sensor_.read();
@@ -39,7 +35,8 @@ Outcome Monitor::publish() noexcept {
     }
     // The number is the event's id: a follower that was away resumes behind the last one that it has seen.
     char id[24], text[64];
-    static_cast<void>(feed_.publish({.data = write_json(*reading, text), .id = coir::format(id, reading->number)}));
+    static_cast<void>(
+        followers_.publish({.data = write_json(*reading, text), .id = coir::format(id, reading->number)}));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <coir/atomic.h>
 #include <coir/channel.h>
-#include <coir/http/feed.h>
+#include <coir/events.h>
 #include <coir/http/server.h>
 #include <coir/spinlock.h>
 
@@ -25,15 +25,15 @@ std::string_view write_json(const Reading& reading, std::span<char> room) noexce
 
 // Monitor takes readings and tells them: two fibers with a bounded queue between them.
 //
-//   sensor --measure--> queue of kQueue --publish--> newest reading, feed of all followers
+//   sensor --measure--> queue of kQueue --publish--> newest reading, hub of all followers
 //
 // Measuring never waits for telling: a reading that finds the queue full is dropped, and counted.
 class Monitor {
  public:
   static constexpr std::size_t kQueue = 16;
 
-  // The feed is moved in; `sensor` names the sensor's file, or is null.
-  Monitor(coir::http::Feed&& feed, const char* sensor) noexcept;
+  // `sensor` names the sensor's file, or is null.
+  explicit Monitor(const char* sensor) noexcept : sensor_(sensor) {}
 
   // measure takes a reading each `interval`, publish tells what is measured; each runs in a fiber of its own until that is
   // cancelled. Errors: cancelled.
@@ -42,7 +42,7 @@ class Monitor {
 
   // newest is the latest reading; null: there has been none. Any fiber or thread.
   std::optional<Reading> newest() const noexcept;
-  coir::http::Feed& feed() noexcept { return feed_; }
+  coir::http::EventHub& followers() noexcept { return followers_; }
 
   // Counters of all readings: taken, not to be had, dropped at the full queue. Any fiber or thread.
   struct Counts {
@@ -58,7 +58,7 @@ class Monitor {
 
   Sensor sensor_;
   coir::Channel<Reading> queue_{{.capacity = kQueue}};
-  coir::http::Feed feed_;
+  coir::http::EventHub followers_;
   Counts counts_;
   mutable coir::Spinlock lock_;              // of newest_
   Reading newest_{.number = 0, .value = 0};  // number 0: none yet

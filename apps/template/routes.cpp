@@ -30,8 +30,8 @@ void show_metrics(Monitor& monitor, Exchange& exchange) {
   metric("readings_total", "counter", counts.taken.load());
   metric("readings_failed_total", "counter", counts.failed.load());
   metric("readings_dropped_total", "counter", counts.dropped.load());
-  metric("followers", "gauge", monitor.feed().subscribers());
-  metric("followers_fallen_off_total", "counter", monitor.feed().fallen_off());
+  metric("followers", "gauge", monitor.followers().subscribers());
+  metric("followers_fallen_off_total", "counter", monitor.followers().dropped());
   metric("connections", "gauge", monitor.server->gauges().open);
   metric("ledger_bytes", "gauge", coir::Ledger::total().used());
   metric("resident_bytes", "gauge", coir::MemoryWatch::resident());

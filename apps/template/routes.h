@@ -17,6 +17,6 @@ void show_metrics(Monitor& monitor, coir::http::Exchange& exchange);
 inline auto routes_of(Monitor& monitor) {
   using namespace coir::http;
   return routes(get<"/">(show_page), get<"/reading">([&](Exchange& exchange) { show_reading(monitor, exchange); }),
-                get<"/readings">(monitor.feed()),
+                get<"/readings">(monitor.followers()),
                 get<"/metrics">([&](Exchange& exchange) { show_metrics(monitor, exchange); }));
 }

@@ -1,8 +1,8 @@
-// The server of scripts/bench streams and of capacity --sse and --ws: one feed, streams that rest on fibers, WebSockets that rest.
+// The server of scripts/bench streams and of capacity --sse and --ws: one hub of events, streams that rest on fibers, WebSockets that rest.
 //
 //   streams_server PORT TLS_PORT [ADDRESS [ROOT]]    0: a port that is free; on stderr: listening PORT TLS_PORT
 //
-//   GET /feed      follows the feed
+//   GET /feed      follows the hub of events
 //   GET /fiber     the same request, kept by the handler's own fiber
 //   GET /polling   follows as a copy does that looks once a second whether there is something new
 //   GET /socket    a WebSocket that rests, and sends back what it gets
@@ -12,10 +12,9 @@
 // What speaks by another protocol adds its routes here.
 
 #include <coir/config.h>
+#include <coir/events.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/http/event_stream.h>
-#include <coir/http/feed.h>
 #include <coir/http/files.h>
 #include <coir/http/resting_sockets.h>
 #include <coir/http/routes.h>
@@ -46,7 +45,7 @@ struct Echo {
 };
 
 struct Hub {
-  Feed feed;
+  EventHub feed{{.keep_alive = 0ms}};
   RestingSockets<Echo> sockets;
   FileTree* files = nullptr;
   coir::Atomic<std::uint64_t> number = 0;
@@ -102,13 +101,11 @@ auto routes_of(Hub& hub) {
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   char text[64];
   const char* const address = arguments[2] != nullptr ? arguments[2] : "127.0.0.1";
-  auto feed = Feed::create({.keep_alive = 0ms});
-  if (!feed) return std::unexpected(feed.error());
   Echo echo;
   auto sockets = RestingSockets<Echo>::create(
       echo, {.max_sockets = kMostSockets, .max_subscriptions = 1, .socket = {.ping_after = 0ms}});
   if (!sockets) return std::unexpected(sockets.error());
-  Hub hub{.feed = std::move(*feed), .sockets = std::move(*sockets)};
+  Hub hub{.sockets = std::move(*sockets)};
   std::optional<FileTree> files;
   if (arguments[2] != nullptr && arguments[3] != nullptr) {
     auto opened = FileTree::open(arguments[3]);

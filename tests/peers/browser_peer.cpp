@@ -9,10 +9,10 @@
 //   /drawn     nothing, as soon as the page has told
 
 #include <coir/event.h>
+#include <coir/events.h>
 #include <coir/format.h>
 #include <coir/http/accounts.h>
 #include <coir/http/content.h>
-#include <coir/http/feed.h>
 #include <coir/http/multipart.h>
 #include <coir/http/run_async.h>
 #include <coir/http/websocket_server.h>
@@ -60,7 +60,7 @@ Promise.all([events, socket, upload]).then(async all => {
 </script>
 )";
 
-Feed* g_feed;
+EventHub* g_events;
 Event g_told;
 
 void upload(Exchange& exchange) {
@@ -82,7 +82,7 @@ void told(Exchange& exchange) {
   const auto content = read_content(exchange, text);
   if (!content) return;
   const std::size_t open = account::connections.used();
-  const std::size_t subscribers = g_feed->subscribers();
+  const std::size_t subscribers = g_events->subscribers();
   on_worker_stack([&] {
     printf("told: %.*s; %zu subscribers, %zu bytes of connections\n", static_cast<int>(content->size()),
            content->data(), subscribers, open);
@@ -109,7 +109,7 @@ void echo(Exchange& exchange) {
 void serve(Exchange& exchange) {
   const std::string_view path = exchange.request().path;
   if (path == "/") return exchange.respond(200, "text/html; charset=utf-8", kPage, "Cache-Control: no-store\r\n");
-  if (path == "/events") return g_feed->subscribe(exchange);
+  if (path == "/events") return (*g_events)(exchange);
   if (path == "/socket") return echo(exchange);
   if (path == "/upload") return upload(exchange);
   if (path == "/told") return told(exchange);
@@ -120,12 +120,12 @@ void serve(Exchange& exchange) {
 }  // namespace
 
 int main() {
-  auto feed = Feed::create({.replay = true});
+  EventHub events({.replay = true});
   auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  if (!feed || !listener) return 1;
-  g_feed = &*feed;
+  if (!listener) return 1;
+  g_events = &events;
   for (const std::string_view text : {"one", "two", "three"}) {
-    if (!feed->publish({.data = text, .type = {}, .id = text.substr(0, 1), .retry_ms = {}})) return 1;
+    if (!events.publish({.data = text, .type = {}, .id = text.substr(0, 1), .retry_ms = {}})) return 1;
   }
   printf("port: %u\n", listener->local_address().port());
   fflush(stdout);

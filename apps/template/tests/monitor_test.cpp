@@ -34,10 +34,6 @@ void writes_json() {
           write_json({.number = 7, .value = -500}, room) == R"({"number":7,"celsius":-0.500})");
 }
 
-Monitor make_monitor(const char* sensor) {
-  return Monitor(*coir::http::Feed::create({.history_events = 8}), sensor);
-}
-
 // A sensor whose file is written while it is read.
 void finds_a_late_sensor() {
   char path[] = "/tmp/station-test.XXXXXX";
@@ -58,7 +54,7 @@ void finds_a_late_sensor() {
 
 // Nobody publishes: the queue fills up.
 void drops_at_the_full_queue() {
-  Monitor monitor = make_monitor(nullptr);
+  Monitor monitor(nullptr);
   static_cast<void>(coir::run_until_idle({}, [&] {
     coir::Nursery jobs;
     auto measuring = jobs.spawn([&] { return monitor.measure(std::chrono::milliseconds(1)); });
@@ -72,7 +68,7 @@ void drops_at_the_full_queue() {
 }
 
 void publishes_the_newest() {
-  Monitor monitor = make_monitor(nullptr);
+  Monitor monitor(nullptr);
   static_cast<void>(coir::run_until_idle({}, [&] {
     coir::Nursery jobs;
     auto publishing = jobs.spawn([&] { return monitor.publish(); });

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "tests/support/until.h"
-#include "tests/unit/stream/event_client.h"
+#include "tests/unit/stream/follower.h"
 
 namespace event_stream_test {
 
@@ -98,7 +98,7 @@ TEST(EventStreams, events_arrive_in_order_and_the_end_of_the_handler_is_theirs) 
   everywhere([&] {
     Told told;
     with_server({.handler = two_events, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears_head("HTTP/1.1 200 OK\r\n"));
       expect(client.hears_head("Content-Type: text/event-stream\r\n"));
@@ -116,7 +116,7 @@ TEST(EventStreams, a_stream_goes_over_tls) {
     Told told;
     const coir::TlsContext tls = authority().server(), trusts = authority().client();
     with_server({.handler = two_events, .context = &told}, &tls, [&](Server&, const coir::Address& address) {
-      EventClient client(address, &trusts);
+      Follower client(address, &trusts);
       expect(client.ask("/"));
       expect(client.hears(":\n\n") && client.hears("data: last\n\n"));
       expect(client.hears_end());
@@ -128,7 +128,7 @@ TEST(EventStreams, the_client_is_told_when_to_come_again) {
   everywhere([&] {
     Told told{.options = {.retry = 2500ms}};
     with_server({.handler = two_events, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears("\r\n\r\n") && client.hears_next("retry: 2500\n\nid: 7\n"));
       expect(client.end() == ErrorCode::end_of_stream);
@@ -140,7 +140,7 @@ TEST(EventStreams, head_gets_the_head_alone_and_post_405) {
   everywhere([&] {
     Told told;
     with_server({.handler = two_events, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient asks(address), posts(address);
+      Follower asks(address), posts(address);
       expect(asks.ask("/", {}, "HEAD"));
       expect(asks.hears_head("text/event-stream"));
       expect(asks.hears("\r\n\r\n"));
@@ -156,7 +156,7 @@ TEST(EventStreams, a_client_that_hangs_up_ends_a_pause) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 0ms}};
     with_server({.handler = pause_long, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears(":\n\n"));
       client.close();
@@ -175,7 +175,7 @@ TEST(EventStreams, a_client_that_hangs_up_is_an_error_of_the_next_send) {
   everywhere([&] {
     Told told;
     with_server({.handler = wait_then_send, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears(":\n\n"));
       client.stream().shutdown_write();
@@ -192,7 +192,7 @@ TEST(EventStreams, a_client_that_does_not_read_is_given_up_and_not_told_that_all
     Told told;
     with_server({.handler = send_without_end, .context = &told, .write_timeout = 50ms},
                 [&](Server&, const coir::Address& address) {
-                  EventClient client(address);
+                  Follower client(address);
                   expect(client.ask("/"));
                   expect(told.ended_by(ErrorCode::timed_out));
                   expect(client.end() != ErrorCode::end_of_stream);
@@ -204,7 +204,7 @@ TEST(EventStreams, comments_keep_a_pause_alive) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 5ms}};
     with_server({.handler = pause_long, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       for (int comments = 0; comments < 5; ++comments) expect(client.hears(":\n\n"));
       // What a client says is dropped.
@@ -228,7 +228,7 @@ TEST(EventStreams, a_pause_lasts_as_long_as_it_was_told) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 3ms}};
     with_server({.handler = pause_twice, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears("data: after\n\n"));
       expect(client.hears_end());
@@ -248,7 +248,7 @@ TEST(EventStreams, an_event_that_cannot_be_sent_changes_nothing) {
   everywhere([&] {
     Told told;
     with_server({.handler = send_wrong, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/"));
       expect(client.hears(":\n\n") && client.hears_next("data: right\n\n"));
       expect(client.hears_end());
@@ -264,7 +264,7 @@ TEST(EventStreams, a_stream_holds_no_session) {
     Told told{.options = {.keep_alive = 0ms}};
     with_server({.handler = pause_long, .context = &told, .max_active = 4},
                 [&](Server& server, const coir::Address& address) {
-                  static std::optional<EventClient> clients[kStreams];
+                  static std::optional<Follower> clients[kStreams];
                   // More streams are open than requests may be under way.
                   for (auto& client : clients) expect(client.emplace(address).ask("/"));
                   for (auto& client : clients) expect(client->hears(":\n\n"));
@@ -278,7 +278,7 @@ TEST(EventStreams, the_kernel_gives_up_a_client_that_acknowledges_nothing) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 0ms, .vanished_after = 12'345ms}};
     with_server({.handler = pause_long, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/") && client.hears(":\n\n"));
       unsigned timeout = 0;
       socklen_t size = sizeof timeout;
@@ -291,16 +291,16 @@ TEST(EventStreams, the_kernel_gives_up_a_client_that_acknowledges_nothing) {
 TEST(EventStreams, a_server_that_stops_ends_a_pause) {
   everywhere([&] {
     Told told{.options = {.keep_alive = 0ms}};
-    EventClient* client = nullptr;
-    alignas(EventClient) static char memory[sizeof(EventClient)];
+    Follower* client = nullptr;
+    alignas(Follower) static char memory[sizeof(Follower)];
     with_server({.handler = pause_long, .context = &told}, [&](Server&, const coir::Address& address) {
-      client = new (memory) EventClient(address);
+      client = new (memory) Follower(address);
       expect(client->ask("/"));
       expect(client->hears(":\n\n"));
     });
     expect(told.ended_by(ErrorCode::closed));
     expect(client->hears_end());
-    client->~EventClient();
+    client->~Follower();
   });
 }
 
@@ -318,7 +318,7 @@ TEST(EventStreams, an_enclosing_deadline_ends_a_pause_and_leaves_the_stream) {
       });
     };
     with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/") && client.hears("data: still here\n\n"));
       expect(told.ended_by(ErrorCode::timed_out) && client.hears_end());
     });
@@ -335,7 +335,7 @@ TEST(EventStreams, a_handler_that_waits_for_something_else_has_a_case_for_the_st
       });
     };
     with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
-      EventClient client(address);
+      Follower client(address);
       expect(client.ask("/") && client.hears(":\n\n"));
     });
     // The client has gone or the server stops: both are told by closed.
@@ -351,14 +351,14 @@ TEST(EventStreams, a_server_that_stops_ends_a_handler_that_only_sends) {
         while (!told.ends(stream.send({.data = "again"}))) static_cast<void>(coir::sleep(1ms));
       });
     };
-    alignas(EventClient) static char memory[sizeof(EventClient)];
-    EventClient* client = nullptr;
+    alignas(Follower) static char memory[sizeof(Follower)];
+    Follower* client = nullptr;
     with_server({.handler = handler, .context = &told}, [&](Server&, const coir::Address& address) {
-      client = new (memory) EventClient(address);
+      client = new (memory) Follower(address);
       expect(client->ask("/") && client->hears("data: again\n\n"));
     });
     expect(told.ended_by(ErrorCode::closed));
-    client->~EventClient();
+    client->~Follower();
   });
 }
 

@@ -27,7 +27,7 @@ struct EventStreamOptions {
 };
 
 // EventStream is a stream of server-sent events (WHATWG HTML, 9.2) that a handler sends from its own fiber. Many
-// clients that are to get the same events cost less with a Feed (coir/http/feed.h).
+// clients that are to get the same events cost less with an EventHub (coir/events.h).
 //
 //   void countdown(Exchange& exchange) {
 //     auto stream = EventStream::open(exchange);

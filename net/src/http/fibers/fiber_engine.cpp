@@ -45,6 +45,7 @@ FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
 void FiberEngine::destroy(FiberEngine* engine) noexcept {
   const std::size_t bytes = engine->mapped_bytes_;
   engine->evictor.detach();
+  engine->keepers.forget();
   // Connections that were cut off have refunded nothing.
   account::connections.refund(engine->dispatcher.open_connections() * engine->connection_bytes());
   std::destroy_at(engine);

@@ -1,4 +1,6 @@
 // Each function of Engine, by the part of serial_engine.h that does it.
+#include <utility>
+
 #include "http/serial/serial_engine.h"
 #include "http/session/coarse_clock.h"
 
@@ -49,6 +51,17 @@ ServerGauges Engine::gauges() noexcept {
 
 bool Engine::at_work() noexcept {
   return self(*this).gauges().active != 0;
+}
+
+void Engine::close_waiting(Keeper& keeper) noexcept {
+  ConnectionList& ready = self(*this).ready;
+  for (Connection* each = ready.front(); each != nullptr;) {
+    Connection& connection = *std::exchange(each, each->next);
+    if (!connection.kept || connection.keeper != &keeper) continue;
+    ready.remove(connection);
+    keeper.farewell(connection);
+    keeper.close(connection);
+  }
 }
 
 void Engine::serve_soon(Connection& connection) noexcept {

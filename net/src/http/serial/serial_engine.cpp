@@ -248,6 +248,7 @@ SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
 
 void SerialEngine::destroy(SerialEngine* engine) noexcept {
   Pressure::remove(engine->resting_connections_);
+  engine->keepers.forget();
   account::connections.refund(engine->records_.taken() * engine->connection_bytes());
   std::destroy_at(engine);
   port::release(engine, 0);

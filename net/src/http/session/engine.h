@@ -90,6 +90,8 @@ class Engine {
 
   // serve_soon has a session serve a connection that is kept and stands in no list.
   void serve_soon(Connection& connection) noexcept;
+  // close_waiting closes the connections of a keeper that wait for a session. In builds without fibers.
+  void close_waiting(Keeper& keeper) noexcept;
 
   // end_handshake notes that a handshake is over, with success or without. It does nothing where none was under way.
   void end_handshake(Connection& connection) noexcept;

@@ -3,8 +3,11 @@
 #include <coir/detail/fatal.h>
 #include <coir/http/exchange.h>
 
+#include <utility>
+
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "socket/turn.h"
 
 namespace coir::http {
 
@@ -45,19 +48,23 @@ std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_
   if (!session.has_begun_content()) return std::unexpected(Error{ErrorCode::invalid});
   if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
-  session.keeper_ = this;
+  claim(session, mark);
+  return {};
+}
+
+// claim has the session hand its connection over. A keeper that has claimed it before, for an answer that failed, loses it.
+void Keeper::claim(Session& session, std::uint64_t mark) noexcept {
+  kept_.fetch_add(1, std::memory_order_relaxed);
+  if (Keeper* const before = std::exchange(session.keeper_, this)) before->lose();
   session.mark_ = mark;
   session.part_ = 0;
-  return {};
 }
 
 std::expected<void, Error> Keeper::suspend(Exchange& exchange, std::uint64_t mark) noexcept {
   Session& session = exchange.session_;
   if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
-  session.keeper_ = this;
-  session.mark_ = mark;
-  session.part_ = 0;
+  claim(session, mark);
   session.suspended_ = true;
   return {};
 }
@@ -67,11 +74,10 @@ void Keeper::readmit(Connection& connection, std::uint32_t requests) noexcept {
   connection.engine = engine();
   connection.transferred = 0;
   connection.requests = requests;
-  kept_.fetch_sub(1, std::memory_order_release);
+  lose();
 }
 
 void Keeper::admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept {
-  kept_.fetch_add(1, std::memory_order_relaxed);
   connection.keeper = this;
   connection.mark = mark;
   connection.part = part;
@@ -84,7 +90,7 @@ void Keeper::close(Connection& connection) noexcept {
   connection.engine = engine;
   engine->close(connection);
   // Behind the close: who finds nothing kept any more finds nothing open either.
-  kept_.fetch_sub(1, std::memory_order_release);
+  lose();
 }
 
 void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept {
@@ -96,7 +102,7 @@ void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept 
   connection.stream.mark_readable();
   engine->serve_soon(connection);
   // As behind close: the connection is the engine's before it is nobody's here.
-  kept_.fetch_sub(1, std::memory_order_release);
+  lose();
 }
 
 void Keeper::serve_soon(Connection& connection) noexcept {
@@ -118,7 +124,7 @@ void Keeper::leave(Connection& connection) noexcept {
 // The record is armed with the lock held, so that a caller that has the lock and finds a connection in a list can take
 // it: nothing that happens behind has_work is missed.
 Keeper::Rested Keeper::rest_locked(Connection& connection, [[maybe_unused]] Arming& arming) noexcept {
-  if (server_stops()) return Rested::failed;
+  if (server_stops() || leaves_.load(std::memory_order_relaxed)) return Rested::failed;
   resting(connection.awaits).push_back(connection);
   connection.rests = true;
 #if !COIR_NO_ASYNC
@@ -158,14 +164,27 @@ bool Keeper::disarm([[maybe_unused]] Connection& connection) noexcept {
 #endif
 }
 
-void Keeper::close_resting() noexcept {
+std::size_t Keeper::close_resting() noexcept {
+  std::size_t closed = 0;
   for (const Direction direction : {Direction::readable, Direction::writable}) {
     while (Connection* const connection = take(direction, [](const Connection&, bool&) { return true; })) {
       farewell(*connection);
-      engine()->counters.stopped_idle.fetch_add(1, std::memory_order_relaxed);
       close(*connection);
+      ++closed;
     }
   }
+  return closed;
+}
+
+void Keeper::forget_all() noexcept {
+  for (ConnectionList& list : resting_) {
+    while (Connection* const connection = list.front()) {
+      list.remove(*connection);
+      connection->rests = false;
+      farewell(*connection);
+    }
+  }
+  kept_.store(0, std::memory_order_relaxed);
 }
 
 bool Keeper::evict(std::int64_t not_after_ns) noexcept {
@@ -181,8 +200,9 @@ bool Keeper::evict(std::int64_t not_after_ns) noexcept {
   return false;
 }
 
-Keepers::~Keepers() {
+void Keepers::forget() noexcept {
   while (Keeper* const keeper = list_.front()) {
+    keeper->forget_all();
     list_.remove(*keeper);
     keeper->set_engine(nullptr);
   }
@@ -199,7 +219,7 @@ bool Keepers::add(Keeper& keeper) noexcept {
 }
 
 void Keepers::remove(Keeper& keeper) noexcept {
-  for (SpinWait turn;; turn.pause()) {
+  for (;; let_others_run()) {
     Locked locked(lock_);
     if (keeper.visits != 0) continue;
     list_.remove(keeper);
@@ -221,13 +241,11 @@ void Keepers::leave(Keeper& keeper) noexcept {
   --keeper.visits;
 }
 
-// The list is walked without its lock: nobody takes a keeper out while the server has connections of it, and none comes
-// while the server stops.
 bool Keepers::stop() noexcept {
   bool stopped = true;
-  for (Keeper* keeper = list_.front(); keeper != nullptr; keeper = keeper->next) {
+  for (Keeper* keeper = visit(nullptr); keeper != nullptr; keeper = visit(keeper)) {
     keeper->stopping();
-    keeper->close_resting();
+    engine_.counters.stopped_idle.fetch_add(keeper->close_resting(), std::memory_order_relaxed);
     if (keeper->size() != 0 || !keeper->stopped()) stopped = false;
   }
   return stopped;

@@ -16,6 +16,7 @@ namespace coir::http {
 
 class Engine;
 class Exchange;
+struct Session;
 
 // KeptMemory is lent to a keeper for as long as it serves a connection: buffers of the session that it came by.
 struct KeptMemory {
@@ -106,13 +107,16 @@ class Keeper {
   void close(Connection& connection) noexcept;
   // leave takes a connection out of its list, because its wait is over.
   void leave(Connection& connection) noexcept;
-  // close_resting says farewell to all that rest and closes them. evict closes one whose client has been silent since
-  // `not_after_ns` or for longer. False: there is none.
-  void close_resting() noexcept;
+  // close_resting says farewell to all that rest, closes them, and returns how many. forget_all says farewell to those of
+  // an engine that serves nothing any more, and leaves their connections to the engine's end. evict closes one whose
+  // client has been silent since `not_after_ns` or for longer. False: there is none.
+  std::size_t close_resting() noexcept;
+  void forget_all() noexcept;
   bool evict(std::int64_t not_after_ns) noexcept;
   // resting_lists are for a poll(2) over what rests.
   ConnectionList& resting(Direction direction) noexcept { return resting_[static_cast<int>(direction)]; }
-  std::size_t size() const noexcept { return kept_.load(std::memory_order_relaxed); }
+  // size counts those whose answers are being sent too; acquire pairs with the release in lose.
+  std::size_t size() const noexcept { return kept_.load(std::memory_order_acquire); }
 
   Keeper* previous = nullptr;
   Keeper* next = nullptr;
@@ -187,6 +191,9 @@ class Keeper {
 
   bool server_stops() const noexcept;
 
+  // When this is set nothing rests any more: its owner says farewell and closes it.
+  Atomic<bool> leaves_ = false;
+
   // Guards the lists, and what a keeper wants to be guarded with them. Nothing under it parks or allocates.
   Spinlock lock_;
 
@@ -207,6 +214,10 @@ class Keeper {
   bool finish_rest(Connection& connection, Rested rested) noexcept;
   static bool disarm(Connection& connection) noexcept;
   static void mark_ready(Connection& connection) noexcept;
+  // claim counts the connection of an exchange as kept from the handler's answer on; lose ends that, and is the last that
+  // anybody does with a keeper for a connection.
+  void claim(Session& session, std::uint64_t mark) noexcept;
+  void lose() noexcept { kept_.fetch_sub(1, std::memory_order_release); }
   // admit makes a connection, which belongs to the caller, one that is kept.
   void admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept;
   // readmit makes it the session's again.
@@ -223,11 +234,13 @@ class Keepers {
   explicit Keepers(Engine& engine) noexcept : engine_(engine) {}
   Keepers(const Keepers&) = delete;
   Keepers& operator=(const Keepers&) = delete;
-  ~Keepers();
+  ~Keepers() { forget(); }
 
   // add is idempotent. False: the keeper serves another server. remove waits for a walk that is at this keeper.
   bool add(Keeper& keeper) noexcept;
   void remove(Keeper& keeper) noexcept;
+  // forget removes all of them, before an engine that serves nothing any more is destroyed.
+  void forget() noexcept;
 
   // stop closes all that rests, and tells whether nothing is kept any more.
   bool stop() noexcept;

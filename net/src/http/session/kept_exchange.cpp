@@ -44,10 +44,12 @@ Session::After Session::hand_over() noexcept {
   } else if (phase_ != Phase::none) {
     // The handler has answered by itself.
     keeper.dropped(mark_);
+    keeper.lose();
     return finish();
   }
   if (broken_ || !flush()) {
     keeper.dropped(mark_);
+    keeper.lose();
     return After::close;
   }
   begin_ = body_at_;

@@ -161,7 +161,7 @@ struct Session : ActivePlace {
     return content_kind_ == Content::until_close || content_kind_ == Content::upgrade;
   }
   // may_be_kept tells whether the connection may stay open behind what the handler has answered.
-  bool may_be_kept() const noexcept { return has_begun_content() && ends_by_close(); }
+  bool may_be_kept() const noexcept { return keeper_ == nullptr && has_begun_content() && ends_by_close(); }
   bool has_begun_content() const noexcept { return phase_ == Phase::content && !head_only_ && body_done_; }
 
   Engine& engine_;

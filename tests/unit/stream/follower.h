@@ -16,10 +16,10 @@
 
 namespace coir::test {
 
-// EventClient subscribes by HTTP, over TLS where it is given a context, and keeps what it hears.
-class EventClient {
+// Follower subscribes by HTTP, over TLS where it is given a context, and keeps what it hears.
+class Follower {
  public:
-  explicit EventClient(const Address& server, const TlsContext* trusts = nullptr) {
+  explicit Follower(const Address& server, const TlsContext* trusts = nullptr) {
     auto connected = TcpStream::connect(server, patience());
     if (!connected) return;
     stream_ = Stream(std::move(*connected));

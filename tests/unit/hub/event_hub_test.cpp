@@ -1,9 +1,10 @@
-// Feed's promises. Subscribers are real clients; what is published comes by a request, so that the build without fibers,
-// where the feed belongs to the serving thread, is told the same.
+// EventHub's promises. Subscribers are real clients; what is published comes by a request, so that the build without fibers,
+// where the hub belongs to the serving thread, is told the same.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
-#include <coir/http/feed.h>
+#include <coir/events.h>
+#include <coir/http/accounts.h>
 #include <coir/http/server.h>
 #include <coir/net/tcp.h>
 #include <coir/program.h>
@@ -22,10 +23,11 @@
 #include <coir/nursery.h>
 #endif
 
+#include "tests/support/child.h"
 #include "tests/support/until.h"
 #include "tests/unit/http/run_beside.h"
 
-namespace feed_test {
+namespace event_hub_test {
 
 using namespace std::chrono_literals;
 using coir::Address;
@@ -33,9 +35,9 @@ using coir::Deadline;
 using coir::ErrorCode;
 using coir::TcpListener;
 using coir::TcpStream;
+using coir::http::EventHub;
+using coir::http::EventHubOptions;
 using coir::http::Exchange;
-using coir::http::Feed;
-using coir::http::FeedOptions;
 using coir::http::Server;
 using coir::http::ServerOptions;
 using coir::test::until;
@@ -78,7 +80,7 @@ struct Client {
 };
 
 struct Stage {
-  Feed* feed = nullptr;
+  EventHub* hub = nullptr;
   Server* server = nullptr;
   Address address;
 
@@ -114,24 +116,23 @@ struct Stage {
 };
 
 void handle(Exchange& exchange) {
-  Feed& feed = *exchange.context<Stage>().feed;
-  if (exchange.request().path != "/publish") return feed.subscribe(exchange);
+  EventHub& hub = *exchange.context<Stage>().hub;
+  if (exchange.request().path != "/publish") return hub(exchange);
   const std::span<char> text = exchange.scratch();
   std::size_t size = 0;
   while (auto got = exchange.read_body(text.subspan(size))) size += *got;
   // The id is what stands before the first space.
   const std::string_view data(text.data(), size);
   const bool published =
-      feed.publish({.data = data, .type = {}, .id = data.substr(0, data.find(' ')), .retry_ms = {}}).has_value();
+      hub.publish({.data = data, .type = {}, .id = data.substr(0, data.find(' ')), .retry_ms = {}}).has_value();
   exchange.respond_status(published ? 204 : 500);
 }
 
 template <class Play>
-void with_feed(const FeedOptions& feed_options, ServerOptions options, Play play) {
-  auto feed = Feed::create(feed_options);
-  CHECK(feed.has_value());
+void with_hub(const EventHubOptions& hub_options, ServerOptions options, Play play) {
+  EventHub hub(hub_options);
   Stage stage;
-  stage.feed = &*feed;
+  stage.hub = &hub;
   options.handler = handle;
   options.context = &stage;
   auto server = Server::create(options);
@@ -143,19 +144,19 @@ void with_feed(const FeedOptions& feed_options, ServerOptions options, Play play
   CHECK(server->add(std::move(*listener)).has_value());
   coir::test::run_beside(*server, [&] { play(stage); });
   LONGS_EQUAL(0, server->gauges().open);
-  LONGS_EQUAL(0, feed->subscribers());
+  LONGS_EQUAL(0, hub.subscribers());
 }
 template <class Play>
-void with_feed(const FeedOptions& feed_options, Play play) {
-  with_feed(feed_options, {}, play);
+void with_hub(const EventHubOptions& hub_options, Play play) {
+  with_hub(hub_options, {}, play);
 }
 
 }  // namespace
 
-TEST_GROUP(Feed) {};
+TEST_GROUP(EventHub) {};
 
-TEST(Feed, answers_as_an_event_source_expects_and_sends_something_at_once) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, answers_as_an_event_source_expects_and_sends_something_at_once) {
+  with_hub({}, [](const Stage& stage) {
     const Client client = stage.subscribe();
     CHECK(client.has("HTTP/1.1 200 "));
     CHECK(client.has("Content-Type: text/event-stream\r\n"));
@@ -165,12 +166,12 @@ TEST(Feed, answers_as_an_event_source_expects_and_sends_something_at_once) {
   });
 }
 
-TEST(Feed, tells_how_long_to_wait_before_connecting_anew) {
-  with_feed({.retry = 2500ms}, [](const Stage& stage) { CHECK(stage.subscribe().body() == "retry: 2500\n\n"); });
+TEST(EventHub, tells_how_long_to_wait_before_connecting_anew) {
+  with_hub({.retry = 2500ms}, [](const Stage& stage) { CHECK(stage.subscribe().body() == "retry: 2500\n\n"); });
 }
 
-TEST(Feed, sends_what_is_published_to_every_subscriber_in_order) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, sends_what_is_published_to_every_subscriber_in_order) {
+  with_hub({}, [](const Stage& stage) {
     Client clients[] = {stage.subscribe(), stage.subscribe(), stage.subscribe()};
     stage.publish("1");
     stage.publish("2 two\nlines");
@@ -181,15 +182,15 @@ TEST(Feed, sends_what_is_published_to_every_subscriber_in_order) {
   });
 }
 
-TEST(Feed, a_new_subscriber_gets_what_comes_and_with_replay_what_is_remembered) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, a_new_subscriber_gets_what_comes_and_with_replay_what_is_remembered) {
+  with_hub({}, [](const Stage& stage) {
     stage.publish("1");
     Client client = stage.subscribe();
     stage.publish("2");
     client.hear_until("data: 2\n\n");
     CHECK_FALSE(client.has("data: 1"));
   });
-  with_feed({.replay = true}, [](const Stage& stage) {
+  with_hub({.replay = true}, [](const Stage& stage) {
     stage.publish("1");
     Client client = stage.subscribe();
     stage.publish("2");
@@ -198,8 +199,8 @@ TEST(Feed, a_new_subscriber_gets_what_comes_and_with_replay_what_is_remembered) 
   });
 }
 
-TEST(Feed, resumes_exactly_behind_the_last_event_id) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, resumes_exactly_behind_the_last_event_id) {
+  with_hub({}, [](const Stage& stage) {
     for (const char* text : {"1", "2", "3", "4"}) stage.publish(text);
     Client client = stage.subscribe("2");
     client.hear_until("data: 4\n\n");
@@ -211,23 +212,23 @@ TEST(Feed, resumes_exactly_behind_the_last_event_id) {
   });
 }
 
-TEST(Feed, tells_a_resumption_behind_a_forgotten_event_and_sends_what_there_is) {
-  with_feed({.history_events = 2, .missed = {.data = "load anew", .type = "gap", .id = {}, .retry_ms = {}}},
-            [](const Stage& stage) {
-              for (const char* text : {"1", "2", "3"}) stage.publish(text);
-              Client client = stage.subscribe("1");
-              client.hear_until("data: 3\n\n");
-              CHECK(client.body() == ":\n\nevent: gap\ndata: load anew\n\nid: 2\ndata: 2\n\nid: 3\ndata: 3\n\n");
-            });
+TEST(EventHub, tells_a_resumption_behind_a_forgotten_event_and_sends_what_there_is) {
+  with_hub({.history_events = 2, .missed = {.data = "load anew", .type = "gap", .id = {}, .retry_ms = {}}},
+           [](const Stage& stage) {
+             for (const char* text : {"1", "2", "3"}) stage.publish(text);
+             Client client = stage.subscribe("1");
+             client.hear_until("data: 3\n\n");
+             CHECK(client.body() == ":\n\nevent: gap\ndata: load anew\n\nid: 2\ndata: 2\n\nid: 3\ndata: 3\n\n");
+           });
 }
 
-TEST(Feed, disconnects_who_is_slower_than_the_history_is_long_and_nobody_else) {
-  with_feed({.history_bytes = 8192, .history_events = 8}, [](const Stage& stage) {
+TEST(EventHub, disconnects_who_is_slower_than_the_history_is_long_and_nobody_else) {
+  with_hub({.history_bytes = 8192, .history_events = 8}, [](const Stage& stage) {
     Client slow = stage.subscribe();
     Client quick = stage.subscribe();
     int published = 0;
     // As much as the kernel's buffers take, and more.
-    for (; stage.feed->fallen_off() == 0 && published < 20'000; ++published) {
+    for (; stage.hub->dropped() == 0 && published < 20'000; ++published) {
       char text[3000];
       memset(text, 'x', sizeof text);
       const int digits = snprintf(text, sizeof text, "%d", published);
@@ -238,7 +239,7 @@ TEST(Feed, disconnects_who_is_slower_than_the_history_is_long_and_nobody_else) {
       quick.hear_until(id);
       quick.heard.erase(0, quick.heard.find(id));
     }
-    CHECK_EQUAL(1, stage.feed->fallen_off());
+    CHECK_EQUAL(1, stage.hub->dropped());
     while (slow.hear()) {
     }
     // No gap: the events that it has had are the first ones.
@@ -253,26 +254,26 @@ TEST(Feed, disconnects_who_is_slower_than_the_history_is_long_and_nobody_else) {
       snprintf(first_missing, sizeof first_missing, "id: %d\n", behind);
       CHECK_FALSE(slow.has(first_missing));
     }
-    // The client sees the end before the feed has counted it.
-    until([&] { return stage.feed->subscribers() == 1; });
+    // The client sees the end before the hub has counted it.
+    until([&] { return stage.hub->subscribers() == 1; });
   });
 }
 
-TEST(Feed, notices_a_subscriber_that_hangs_up) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, notices_a_subscriber_that_hangs_up) {
+  with_hub({}, [](const Stage& stage) {
     Client stays = stage.subscribe();
     {
       const Client goes = stage.subscribe();
-      until([&] { return stage.feed->subscribers() == 2; });
+      until([&] { return stage.hub->subscribers() == 2; });
     }
-    until([&] { return stage.feed->subscribers() == 1; });
+    until([&] { return stage.hub->subscribers() == 1; });
     stage.publish("1");
     stays.hear_until("data: 1\n\n");
   });
 }
 
-TEST(Feed, drops_what_a_subscriber_says_but_not_for_ever) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, drops_what_a_subscriber_says_but_not_for_ever) {
+  with_hub({}, [](const Stage& stage) {
     Client client = stage.subscribe();
     client.say("GET /again HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stage.publish("1");
@@ -281,12 +282,12 @@ TEST(Feed, drops_what_a_subscriber_says_but_not_for_ever) {
     const std::string talk(100'000, 'x');
     while (client.stream.write(talk, soon()).has_value()) {
     }
-    until([&] { return stage.feed->subscribers() == 0; });
+    until([&] { return stage.hub->subscribers() == 0; });
   });
 }
 
-TEST(Feed, sends_comments_while_nothing_is_published) {
-  with_feed({.keep_alive = 10ms}, [](const Stage& stage) {
+TEST(EventHub, sends_comments_while_nothing_is_published) {
+  with_hub({.keep_alive = 10ms}, [](const Stage& stage) {
     Client client = stage.subscribe();
     client.hear_until(":\n\n:\n\n:\n\n");
     stage.publish("1");
@@ -294,16 +295,16 @@ TEST(Feed, sends_comments_while_nothing_is_published) {
   });
 }
 
-TEST(Feed, a_subscriber_is_kept_however_long_it_is_idle) {
-  with_feed({.keep_alive = 50ms}, {.idle_timeout = 10ms}, [](const Stage& stage) {
+TEST(EventHub, a_subscriber_is_kept_however_long_it_is_idle) {
+  with_hub({.keep_alive = 50ms}, {.idle_timeout = 10ms}, [](const Stage& stage) {
     Client client = stage.subscribe();
     client.hear_until(":\n\n:\n\n:\n\n");
-    CHECK_EQUAL(1, stage.feed->subscribers());
+    CHECK_EQUAL(1, stage.hub->subscribers());
   });
 }
 
-TEST(Feed, answers_other_methods) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, answers_other_methods) {
+  with_hub({}, [](const Stage& stage) {
     Client post = stage.ask("POST /events");
     post.hear_until("\r\n\r\n");
     CHECK(post.has("HTTP/1.1 405 ") && post.has("Allow: GET, HEAD\r\n"));
@@ -315,12 +316,12 @@ TEST(Feed, answers_other_methods) {
     while (head.hear()) {
     }
     CHECK(head.heard.rfind("HTTP/1.1 200 ") > 0);
-    CHECK_EQUAL(0, stage.feed->subscribers());
+    CHECK_EQUAL(0, stage.hub->subscribers());
   });
 }
 
-TEST(Feed, one_subscriber_too_many_is_answered_503) {
-  with_feed({.max_subscribers = 1}, [](const Stage& stage) {
+TEST(EventHub, one_subscriber_too_many_is_answered_503) {
+  with_hub({.max_subscribers = 1}, [](const Stage& stage) {
     const Client first = stage.subscribe();
     Client second = stage.ask("GET /events");
     second.hear_until("\r\n\r\n");
@@ -328,11 +329,11 @@ TEST(Feed, one_subscriber_too_many_is_answered_503) {
   });
 }
 
-TEST(Feed, many_subscribers_hold_no_session) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, many_subscribers_hold_no_session) {
+  with_hub({}, [](const Stage& stage) {
     std::vector<Client> clients;
     for (int i = 0; i < 300; ++i) clients.push_back(stage.subscribe());
-    until([&] { return stage.feed->subscribers() == clients.size(); });
+    until([&] { return stage.hub->subscribers() == clients.size(); });
     until([&] { return stage.server->gauges().active == 0; });
     CHECK_EQUAL(clients.size(), stage.server->gauges().open);
     stage.publish("1");
@@ -340,22 +341,22 @@ TEST(Feed, many_subscribers_hold_no_session) {
   });
 }
 
-TEST(Feed, refuses_what_cannot_be_sent_and_goes_on) {
-  with_feed({.history_bytes = 256}, [](const Stage& stage) {
-    CHECK(stage.feed->publish({.data = "x", .type = "a\nb", .id = {}, .retry_ms = {}}).error() == ErrorCode::invalid);
+TEST(EventHub, refuses_what_cannot_be_sent_and_goes_on) {
+  with_hub({.history_bytes = 256}, [](const Stage& stage) {
+    CHECK(stage.hub->publish({.data = "x", .type = "a\nb", .id = {}, .retry_ms = {}}).error() == ErrorCode::invalid);
     const std::string large(1000, 'x');
-    CHECK(stage.feed->publish({.data = large, .type = {}, .id = {}, .retry_ms = {}}).error() == ErrorCode::limit);
+    CHECK(stage.hub->publish({.data = large, .type = {}, .id = {}, .retry_ms = {}}).error() == ErrorCode::limit);
     Client client = stage.subscribe();
     stage.publish("1");
     client.hear_until("data: 1\n\n");
   });
 }
 
-TEST(Feed, the_end_of_the_server_is_the_end_of_the_streams) {
+TEST(EventHub, the_end_of_the_server_is_the_end_of_the_streams) {
   Client* left = nullptr;
-  with_feed({}, [&](const Stage& stage) {
+  with_hub({}, [&](const Stage& stage) {
     left = new Client(stage.subscribe());
-    until([&] { return stage.feed->subscribers() == 1; });
+    until([&] { return stage.hub->subscribers() == 1; });
   });
   while (left->hear()) {
   }
@@ -363,18 +364,37 @@ TEST(Feed, the_end_of_the_server_is_the_end_of_the_streams) {
   delete left;
 }
 
-TEST(Feed, wants_a_history_and_a_missed_event_that_can_be_sent) {
-  CHECK(Feed::create({.history_bytes = 0}).error() == ErrorCode::invalid);
-  CHECK(Feed::create({.history_events = 0}).error() == ErrorCode::invalid);
+// What cannot be right ends the program with a line that names the option.
+TEST(EventHub, wants_a_history_and_a_missed_event_that_can_be_sent) {
+  const auto refused = [](const EventHubOptions& options, const char* option) {
+    const auto end = coir::test::in_child([&] {
+      const EventHub hub(options);
+      return 0;
+    });
+    CHECK(end.status != 0 && end.wrote(option));
+  };
+  refused({.history_bytes = 0}, "history_bytes");
+  refused({.history_events = 0}, "history_events");
   const std::string large(1024, 'x');
-  CHECK(Feed::create({.missed = {.data = large, .type = {}, .id = {}, .retry_ms = {}}}).error() == ErrorCode::limit);
-  CHECK(Feed::create({.missed = {.data = {}, .type = "a\nb", .id = {}, .retry_ms = {}}}).error() == ErrorCode::invalid);
+  refused({.missed = {.data = large, .type = {}, .id = {}, .retry_ms = {}}}, "`missed`");
+  refused({.missed = {.data = {}, .type = "a\nb", .id = {}, .retry_ms = {}}}, "`missed`");
+}
+
+TEST(EventHub, without_memory_for_its_history_it_answers_503_and_publishes_nothing) {
+  coir::account::streams.set_ceiling(0);
+  with_hub({}, [](const Stage& stage) {
+    Client client = stage.ask("GET /events");
+    client.hear_until("\r\n\r\n");
+    CHECK(client.has("HTTP/1.1 503 "));
+    CHECK(stage.hub->publish({.data = "1", .type = {}, .id = {}, .retry_ms = {}}).error() == ErrorCode::no_memory);
+  });
+  coir::account::streams.set_ceiling(SIZE_MAX);
 }
 
 #if !COIR_NO_ASYNC
 
-TEST(Feed, events_of_many_publishers_reach_every_subscriber_whole_and_once) {
-  with_feed({.history_bytes = 1 << 20, .history_events = 8192}, [](const Stage& stage) {
+TEST(EventHub, events_of_many_publishers_reach_every_subscriber_whole_and_once) {
+  with_hub({.history_bytes = 1 << 20, .history_events = 8192}, [](const Stage& stage) {
     constexpr int kPublishers = 4, kEach = 500, kSubscribers = 20;
     std::vector<Client> clients;
     for (int i = 0; i < kSubscribers; ++i) clients.push_back(stage.subscribe());
@@ -384,7 +404,7 @@ TEST(Feed, events_of_many_publishers_reach_every_subscriber_whole_and_once) {
         for (int i = 0; i < kEach; ++i) {
           char digits[16];
           char* const end = coir::http::write_decimal(digits, static_cast<std::uint64_t>(publisher * kEach + i));
-          static_cast<void>(stage.feed->publish(
+          static_cast<void>(stage.hub->publish(
               {.data = {digits, static_cast<std::size_t>(end - digits)}, .type = {}, .id = {}, .retry_ms = {}}));
           if (i % 16 == 0) coir::yield();
         }
@@ -404,16 +424,16 @@ TEST(Feed, events_of_many_publishers_reach_every_subscriber_whole_and_once) {
   });
 }
 
-TEST(Feed, may_be_published_to_from_a_thread) {
-  with_feed({}, [](const Stage& stage) {
+TEST(EventHub, may_be_published_to_from_a_thread) {
+  with_hub({}, [](const Stage& stage) {
     Client client = stage.subscribe();
     pthread_t thread;
-    const auto publish = [](void* feed) -> void* {
+    const auto publish = [](void* hub) -> void* {
       static_cast<void>(
-          static_cast<Feed*>(feed)->publish({.data = "from a thread", .type = {}, .id = {}, .retry_ms = {}}));
+          static_cast<EventHub*>(hub)->publish({.data = "from a thread", .type = {}, .id = {}, .retry_ms = {}}));
       return nullptr;
     };
-    CHECK_EQUAL(0, pthread_create(&thread, nullptr, publish, stage.feed));
+    CHECK_EQUAL(0, pthread_create(&thread, nullptr, publish, stage.hub));
     client.hear_until("data: from a thread\n\n");
     CHECK_EQUAL(0, pthread_join(thread, nullptr));
   });
@@ -421,4 +441,4 @@ TEST(Feed, may_be_published_to_from_a_thread) {
 
 #endif
 
-}  // namespace feed_test
+}  // namespace event_hub_test

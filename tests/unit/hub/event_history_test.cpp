@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "net/src/hub/history.h"
 #include "net/src/stream/event_encoder.h"
-#include "net/src/stream/history.h"
 #include "tests/support/random.h"
 
 namespace event_history_test {

@@ -1,4 +1,4 @@
-#include "stream/history.h"
+#include "hub/history.h"
 
 #include <stdlib.h>
 

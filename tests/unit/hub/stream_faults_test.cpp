@@ -1,11 +1,11 @@
-// Want of memory or descriptors at any one point of the life of a feed's subscriber and of an event stream: the n-th
+// Want of memory or descriptors at any one point of the life of a hub's subscriber and of an event stream: the n-th
 // charge to the ledger is refused, or the n-th call to the kernel of a kind fails, for n = 1, 2, 3 ... until a life meets
 // none. The client is refused or its connection ends, never left waiting; the next lives as if nothing had been; nothing
 // is left over.
 
+#include <coir/events.h>
 #include <coir/fiber.h>
 #include <coir/http/event_stream.h>
-#include <coir/http/feed.h>
 
 #include <optional>
 
@@ -25,7 +25,7 @@ constexpr std::string_view kEnd = "data: the end\n";
 constexpr std::size_t kLargeText = 60'000;
 constexpr int kLargeEvents = 8;
 
-std::optional<Feed> g_feed, g_deep;
+std::optional<EventHub> g_hub, g_deep;
 std::atomic<int> g_streaming;
 
 void stream(Exchange& exchange) {
@@ -50,12 +50,12 @@ void stay(Exchange& exchange) {
 
 bool answer(Exchange& exchange) {
   const std::string_view path = exchange.request().path;
-  if (path == "/feed") return g_feed->subscribe(exchange), true;
-  if (path == "/deep") return g_deep->subscribe(exchange), true;
+  if (path == "/feed") return (*g_hub)(exchange), true;
+  if (path == "/deep") return (*g_deep)(exchange), true;
   if (path == "/stream") return stream(exchange), true;
   if (path == "/stay") return stay(exchange), true;
   if (path == "/publish") {
-    const bool told = g_feed->publish({.data = "news"}) && g_feed->publish({.data = "the end", .id = "2"});
+    const bool told = g_hub->publish({.data = "news"}) && g_hub->publish({.data = "the end", .id = "2"});
     exchange.close_after();
     return exchange.respond_status(told ? 204 : 500), true;
   }
@@ -111,19 +111,17 @@ constexpr StreamLife kLives[] = {
 
 struct StreamFaultsServer : FaultyStreams {
   bool prepare() override {
-    auto feed = Feed::create({.keep_alive = 5ms, .max_subscribers = 8});
-    if (feed) g_feed.emplace(std::move(*feed));
-    auto deep = Feed::create({.history_bytes = 1 << 20, .history_events = 64});
-    if (deep) g_deep.emplace(std::move(*deep));
+    g_hub.emplace(EventHubOptions{.keep_alive = 5ms, .max_subscribers = 8});
+    g_deep.emplace(EventHubOptions{.history_bytes = 1 << 20, .history_events = 64});
     site.also = answer;
-    return g_feed && g_deep;
+    return true;
   }
   void release() override {
-    g_feed.reset();
+    g_hub.reset();
     g_deep.reset();
   }
   std::size_t kept() const override {
-    return g_feed->subscribers() + g_deep->subscribers() + static_cast<std::size_t>(g_streaming);
+    return g_hub->subscribers() + g_deep->subscribers() + static_cast<std::size_t>(g_streaming);
   }
 };
 

@@ -1,4 +1,4 @@
-#include "stream/feed_keeper.h"
+#include "hub/event_keeper.h"
 
 #include <coir/detail/fatal.h>
 #include <coir/format.h>
@@ -27,36 +27,38 @@ constexpr unsigned kSentInTurn = 32;
 
 }  // namespace
 
-std::expected<FeedKeeper*, Error> FeedKeeper::create(const FeedOptions& options) noexcept {
-  auto history = History::create({.bytes = options.history_bytes, .events = options.history_events}, account::streams);
-  if (!history) return std::unexpected(history.error());
-  void* const memory = take_charged(account::streams, sizeof(FeedKeeper));
-  if (memory == nullptr) return std::unexpected(ErrorCode::no_memory);
-  auto* const keeper = ::new (memory) FeedKeeper(options, std::move(*history));
-  const auto missed = encode_event(options.missed, keeper->missed_);
-  if (!missed) {
-    destroy(keeper);
-    return std::unexpected(missed.error());
+EventKeeper* EventKeeper::create(const EventHubOptions& options) noexcept {
+  if (options.history_bytes == 0 || options.history_events == 0) {
+    coir::detail::fatal("EventHubOptions: history_bytes and history_events must not be 0");
   }
+  auto history = History::create({.bytes = options.history_bytes, .events = options.history_events}, account::streams);
+  if (!history) return nullptr;
+  void* const memory = take_charged(account::streams, sizeof(EventKeeper));
+  if (memory == nullptr) return nullptr;
+  auto* const keeper = ::new (memory) EventKeeper(options, std::move(*history));
+  const auto missed = encode_event(options.missed, keeper->missed_);
+  if (!missed) coir::detail::fatal("EventHubOptions: `missed` cannot be sent, or is longer than 1024 bytes");
   keeper->missed_bytes_ = static_cast<std::uint32_t>(missed->size());
   return keeper;
 }
 
-void FeedKeeper::destroy(FeedKeeper* keeper) noexcept {
-  if (!keeper->stopped()) coir::detail::fatal("a feed is destroyed before its server has stopped");
+void EventKeeper::destroy(EventKeeper* keeper) noexcept {
   destroy_charged(account::streams, keeper);
 }
 
-FeedKeeper::FeedKeeper(const FeedOptions& options, History&& history) noexcept
-    : options_(options), history_(std::move(history)) {}
+std::expected<void, Error> EventKeeper::publish(const ServerEvent& event) noexcept {
+  {
+    Locked locked(lock_);
+    if (auto appended = history_.append(event); !appended) return std::unexpected(appended.error());
+  }
+  news();
+  return {};
+}
 
-void FeedKeeper::subscribe(Exchange& exchange) noexcept {
+void EventKeeper::subscribe(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;
   if (method != Method::get && method != Method::head) return exchange.respond_status(405, "Allow: GET, HEAD\r\n");
-  // The server has to know of the feed before anything of the feed's runs, which it ends when it stops.
-  if (method == Method::get && (size() >= options_.max_subscribers || !attach(exchange) || !start_sender())) {
-    return exchange.respond_status(503, "Retry-After: 5\r\n");
-  }
+  if (method == Method::get && !admits(exchange, options_.max_subscribers)) return;
   const std::string_view last = exchange.request().header("Last-Event-ID");
   HistoryCursor from;
   bool missed = false;
@@ -81,7 +83,7 @@ void FeedKeeper::subscribe(Exchange& exchange) noexcept {
   static_cast<void>(keep(exchange, from.sequence, missed ? kHasMissed : 0));
 }
 
-void FeedKeeper::begin(Connection& connection, std::string_view, KeptMemory memory) noexcept {
+void EventKeeper::begin(Connection& connection, std::string_view, KeptMemory memory) noexcept {
   const bool missed = connection.part == kHasMissed;
   connection.part = 0;
   if (options_.vanished_after > 0ms) {
@@ -97,11 +99,11 @@ void FeedKeeper::begin(Connection& connection, std::string_view, KeptMemory memo
   send_news(connection, memory, false);
 }
 
-void FeedKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
+void EventKeeper::serve(Connection& connection, KeptMemory memory) noexcept {
   send_news(connection, memory, connection.awaits == Direction::readable);
 }
 
-void FeedKeeper::send_news(Connection& connection, KeptMemory memory, bool readable) noexcept {
+void EventKeeper::send_news(Connection& connection, KeptMemory memory, bool readable) noexcept {
   for (;;) {
     if (readable && !drop_input(connection, memory.in)) return close(connection);
     const auto ahead = read_news(connection, memory.out);
@@ -123,7 +125,7 @@ void FeedKeeper::send_news(Connection& connection, KeptMemory memory, bool reada
   }
 }
 
-std::optional<std::size_t> FeedKeeper::read_news(const Connection& connection, std::span<char> into) noexcept {
+std::optional<std::size_t> EventKeeper::read_news(const Connection& connection, std::span<char> into) noexcept {
   Locked locked(lock_);
   if (history_.has_fallen_off(cursor(connection))) return std::nullopt;
   std::size_t bytes = 0;
@@ -136,7 +138,7 @@ std::optional<std::size_t> FeedKeeper::read_news(const Connection& connection, s
 }
 
 // advance is false where the connection has fallen off while its bytes were sent: what it has is not whole.
-bool FeedKeeper::advance(Connection& connection, std::size_t bytes) noexcept {
+bool EventKeeper::advance(Connection& connection, std::size_t bytes) noexcept {
   Locked locked(lock_);
   if (history_.has_fallen_off(cursor(connection))) return false;
   const HistoryCursor next = history_.advance(cursor(connection), bytes);
@@ -146,7 +148,7 @@ bool FeedKeeper::advance(Connection& connection, std::size_t bytes) noexcept {
 }
 
 // drop_input is false when the client has hung up, or goes on talking.
-bool FeedKeeper::drop_input(Connection& connection, std::span<char> into) noexcept {
+bool EventKeeper::drop_input(Connection& connection, std::span<char> into) noexcept {
   constexpr int kMost = 8;
   for (int reads = 0; reads < kMost; ++reads) {
     const auto got = connection.stream.read(into, Deadline::now());
@@ -156,14 +158,18 @@ bool FeedKeeper::drop_input(Connection& connection, std::span<char> into) noexce
   return false;
 }
 
-void FeedKeeper::let_fall(Connection& connection) noexcept {
-  fallen_off_.fetch_add(1, std::memory_order_relaxed);
+void EventKeeper::let_fall(Connection& connection) noexcept {
+  too_slow();
   // Without an end in good order: what was sent is not all.
   connection.stream.abandon();
   close(connection);
 }
 
-void FeedKeeper::send_to_all() noexcept {
+void EventKeeper::work(bool told) noexcept {
+  told ? send_to_all() : send_keep_alives();
+}
+
+void EventKeeper::send_to_all() noexcept {
   const KeptMemory memory = {.in = dropped_, .out = piece_};
   unsigned sent = 0;
   Slice slice;
@@ -184,8 +190,7 @@ void FeedKeeper::send_to_all() noexcept {
 
 // send_keep_alives goes round the subscribers once. One whose socket does not take three bytes after so long a silence
 // is gone.
-void FeedKeeper::send_keep_alives() noexcept {
-  put_off_keep_alive();
+void EventKeeper::send_keep_alives() noexcept {
   const KeptMemory memory = {.in = dropped_, .out = piece_};
   const iovec comment = {const_cast<char*>(kKeepAlive.data()), kKeepAlive.size()};
   for (std::size_t left = size(); left > 0; --left) {
@@ -202,82 +207,5 @@ void FeedKeeper::send_keep_alives() noexcept {
     }
   }
 }
-
-void FeedKeeper::put_off_keep_alive() noexcept {
-  keep_alive_at_ = options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : Deadline::never();
-}
-
-#if COIR_NO_ASYNC
-
-std::expected<void, Error> FeedKeeper::publish(const ServerEvent& event) noexcept {
-  if (auto appended = history_.append(event); !appended) return std::unexpected(appended.error());
-  put_off_keep_alive();
-  if (engine() != nullptr) send_to_all();
-  return {};
-}
-
-bool FeedKeeper::start_sender() noexcept {
-  if (keep_alive_at_ == Deadline::never()) put_off_keep_alive();
-  return true;
-}
-
-void FeedKeeper::stopping() noexcept {}
-
-bool FeedKeeper::stopped() noexcept {
-  return size() == 0;
-}
-
-#else
-
-std::expected<void, Error> FeedKeeper::publish(const ServerEvent& event) noexcept {
-  {
-    Locked locked(lock_);
-    if (auto appended = history_.append(event); !appended) return std::unexpected(appended.error());
-  }
-  published_.store(true, std::memory_order_relaxed);
-  news_.set();
-  return {};
-}
-
-// start_sender spawns the sender for the first subscriber. False: there is no stack for it.
-bool FeedKeeper::start_sender() noexcept {
-  if (started_.exchange(true, std::memory_order_acq_rel)) return true;
-  runs_.store(true, std::memory_order_relaxed);
-  const Fiber sender = spawn({.name = "http feed", .stack = 8_KiB}, [this]() noexcept { run_sender(); });
-  if (sender.started()) return true;
-  runs_.store(false, std::memory_order_relaxed);
-  started_.store(false, std::memory_order_release);
-  return false;
-}
-
-void FeedKeeper::run_sender() noexcept {
-  put_off_keep_alive();
-  while (!stops_.load(std::memory_order_acquire)) {
-    const auto told = news_.wait(keep_alive_at_);
-    if (!told && (told.error() != ErrorCode::timed_out || told.error().ends_waits())) break;
-    // What is published from here on sets it again.
-    news_.reset();
-    if (stops_.load(std::memory_order_acquire)) break;
-    send_to_all();
-    if (published_.exchange(false, std::memory_order_relaxed)) {
-      put_off_keep_alive();
-    } else if (keep_alive_at_.passed()) {
-      send_keep_alives();
-    }
-  }
-  // release pairs with the acquire in stopped: nothing of the feed is touched from here on.
-  runs_.store(false, std::memory_order_release);
-}
-
-void FeedKeeper::stopping() noexcept {
-  stops_.store(true, std::memory_order_release);
-  news_.set();
-}
-
-bool FeedKeeper::stopped() noexcept {
-  return size() == 0 && !runs_.load(std::memory_order_acquire);
-}
-
-#endif
 
 }  // namespace coir::http

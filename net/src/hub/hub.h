@@ -1,0 +1,64 @@
+#pragma once
+
+#include <coir/config.h>
+
+#include "http/session/keeper.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/event.h>
+#endif
+
+namespace coir::http {
+
+// Hub is the Keeper of a hub's members, whatever they are sent. It has one fiber, from the first member on, which works
+// by the clock and when there is news; it refuses members that are too many, closes those that are too slow, and all of
+// them when it ends.
+class Hub : public Keeper {
+ public:
+  // dropped counts the members that were closed because they were too slow.
+  std::uint64_t dropped_count() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+  // These are Keeper's.
+  void stopping() noexcept final;
+  bool stopped() noexcept final;
+  Deadline due() const noexcept final { return due_; }
+  void tick() noexcept final;
+
+ protected:
+  explicit Hub(const char* name) noexcept : name_(name) {}
+  ~Hub() = default;
+
+  // admits tells whether there may be one member more, and answers 503 if not.
+  bool admits(Exchange& exchange, std::size_t most) noexcept;
+  // news has the fiber work soon; any thread. Without fibers it works at once, if there is a server.
+  void news() noexcept;
+
+  // too_slow counts a member that is closed because it takes less than it is sent.
+  void too_slow() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
+
+  // leave_all says farewell to all members and waits until the last has gone. The destructors of derived classes begin
+  // by it. On a fiber, or once the server's run has ended; from none of the hub's own calls.
+  void leave_all() noexcept;
+  bool ends() const noexcept { return leaves_.load(std::memory_order_relaxed) || server_stops(); }
+
+  // work is done by the fiber, at the latest `interval` behind the last time: `told` by news, or else as the time has come.
+  // An interval of 0 is without end.
+  virtual void work(bool) noexcept {}
+  virtual std::chrono::milliseconds interval() const noexcept { return {}; }
+
+ private:
+  void put_off() noexcept;
+  bool start() noexcept;
+  void run() noexcept;
+
+  const char* const name_;
+  Atomic<std::uint64_t> dropped_ = 0;
+  Deadline due_ = Deadline::never();
+#if !COIR_NO_ASYNC
+  Event news_;
+  Atomic<bool> stops_ = false;
+  Atomic<bool> runs_ = false;
+#endif
+};
+
+}  // namespace coir::http
