@@ -67,7 +67,7 @@ of_room() {
     client) systems="$systems coirctl_fetch coirctl_servers" ;;
     tls) systems="$systems coird_tls coird_self_signed tls_certificates" ;;
     http/files) systems="$systems coird_files coird_site" ;;
-    stream | websocket | http/sockets) systems="$systems events_* websocket_peers" ;;
+    hub | stream | websocket) systems="$systems events_* websocket_peers" ;;
     http | http/*) systems="$systems coird_protocol coird_connections coird_stop" ;;
   esac
 }

@@ -2,11 +2,10 @@
 // message is published to all members at once. The members here are coir's own clients.
 
 #include <coir/fiber.h>
-#include <coir/http/resting_sockets.h>
 #include <coir/http/server.h>
-#include <coir/http/topic.h>
 #include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/websocket.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
 
@@ -22,23 +21,14 @@ struct Chat {
     unsigned said = 0;  // by this member
   };
 
-  Topic everybody{Slow::drop};
-
-  void opened(RestingSocket& socket, State&) {
-    if (!socket.subscribe(everybody)) static_cast<void>(socket.close(CloseCode::try_again_later));
+  void opened(HubSocket& socket) {
+    if (!socket.subscribe("everybody")) static_cast<void>(socket.close(CloseCode::try_again_later));
   }
-  void message(RestingSocket& socket, State& state, const WebSocketMessage& message) {
+  void message(HubSocket& socket, State& state, const WebSocketMessage& message) {
     if (++state.said > 100) return static_cast<void>(socket.close(CloseCode::policy_violation, "too much"));
-    everybody.publish_text(message.bytes);
+    socket.publish("everybody", message.bytes);
   }
 };
-
-Chat g_chat;
-RestingSockets<Chat>* g_members;
-
-void join(Exchange& exchange) {
-  static_cast<void>(g_members->accept(exchange));
-}
 
 std::expected<WebSocket, coir::Error> member(const coir::Address& server) {
   auto connection = coir::TcpStream::connect(server, coir::Deadline::after(5s));
@@ -63,11 +53,9 @@ bool talk(const coir::Address& server) {
 }  // namespace
 
 int main() {
-  auto members = RestingSockets<Chat>::create(g_chat, {.max_sockets = 100});
-  if (!members) return 1;
-  g_members = &*members;
   return coir::run([] {
-    auto server = Server::create({.handler = join});
+    WebSocketHub<Chat> chat({.max_sockets = 100});
+    auto server = Server::create(answered_by(chat));
     auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
     if (!server || !listener) return 1;
     const coir::Address address = listener->local_address();

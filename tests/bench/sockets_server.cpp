@@ -2,21 +2,19 @@
 //
 //   sockets_server PORT TLS_PORT [SOCKETS]       0: a port that is free; on stderr: listening PORT TLS_PORT
 //
-//   /echo      a resting socket that sends each message back
+//   /echo      a hub's socket that sends each message back
 //   /topic     the same, which also gets what is published
 //   /fiber     as /echo, by the handler's own fiber
 //   /publish   each message has one published: twenty digits of the monotonic clock in ns, and dots, 64 bytes in all
 
 #include <coir/config.h>
 #include <coir/format.h>
-#include <coir/http/resting_sockets.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
-#include <coir/http/topic.h>
-#include <coir/http/websocket_server.h>
 #include <coir/net/self_signed.h>
 #include <coir/net/tls.h>
 #include <coir/runtime.h>
+#include <coir/websocket.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,28 +35,21 @@ struct Program {
   struct State {
     Role role;
   };
-  Topic all;
-
-  void opened(RestingSocket& socket, State& state) {
-    if (state.role == Role::subscribes && !socket.subscribe(all)) abort();
+  void opened(HubSocket& socket, State& state) {
+    if (state.role == Role::subscribes && !socket.subscribe("all")) abort();
   }
-  void message(RestingSocket& socket, State& state, const WebSocketMessage& message) {
+  void message(HubSocket& socket, State& state, const WebSocketMessage& message) {
     if (state.role != Role::publishes) return static_cast<void>(socket.send_binary(message.bytes));
     char stamp[64];
     memset(stamp, '.', sizeof stamp);
     auto now = static_cast<std::uint64_t>(coir::monotonic_ns());
     for (std::size_t i = 20; i-- > 0; now /= 10) stamp[i] = static_cast<char>('0' + now % 10);
-    all.publish_text({stamp, sizeof stamp});
+    socket.publish("all", {stamp, sizeof stamp});
   }
 };
 
-struct Hub {
-  Program program;
-  std::optional<RestingSockets<Program>> sockets;
-};
-
-auto rest(Hub& hub, Role role) {
-  return [&hub, role](Exchange& exchange) { static_cast<void>(hub.sockets->accept(exchange, {.role = role})); };
+auto rest(WebSocketHub<Program>& hub, Role role) {
+  return [&hub, role](Exchange& exchange) { hub.accept(exchange, {.role = role}); };
 }
 
 void read_on_a_fiber(Exchange& exchange) {
@@ -80,13 +71,10 @@ std::expected<int, coir::Error> listen(Server& server, std::string_view port, co
 
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   const std::size_t most = arguments[2] != nullptr ? strtoul(arguments[2], nullptr, 10) : 20'000;
-  Hub hub;
   // No peer pings: the clients take messages alone.
-  RestingSocketsOptions resting{.max_sockets = most, .max_subscriptions = most};
+  WebSocketHubOptions resting{.max_sockets = most, .max_subscriptions = most};
   resting.socket.ping_after = 0ms;
-  auto sockets = RestingSockets<Program>::create(hub.program, resting);
-  if (!sockets) return std::unexpected(sockets.error());
-  hub.sockets.emplace(std::move(*sockets));
+  WebSocketHub<Program> hub(resting);
   auto app = routes(get<"/echo">(rest(hub, Role::echoes)), get<"/topic">(rest(hub, Role::subscribes)),
                     get<"/publish">(rest(hub, Role::publishes)), get<"/fiber">(read_on_a_fiber));
   auto server =

@@ -16,12 +16,12 @@
 #include <coir/fiber.h>
 #include <coir/format.h>
 #include <coir/http/files.h>
-#include <coir/http/resting_sockets.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
 #include <coir/net/self_signed.h>
 #include <coir/net/tls.h>
 #include <coir/runtime.h>
+#include <coir/websocket.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,15 +38,14 @@ constexpr std::size_t kMostSockets = 8192;
 
 // Echo sends back what it gets.
 struct Echo {
-  struct State {};
-  void message(RestingSocket& socket, State&, const WebSocketMessage& message) {
+  void message(HubSocket& socket, const WebSocketMessage& message) {
     static_cast<void>(socket.send_binary(message.bytes));
   }
 };
 
 struct Hub {
   EventHub feed{{.keep_alive = 0ms}};
-  RestingSockets<Echo> sockets;
+  WebSocketHub<Echo> sockets{{.max_sockets = kMostSockets, .max_subscriptions = 1, .socket = {.ping_after = 0ms}}};
   FileTree* files = nullptr;
   coir::Atomic<std::uint64_t> number = 0;
 };
@@ -91,8 +90,7 @@ void publish(Hub& hub, Exchange& exchange) {
 auto routes_of(Hub& hub) {
   return routes(get<"/feed">(hub.feed), get<"/fiber">(follow_on_a_fiber),
                 get<"/polling">([&](Exchange& exchange) { follow_by_polling(hub, exchange); }),
-                get<"/socket">([&](Exchange& exchange) { static_cast<void>(hub.sockets.accept(exchange)); }),
-                get<"/{path...}">([&](Exchange& exchange) {
+                get<"/socket">(hub.sockets), get<"/{path...}">([&](Exchange& exchange) {
                   hub.files != nullptr ? hub.files->serve(exchange) : exchange.respond_status(404);
                 }),
                 post<"/publish">([&](Exchange& exchange) { publish(hub, exchange); }));
@@ -101,11 +99,7 @@ auto routes_of(Hub& hub) {
 std::expected<void, coir::Error> serve(const char* const* arguments) {
   char text[64];
   const char* const address = arguments[2] != nullptr ? arguments[2] : "127.0.0.1";
-  Echo echo;
-  auto sockets = RestingSockets<Echo>::create(
-      echo, {.max_sockets = kMostSockets, .max_subscriptions = 1, .socket = {.ping_after = 0ms}});
-  if (!sockets) return std::unexpected(sockets.error());
-  Hub hub{.sockets = std::move(*sockets)};
+  Hub hub;
   std::optional<FileTree> files;
   if (arguments[2] != nullptr && arguments[3] != nullptr) {
     auto opened = FileTree::open(arguments[3]);

@@ -15,7 +15,7 @@ namespace coir::http {
 bool Hub::admits(Exchange& exchange, std::size_t most) noexcept {
   // The server has to know of the hub before the hub's fiber runs, which the server ends when it stops.
   if (size() < most && attach(exchange) && start()) return true;
-  exchange.respond_status(503, "Retry-After: 5\r\n");
+  exchange.respond_status(503, kComeAgain);
   return false;
 }
 

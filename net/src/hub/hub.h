@@ -15,7 +15,9 @@ namespace coir::http {
 // them when it ends.
 class Hub : public Keeper {
  public:
-  // dropped counts the members that were closed because they were too slow.
+  static constexpr const char* kComeAgain = "Retry-After: 5\r\n";  // with 503
+
+  // dropped_count counts the members that were closed because they were too slow.
   std::uint64_t dropped_count() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
   // These are Keeper's.

@@ -1,15 +1,17 @@
-#include "http/sockets/socket_table.h"
+#include "hub/socket_table.h"
 
+#include <coir/detail/fatal.h>
 #include <coir/http/accounts.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
-#include "http/sockets/opening.h"
+#include "stream/socket_opening.h"
 
 namespace coir::http {
 namespace {
@@ -22,7 +24,7 @@ constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
 }
 
 // held_whole are the options with a message that can be held as a whole: WebSocketOptions' own default is larger.
-RestingSocketsOptions held_whole(RestingSocketsOptions options) noexcept {
+WebSocketHubOptions held_whole(WebSocketHubOptions options) noexcept {
   options.socket.max_message = std::min<std::uint64_t>(options.socket.max_message, kMostHeld);
   return options;
 }
@@ -33,37 +35,48 @@ std::int64_t ns(std::chrono::milliseconds span) noexcept {
 
 }  // namespace
 
-std::expected<SocketTable*, Error> SocketTable::create(const RestingSocketsBase::Calls& calls,
-                                                       const RestingSocketsOptions& options) noexcept {
-  if (options.max_sockets == 0 || options.max_sockets > kMostSockets || options.max_subscriptions > kMostSockets ||
-      options.socket.max_message == 0 || options.socket.max_frame == 0 || options.max_unsent == 0 ||
-      options.max_unsent > kMostHeld) {
-    return std::unexpected(Error{ErrorCode::invalid});
+SocketTable* SocketTable::create(const detail::SocketHub::Calls& calls, const WebSocketHubOptions& options) noexcept {
+  if (options.max_sockets == 0 || options.max_sockets > kMostSockets || options.max_subscriptions > kMostSockets) {
+    coir::detail::fatal("WebSocketHubOptions: max_sockets must be 1 to 16777216, max_subscriptions at most that");
   }
-  const std::size_t stride = rounded(sizeof(SocketRecord) + calls.state_bytes, 8);
-  const std::size_t records_at = rounded(sizeof(SocketTable), 64);
-  const std::size_t nodes_at = rounded(records_at + stride * options.max_sockets, 64);
-  const std::size_t bytes = rounded(nodes_at + sizeof(Subscription) * options.max_subscriptions, port::kPageBytes);
-  auto* const memory = static_cast<char*>(port::reserve(bytes));
-  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
-  return ::new (memory)
-      SocketTable(calls, options, memory + records_at, reinterpret_cast<Subscription*>(memory + nodes_at), bytes);
+  if (options.socket.max_message == 0 || options.socket.max_frame == 0 || options.max_unsent == 0 ||
+      options.max_unsent > kMostHeld) {
+    coir::detail::fatal(
+        "WebSocketHubOptions: max_message, max_frame and max_unsent must not be 0, max_unsent at most 256 KiB");
+  }
+  const Layout layout(options, calls.state_bytes);
+  void* const memory = port::reserve(layout.bytes);
+  return memory != nullptr ? ::new (memory) SocketTable(calls, options, layout) : nullptr;
 }
 
-SocketTable::SocketTable(const RestingSocketsBase::Calls& calls, const RestingSocketsOptions& options, char* records,
-                         Subscription* nodes, std::size_t mapped_bytes) noexcept
-    : calls_(calls),
-      options_(held_whole(options)),
-      stride_(rounded(sizeof(SocketRecord) + calls.state_bytes, 8)),
-      records_(records),
-      nodes_(nodes),
-      mapped_bytes_(mapped_bytes) {}
+SocketTable::Layout::Layout(const WebSocketHubOptions& options, std::size_t state_bytes) noexcept
+    : stride(rounded(sizeof(SocketRecord) + state_bytes, 8)),
+      records(rounded(sizeof(SocketTable), 64)),
+      nodes(rounded(records + stride * options.max_sockets, 64)),
+      // Each topic has a subscription at least.
+      topics(rounded(nodes + sizeof(Subscription) * options.max_subscriptions, 64)),
+      chains(topics + sizeof(Topic) * options.max_subscriptions),
+      chain_count(std::bit_ceil(options.max_subscriptions)),
+      bytes(rounded(chains + sizeof(std::uint32_t) * chain_count, port::kPageBytes)) {}
 
-SocketTable::~SocketTable() = default;
+SocketTable::SocketTable(const detail::SocketHub::Calls& calls, const WebSocketHubOptions& options,
+                         const Layout& layout) noexcept
+    : Hub("websocket hub"),
+      calls_(calls),
+      options_(held_whole(options)),
+      stride_(layout.stride),
+      chain_count_(layout.chain_count),
+      mapped_bytes_(layout.bytes),
+      records_(reinterpret_cast<char*>(this) + layout.records),
+      nodes_(reinterpret_cast<Subscription*>(reinterpret_cast<char*>(this) + layout.nodes)),
+      topics_(reinterpret_cast<Topic*>(reinterpret_cast<char*>(this) + layout.topics)),
+      chains_(reinterpret_cast<std::uint32_t*>(reinterpret_cast<char*>(this) + layout.chains)) {}
 
 void SocketTable::destroy(SocketTable* table) noexcept {
   const std::size_t bytes = table->mapped_bytes_;
   table->~SocketTable();
+  // Those that were cut off with their run have refunded nothing.
+  account::connections.refund(table->sockets() * table->stride_);
   port::release(table, bytes);
 }
 
@@ -109,21 +122,16 @@ void SocketTable::give_record(SocketRecord& record) noexcept {
 
 void* SocketTable::begin(Exchange& exchange) noexcept {
   const auto offer = SocketOpening::judge(exchange, options_.subprotocols, options_.origins);
-  if (!offer) return nullptr;
+  if (!offer || !admits(exchange, options_.max_sockets)) return nullptr;
   SocketRecord* const record = take_record();
-  if (record == nullptr) {
-    exchange.respond_status(503, "Retry-After: 5\r\n");
-    return nullptr;
-  }
-  return record->state();
+  if (record != nullptr) return record->state();
+  exchange.respond_status(503, kComeAgain);
+  return nullptr;
 }
 
-std::expected<void, Error> SocketTable::finish(Exchange& exchange, void* state) noexcept {
-  SocketRecord& record = *(static_cast<SocketRecord*>(state) - 1);
-  auto opened = SocketOpening::answer(exchange, options_.subprotocols);
-  if (opened) opened = keep(exchange, reinterpret_cast<std::uintptr_t>(&record));
-  if (!opened) dropped(reinterpret_cast<std::uintptr_t>(&record));
-  return opened;
+void SocketTable::finish(Exchange& exchange, void* state) noexcept {
+  const auto mark = reinterpret_cast<std::uintptr_t>(static_cast<SocketRecord*>(state) - 1);
+  if (!SocketOpening::answer(exchange, options_.subprotocols) || !keep(exchange, mark)) dropped(mark);
 }
 
 void SocketTable::dropped(std::uint64_t mark) noexcept {
@@ -132,47 +140,16 @@ void SocketTable::dropped(std::uint64_t mark) noexcept {
   give_record(record);
 }
 
-bool SocketTable::stopped() noexcept {
-#if COIR_NO_ASYNC
-  return true;
-#else
-  return !timer_runs_.load(std::memory_order_acquire);
-#endif
-}
-
-// start_timer sees to it that somebody looks at the clock, for all sockets.
-void SocketTable::start_timer() noexcept {
-#if COIR_NO_ASYNC
-  if (next_tick_ns_ == 0) next_tick_ns_ = due().ns();
-#else
-  // Of two that begin at the same time one spawns.
-  if (timer_runs_.load(std::memory_order_acquire) || timer_runs_.exchange(true, std::memory_order_acq_rel)) return;
-  const Fiber fiber = spawn({.name = "websocket timer", .stack = 8_KiB}, [this]() noexcept {
-    const auto sleep_while_serving = [this] {
-      CancelScope serving;
-      const CancellationWatch watch(engine()->stops.token(), serving);
-      return sleep(std::chrono::nanoseconds(due().ns() - monotonic_ns())).has_value();
-    };
-    while (!server_stops() && sleep_while_serving()) tick();
-    // release pairs with the acquire in stopped: nothing of the table is touched behind it.
-    timer_runs_.store(false, std::memory_order_release);
-  });
-  if (!fiber.started()) timer_runs_.store(false, std::memory_order_release);
-#endif
-}
-
-// due is a fraction of the shortest of the times from now, so that each is kept to within that.
-Deadline SocketTable::due() const noexcept {
+// interval is a fraction of the shortest of the times, so that each is kept to within that.
+std::chrono::milliseconds SocketTable::interval() const noexcept {
   using namespace std::chrono_literals;
-  if (next_tick_ns_ != 0) return Deadline::at_ns(next_tick_ns_);
   const WebSocketOptions& times = options_.socket;
   auto least = std::min({times.pong_timeout, times.message_timeout, times.close_timeout, times.write_timeout});
   if (times.ping_after.count() > 0) least = std::min(least, times.ping_after);
-  return Deadline::after(std::clamp<std::chrono::milliseconds>(least / 4, 5ms, 1s));
+  return std::clamp<std::chrono::milliseconds>(least / 4, 5ms, 1s);
 }
 
-void SocketTable::tick() noexcept {
-  next_tick_ns_ = 0;
+void SocketTable::work(bool) noexcept {
   const std::int64_t now = coarse_ns();
   for (const Direction direction : {Direction::readable, Direction::writable}) {
     while (Connection* const connection =
@@ -180,7 +157,6 @@ void SocketTable::tick() noexcept {
       act(*connection);
     }
   }
-  if constexpr (!kFibers) next_tick_ns_ = due().ns();
 }
 
 // is_due tells whether something has to be done for a socket that rests.
@@ -216,29 +192,40 @@ void SocketTable::act(Connection& connection) noexcept {
   go_on(record, {});
 }
 
-RestingSocketsBase::~RestingSocketsBase() {
+namespace detail {
+
+SocketHub::SocketHub(const Calls& calls, const WebSocketHubOptions& options) noexcept
+    : table_(SocketTable::create(calls, options)) {}
+
+SocketHub::~SocketHub() {
   if (table_ != nullptr) SocketTable::destroy(table_);
 }
 
-std::size_t RestingSocketsBase::open() const noexcept {
-  return table_->open();
+void* SocketHub::begin(Exchange& exchange) noexcept {
+  if (table_ != nullptr) return table_->begin(exchange);
+  exchange.respond_status(503, Hub::kComeAgain);
+  return nullptr;
 }
 
-std::uint64_t RestingSocketsBase::dropped() const noexcept {
-  return table_->dropped_count.load(std::memory_order_relaxed);
+void SocketHub::finish(Exchange& exchange, void* state) noexcept {
+  table_->finish(exchange, state);
 }
 
-std::expected<SocketTable*, Error> RestingSocketsBase::make(const Calls& calls,
-                                                            const RestingSocketsOptions& options) noexcept {
-  return SocketTable::create(calls, options);
+Published SocketHub::publish(std::string_view topic, std::string_view payload, bool text) noexcept {
+  return table_ != nullptr ? table_->publish(topic, payload, text) : Published();
 }
 
-void* RestingSocketsBase::begin(Exchange& exchange) noexcept {
-  return table_->begin(exchange);
+std::size_t SocketHub::sockets() const noexcept {
+  return table_ != nullptr ? table_->sockets() : 0;
 }
 
-std::expected<void, Error> RestingSocketsBase::finish(Exchange& exchange, void* state) noexcept {
-  return table_->finish(exchange, state);
+std::size_t SocketHub::subscribers(std::string_view topic) const noexcept {
+  return table_ != nullptr ? table_->subscribers(topic) : 0;
 }
 
+std::uint64_t SocketHub::dropped() const noexcept {
+  return table_ != nullptr ? table_->dropped_count() : 0;
+}
+
+}  // namespace detail
 }  // namespace coir::http

@@ -1,11 +1,11 @@
-// What arrives for a resting socket, and its end.
+// What arrives for a hub's socket, and its end.
 #include <string.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "http/session/coarse_clock.h"
-#include "http/sockets/socket_table.h"
+#include "hub/socket_table.h"
 #include "socket/linger.h"
 
 namespace coir::http {
@@ -32,7 +32,6 @@ void SocketTable::begin(Connection& connection, std::string_view sent, KeptMemor
     record.open = true;
     record.corked = true;
   }
-  start_timer();
   if (calls_.opened != nullptr) calls_.opened(calls_.program, record, record.state());
   // A client that is in a hurry has its first messages behind the request. Of nothing too: what the program has sent
   // goes out behind it.
@@ -185,7 +184,7 @@ void SocketTable::fail(SocketRecord& record, CloseCode code) noexcept {
 void SocketTable::farewell(Connection& connection) noexcept {
   SocketRecord& record = record_of(connection);
   // By TLS sending may wait, which where memory is being made room for it must not.
-  if (!connection.stream.secure() || server_stops()) {
+  if (!connection.stream.secure() || ends()) {
     {
       const tls::Holding held(record.lock);
       record.corked = true;

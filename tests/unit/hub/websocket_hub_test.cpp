@@ -1,10 +1,9 @@
-// What resting sockets promise a program and its clients.
+// What a hub of WebSockets promises a program and its clients.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/accounts.h>
-#include <coir/http/resting_sockets.h>
-#include <coir/http/topic.h>
 #include <coir/ledger.h>
+#include <coir/websocket.h>
 
 #include <array>
 #include <atomic>
@@ -12,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/unit/http/sockets/socket_server.h"
+#include "tests/support/child.h"
+#include "tests/unit/stream/socket_server.h"
 #include "tests/unit/websocket/no_buffers.h"
 
 #if !COIR_NO_ASYNC
@@ -20,7 +20,7 @@
 #include <coir/inspect.h>
 #endif
 
-namespace resting_sockets_test {
+namespace websocket_hub_test {
 
 using namespace coir::http;
 using namespace coir::test;
@@ -47,19 +47,17 @@ struct Program {
     std::uint32_t said = 0;
   };
 
-  Topic all{Slow::drop};
-  Topic some{Slow::skip};
   std::atomic<int> opened_count = 0, closed_count = 0;
   std::atomic<unsigned> last_code = 0;
   std::atomic<bool> greets = false, joins = false;
   Published published;
 
-  void opened(RestingSocket& socket, State& state) {
+  void opened(HubSocket& socket, State& state) {
     ++opened_count;
     if (greets) static_cast<void>(socket.send_text("welcome"));
-    if (joins) static_cast<void>(socket.subscribe(state.number % 2 == 0 ? all : some));
+    if (joins) static_cast<void>(socket.subscribe(state.number % 2 == 0 ? "all" : "some"));
   }
-  void message(RestingSocket& socket, State& state, const WebSocketMessage& message) {
+  void message(HubSocket& socket, State& state, const WebSocketMessage& message) {
     ++state.said;
     const std::string_view text = message.bytes;
     if (!message.text) return static_cast<void>(socket.send_binary(text));
@@ -69,11 +67,15 @@ struct Program {
         return static_cast<void>(socket.send_text({digits, 2}));
       }
       case 'j':
-        return told(socket, socket.subscribe(all));
+        return told(socket, socket.subscribe("all"));
       case 'l':
-        return socket.unsubscribe(all);
+        return socket.unsubscribe("all");
+      case 's':
+        return told(socket, socket.subscribe(text.substr(1)));
+      case 'u':
+        return socket.unsubscribe(text.substr(1));
       case 'p':
-        published = all.publish_text(text.substr(1));
+        published = socket.publish("all", text.substr(1));
         return;
       case 'c':
         return told(socket, socket.close(CloseCode{4002}, "asked"));
@@ -86,29 +88,29 @@ struct Program {
         return static_cast<void>(socket.send_text(text));
     }
   }
-  void closed(RestingSocket& socket, State&, CloseCode code) {
+  void closed(HubSocket& socket, State&, CloseCode code) {
     last_code = static_cast<unsigned>(code);
     if (socket.send_text("too late").has_value()) last_code = 1;
     ++closed_count;
   }
 
-  static void told(RestingSocket& socket, std::expected<void, coir::Error> outcome) {
+  static void told(HubSocket& socket, std::expected<void, coir::Error> outcome) {
     if (!outcome) static_cast<void>(socket.send_text(coir::describe(outcome.error())));
   }
 };
 
 Program* g_program;
-RestingSockets<Program>* g_sockets;
+WebSocketHub<Program>* g_hub;
 std::atomic<std::uint32_t> g_number;
 
 void handler(Exchange& exchange) {
-  static_cast<void>(g_sockets->accept(exchange, {.number = g_number++}));
+  g_hub->accept(exchange, {.number = g_number++});
 }
 
 }  // namespace
 
-struct RestingSocketsGroup : SocketServer {
-  RestingSocketsOptions options = {.max_sockets = 64};
+struct WebSocketHubGroup : SocketServer {
+  WebSocketHubOptions options = {.max_sockets = 64};
   ServerOptions server_options = {.handler = handler};
   std::size_t charged = 0;
 
@@ -119,15 +121,12 @@ struct RestingSocketsGroup : SocketServer {
     within(
         server_options,
         [this](auto run) {
-          Program program;
-          auto sockets = RestingSockets<Program>::create(program, options);
-          expect(sockets.has_value());
-          if (!sockets) return;
-          g_program = &program;
-          g_sockets = &*sockets;
+          WebSocketHub<Program> hub(options);
+          g_hub = &hub;
+          g_program = &hub.program();
           g_number = 0;
           run();
-          expect(sockets->open() == 0 && program.opened_count == program.closed_count);
+          expect(hub.sockets() == 0 && g_program->opened_count == g_program->closed_count);
         },
         body);
     LONGS_EQUAL(charged, coir::account::connections.used());
@@ -146,9 +145,9 @@ struct RestingSocketsGroup : SocketServer {
   using Stream = coir::Stream;
 };
 
-TEST_GROUP_BASE(RestingSockets, RestingSocketsGroup) {};
+TEST_GROUP_BASE(WebSocketHub, WebSocketHubGroup) {};
 
-TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) {
+TEST(WebSocketHub, the_program_is_called_with_each_message_and_its_own_state) {
   serving([&] {
     auto first = joined();
     auto second = joined();
@@ -156,11 +155,11 @@ TEST(RestingSockets, the_program_is_called_with_each_message_and_its_own_state) 
     expect(second.say(Opcode::text, "n") && second.hear().is(Opcode::text, "11"));
     expect(first.say(Opcode::text, "n") && first.hear().is(Opcode::text, "02"));
     expect(first.say(Opcode::binary, "\xff") && first.hear().is(Opcode::binary, "\xff"));
-    expect(g_sockets->open() == 2 && g_program->opened_count == 2);
+    expect(g_hub->sockets() == 2 && g_program->opened_count == 2);
   });
 }
 
-TEST(RestingSockets, handshakes_that_are_none_are_refused) {
+TEST(WebSocketHub, handshakes_that_are_none_are_refused) {
   serving([&] {
     refused("POST /ws HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405", "Allow: GET\r\n");
     refused("GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 426", "Upgrade: websocket\r\n");
@@ -173,11 +172,11 @@ TEST(RestingSockets, handshakes_that_are_none_are_refused) {
         "8\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
         "HTTP/1.1 426", "Sec-WebSocket-Version: 13\r\n");
-    expect(g_sockets->open() == 0);
+    expect(g_hub->sockets() == 0);
   });
 }
 
-TEST(RestingSockets, pages_of_other_origins_are_refused_unless_allowed) {
+TEST(WebSocketHub, pages_of_other_origins_are_refused_unless_allowed) {
   static constexpr std::string_view kAllowed[] = {"https://panel.test"};
   options.origins = kAllowed;
   serving([&] {
@@ -191,7 +190,7 @@ TEST(RestingSockets, pages_of_other_origins_are_refused_unless_allowed) {
   });
 }
 
-TEST(RestingSockets, a_subprotocol_that_both_speak_is_agreed_on) {
+TEST(WebSocketHub, a_subprotocol_that_both_speak_is_agreed_on) {
   static constexpr std::string_view kSpoken[] = {"log", "chat"};
   options.subprotocols = kSpoken;
   serving([&] {
@@ -201,7 +200,7 @@ TEST(RestingSockets, a_subprotocol_that_both_speak_is_agreed_on) {
   });
 }
 
-TEST(RestingSockets, one_more_than_fits_is_refused_503) {
+TEST(WebSocketHub, one_more_than_fits_is_refused_503) {
   options.max_sockets = 1;
   serving([&] {
     auto first = joined();
@@ -210,13 +209,13 @@ TEST(RestingSockets, one_more_than_fits_is_refused_503) {
     snprintf(request, sizeof request, "%s\r\n", kOpening.data());
     refused(request, "HTTP/1.1 503", "Retry-After");
     expect(first.close(CloseCode::normal) && first.hear().closes(CloseCode::normal));
-    until([&] { return g_sockets->open() == 0; });
+    until([&] { return g_hub->sockets() == 0; });
     auto second = joined();
     expect(echoes(second));
   });
 }
 
-TEST(RestingSockets, a_greeting_comes_behind_the_handshake_and_haste_is_no_harm) {
+TEST(WebSocketHub, a_greeting_comes_behind_the_handshake_and_haste_is_no_harm) {
   serving([&] {
     g_program->greets = true;
     // "hi", masked by zeros, right behind the request.
@@ -226,11 +225,11 @@ TEST(RestingSockets, a_greeting_comes_behind_the_handshake_and_haste_is_no_harm)
   });
 }
 
-TEST(RestingSockets, a_message_of_many_kilobytes_comes_with_the_request) {
+TEST(WebSocketHub, a_message_of_many_kilobytes_comes_with_the_request) {
   serving([&] { expect_long_messages_with_the_request(); });
 }
 
-TEST(RestingSockets, fragments_and_control_frames_between_them) {
+TEST(WebSocketHub, fragments_and_control_frames_between_them) {
   serving([&] {
     auto peer = joined();
     expect(peer.say(Opcode::text, "one ", false) && peer.say(Opcode::ping, large(125)));
@@ -240,7 +239,7 @@ TEST(RestingSockets, fragments_and_control_frames_between_them) {
   });
 }
 
-TEST(RestingSockets, every_cut_of_the_bytes_gives_the_same) {
+TEST(WebSocketHub, every_cut_of_the_bytes_gives_the_same) {
   serving([&] {
     auto peer = joined();
     // A fragment, a ping and the rest, masked by zeros.
@@ -255,7 +254,7 @@ TEST(RestingSockets, every_cut_of_the_bytes_gives_the_same) {
   });
 }
 
-TEST(RestingSockets, large_messages_come_and_go_whole) {
+TEST(WebSocketHub, large_messages_come_and_go_whole) {
   options.socket.max_message = options.socket.max_frame = 256 * 1024;
   options.max_unsent = 256 * 1024;
   serving([&] {
@@ -269,7 +268,7 @@ TEST(RestingSockets, large_messages_come_and_go_whole) {
   });
 }
 
-TEST(RestingSockets, many_messages_at_once_are_answered_in_order) {
+TEST(WebSocketHub, many_messages_at_once_are_answered_in_order) {
   serving([&] {
     auto peer = joined();
     for (int i = 0; i < 300; ++i) expect(peer.say(Opcode::text, i % 2 == 0 ? "even" : "odd"));
@@ -278,7 +277,7 @@ TEST(RestingSockets, many_messages_at_once_are_answered_in_order) {
 }
 
 // Who names one of a socket's options has the others as they are for sockets on fibers.
-TEST(RestingSockets, a_larger_message_than_can_be_held_is_refused_by_1009) {
+TEST(WebSocketHub, a_larger_message_than_can_be_held_is_refused_by_1009) {
   options.socket = {.ping_after = 20s};
   serving([&] {
     auto peer = joined();
@@ -288,7 +287,7 @@ TEST(RestingSockets, a_larger_message_than_can_be_held_is_refused_by_1009) {
   });
 }
 
-TEST(RestingSockets, whoever_breaks_the_protocol_is_told_why) {
+TEST(WebSocketHub, whoever_breaks_the_protocol_is_told_why) {
   options.socket.max_message = 1000;
   options.socket.max_fragments = 3;
   options.socket.close_timeout = 50ms;
@@ -312,11 +311,11 @@ TEST(RestingSockets, whoever_breaks_the_protocol_is_told_why) {
     auto peer = joined();
     for (int i = 0; i < 4; ++i) expect(peer.say(i == 0 ? Opcode::text : Opcode::continuation, "x", false));
     expect(peer.hear().closes(CloseCode::policy_violation));
-    until([&] { return g_sockets->open() == 0; });
+    until([&] { return g_hub->sockets() == 0; });
   });
 }
 
-TEST(RestingSockets, a_client_that_closes_is_answered_and_the_program_told) {
+TEST(WebSocketHub, a_client_that_closes_is_answered_and_the_program_told) {
   serving([&] {
     auto peer = joined();
     expect(peer.close(CloseCode{4001}, "enough"));
@@ -326,7 +325,7 @@ TEST(RestingSockets, a_client_that_closes_is_answered_and_the_program_told) {
   });
 }
 
-TEST(RestingSockets, a_client_that_vanishes_ends_as_1006) {
+TEST(WebSocketHub, a_client_that_vanishes_ends_as_1006) {
   serving([&] {
     auto peer = joined();
     expect(peer.say(Opcode::text, "half", false));
@@ -336,7 +335,7 @@ TEST(RestingSockets, a_client_that_vanishes_ends_as_1006) {
   });
 }
 
-TEST(RestingSockets, the_program_closes_and_waits_for_the_answer_in_time) {
+TEST(WebSocketHub, the_program_closes_and_waits_for_the_answer_in_time) {
   options.socket.close_timeout = 100s;
   serving([&] {
     auto peer = joined();
@@ -359,7 +358,7 @@ TEST(RestingSockets, the_program_closes_and_waits_for_the_answer_in_time) {
   });
 }
 
-TEST(RestingSockets, the_silent_are_pinged_and_those_that_do_not_answer_closed) {
+TEST(WebSocketHub, the_silent_are_pinged_and_those_that_do_not_answer_closed) {
   options.socket.ping_after = 20ms;
   options.socket.pong_timeout = 100s;
   serving([&] {
@@ -379,7 +378,7 @@ TEST(RestingSockets, the_silent_are_pinged_and_those_that_do_not_answer_closed) 
   });
 }
 
-TEST(RestingSockets, a_message_that_drips_ends_with_1008) {
+TEST(WebSocketHub, a_message_that_drips_ends_with_1008) {
   options.socket.message_timeout = 20ms;
   options.socket.close_timeout = 20ms;
   serving([&] {
@@ -390,7 +389,7 @@ TEST(RestingSockets, a_message_that_drips_ends_with_1008) {
   });
 }
 
-TEST(RestingSockets, a_client_that_goes_on_sending_keeps_no_socket_that_has_ended) {
+TEST(WebSocketHub, a_client_that_goes_on_sending_keeps_no_socket_that_has_ended) {
   // goes_on sends `piece` every few milliseconds until the connection ends.
   const auto goes_on = [&](RawPeer& peer, std::string_view piece) {
     const Deadline enough = Deadline::after(40s);
@@ -426,7 +425,7 @@ TEST(RestingSockets, a_client_that_goes_on_sending_keeps_no_socket_that_has_ende
   });
 }
 
-TEST(RestingSockets, while_nothing_moves_there_is_no_buffer) {
+TEST(WebSocketHub, while_nothing_moves_there_is_no_buffer) {
   serving([&] {
     std::array<std::optional<RawPeer>, 10> peers;
     for (auto& each : peers) {
@@ -434,7 +433,7 @@ TEST(RestingSockets, while_nothing_moves_there_is_no_buffer) {
       expect(echoes(*each));
     }
     until([] { return borrowed() == 0; });
-    expect(g_sockets->open() == peers.size());
+    expect(g_hub->sockets() == peers.size());
 #if !COIR_NO_ASYNC
     // The acceptor, the reaper, the timer, this one.
     until([] { return coir::list_fibers({}) <= 4; });
@@ -442,25 +441,25 @@ TEST(RestingSockets, while_nothing_moves_there_is_no_buffer) {
   });
 }
 
-TEST(RestingSockets, published_messages_reach_every_subscriber_until_it_leaves) {
+TEST(WebSocketHub, published_messages_reach_every_subscriber_until_it_leaves) {
   serving([&] {
     auto first = joined(), second = joined(), third = joined();
     for (RawPeer* each : {&first, &second}) expect(each->say(Opcode::text, "j") && echoes(*each));
     expect(first.say(Opcode::text, "j") && echoes(first));  // twice is once
-    expect(g_program->all.subscribers() == 2);
+    expect(g_hub->subscribers("all") == 2);
     expect(third.say(Opcode::text, "pnews"));
     expect(first.hear().is(Opcode::text, "news") && second.hear().is(Opcode::text, "news"));
     expect(echoes(third));
     expect(g_program->published.sent == 2);
     expect(first.say(Opcode::text, "l") && echoes(first));
     second.stream().close();
-    until([&] { return g_program->all.subscribers() == 0; });
+    until([&] { return g_hub->subscribers("all") == 0; });
     expect(third.say(Opcode::text, "pnothing") && echoes(third) && echoes(first));
     expect(g_program->published.sent == 0);
   });
 }
 
-TEST(RestingSockets, a_subscriber_that_publishes_hears_itself_in_order) {
+TEST(WebSocketHub, a_subscriber_that_publishes_hears_itself_in_order) {
   serving([&] {
     auto peer = joined();
     expect(peer.say(Opcode::text, "j") && peer.say(Opcode::text, "pone") && peer.say(Opcode::text, "two"));
@@ -475,13 +474,13 @@ struct Crowd {
   static constexpr int kRounds = 100;
   std::vector<RawPeer> peers;
 
-  explicit Crowd(RestingSocketsGroup& test) {
+  explicit Crowd(WebSocketHubGroup& test) {
     g_program->joins = true;
     while (peers.size() < kPeers) {
       g_number = 0;
       peers.push_back(test.joined());
     }
-    until([] { return g_program->all.subscribers() == kPeers; });
+    until([] { return g_hub->subscribers("all") == kPeers; });
   }
   // hears returns the size of the message that all hear next, 0 if they do not agree.
   std::size_t hears() {
@@ -496,7 +495,7 @@ struct Crowd {
   }
 };
 
-TEST(RestingSockets, others_run_while_a_message_is_published) {
+TEST(WebSocketHub, others_run_while_a_message_is_published) {
   options = {.max_sockets = 128, .max_subscriptions = 128};
   serving([&] {
     Crowd crowd(*this);
@@ -509,7 +508,7 @@ TEST(RestingSockets, others_run_while_a_message_is_published) {
     bool ran = false;
     for (int round = 0; round < Crowd::kRounds && !ran; ++round) {
       const int before = runs;
-      const auto published = g_program->all.publish_binary(large(Crowd::kOne));
+      const auto published = g_hub->publish_binary("all", large(Crowd::kOne));
       ran = runs > before;
       if (published.sent != Crowd::kPeers || crowd.hears() != Crowd::kOne) break;
     }
@@ -519,7 +518,7 @@ TEST(RestingSockets, others_run_while_a_message_is_published) {
   });
 }
 
-TEST(RestingSockets, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_fiber_too) {
+TEST(WebSocketHub, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_fiber_too) {
   options = {.max_sockets = 128, .max_subscriptions = 128};
   serving([&] {
     Crowd crowd(*this);
@@ -530,11 +529,11 @@ TEST(RestingSockets, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_f
       auto other = coir::spawn([&] {
         while (!publishing) coir::yield();
         overlaps = !over;
-        sent = g_program->all.publish_binary(large(Crowd::kTwo)).sent;
+        sent = g_hub->publish_binary("all", large(Crowd::kTwo)).sent;
       });
       static_cast<void>(other.cancel());
       publishing = true;
-      sound = g_program->all.publish_binary(large(Crowd::kOne)).sent == Crowd::kPeers;
+      sound = g_hub->publish_binary("all", large(Crowd::kOne)).sent == Crowd::kPeers;
       over = true;
       static_cast<void>(other.join());
       const std::size_t first = crowd.hears(), second = first == 0 ? 0 : crowd.hears();
@@ -547,7 +546,7 @@ TEST(RestingSockets, all_hear_in_one_order_what_two_publish_and_of_a_cancelled_f
 }
 #endif
 
-TEST(RestingSockets, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_does_not) {
+TEST(WebSocketHub, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_does_not) {
   server_options.max_connections = 2;
   server_options.evict_after = 0ms;
   serving([&] {
@@ -566,11 +565,11 @@ TEST(RestingSockets, an_idle_connection_makes_room_for_a_newcomer_and_a_socket_d
     const auto end = std::copy(kOpening.begin(), kOpening.end(), request);
     const auto whole = std::copy_n("\r\n", 2, end);
     expect(answer_to(third, {request, whole}, head).starts_with("HTTP/1.1 503 "));
-    expect(echoes(first) && echoes(second) && g_sockets->open() == 2);
+    expect(echoes(first) && echoes(second) && g_hub->sockets() == 2);
   });
 }
 
-TEST(RestingSockets, subscriptions_have_a_ceiling) {
+TEST(WebSocketHub, subscriptions_have_a_ceiling) {
   options.max_subscriptions = 1;
   serving([&] {
     auto first = joined(), second = joined();
@@ -581,46 +580,70 @@ TEST(RestingSockets, subscriptions_have_a_ceiling) {
   });
 }
 
-TEST(RestingSockets, slow_subscribers_are_dropped_or_skipped_and_counted) {
+TEST(WebSocketHub, a_slow_subscriber_is_disconnected_and_counted_and_no_other) {
   options.max_unsent = 150'000;
   serving([&] {
     g_program->joins = true;
-    auto dropped = joined();  // of `all`
-    auto skipped = joined();  // of `some`
-    auto speaker = joined();
-    expect(echoes(speaker));
-    Topic& all = g_program->all;
-    Topic& some = g_program->some;
-    until([&] { return all.subscribers() == 2 && some.subscribers() == 1; });
+    auto slow = joined();   // of "all"
+    auto other = joined();  // of "some"
+    auto quick = joined();  // of "all"
+    expect(echoes(quick));
+    until([&] { return g_hub->subscribers("all") == 2 && g_hub->subscribers("some") == 1; });
 #if !COIR_NO_ASYNC
-    // Nobody reads: the kernel takes some megabytes.
-    Published lost;
-    std::size_t sent = 0;
-    for (int i = 0; i < 1000 && lost.skipped == 0; ++i) {
-      lost = some.publish_binary(large(100'000));
-      sent += lost.sent;
-    }
-    expect(lost.skipped == 1 && lost.dropped == 0 && some.subscribers() == 1);
-    auto drain = coir::spawn([&] {
-      while (speaker.hear().opcode == Opcode::binary) {
-      }
+    std::atomic<std::size_t> heard = 0;
+    auto hearing = coir::spawn([&] {
+      while (quick.hear().opcode == Opcode::binary) ++heard;
     });
-    for (int i = 0; i < 1000 && lost.dropped == 0; ++i) lost = all.publish_binary(large(100'000));
-    expect(lost.dropped != 0);
-    until([&] { return all.subscribers() < 2; });
-    // The one that was skipped hears all but that.
-    for (std::size_t i = 0; i < sent; ++i) {
-      const auto frame = skipped.hear();
-      expect(frame.opcode == Opcode::binary && frame.size == 100'000);
+    // Nobody reads the slow one: the kernel takes some megabytes.
+    std::size_t sent = 0;
+    Published last;
+    while (sent < 1000 && last.dropped == 0) {
+      last = g_hub->publish_binary("all", large(100'000));
+      ++sent;
+      until([&] { return heard == sent; });
     }
-    expect(skipped.say(Opcode::text, "hello") && skipped.hear().is(Opcode::text, "hello"));
-    speaker.stream().close();
-    expect(drain.join().has_value());
+    expect(last.dropped == 1 && last.sent == 1 && g_hub->dropped() == 1);
+    until([&] { return g_hub->subscribers("all") == 1; });
+    expect(g_hub->publish("all", "the end").sent == 1);
+    expect(hearing.join().has_value());
+    // What has come whole is right; then it ends.
+    auto frame = slow.hear();
+    for (; !frame.gone; frame = slow.hear()) expect(frame.opcode == Opcode::binary && frame.size == 100'000);
+    expect(g_hub->subscribers("some") == 1 && echoes(other));
 #endif
   });
 }
 
-TEST(RestingSockets, no_more_waits_than_max_unsent) {
+TEST(WebSocketHub, topics_are_told_apart_and_as_many_as_there_are_subscriptions) {
+  options.max_subscriptions = 40;
+  serving([&] {
+    auto peer = joined();
+    // As long as a name may be, and alike but for one place. The first letter is the wish.
+    static char wish[1 + 65 + 1];
+    memset(wish, 'r', 66);
+    const auto room = [&](char letter, int number) {
+      wish[0] = letter;
+      wish[61] = static_cast<char>('0' + number % 40);
+      return std::string_view(wish, 65);
+    };
+    const auto subscribers = [&](int number) { return g_hub->subscribers(room('s', number).substr(1)); };
+    // Twice, as what a topic was is used again.
+    for (int turn = 0; turn < 2; ++turn) {
+      for (int i = 0; i < 40; ++i) {
+        expect(peer.say(Opcode::text, room('s', i)) && echoes(peer));
+        expect(subscribers(i) == 1);
+      }
+      for (int i = 0; i < 40; ++i) {
+        expect(peer.say(Opcode::text, room('u', i)) && echoes(peer));
+        expect(subscribers(i) == 0 && subscribers(i + 1) == (i < 39 ? 1u : 0u));
+      }
+    }
+    expect(peer.say(Opcode::text, {room('s', 0).data(), 66}));
+    expect(peer.hear().is(Opcode::text, coir::describe(ErrorCode::limit)));
+  });
+}
+
+TEST(WebSocketHub, no_more_waits_than_max_unsent) {
   options.max_unsent = 1000;
   serving([&] {
     auto peer = joined();
@@ -631,7 +654,7 @@ TEST(RestingSockets, no_more_waits_than_max_unsent) {
   });
 }
 
-TEST(RestingSockets, a_client_that_takes_nothing_for_too_long_is_closed) {
+TEST(WebSocketHub, a_client_that_takes_nothing_for_too_long_is_closed) {
   options.max_unsent = 256 * 1024;
   options.socket.write_timeout = 50ms;
   serving([&] {
@@ -644,20 +667,83 @@ TEST(RestingSockets, a_client_that_takes_nothing_for_too_long_is_closed) {
   });
 }
 
-TEST(RestingSockets, stop_sends_1001_to_all) {
+TEST(WebSocketHub, stop_sends_1001_to_all) {
 #if !COIR_NO_ASYNC
   serving([&] {
     auto first = joined(), second = joined();
     expect(echoes(first) && echoes(second));
     server->begin_stop();
-    until([&] { return server->stopped() || g_sockets->open() == 0; });
+    until([&] { return server->stopped() || g_hub->sockets() == 0; });
     for (RawPeer* each : {&first, &second}) expect(each->hear().closes(CloseCode::going_away) && each->ended());
     until([&] { return g_program->closed_count == 2; });
   });
 #endif
 }
 
-TEST(RestingSockets, without_buffers_whole_messages_pass_and_halves_end_with_1013) {
+// Either of a hub and its server may go first.
+TEST(WebSocketHub, one_that_is_destroyed_sends_1001_and_the_server_goes_on) {
+#if !COIR_NO_ASYNC
+  const auto context = authority().server();
+  coir::TlsContextSlot slot(context);
+  for (const bool secure : {false, true}) {
+    tls = secure ? &slot : nullptr;
+    static std::optional<WebSocketHub<Program>> hub;
+    server_options.handler = [](Exchange& exchange) { hub ? (*hub)(exchange) : exchange.respond_status(410); };
+    within(
+        server_options,
+        [this](auto run) {
+          hub.emplace(options);
+          g_hub = &*hub;
+          g_program = &hub->program();
+          run();
+        },
+        [&] {
+          g_program->joins = true;
+          auto first = joined(), second = joined();
+          expect(echoes(first) && second.say(Opcode::text, "half", false));
+          until([&] { return g_hub->subscribers("all") == 2 && server->gauges().active == 0; });
+          hub.reset();
+          for (RawPeer* each : {&first, &second}) expect(each->hear().closes(CloseCode::going_away) && each->ended());
+          expect(server->gauges().kept == 0);
+          refused("GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 410");
+        });
+    LONGS_EQUAL(0, borrowed());
+  }
+#endif
+}
+
+#if !COIR_NO_ASYNC
+// A run that is shut down cuts its connections off. Then the server is destroyed, and the hub before or after it.
+TEST(WebSocketHub, after_a_run_that_was_cut_off_either_may_go_first) {
+  for (const bool hub_first : {true, false}) {
+    const ChildEnd end = in_child([&] {
+      static std::optional<WebSocketHub<Program>> hub;
+      hub.emplace(options);
+      std::optional<Server> cut_off;
+      std::optional<RawPeer> peer;
+      const int status = coir::run([&] {
+        cut_off.emplace(*Server::create({.handler = [](Exchange& exchange) { (*hub)(exchange); }}));
+        auto listener = *coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
+        address = listener.local_address();
+        if (!cut_off->add(std::move(listener)) || !cut_off->start()) return 9;
+        peer.emplace(joined());
+        if (!peer->say(Opcode::text, "j") || !echoes(*peer)) return 9;
+        if (!until([&] { return cut_off->gauges().active == 0; })) return 9;
+        coir::shutdown();
+        return 0;
+      });
+      if (hub_first) hub.reset();
+      cut_off.reset();
+      hub.reset();
+      return status != 0 ? status : coir::account::connections.used() == 0 ? 0 : 8;
+    });
+    LONGS_EQUAL(0, end.status);
+    STRCMP_EQUAL("", end.output);
+  }
+}
+#endif
+
+TEST(WebSocketHub, without_buffers_whole_messages_pass_and_halves_end_with_1013) {
   serving([&] {
     auto first = joined(), second = joined();
     expect(echoes(first) && echoes(second));
@@ -672,7 +758,7 @@ TEST(RestingSockets, without_buffers_whole_messages_pass_and_halves_end_with_101
   });
 }
 
-TEST(RestingSockets, half_a_message_without_a_buffer_for_the_rest_ends_the_connection) {
+TEST(WebSocketHub, half_a_message_without_a_buffer_for_the_rest_ends_the_connection) {
   serving([&] {
     auto peer = joined();
     expect(echoes(peer));
@@ -693,7 +779,7 @@ TEST(RestingSockets, half_a_message_without_a_buffer_for_the_rest_ends_the_conne
   });
 }
 
-TEST(RestingSockets, a_refused_charge_is_503) {
+TEST(WebSocketHub, a_refused_charge_is_503) {
   serving([&] {
     auto first = joined();
     expect(echoes(first));
@@ -712,7 +798,7 @@ TEST(RestingSockets, a_refused_charge_is_503) {
 }
 
 #if COIR_TLS && !COIR_NO_ASYNC
-TEST(RestingSockets, by_tls_they_do_the_same) {
+TEST(WebSocketHub, by_tls_they_do_the_same) {
   const auto context = authority().server();
   coir::TlsContextSlot slot(context);
   tls = &slot;
@@ -720,7 +806,7 @@ TEST(RestingSockets, by_tls_they_do_the_same) {
     g_program->joins = true;
     auto first = joined(), second = joined(), third = joined();
     expect(echoes(first) && echoes(second) && echoes(third));
-    const auto sent = g_program->all.publish_text("news");
+    const auto sent = g_hub->publish("all", "news");
     expect(sent.sent == 2);
     expect(first.hear().is(Opcode::text, "news") && third.hear().is(Opcode::text, "news"));
     expect(second.say(Opcode::binary, large(60'000)));
@@ -732,4 +818,4 @@ TEST(RestingSockets, by_tls_they_do_the_same) {
 }
 #endif
 
-}  // namespace resting_sockets_test
+}  // namespace websocket_hub_test

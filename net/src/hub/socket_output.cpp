@@ -1,4 +1,4 @@
-// What a resting socket sends: into the kernel where that takes it, else into a buffer for the socket's owner.
+// What a hub's socket sends: into the kernel where that takes it, else into a buffer for the socket's owner.
 #include <coir/utf8.h>
 #include <errno.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "http/sockets/socket_table.h"
+#include "hub/socket_table.h"
 #include "socket/kernel.h"
 #include "websocket/close_payload.h"
 
@@ -26,7 +26,7 @@ std::unexpected<Error> not_sent(ErrorCode code) noexcept {
   return std::unexpected(Error{code});
 }
 
-SocketRecord& record(RestingSocket& socket) noexcept {
+SocketRecord& record(HubSocket& socket) noexcept {
   return static_cast<SocketRecord&>(socket);
 }
 
@@ -49,8 +49,8 @@ std::expected<void, Error> SocketTable::put(SocketRecord& record, std::span<cons
   return out;
 }
 
-std::expected<void, Error> SocketTable::put(std::uint32_t socket, std::uint32_t generation,
-                                            std::span<const iovec> parts, bool drops) noexcept {
+std::expected<void, Error> SocketTable::put_published(std::uint32_t socket, std::uint32_t generation,
+                                                      std::span<const iovec> parts) noexcept {
   SocketRecord& record = record_at(socket);
   const tls::Holding held(record.lock);
   if (record.generation.load(std::memory_order_relaxed) != generation || !record.open ||
@@ -60,8 +60,8 @@ std::expected<void, Error> SocketTable::put(std::uint32_t socket, std::uint32_t 
   bool wants_owner = false;
   const auto out = put_held(record, parts, wants_owner);
   if (wants_owner) hand_over_held(record);
-  if (!out && out.error() != ErrorCode::closed && drops) {
-    dropped_count.fetch_add(1, std::memory_order_relaxed);
+  if (!out && out.error() != ErrorCode::closed) {
+    too_slow();
     doom_held(record);
   }
   return out;
@@ -206,25 +206,33 @@ std::expected<void, Error> SocketTable::put_close(SocketRecord& record, CloseCod
   return out;
 }
 
-std::expected<void, Error> RestingSocket::send_text(std::string_view text) noexcept {
+std::expected<void, Error> HubSocket::send_text(std::string_view text) noexcept {
   if (!is_utf8(text)) return not_sent(ErrorCode::invalid);
   return record(*this).table().send(record(*this), Opcode::text, text);
 }
 
-std::expected<void, Error> RestingSocket::send_binary(std::string_view bytes) noexcept {
+std::expected<void, Error> HubSocket::send_binary(std::string_view bytes) noexcept {
   return record(*this).table().send(record(*this), Opcode::binary, bytes);
 }
 
-std::expected<void, Error> RestingSocket::close(CloseCode code, std::string_view reason) noexcept {
+std::expected<void, Error> HubSocket::close(CloseCode code, std::string_view reason) noexcept {
   return record(*this).table().close(record(*this), code, reason);
 }
 
-std::expected<void, Error> RestingSocket::subscribe(Topic& topic) noexcept {
+std::expected<void, Error> HubSocket::subscribe(std::string_view topic) noexcept {
   return record(*this).table().subscribe(record(*this), topic);
 }
 
-void RestingSocket::unsubscribe(Topic& topic) noexcept {
+void HubSocket::unsubscribe(std::string_view topic) noexcept {
   record(*this).table().unsubscribe(record(*this), topic);
+}
+
+Published HubSocket::publish(std::string_view topic, std::string_view text) noexcept {
+  return record(*this).table().publish(topic, text, true);
+}
+
+Published HubSocket::publish_binary(std::string_view topic, std::string_view bytes) noexcept {
+  return record(*this).table().publish(topic, bytes, false);
 }
 
 std::expected<void, Error> SocketTable::close(SocketRecord& record, CloseCode code, std::string_view reason) noexcept {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "http/session/engine.h"
-#include "http/sockets/opening.h"
 #include "socket/buffer_pool.h"
+#include "stream/socket_opening.h"
 #include "websocket/websocket_state.h"
 
 namespace coir::http {

@@ -1,4 +1,4 @@
-#include "http/sockets/opening.h"
+#include "stream/socket_opening.h"
 
 #include "http/message/origin.h"
 #include "http/session/keeper.h"

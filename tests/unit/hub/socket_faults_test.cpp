@@ -3,9 +3,7 @@
 // none. The client is refused or its connection ends, never left waiting; the next lives as if nothing had been; nothing
 // is left over.
 
-#include <coir/http/resting_sockets.h>
-#include <coir/http/topic.h>
-#include <coir/http/websocket_server.h>
+#include <coir/websocket.h>
 
 #include <optional>
 
@@ -26,23 +24,21 @@ struct Program {
   struct State {
     std::uint64_t number = 0;
   };
-  Topic all;
-  void opened(RestingSocket& socket, State&) { static_cast<void>(socket.subscribe(all)); }
-  void message(RestingSocket& socket, State&, const WebSocketMessage& message) {
+  void opened(HubSocket& socket) { static_cast<void>(socket.subscribe("all")); }
+  void message(HubSocket& socket, State&, const WebSocketMessage& message) {
     const std::string_view answer = message.bytes == "much" ? std::string_view(large, kLargeText) : message.bytes;
     if (!socket.send_text(answer)) static_cast<void>(socket.close(CloseCode::try_again_later));
-    all.publish_text("to all");
+    socket.publish("all", "to all");
   }
 };
 
-Program g_program;
-std::optional<RestingSockets<Program>> g_sockets;
+std::optional<WebSocketHub<Program>> g_hub;
 std::atomic<int> g_serving;
 
 bool answer(Exchange& exchange) {
-  if (exchange.request().path == "/rest") return static_cast<void>(g_sockets->accept(exchange)), true;
+  if (exchange.request().path == "/rest") return (*g_hub)(exchange), true;
   if (exchange.request().path == "/publish") {
-    g_program.all.publish_text("news");
+    g_hub->publish("all", "news");
     exchange.respond(200, "text/plain", "");
     return true;
   }
@@ -114,18 +110,17 @@ constexpr StreamLife kLives[] = {
 
 struct SocketFaultsServer : FaultyStreams {
   bool prepare() override {
-    auto made = RestingSockets<Program>::create(
-        g_program, {.max_sockets = 8, .socket = {.max_message = 65'536, .ping_after = 24h, .close_timeout = 20ms}});
-    if (made) g_sockets.emplace(std::move(*made));
+    g_hub.emplace(WebSocketHubOptions{.max_sockets = 8,
+                                      .socket = {.max_message = 65'536, .ping_after = 24h, .close_timeout = 20ms}});
     site.also = answer;
-    return g_sockets.has_value();
+    return true;
   }
   void release() override {
-    g_sockets.reset();
-    LONGS_EQUAL(0, g_program.all.subscribers());
+    LONGS_EQUAL(0, g_hub->subscribers("all"));
+    g_hub.reset();
     LONGS_EQUAL(0, coir::account::buffers.used() - coir::Buffer::spare_bytes());
   }
-  std::size_t kept() const override { return g_sockets->open() + static_cast<std::size_t>(g_serving); }
+  std::size_t kept() const override { return g_hub->sockets() + static_cast<std::size_t>(g_serving); }
 };
 
 TEST_GROUP_BASE(SocketFaults, SocketFaultsServer) {};

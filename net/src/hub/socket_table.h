@@ -1,27 +1,21 @@
 #pragma once
 
-#include <coir/config.h>
-#include <coir/http/resting_sockets.h>
-#include <coir/http/topic.h>
+#include <coir/websocket.h>
 #include <sys/uio.h>
 
-#include "http/session/engine.h"
-#include "http/session/keeper.h"
+#include "hub/hub.h"
 #include "socket/buffer_pool.h"
+#include "socket/turn.h"
 #include "tls/thread_mutex.h"
 #include "websocket/message_decoder.h"
 
-#if !COIR_NO_ASYNC
-#include <coir/fiber.h>
-#endif
-
 namespace coir::http {
 
-// SocketRecord is all that is kept of a resting socket, beside its Connection. The program's state lies behind it.
+// SocketRecord is all that is kept of a hub's socket, beside its Connection. The program's state lies behind it.
 //
 // Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held
 // over system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
-struct SocketRecord : RestingSocket {
+struct SocketRecord : HubSocket {
   void* state() noexcept { return this + 1; }
 
   SocketTable& table() const noexcept;
@@ -60,68 +54,85 @@ struct SocketRecord : RestingSocket {
   Atomic<bool> pinged = false;
   CloseCode code = CloseCode::abnormal;
   std::uint32_t dropped_bytes = 0;     // the owner's: what has come since then
-  std::uint32_t subscription = kNone;  // the first, or the next free record; guarded by the table's nodes_lock_
+  std::uint32_t subscription = kNone;  // the first, or the next free record; guarded by the table's topics_lock_
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 };
 static_assert(sizeof(void*) != 8 || sizeof(SocketRecord) <= 80, "thousands rest at a time");
 
-// Subscription is one socket's to one topic. The links of the topic are guarded by its lock, next_of_socket by
-// nodes_lock_.
+// Subscription is one socket's to one topic; Topic, what has subscribers, or is being published to. Both are guarded by the
+// table's topics_lock_, but for a Topic's `turn`. kNone ends every chain.
 struct Subscription {
-  Topic* topic = nullptr;
-  std::uint32_t socket = 0;
+  std::uint32_t topic = 0, socket = 0;
   std::uint32_t next_of_socket = 0;  // or the next that is free
   std::uint32_t previous = 0, next = 0;
 };
 
-// SocketTable is a RestingSockets: the records, and what is done for them. It lies at the start of one reserved
-// mapping, followed by the records, each with its state, and the subscriptions, which are touched as far as they are
-// used.
+struct Topic {
+  static constexpr std::size_t kMostName = 64;
+
+  // Cursor is where a publisher has come to. A subscription that ends moves those that point to it.
+  struct Cursor {
+    std::uint32_t at;
+    Cursor* next;
+  };
+
+  std::string_view name() const noexcept { return {text, name_bytes}; }
+
+  TurnLock turn;  // held by who publishes
+  Cursor* cursors = nullptr;
+  std::uint32_t next = 0;   // of those whose names hash alike, or the next that is free
+  std::uint32_t first = 0;  // its subscriptions
+  std::uint32_t subscribers = 0;
+  std::uint32_t publishers = 0;  // who publish, or wait for their turn
+  std::uint8_t name_bytes = 0;
+  char text[kMostName];
+};
+
+// SocketTable is a WebSocketHub: the records, and what is done for them. It lies at the start of one reserved mapping,
+// followed by the records, each with its state, the subscriptions, the topics and the chains of their names, all of which
+// are touched as far as they are used.
 //
-//   socket_table.cpp   records, the opening handshake, times      serve.cpp     what arrives
-//   output.cpp         what is sent                               topic.cpp     subscriptions, publishing
-class SocketTable final : public Keeper {
+//   socket_table.cpp   records, the opening handshake, times      socket_input.cpp     what arrives
+//   topics.cpp         subscriptions, publishing                  socket_output.cpp    what is sent
+class SocketTable final : public Hub {
  public:
-  static std::expected<SocketTable*, Error> create(const RestingSocketsBase::Calls& calls,
-                                                   const RestingSocketsOptions& options) noexcept;
+  static SocketTable* create(const detail::SocketHub::Calls& calls, const WebSocketHubOptions& options) noexcept;
   static void destroy(SocketTable* table) noexcept;
 
-  // These are RestingSockets's functions of the same names.
+  // These are SocketHub's functions of the same names.
   void* begin(Exchange& exchange) noexcept;
-  std::expected<void, Error> finish(Exchange& exchange, void* state) noexcept;
-  std::size_t open() const noexcept { return count_.load(std::memory_order_relaxed); }
+  void finish(Exchange& exchange, void* state) noexcept;
+  std::size_t sockets() const noexcept { return count_.load(std::memory_order_relaxed); }
+  std::size_t subscribers(std::string_view topic) noexcept;
 
-  // These are RestingSocket's.
+  // These are HubSocket's.
   std::expected<void, Error> send(SocketRecord& record, Opcode opcode, std::string_view payload) noexcept;
   std::expected<void, Error> close(SocketRecord& record, CloseCode code, std::string_view reason) noexcept;
-  std::expected<void, Error> subscribe(SocketRecord& record, Topic& topic) noexcept;
-  void unsubscribe(SocketRecord& record, Topic& topic) noexcept;
+  std::expected<void, Error> subscribe(SocketRecord& record, std::string_view topic) noexcept;
+  void unsubscribe(SocketRecord& record, std::string_view topic) noexcept;
+  Published publish(std::string_view topic, std::string_view payload, bool text) noexcept;
 
-  // put sends a frame, given as parts, to the socket of that number, if it is still of that generation. It makes the
-  // connection of a client that is slow end, if `drops`. Errors: closed, limit, no_memory.
-  std::expected<void, Error> put(std::uint32_t socket, std::uint32_t generation, std::span<const iovec> parts,
-                                 bool drops) noexcept;
-  static Published publish(Topic& topic, Opcode opcode, std::string_view payload) noexcept;
-
-  // These are Keeper's.
+  // These are Hub's and Keeper's.
   void begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept override;
   void serve(Connection& connection, KeptMemory memory) noexcept override;
   void farewell(Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
-  bool stopped() noexcept override;
-  Deadline due() const noexcept override;
-  void tick() noexcept override;
-
-  Atomic<std::uint64_t> dropped_count = 0;
+  void work(bool told) noexcept override;
+  std::chrono::milliseconds interval() const noexcept override;
 
  private:
-  friend class Topic;
   enum class Flushed : std::uint8_t { all, waits, failed };
+  static constexpr std::uint32_t kNone = SocketRecord::kNone;
 
-  SocketTable(const RestingSocketsBase::Calls& calls, const RestingSocketsOptions& options, char* records,
-              Subscription* nodes, std::size_t mapped_bytes) noexcept;
-  ~SocketTable();
+  // Layout says where in the mapping what stands.
+  struct Layout {
+    Layout(const WebSocketHubOptions& options, std::size_t state_bytes) noexcept;
+    std::size_t stride, records, nodes, topics, chains, chain_count, bytes;
+  };
+
+  SocketTable(const detail::SocketHub::Calls& calls, const WebSocketHubOptions& options, const Layout& layout) noexcept;
+  ~SocketTable() { leave_all(); }
 
   static SocketRecord& record_of(const Connection& connection) noexcept {
     return *reinterpret_cast<SocketRecord*>(connection.mark);
@@ -137,12 +148,10 @@ class SocketTable final : public Keeper {
   // socket_table.cpp
   SocketRecord* take_record() noexcept;
   void give_record(SocketRecord& record) noexcept;
-  void start_timer() noexcept;
   bool is_due(const Connection& connection, std::int64_t now) const noexcept;
   void act(Connection& connection) noexcept;
-  std::size_t charge_bytes() const noexcept { return stride_; }
 
-  // serve.cpp
+  // socket_input.cpp
   void go_on(SocketRecord& record, KeptMemory memory) noexcept;
   bool has_left(SocketRecord& record) const noexcept;
   void decode(SocketRecord& record, std::span<char> bytes) noexcept;
@@ -153,8 +162,12 @@ class SocketTable final : public Keeper {
   void release(SocketRecord& record) noexcept;
   void end(SocketRecord& record) noexcept;
 
-  // output.cpp; those with `held` in their comments want the record's lock.
+  // socket_output.cpp; those with `held` in their comments want the record's lock.
+  // put sends a frame, given as parts. put_published does so to the socket of that number, if it is still of that
+  // generation, and ends the connection of a client that is slow. Errors: closed, limit, no_memory.
   std::expected<void, Error> put(SocketRecord& record, std::span<const iovec> parts) noexcept;
+  std::expected<void, Error> put_published(std::uint32_t socket, std::uint32_t generation,
+                                           std::span<const iovec> parts) noexcept;
   std::expected<void, Error> put_held(SocketRecord& record, std::span<const iovec> parts, bool& wants_owner) noexcept;
   std::expected<void, Error> append_held(SocketRecord& record, std::span<const iovec> parts, std::size_t skip,
                                          bool bounded) noexcept;
@@ -164,27 +177,28 @@ class SocketTable final : public Keeper {
   void hand_over_held(SocketRecord& record) noexcept;
   Flushed flush(SocketRecord& record) noexcept;
 
-  // topic.cpp
-  void unlink(Topic& topic, std::uint32_t number) noexcept;
+  // topics.cpp; those with `held` in their names want topics_lock_.
+  std::uint32_t& chain_held(std::string_view name) noexcept;
+  std::uint32_t find_held(std::string_view name) noexcept;
+  std::uint32_t find_or_make_held(std::string_view name) noexcept;
+  std::size_t give_unused_held(Topic& topic) noexcept;
+  std::size_t leave_held(std::uint32_t& link) noexcept;
   void unsubscribe_all(SocketRecord& record) noexcept;
 
-  const RestingSocketsBase::Calls calls_;
-  const RestingSocketsOptions options_;
-  const std::size_t stride_;
+  const detail::SocketHub::Calls calls_;
+  const WebSocketHubOptions options_;
+  const std::size_t stride_, chain_count_, mapped_bytes_;
   char* const records_;
   Subscription* const nodes_;
-  const std::size_t mapped_bytes_;
+  Topic* const topics_;
+  std::uint32_t* const chains_;  // a topic's number and 1, or 0
   Spinlock records_lock_;
-  std::uint32_t free_record_ = SocketRecord::kNone;
+  std::uint32_t free_record_ = kNone;
   std::uint32_t used_records_ = 0;  // those that were ever taken
   Atomic<std::size_t> count_ = 0;
-  Spinlock nodes_lock_;
-  std::uint32_t free_node_ = SocketRecord::kNone;
-  std::uint32_t used_nodes_ = 0;
-  std::int64_t next_tick_ns_ = 0;  // without fibers
-#if !COIR_NO_ASYNC
-  Atomic<bool> timer_runs_ = false;
-#endif
+  Spinlock topics_lock_;
+  std::uint32_t free_node_ = kNone, used_nodes_ = 0;
+  std::uint32_t free_topic_ = kNone, used_topics_ = 0;
 };
 
 inline SocketTable& SocketRecord::table() const noexcept {

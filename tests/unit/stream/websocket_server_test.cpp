@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tests/unit/http/sockets/socket_server.h"
+#include "tests/unit/stream/socket_server.h"
 
 namespace websocket_server_test {
 
