@@ -20,7 +20,7 @@
 #include <coir/net/tls.h>
 #endif
 #if COIRD_MCP
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #endif
 
 namespace {

@@ -1,9 +1,9 @@
-// One call over four servers at once: what has come is told as it comes, the one that hangs costs its own half second
+// One call over four servers at once: what has come is shown as it comes, the one that hangs costs its own half second
 // alone, and a race ends with the first answer. Servers and client are in one process.
 
 #include <coir/fiber.h>
-#include <coir/mcp/fan_out.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
+#include <coir/mcp/client.h>
 #include <coir/runtime.h>
 #include <stdio.h>
 
@@ -12,7 +12,6 @@
 #include "local_site.h"
 
 using namespace std::chrono_literals;
-namespace http = coir::http;
 namespace mcp = coir::mcp;
 
 namespace {
@@ -28,39 +27,20 @@ void read_temperature(mcp::Call& call) {
 constexpr mcp::Tool kTools[] = {
     mcp::tool<read_temperature>({.name = "temperature", .description = "Reads the sensor", .read_only = true})};
 
-void answer(http::Exchange& exchange) {
-  exchange.context<mcp::Server>().serve(exchange);
-}
-
 // Board is a server and a client of it.
 struct Board {
-  int number;
-  std::optional<mcp::Server> server;
-  std::optional<LocalSite> site;
+  const int number;
+  mcp::McpServer tools{{.tools = kTools, .context = const_cast<int*>(&number)}};
+  LocalSite site{coir::http::answered_by(tools)};
   std::optional<mcp::McpClient> client;
-  char url[64];
-
-  bool start(int with_number) {
-    number = with_number;
-    auto made = mcp::Server::create({.tools = kTools, .context = &number});
-    if (!made) return false;
-    server.emplace(std::move(*made));
-    site.emplace(http::ServerOptions{.handler = answer, .context = &*server});
-    auto asks = mcp::McpClient::create({.url = coir::format(url, "http://127.0.0.1:", site->port(), "/mcp")});
-    if (!asks) return false;
-    client.emplace(std::move(*asks));
-    return true;
-  }
 };
-Board g_boards[4];
-mcp::Branch g_branches[4];
 
-void show(void*, mcp::Branch& branch) noexcept {
+void show(void* branches, mcp::Branch& branch) noexcept {
   const auto text =
       branch.outcome ? branch.outcome->result()["content"][0]["text"].text() : std::unexpected(coir::Error{});
   coir::on_worker_stack([&] {
-    printf("board %d: %.*s\n", static_cast<int>(&branch - g_branches), text ? static_cast<int>(text->size()) : 9,
-           text ? text->data() : "no answer");
+    printf("board %d: %.*s\n", static_cast<int>(&branch - static_cast<mcp::Branch*>(branches)),
+           text ? static_cast<int>(text->size()) : 9, text ? text->data() : "no answer");
   });
 }
 
@@ -68,24 +48,24 @@ void show(void*, mcp::Branch& branch) noexcept {
 
 int main() {
   return coir::run([] {
-    for (int i = 0; i < 4; ++i) {
-      if (!g_boards[i].start(i)) return 1;
-      g_branches[i].client = &*g_boards[i].client;
-      g_branches[i].tool = "temperature";
-      g_branches[i].within = i == 3 ? 500ms : 30'000ms;
+    Board boards[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
+    mcp::Branch branches[4];
+    for (Board& board : boards) {
+      auto asks = mcp::McpClient::create({.url = board.site.url("/mcp")});
+      if (!asks) return 1;
+      board.client.emplace(std::move(*asks));
+      mcp::Branch& branch = branches[board.number];
+      branch.client = &*board.client;
+      branch.tool = "temperature";
+      if (board.number == 3) branch.within = 500ms;
     }
-    const auto answered = mcp::fan_out(g_branches, {.deadline = coir::Deadline::after(60s), .came = show});
-    const auto raced = mcp::fan_out(g_branches, {.spread = mcp::Spread::race});
+    const auto answered =
+        mcp::fan_out(branches, {.deadline = coir::Deadline::after(60s), .came = show, .context = branches});
+    const auto raced = mcp::fan_out(branches, {.spread = mcp::Spread::race});
     coir::on_worker_stack([&] {
       printf("%zu of 4 have answered\n", answered ? *answered : 0);
-      printf("the race is board 0's: %s\n", raced && g_branches[0].outcome ? "true" : "false");
+      printf("the race is board 0's: %s\n", raced && branches[0].outcome ? "true" : "false");
     });
-    for (Board& each : g_boards) {
-      each.client.reset();
-      each.site.reset();
-      each.server.reset();
-    }
-    for (mcp::Branch& each : g_branches) each.outcome = std::unexpected(mcp::Failure(coir::ErrorCode::stale));
     return 0;
   });
 }

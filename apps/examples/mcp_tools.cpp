@@ -5,11 +5,8 @@
 //   mcp_tools          prints the schema of its tools, and ends
 
 #include <coir/fiber.h>
-#include <coir/format.h>
-#include <coir/http/routes.h>
-#include <coir/http/run_async.h>
-#include <coir/mcp/server.h>
-#include <signal.h>
+#include <coir/http.h>
+#include <coir/mcp.h>
 #include <stdio.h>
 
 using namespace std::chrono_literals;
@@ -69,12 +66,8 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  auto server = mcp::Server::create({.name = "board", .tools = kTools});
-  char text[32];
-  const auto at = coir::Address::parse(coir::format(text, "127.0.0.1:", argv[1]));
-  if (!server || !at) return 1;
-  auto listener = coir::TcpListener::listen(*at);
-  if (!listener) return 1;
-  auto app = http::routes(http::any<"/mcp">(*server));
-  return http::run_async(http::answered_by(app), std::move(*listener), {SIGINT, SIGTERM}) ? 0 : 1;
+  mcp::McpServer tools{{.name = "board", .tools = kTools}};
+  auto app = http::routes(http::any<"/mcp">(tools));
+  char listen[32];
+  return http::serve({.name = "mcp_tools", .listen = coir::format(listen, "127.0.0.1:", argv[1])}, app);
 }

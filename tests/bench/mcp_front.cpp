@@ -4,9 +4,9 @@
 //   mcp_front PORT URL    ends at SIGTERM
 
 #include <coir/http/server.h>
-#include <coir/mcp/fan_out.h>
+#include <coir/mcp.h>
+#include <coir/mcp/client.h>
 #include <coir/mcp/gateway.h>
-#include <coir/mcp/server.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
 #include <coir/signal.h>
@@ -28,7 +28,7 @@ constexpr std::uint32_t kMostClients = 8;
 // Front is what the tool works with: each client has connections of its own, as one of another server would.
 struct Front {
   std::optional<mcp::McpClient> clients[kMostClients];
-  std::optional<mcp::Server> server;
+  std::optional<mcp::McpServer> server;
 };
 
 struct Spreading {
@@ -65,7 +65,7 @@ constexpr std::string_view kAnybody[] = {"*"};
 char g_small[100];
 
 void answer(coir::http::Exchange& exchange) {
-  if (exchange.request().path == "/mcp") return exchange.context<Front>().server->serve(exchange);
+  if (exchange.request().path == "/mcp") return (*exchange.context<Front>().server)(exchange);
   exchange.respond(200, "text/plain", {g_small, sizeof g_small});
 }
 
@@ -92,7 +92,7 @@ int main(int count, char** words) {
   auto gateway = mcp::Gateway::create(mounts);
   if (!gateway) return complain(gateway.error());
   mcp::Source* const sources[] = {&gateway->source()};
-  auto offered = mcp::Server::create({.name = "front", .tools = kTools, .sources = sources, .context = &front});
+  auto offered = mcp::McpServer::create({.name = "front", .tools = kTools, .sources = sources, .context = &front});
   if (!offered) return complain(offered.error());
   front.server.emplace(std::move(*offered));
   char where[64];

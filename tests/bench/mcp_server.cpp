@@ -4,7 +4,7 @@
 
 #include <coir/fiber.h>
 #include <coir/http/server.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/program.h>
 #include <coir/signal.h>
 #include <coir/stack_size.h>
@@ -46,7 +46,7 @@ constexpr mcp::Tool kTools[] = {
 constexpr std::string_view kAnybody[] = {"*"};
 
 void answer(coir::http::Exchange& exchange) {
-  exchange.context<mcp::Server>().serve(exchange);
+  exchange.context<mcp::McpServer>()(exchange);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ int main(int count, char** words) {
   char where[64];
   snprintf(where, sizeof where, "%s:%s", count > 2 ? words[2] : "127.0.0.1", words[1]);
   if (!coir::catch_signals({SIGTERM, SIGINT})) return 1;
-  auto offered = mcp::Server::create({.name = "bench", .tools = kTools, .keep_alive = 3600s, .max_sessions = 8192});
+  auto offered = mcp::McpServer::create({.name = "bench", .tools = kTools, .keep_alive = 3600s, .max_sessions = 8192});
   if (!offered) return fprintf(stderr, "mcp_server: %s\n", describe(offered.error())), 1;
   const auto address = coir::Address::parse(where);
   if (!address) return fprintf(stderr, "mcp_server: %s\n", address.error()), 1;

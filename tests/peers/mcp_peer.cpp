@@ -7,7 +7,7 @@
 #include <coir/format.h>
 #include <coir/http/routes.h>
 #include <coir/http/run_async.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -234,7 +234,7 @@ constexpr mcp::Prompt kPrompts[] = {
 };
 
 struct App {
-  mcp::Server* server = nullptr;
+  mcp::McpServer* server = nullptr;
 };
 
 void change_tools(Call& call) {
@@ -251,15 +251,15 @@ void change_prompts(Call& call) {
 
 int main(int argc, char** argv) {
   App app;
-  auto server = mcp::Server::create({.name = "mcp_peer",
-                                     .title = "Peer",
-                                     .version = "1.0.0",
-                                     .instructions = "Tools of the conformance suite.",
-                                     .tools = kTools,
-                                     .resources = kResources,
-                                     .templates = kTemplates,
-                                     .prompts = kPrompts,
-                                     .context = &app});
+  auto server = mcp::McpServer::create({.name = "mcp_peer",
+                                        .title = "Peer",
+                                        .version = "1.0.0",
+                                        .instructions = "Tools of the conformance suite.",
+                                        .tools = kTools,
+                                        .resources = kResources,
+                                        .templates = kTemplates,
+                                        .prompts = kPrompts,
+                                        .context = &app});
   char text[32];
   const auto at = coir::Address::parse(coir::format(text, "127.0.0.1:", argc > 1 ? argv[1] : "0"));
   if (!server || !at) return 1;

@@ -3,7 +3,7 @@
 #include "options.h"
 
 #if COIRD_MCP
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #if COIR_TLS
 #include <coir/mcp/access.h>

@@ -94,7 +94,7 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
     return complain("build it with both", {"--mcp-mount: this coird was built without COIR_CLIENT or COIR_STREAMS"});
   const std::span<coir::mcp::Source* const> sources;
 #endif
-  auto server = coir::mcp::Server::create({
+  auto server = coir::mcp::McpServer::create({
       .name = "coird",
       .title = "coird",
       .instructions = "Tools of a small board: its state, sensors and pins.",

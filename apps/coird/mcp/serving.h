@@ -4,7 +4,7 @@
 
 #if COIRD_MCP
 #include <coir/http/exchange.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #include <optional>
 
@@ -33,7 +33,7 @@ class McpServing {
   bool owns(std::string_view path) const noexcept { return path == path_; }
   bool asks_token() const noexcept { return access_.asks(); }
   bool tells_issuer(std::string_view path) const noexcept;
-  void serve(coir::http::Exchange& exchange) noexcept { server_->serve(exchange); }
+  void serve(coir::http::Exchange& exchange) noexcept { (*server_)(exchange); }
   void serve_metadata(coir::http::Exchange& exchange) noexcept { server_->serve_metadata(exchange); }
 
  private:
@@ -49,6 +49,6 @@ class McpServing {
 #if COIRD_MOUNTS
   Mounts mounts_;
 #endif
-  std::optional<coir::mcp::Server> server_;
+  std::optional<coir::mcp::McpServer> server_;
 };
 #endif

@@ -2,7 +2,7 @@
 
 #include <coir/error.h>
 #include <coir/format.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 

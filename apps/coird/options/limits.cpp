@@ -14,7 +14,7 @@
 #include <coir/net/tls.h>
 #endif
 #if COIRD_MCP
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #endif
 
 // take_memory takes "8M" for the total, or "http=1M" for an account.

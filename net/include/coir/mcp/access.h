@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/config.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #if !COIR_TLS
 #error "this build of coir has no TLS, and no signatures without it: configure it with -DCOIR_TLS=ON"
@@ -29,13 +29,13 @@ namespace coir::mcp {
 //   ...
 //   auto keys = mcp::SigningKeys::read(pem, {.issuer = "https://id.example", .audience = "https://board.example/mcp"});
 //   App app{std::move(*keys)};
-//   mcp::Server::create({.tools = kTools, .context = &app, .authorize = judge,
+//   mcp::McpServer::create({.tools = kTools, .context = &app, .authorize = judge,
 //                        .resource_url = "https://board.example/mcp", .authorization_servers = kIssuers});
 
 // AccessRules is which tokens are taken. All that it refers to outlives what has the rules.
 struct AccessRules {
   std::string_view issuer;    // the claim `iss`
-  std::string_view audience;  // among the claim `aud`: this server, as ServerOptions::resource_url names it
+  std::string_view audience;  // among the claim `aud`: this server, as McpServerOptions::resource_url names it
   std::span<const std::string_view> scopes = {};  // a token without one of these is `forbidden`
   std::chrono::seconds leeway{30};                // by which two clocks may differ
   std::chrono::seconds lifetime{60};              // of a verdict that is remembered, at most; 0: none is
@@ -62,7 +62,7 @@ class SigningKeys {
   SigningKeys& operator=(SigningKeys&&) = delete;
   ~SigningKeys();
 
-  // judge is for ServerOptions::authorize. `unavailable`: there is no memory, or this machine's clock has not been set, so that
+  // judge is for McpServerOptions::authorize. `unavailable`: there is no memory, or this machine's clock has not been set, so that
   // nobody knows whether the token has expired.
   Verdict judge(std::string_view token, Principal& who) const noexcept;
 
@@ -95,7 +95,7 @@ class Introspection {
   Introspection& operator=(Introspection&&) = delete;
   ~Introspection();
 
-  // judge is for ServerOptions::authorize. `unavailable`: the authorization server gave no answer, or there is no memory.
+  // judge is for McpServerOptions::authorize. `unavailable`: the authorization server gave no answer, or there is no memory.
   Verdict judge(std::string_view token, Principal& who) const noexcept;
 
  private:

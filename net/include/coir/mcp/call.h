@@ -26,7 +26,7 @@ struct Field;
 
 // Call is a request that a program's function answers: a tool that is called, a resource that is read, a prompt that is
 // got, or an argument that is completed. It lives as long as the function runs, in the fiber of the request, under
-// ServerOptions::call_deadline or the tool's own; when the protocol cancels the call its waits end with `cancelled`.
+// McpServerOptions::call_deadline or the tool's own; when the protocol cancels the call its waits end with `cancelled`.
 //
 //   void read_pin(mcp::Call& call, const PinArguments& arguments) {
 //     call.progress(0, 2);
@@ -43,13 +43,13 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // context is ServerOptions::context.
+  // context is McpServerOptions::context.
   template <class T>
   T& context() const noexcept {
     return *static_cast<T*>(context_pointer());
   }
 
-  // name is the tool's or prompt's name, or the resource's URI; principal who asks, as ServerOptions::authorize has
+  // name is the tool's or prompt's name, or the resource's URI; principal who asks, as McpServerOptions::authorize has
   // named them; both empty where there is none.
   std::string_view name() const noexcept;
   std::string_view principal() const noexcept;
@@ -131,7 +131,7 @@ class Call {
   std::expected<JsonView, Error> ask(std::string_view key, Capability what, std::string_view params) noexcept;
 
   // keep_state has the client bring `state` back with its answers, in the modern era. It is authenticated, bound to the
-  // principal and the request, and expires after ServerOptions::state_lifetime; it is not hidden from the client.
+  // principal and the request, and expires after McpServerOptions::state_lifetime; it is not hidden from the client.
   // state is what came back, empty on the first round; what was forged never gets here.
   void keep_state(std::string_view state) noexcept;
   std::string_view state() const noexcept;

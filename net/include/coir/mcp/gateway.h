@@ -1,7 +1,7 @@
 #pragma once
 
+#include <coir/mcp.h>
 #include <coir/mcp/client.h>
-#include <coir/mcp/source.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct GatewayOptions {
   // How long lists are kept of a server that does not say (ttlMs): one that tells of changes, and one that does not.
   std::chrono::milliseconds fresh_if_told{300'000};
   std::chrono::milliseconds fresh{10'000};
-  // changed is called when a list may have changed: Server::list_changed wants to know. It must not wait.
+  // changed is called when a list may have changed: McpServer::list_changed wants to know. It must not wait.
   void (*changed)(void* context, ItemKind kind) noexcept = nullptr;
   void* context = nullptr;
 };
@@ -55,10 +55,10 @@ struct MountGauges {
   std::uint64_t answered = 0, failed = 0;
 };
 
-// Gateway is a source (coir/mcp/source.h) of what mounted servers have.
+// Gateway is a source (coir/mcp.h) of what mounted servers have.
 //
 //   auto gateway = mcp::Gateway::create(mounts, {.changed = tell_server});
-//   mcp::Source* const sources[] = {&gateway->source()};            // ServerOptions::sources
+//   mcp::Source* const sources[] = {&gateway->source()};            // McpServerOptions::sources
 //   nursery.start([&] { return gateway->run(); });
 //
 // A mount that is down leaves the others alone: it is asked again and again, and what was listed of it before is offered

@@ -42,7 +42,7 @@ struct ToolMarks {
   bool destructive = true;                // it may destroy something; of no meaning with read_only
   bool idempotent = false;                // twice is the same as once
   bool open_world = true;                 // it deals with more than this machine
-  std::chrono::milliseconds deadline{0};  // of a call; 0: ServerOptions::call_deadline
+  std::chrono::milliseconds deadline{0};  // of a call; 0: McpServerOptions::call_deadline
 };
 
 struct Tool {

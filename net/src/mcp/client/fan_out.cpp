@@ -1,4 +1,4 @@
-#include <coir/mcp/fan_out.h>
+#include <coir/mcp/client.h>
 
 #include <coir/cancel_scope.h>
 #include <coir/mutex.h>

@@ -1,6 +1,6 @@
 #include "mcp/gateway/catalogue.h"
 
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <string.h>
 
 #include "socket/charged.h"

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <coir/json.h>
+#include <coir/mcp.h>
 #include <coir/mcp/call.h>
-#include <coir/mcp/source.h>
 
 #include <string_view>
 

@@ -3,7 +3,7 @@
 #include <coir/all.h>
 #include <coir/cancel_scope.h>
 #include <coir/cancellation.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/nursery.h>
 
 #include <algorithm>

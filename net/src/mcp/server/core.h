@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/spinlock.h>
 
 #include <cstddef>
@@ -18,12 +18,12 @@ namespace coir::mcp {
 // ServerCore is a server: what it offers, and what it holds of its clients.
 class ServerCore {
  public:
-  explicit ServerCore(const ServerOptions& given) noexcept;
+  explicit ServerCore(const McpServerOptions& given) noexcept;
   ServerCore(const ServerCore&) = delete;
   ServerCore& operator=(const ServerCore&) = delete;
   ~ServerCore();
 
-  // open checks what is offered and takes memory. Errors: as Server::create.
+  // open checks what is offered and takes memory. Errors: as McpServer::create.
   std::expected<void, Error> open() noexcept;
 
   // serving.cpp
@@ -41,7 +41,7 @@ class ServerCore {
   bool enable(std::string_view tool, bool on) noexcept;
   bool knows_uri(std::string_view uri) const noexcept;
 
-  const ServerOptions options;
+  const McpServerOptions options;
   Listeners listeners;
   Sessions sessions;
   Rates rates;

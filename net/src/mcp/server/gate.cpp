@@ -13,7 +13,7 @@ namespace {
 using http::Request;
 
 // challenge says where to get a token.
-[[gnu::noinline]] void challenge(const ServerOptions& options, http::Exchange& exchange, bool given,
+[[gnu::noinline]] void challenge(const McpServerOptions& options, http::Exchange& exchange, bool given,
                                  Verdict verdict) noexcept {
   char room[512];
   Formatter out(room);
@@ -49,7 +49,7 @@ using http::Request;
 }
 
 // turn_away answers a request that is not allowed.
-[[gnu::noinline]] void turn_away(const ServerOptions& options, http::Exchange& exchange, bool given, Verdict verdict,
+[[gnu::noinline]] void turn_away(const McpServerOptions& options, http::Exchange& exchange, bool given, Verdict verdict,
                                  const Principal& who) noexcept {
   if (options.audit != nullptr) {
     Audit line{.who = who.name(), .method = {}, .name = {}, .outcome = "unknown", .code = 401};
@@ -81,7 +81,7 @@ bool accepts(const Request& request, std::string_view type) noexcept {
 }
 
 bool pass(ServerCore& core, http::Exchange& exchange, Principal& who) noexcept {
-  const ServerOptions& options = core.options;
+  const McpServerOptions& options = core.options;
   const Request& request = exchange.request();
   if (!http::is_allowed_origin(request, exchange.secure(), options.allow_origins)) {
     answer_plain(exchange, 403, {}, kInvalidRequest, "the origin is not allowed");

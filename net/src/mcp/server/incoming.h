@@ -2,7 +2,7 @@
 
 #include <coir/http/detail/detached.h>
 #include <coir/http/exchange.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #include <cstddef>
 #include <cstdint>

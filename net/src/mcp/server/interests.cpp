@@ -1,6 +1,6 @@
 #include "mcp/server/interests.h"
 
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/mcp/source.h>
+#include <coir/mcp.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "mcp/server/listeners.h"
 
 #include <coir/format.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>

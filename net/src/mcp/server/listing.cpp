@@ -173,7 +173,7 @@ void add_own(Incoming& in, Text& out, Page& page, const T& item) noexcept {
 }
 
 void add_all(Incoming& in, Text& out, ItemKind kind, Page& page) noexcept {
-  const ServerOptions& options = in.core.options;
+  const McpServerOptions& options = in.core.options;
   switch (kind) {
     case ItemKind::tools:
       for (std::size_t i = 0; i < options.tools.size(); ++i) {

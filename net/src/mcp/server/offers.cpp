@@ -31,7 +31,7 @@ const T* find_in(std::span<const T> items, std::string_view wanted, Name name) n
 
 }  // namespace
 
-ServerCore::ServerCore(const ServerOptions& given) noexcept
+ServerCore::ServerCore(const McpServerOptions& given) noexcept
     : options(given),
       listeners({.keep_alive = given.keep_alive, .retry = given.retry, .most = given.max_listeners}),
       sessions(given.max_sessions, given.session_lifetime, listeners),
@@ -72,7 +72,7 @@ std::expected<void, Error> ServerCore::open() noexcept {
 
 std::expected<void, Error> ServerCore::check_names() const noexcept {
   const auto invalid = std::unexpected(Error{ErrorCode::invalid});
-  const ServerOptions& given = options;
+  const McpServerOptions& given = options;
   if (given.max_sessions == 0 || given.page_items == 0 || given.request.max_bytes == 0 || given.max_values == 0 ||
       given.max_result_bytes == 0 || given.request.max_depth == 0 || given.request.max_depth > 48 ||
       given.name.empty()) {

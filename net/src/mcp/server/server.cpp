@@ -1,5 +1,7 @@
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
+#include <coir/detail/fatal.h>
+#include <coir/format.h>
 #include <string.h>
 
 #include <algorithm>
@@ -16,39 +18,49 @@ void Principal::set(std::string_view name) noexcept {
   if (size > 0) memcpy(text, name.data(), size);
 }
 
-std::expected<Server, Error> Server::create(const ServerOptions& options) noexcept {
+McpServer::McpServer(const McpServerOptions& options) noexcept {
+  auto made = create(options);
+  if (!made) {
+    char line[80];
+    format(line, "an McpServer is made of options that do not fit: ", describe(made.error()), '\0');
+    coir::detail::fatal(line);
+  }
+  core_ = std::exchange(made->core_, nullptr);
+}
+
+std::expected<McpServer, Error> McpServer::create(const McpServerOptions& options) noexcept {
   auto* const core = construct_charged<ServerCore>(account::mcp, options);
   if (core == nullptr) return std::unexpected(ErrorCode::no_memory);
-  Server server(core);
+  McpServer server(core);
   if (auto opened = server.core_->open(); !opened) return std::unexpected(opened.error());
   return server;
 }
 
-Server::~Server() {
+McpServer::~McpServer() {
   destroy_charged(account::mcp, core_);
 }
 
-void Server::serve(http::Exchange& exchange) noexcept {
+void McpServer::operator()(http::Exchange& exchange) noexcept {
   core_->serve(exchange);
 }
 
-void Server::serve_metadata(http::Exchange& exchange) noexcept {
+void McpServer::serve_metadata(http::Exchange& exchange) noexcept {
   core_->serve_metadata(exchange);
 }
 
-void Server::list_changed(ItemKind kind) noexcept {
+void McpServer::list_changed(ItemKind kind) noexcept {
   core_->listeners.list_changed(list_bit(kind));
 }
 
-void Server::resource_updated(std::string_view uri) noexcept {
+void McpServer::resource_updated(std::string_view uri) noexcept {
   core_->listeners.updated(uri);
 }
 
-bool Server::enable(std::string_view tool, bool on) noexcept {
+bool McpServer::enable(std::string_view tool, bool on) noexcept {
   return core_->enable(tool, on);
 }
 
-ServerGauges Server::gauges() const noexcept {
+McpServerGauges McpServer::gauges() const noexcept {
   return {.sessions = core_->sessions.size(),
           .listeners = core_->listeners.size(),
           .calls = core_->calls.load(std::memory_order_relaxed)};

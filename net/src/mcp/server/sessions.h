@@ -3,7 +3,7 @@
 #include <coir/cancel_scope.h>
 #include <coir/detail/intrusive_list.h>
 #include <coir/event.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/mutex.h>
 #include <coir/spinlock.h>
 

@@ -1,4 +1,4 @@
-#include <coir/mcp/source.h>
+#include <coir/mcp.h>
 
 namespace coir::mcp {
 

@@ -1,8 +1,8 @@
-// coir/mcp/fan_out.h: one call over several servers, of which some are dead or slow.
+// coir/mcp/client.h: one call over several servers, of which some are dead or slow.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
-#include <coir/mcp/fan_out.h>
+#include <coir/mcp/client.h>
 #include <coir/program.h>
 
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <coir/http/server.h>
+#include <coir/mcp.h>
 #include <coir/mcp/gateway.h>
-#include <coir/mcp/server.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
 
@@ -31,9 +31,9 @@ class Front {
     if (!gateway) __builtin_trap();
     gateway_.emplace(std::move(*gateway));
     sources_[0] = &gateway_->source();
-    mcp::ServerOptions serving;
+    mcp::McpServerOptions serving;
     serving.sources = sources_;
-    auto made = mcp::Server::create(serving);
+    auto made = mcp::McpServer::create(serving);
     if (!made) __builtin_trap();
     mcp_.emplace(std::move(*made));
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
@@ -91,11 +91,11 @@ class Front {
   std::atomic<unsigned> changes = 0;
 
  private:
-  static void answer(http::Exchange& exchange) { exchange.context<mcp::Server>().serve(exchange); }
+  static void answer(http::Exchange& exchange) { exchange.context<mcp::McpServer>()(exchange); }
 
   mcp::Source* sources_[1] = {};
   std::optional<mcp::Gateway> gateway_;
-  std::optional<mcp::Server> mcp_;
+  std::optional<mcp::McpServer> mcp_;
   std::optional<http::Server> http_;
   std::optional<mcp::McpClient> client_;
   Task<void> run_;

@@ -3,7 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/format.h>
 #include <coir/ledger.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #include <string_view>
 

@@ -3,7 +3,7 @@
 // client is refused or its connection ends, never left waiting; the next lives as if nothing had been; nothing is left
 // over.
 
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 
 #include <optional>
 
@@ -18,7 +18,7 @@ namespace mcp = coir::mcp;
 
 namespace {
 
-std::optional<mcp::Server> g_server;
+std::optional<mcp::McpServer> g_server;
 
 // More than the scratch memory holds: the result grows on the heap.
 void tell(mcp::Call& call) {
@@ -36,7 +36,7 @@ constexpr mcp::Tool kTools[] = {mcp::tool<tell>({.name = "tell"}), mcp::tool<ask
 
 bool answer(http::Exchange& exchange) {
   const std::string_view path = exchange.request().path;
-  if (path == "/mcp") return g_server->serve(exchange), true;
+  if (path == "/mcp") return (*g_server)(exchange), true;
   if (path != "/change") return false;
   g_server->list_changed(mcp::ItemKind::tools);
   exchange.close_after();
@@ -107,7 +107,7 @@ constexpr StreamLife kLives[] = {
 
 struct McpFaultsServer : FaultyStreams {
   bool prepare() override {
-    auto server = mcp::Server::create({.tools = kTools, .keep_alive = 5ms, .max_sessions = 1});
+    auto server = mcp::McpServer::create({.tools = kTools, .keep_alive = 5ms, .max_sessions = 1});
     if (server) g_server.emplace(std::move(*server));
     site.also = answer;
     return g_server.has_value();

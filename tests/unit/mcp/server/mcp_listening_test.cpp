@@ -54,7 +54,7 @@ TEST(McpListening, nothing_outside_the_filter_is_told) {
 }
 
 TEST(McpListening, a_server_that_stops_ends_the_request_in_order) {
-  serving([](mcp::ServerOptions&) {},
+  serving([](mcp::McpServerOptions&) {},
           [&](Stage& stage, http::Server& server) {
             McpPeer peer(stage.address);
             peer.say(listen(R"({"toolsListChanged":true})"));
@@ -103,7 +103,7 @@ TEST(McpListening, a_stream_at_rest_costs_a_record) {
 }
 
 TEST(McpListening, a_silent_stream_hears_comments) {
-  serving([](mcp::ServerOptions& options) { options.keep_alive = 5ms; },
+  serving([](mcp::McpServerOptions& options) { options.keep_alive = 5ms; },
           [&](Stage& stage, http::Server&) {
             McpPeer peer(stage.address);
             peer.say(listen("{}"));

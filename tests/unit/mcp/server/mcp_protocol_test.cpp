@@ -132,7 +132,7 @@ TEST(McpProtocol, a_call_ends_at_its_deadline) {
 }
 
 TEST(McpProtocol, a_result_over_the_ceiling_is_one_error) {
-  serving([](mcp::ServerOptions& options) { options.max_result_bytes = 100'000; },
+  serving([](mcp::McpServerOptions& options) { options.max_result_bytes = 100'000; },
           [&](Stage& stage, http::Server&) {
             expect(holds(ask(stage.address, modern_call("large")), "-31003"));
             expect(holds(ask(stage.address, modern_call("twice")), R"("text":"twice")"));
@@ -177,7 +177,7 @@ TEST(McpProtocol, a_question_is_asked_by_the_result) {
 
 TEST(McpProtocol, foreign_origins_are_refused) {
   serving(
-      [](mcp::ServerOptions& options) {
+      [](mcp::McpServerOptions& options) {
         static constexpr std::string_view kOrigins[] = {"http://page.example"};
         options.allow_origins = kOrigins;
       },
@@ -200,7 +200,7 @@ TEST(McpProtocol, foreign_origins_are_refused) {
 
 TEST(McpProtocol, a_token_is_wanted_and_compared) {
   serving(
-      [](mcp::ServerOptions& options) {
+      [](mcp::McpServerOptions& options) {
         options.token = "secret";
         options.resource_url = "https://board.example/mcp";
       },
@@ -226,7 +226,7 @@ TEST(McpProtocol, a_token_is_wanted_and_compared) {
 
 TEST(McpProtocol, a_principal_makes_so_many_requests_a_second) {
   serving(
-      [](mcp::ServerOptions& options) {
+      [](mcp::McpServerOptions& options) {
         options.calls_per_second = 1;
         options.authorize = [](void*, const http::Request&, std::string_view token, mcp::Principal& who) {
           who.set(token);
@@ -249,7 +249,7 @@ TEST(McpProtocol, a_principal_makes_so_many_requests_a_second) {
 
 TEST(McpProtocol, a_tool_that_is_off_is_none) {
   serving(
-      [](mcp::ServerOptions& options) {
+      [](mcp::McpServerOptions& options) {
         static constexpr std::string_view kOn[] = {"twice"};
         options.every_tool = false;
         options.enabled_tools = kOn;
@@ -264,7 +264,7 @@ TEST(McpProtocol, a_tool_that_is_off_is_none) {
 }
 
 TEST(McpProtocol, a_list_comes_page_by_page) {
-  serving([](mcp::ServerOptions& options) { options.page_items = 3; },
+  serving([](mcp::McpServerOptions& options) { options.page_items = 3; },
           [&](Stage& stage, http::Server&) {
             const std::string first = ask(stage.address, modern("tools/list"));
             expect(holds(first, R"("nextCursor":"3")") && holds(first, "\"large\"") && !holds(first, "\"slow\""));
@@ -321,7 +321,7 @@ class Mounted final : public mcp::Source {
 TEST(McpProtocol, a_mounted_servers_tools_appear_as_ours) {
   static Mounted mounted;
   static mcp::Source* const kSources[] = {&mounted};
-  serving([](mcp::ServerOptions& options) { options.sources = kSources; },
+  serving([](mcp::McpServerOptions& options) { options.sources = kSources; },
           [&](Stage& stage, http::Server&) {
             const std::string list = ask(stage.address, modern("tools/list"));
             expect(holds(list, R"("name":"up.far")") && !holds(list, "theirs"));

@@ -149,7 +149,7 @@ TEST(McpSessions, a_legacy_client_is_asked_on_the_stream) {
 }
 
 TEST(McpSessions, one_session_more_takes_the_place_of_the_most_silent) {
-  serving([](mcp::ServerOptions& options) { options.max_sessions = 2; },
+  serving([](mcp::McpServerOptions& options) { options.max_sessions = 2; },
           [&](Stage& stage, http::Server&) {
             const std::string first = begin(stage.address);
             const std::string second = begin(stage.address);

@@ -4,7 +4,7 @@
 #include <coir/fiber.h>
 #include <coir/format.h>
 #include <coir/http/server.h>
-#include <coir/mcp/server.h>
+#include <coir/mcp.h>
 #include <coir/net/tcp.h>
 #include <coir/spinlock.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ struct McpPeer {
 
 // Stage is a server and what its tools tell the test.
 struct Stage {
-  mcp::Server* mcp = nullptr;
+  mcp::McpServer* mcp = nullptr;
   Address address;
   Event go;                       // what `hold` waits for
   std::atomic<int> holding{0};    // calls of `hold` under way
@@ -220,7 +220,7 @@ inline constexpr mcp::Resource kResources[] = {
 // McpServer is the group of tests beside a server.
 class McpServer : public Everywhere {
  public:
-  mcp::ServerOptions options(Stage& stage) const {
+  mcp::McpServerOptions options(Stage& stage) const {
     return {.name = "t",
             .version = "1",
             .tools = kTools,
@@ -238,19 +238,19 @@ class McpServer : public Everywhere {
   void serving(Change change, Visit visit) {
     everywhere([&] {
       Stage stage;
-      mcp::ServerOptions chosen = options(stage);
+      mcp::McpServerOptions chosen = options(stage);
       change(chosen);
       {
-        auto made = mcp::Server::create(chosen);
+        auto made = mcp::McpServer::create(chosen);
         expect(made.has_value());
         if (!made) return;
         stage.mcp = &*made;
         auto server = http::Server::create({.handler =
                                                 [](http::Exchange& exchange) {
-                                                  auto& served = exchange.context<mcp::Server>();
+                                                  auto& served = exchange.context<mcp::McpServer>();
                                                   if (exchange.request().path.starts_with("/.well-known"))
                                                     return served.serve_metadata(exchange);
-                                                  served.serve(exchange);
+                                                  served(exchange);
                                                 },
                                             .context = &*made});
         auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
@@ -266,7 +266,7 @@ class McpServer : public Everywhere {
   }
   template <class Visit>
   void serving(Visit visit) {
-    serving([](mcp::ServerOptions&) {}, [&](Stage& stage, http::Server&) { visit(stage); });
+    serving([](mcp::McpServerOptions&) {}, [&](Stage& stage, http::Server&) { visit(stage); });
   }
 };
 
