@@ -50,6 +50,16 @@ std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const Client
   return transfer;
 }
 
+std::expected<Transfer*, Error> Transfer::start(ClientCore& core, const ClientRequest& request) noexcept {
+  auto* const transfer = construct_charged<Transfer>(account::http, core, request);
+  if (transfer == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  if (auto asked = transfer->ask_alone(); !asked) {
+    destroy(transfer);
+    return std::unexpected(asked.error());
+  }
+  return transfer;
+}
+
 void Transfer::destroy(Transfer* transfer) noexcept {
   destroy_charged(account::http, transfer);
 }
@@ -116,6 +126,45 @@ Transfer::Outcome Transfer::exchange() noexcept {
 }
 
 Transfer::Outcome Transfer::exchange_once() noexcept {
+  if (auto asked = ask(); !asked) return asked;
+  return hear_answer();
+}
+
+// ask_alone is run up to the answer.
+Transfer::Outcome Transfer::ask_alone() noexcept {
+  if (auto good = check(); !good) return good;
+  if (auto chosen = choose_way(); !chosen) return chosen;
+  if (auto entered = core.enter(deadline); !entered) return entered;
+  in_place = true;
+  auto asked = ask();
+  if (!asked && may_retry(asked.error())) {
+    close(false);
+    fresh = true;
+    asked = ask();
+  }
+  if (!asked) return asked;
+  request = nullptr;
+  if (got_head) return {};
+  sent_whole = true;
+  if (!stream().drained()) {
+    if (const auto heard = hear(); !heard) return std::unexpected(of(Phase::first_byte, heard.error()));
+  }
+  if (have != 0) return {};
+  give_room();
+  stream().rest();
+  return {};
+}
+
+Transfer::Outcome Transfer::finish() noexcept {
+  if (waits()) {
+    if (auto taken = grow(0); !taken) return taken;
+    stream().mark_readable();
+  }
+  return hear_answer();
+}
+
+// ask connects and sends. A head that has come before all was sent counts.
+Transfer::Outcome Transfer::ask() noexcept {
   begin_anew();
   reusable = cut_short = done = false;
   answers = answer_to_method();
@@ -131,13 +180,39 @@ Transfer::Outcome Transfer::exchange_once() noexcept {
   } else if (got_head) {
     // The server still waits for the content that was announced, or does not: nobody can tell.
     cut_short = true;
-  } else {
+  }
+  return {};
+}
+
+Transfer::Outcome Transfer::hear_answer() noexcept {
+  if (!got_head) {
     sent_whole = true;
-    if (auto read = read_head(until(Phase::first_byte)); !read)
-      return std::unexpected(of(Phase::first_byte, read.error()));
+    if (auto heard = await_head(); !heard) return std::unexpected(of(Phase::first_byte, heard.error()));
   }
   reusable = sent_whole && response.keep_alive;
   return begin_content();
+}
+
+// await_head reads the head of the response. As long as nothing has come the buffer is others'.
+Transfer::Outcome Transfer::await_head() noexcept {
+  const Deadline last = until(Phase::first_byte);
+  if (have == 0 && !stream().drained()) {
+    const auto heard = hear();
+    if (!heard) return std::unexpected(heard.error());
+    if (*heard) return {};
+  }
+  if (have == 0) {
+    give_room();
+    auto awaited = await(last);
+    if (auto taken = grow(0); !taken) return taken;
+    if (!awaited) return awaited;
+  }
+  return read_head(last);
+}
+
+void Transfer::give_room() noexcept {
+  room = {};
+  memory.give();
 }
 
 // may_retry: the server had closed a resting connection before it saw the request.

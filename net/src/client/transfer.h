@@ -34,6 +34,12 @@ struct Transfer final : OutboundExchange {
   // perform makes the request and returns when the head of its response is there. destroy frees.
   static std::expected<Transfer*, Error> perform(ClientCore& core, const ClientRequest& request) noexcept;
   static void destroy(Transfer* transfer) noexcept;
+  // start sends the request and does not wait for the answer: while waits() the connection is all that is kept, and
+  // nobody reads from it. finish waits for the head of the response. Neither a redirect is followed then nor anything
+  // sent again.
+  static std::expected<Transfer*, Error> start(ClientCore& core, const ClientRequest& request) noexcept;
+  bool waits() const noexcept { return room.empty(); }
+  Outcome finish() noexcept;
 
   // read_content is Response::read, has_ended tells whether that would be the end. coded_content.cpp
   std::expected<std::size_t, Error> read_content(std::span<char> into) noexcept;
@@ -47,6 +53,11 @@ struct Transfer final : OutboundExchange {
   Outcome check() const noexcept;
   Outcome exchange() noexcept;
   Outcome exchange_once() noexcept;
+  Outcome ask_alone() noexcept;
+  Outcome ask() noexcept;
+  Outcome hear_answer() noexcept;
+  Outcome await_head() noexcept;
+  void give_room() noexcept;
   bool may_retry(Error error) noexcept;
   bool rewind_content() noexcept;
   // let_go gives the connection to the pool where it may carry another request, else closes it, as close does.

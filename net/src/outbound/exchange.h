@@ -57,6 +57,9 @@ struct OutboundRequest {
   // nothing that is sent to it fails with `closed` after a second or two, as if the peer had closed it.
   std::expected<std::size_t, Error> read(std::span<char> into, Deadline until) noexcept;
 
+  // await waits until something may be read, as read does, but needs no memory meanwhile.
+  Outcome await(Deadline until) noexcept;
+
   // is_in_doubt tells that a reused connection's peer may have vanished: it has not acknowledged the request yet, which
   // may be repeated. read finds out.
   bool is_in_doubt() const noexcept;

@@ -83,6 +83,16 @@ std::expected<std::size_t, Error> OutboundRequest::read(std::span<char> into, De
   }
 }
 
+OutboundRequest::Outcome OutboundRequest::await(Deadline until) noexcept {
+  for (;;) {
+    const Deadline look = next_look(until);
+    const auto ready = wait(stream().fd(), Direction::readable, look);
+    if (ready) stream().mark_readable();
+    if (ready || look == until || !is_late(ready.error())) return ready;
+    if (auto is_there = look_at_peer(); !is_there) return is_there;
+  }
+}
+
 bool OutboundRequest::may_repeat(Error error) const noexcept {
   return reused && !heard_any && !unrepeatable && is_hang_up(error) && (idempotent || !sent_any);
 }

@@ -199,10 +199,11 @@ class Response {
   [[nodiscard]] std::expected<JsonDocument, Error> json(std::size_t most = 64 * 1024) noexcept;
 #endif
 
- private:
-  friend class Client;
+  // These are for the parts of the client.
   explicit Response(detail::Transfer* transfer) noexcept : transfer_(transfer) {}
+  detail::Transfer& transfer() const noexcept { return *transfer_; }
 
+ private:
   detail::Transfer* transfer_ = nullptr;
 };
 

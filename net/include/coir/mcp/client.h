@@ -27,6 +27,7 @@ namespace coir::mcp {
 
 namespace detail {
 struct McpClientState;
+struct FanOutPart;  // fan_out.cpp
 }  // namespace detail
 
 // Notification is a message that comes before the answer, or on a stream of changes: progress, log lines, changed lists,
@@ -229,6 +230,7 @@ class McpClient {
   const McpClientCounters& counters() const noexcept;
 
  private:
+  friend struct detail::FanOutPart;
   explicit McpClient(detail::McpClientState* state) noexcept : state_(state) {}
 
   detail::McpClientState* state_;
@@ -261,8 +263,8 @@ struct FanOutOptions {
   void* context = nullptr;
 };
 
-// fan_out calls the tools of all branches at once, each by a fiber of its own, and returns how many have answered. A
-// server that is dead or slow costs its own branch alone: that ends with its error, at its own deadline at the latest.
+// fan_out calls the tools of all branches at once, and returns how many have answered. While a modern server by HTTP is
+// silent its branch has neither a fiber nor a buffer; other branches keep their fibers. A server that is dead or slow costs its own branch alone: that ends with its error, at its own deadline at the latest.
 // When the common deadline passes, what has come by then stays, and the other branches end with `timed_out`.
 //
 //   mcp::Branch parts[] = {{.client = &here, .tool = "status"}, {.client = &there, .tool = "status", .within = 2s}};
@@ -270,7 +272,7 @@ struct FanOutOptions {
 //   for (const auto& part : parts) if (part.outcome) use(part.outcome->result());
 //
 // From a fiber. Errors: cancelled and timed_out of the caller (all branches have ended by then, and what has come
-// stays); unsupported where nothing can be waited for. A branch that gets no fiber ends with limit or no_memory.
+// stays); no_memory for the branches' records; unsupported where nothing can be waited for. A branch that gets no fiber ends with limit or no_memory.
 // (fan_out.cpp)
 [[nodiscard]] std::expected<std::size_t, Error> fan_out(std::span<Branch> branches,
                                                         const FanOutOptions& options = {}) noexcept;

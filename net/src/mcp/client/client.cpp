@@ -71,14 +71,17 @@ std::expected<Answer, Failure> McpClient::request(const McpRequest& request, con
   const Deadline deadline = options.deadline.is_never() ? Deadline::after(state_->options.timeout) : options.deadline;
   CancelScope scope(deadline);
   detail::Ask ask{.request = request, .options = options};
-  detail::Outcome outcome = detail::ask_server(*state_, ask);
-  if (outcome.answered()) return Answer(outcome.reply.release());
-  if (outcome.reply) {
-    const Error error = detail::error_by_code(detail::error_code(*outcome.reply));
-    return std::unexpected(Failure(error, outcome.reply.release()));
+  return detail::ask_server(*state_, ask).conclude(scope);
+}
+
+std::expected<Answer, Failure> detail::Outcome::conclude(const CancelScope& scope) && noexcept {
+  if (answered()) return Answer(reply.release());
+  if (reply) {
+    const Error why = error_by_code(error_code(*reply));
+    return std::unexpected(Failure(why, reply.release()));
   }
-  if (scope.caused(outcome.error)) outcome.error.scope = 0;
-  return std::unexpected(Failure(outcome.error));
+  if (scope.caused(error)) error.scope = 0;
+  return std::unexpected(Failure(error));
 }
 
 std::expected<void, Error> McpClient::leave(Deadline deadline) noexcept {

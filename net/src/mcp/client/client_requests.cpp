@@ -4,6 +4,7 @@
 #include <coir/mcp/client.h>
 
 #include "mcp/client/client_state.h"
+#include "mcp/client/envelope.h"
 #include "mcp/client/growing_text.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/parameter_fields.h"
@@ -11,18 +12,9 @@
 namespace coir::mcp {
 
 using detail::GrowingText;
+using detail::write_named;
 
 namespace {
-
-// write_named writes params of a name, or a URI, with arguments.
-[[gnu::noinline]] std::expected<void, Error> write_named(GrowingText& into, std::string_view key, std::string_view name,
-                                                         std::string_view arguments) noexcept {
-  JsonWriter out(into);
-  out.object().member(key, name);
-  if (!arguments.empty()) out.name("arguments").raw(arguments);
-  out.end();
-  return out.finish();
-}
 
 [[gnu::noinline]] std::expected<void, Error> write_completion(GrowingText& into, const Completion& wanted) noexcept {
   JsonWriter out(into);

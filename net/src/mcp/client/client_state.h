@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/cancel_scope.h>
 #include <coir/mcp/client.h>
 #include <coir/mutex.h>
 #include <coir/spinlock.h>
@@ -68,6 +69,8 @@ struct Outcome {
 
   static Outcome of(Error why, int with_status = 0) noexcept { return {{}, why, with_status}; }
   bool answered() const noexcept { return bool(reply) && reply->kind == MessageKind::result; }
+  // conclude is the outcome as a caller takes it, whose own deadline `scope` is.
+  std::expected<Answer, Failure> conclude(const CancelScope& scope) && noexcept;
 };
 
 // ask_server sends a request, in whatever way the server wants, until it is answered; exchange.cpp has it. agree finds out
@@ -85,6 +88,9 @@ Error notify_by_http(McpClientState& state, const Agreement& session, std::strin
 std::expected<void, Error> leave_by_http(McpClientState& state, const Agreement& session) noexcept;
 Outcome send_by_program(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
 Error notify_by_program(McpClientState& state, std::string_view message) noexcept;
+
+// is_final tells whether an outcome is the caller's as it stands; else the request is to be sent again, by ask_server.
+bool is_final(McpClientState& state, const Agreement& session, const Ask& ask, const Outcome& outcome) noexcept;
 
 // take hands a message that is no answer to whoever asks: a notification to `told`, a question to `asked`, whose answer
 // is sent. answer_questions writes the params of the next round after a result of `input_required`. Errors: unsupported

@@ -65,4 +65,13 @@ std::expected<void, Error> write_request(GrowingText& into, const McpClientState
   return out.finish();
 }
 
+[[gnu::noinline]] std::expected<void, Error> write_named(GrowingText& into, std::string_view key, std::string_view name,
+                                                         std::string_view arguments) noexcept {
+  JsonWriter out(into);
+  out.object().member(key, name);
+  if (!arguments.empty()) out.name("arguments").raw(arguments);
+  out.end();
+  return out.finish();
+}
+
 }  // namespace coir::mcp::detail

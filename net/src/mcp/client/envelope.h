@@ -18,4 +18,8 @@ std::expected<void, Error> write_request(GrowingText& into, const McpClientState
 CapabilitySet offered(const McpClientOptions& options) noexcept;
 void write_capabilities(JsonWriter& out, CapabilitySet capabilities) noexcept;
 
+// write_named writes params of a name, or a URI, with arguments.
+std::expected<void, Error> write_named(GrowingText& into, std::string_view key, std::string_view name,
+                                       std::string_view arguments) noexcept;
+
 }  // namespace coir::mcp::detail

@@ -51,6 +51,15 @@ bool wants_input(const ReplyBlock& reply) noexcept {
 
 }  // namespace
 
+bool is_final(McpClientState& state, const Agreement& session, const Ask& ask, const Outcome& outcome) noexcept {
+  if (outcome.answered()) return ask.options.hand_on || !wants_input(*outcome.reply);
+  if (is_lost(session, ask, outcome)) {
+    forget(state, session.generation);
+    return false;
+  }
+  return !outcome.reply || error_code(*outcome.reply) != kHeaderMismatch;
+}
+
 Outcome send_once(McpClientState& state, const Agreement& session, Ask& ask, Agreement* made) noexcept {
   if (state.closed.load(std::memory_order_relaxed)) return Outcome::of(ErrorCode::closed);
   ask.id = state.new_id();

@@ -1,23 +1,71 @@
-#include <coir/mcp/client.h>
-
 #include <coir/cancel_scope.h>
+#include <coir/event.h>
+#include <coir/fiber.h>
+#include <coir/mcp/client.h>
 #include <coir/mutex.h>
 #include <coir/nursery.h>
+#include <coir/resting_wait.h>
+
+#include <algorithm>
+
+#include "mcp/client/account.h"
+#include "mcp/client/client_state.h"
+#include "mcp/client/envelope.h"
+#include "mcp/client/sent_request.h"
+#include "socket/charged.h"
 
 namespace coir::mcp {
 
-namespace {
+namespace detail {
+
+struct FanOut;
+
+// FanOutPart is a branch under way. A fiber sends its request and ends; while a modern server is silent the part is this
+// record and the connection, asleep on its socket. Another fiber takes the answer.
+struct FanOutPart : RestingWait {
+  enum class State : std::uint8_t { runs, rests, woken, ended };
+
+  FanOut* whole = nullptr;
+  Branch* branch = nullptr;
+  std::int64_t begun_ns = 0;
+  Deadline deadline;
+  SentRequest sent;
+  std::uint64_t id = 0;
+  std::uint32_t generation = 0;
+  State state = State::runs;  // guarded by FanOut::lock
+
+  McpClientState& client() const noexcept { return *branch->client->state_; }
+  void run() noexcept;
+  bool send(CancelScope& scope) noexcept;
+  bool rest() noexcept;
+  void take_answer() noexcept;
+  void hear(CancelScope& scope) noexcept;
+  void call() noexcept;
+};
 
 struct FanOut {
-  FanOut(const FanOutOptions& given, Nursery& all) noexcept : options(given), nursery(all) {}
+  FanOut(const FanOutOptions& given, Nursery& all, std::span<FanOutPart> each) noexcept
+      : options(given), nursery(all), parts(each) {}
 
   const FanOutOptions& options;
   Nursery& nursery;
+  const std::span<FanOutPart> parts;
   Mutex telling;
+  Event news;  // a part was woken, rests, or has ended
+  Spinlock lock;
+  bool is_over = false;  // guarded by lock: none may rest any more
+  Error why_over;
   Atomic<std::size_t> answered = 0;
+  Atomic<std::size_t> open = 0;     // parts that have not ended
+  Atomic<std::uint32_t> wakes = 0;  // that have not returned
 
-  void run(Branch& branch) noexcept;
+  void attend() noexcept;
+  void end(FanOutPart& part) noexcept;
   void tell(Branch& branch) noexcept;
+  Deadline next_deadline() noexcept;
+  void take_up() noexcept;
+  void stop(Error why) noexcept;
+  static void woken(RestingWait& resting) noexcept;
 };
 
 void FanOut::tell(Branch& branch) noexcept {
@@ -28,31 +76,226 @@ void FanOut::tell(Branch& branch) noexcept {
   options.came(options.context, branch);
 }
 
-void FanOut::run(Branch& branch) noexcept {
-  const std::int64_t begun = monotonic_ns();
-  branch.outcome = branch.client->call(branch.tool, branch.arguments, {.deadline = Deadline::after(branch.within)});
-  branch.took = std::chrono::milliseconds((monotonic_ns() - begun) / 1'000'000);
+// end is a part's last.
+void FanOut::end(FanOutPart& part) noexcept {
+  Branch& branch = *part.branch;
+  branch.took = std::chrono::milliseconds((monotonic_ns() - part.begun_ns) / 1'000'000);
   if (branch.outcome) answered.fetch_add(1, std::memory_order_relaxed);
   const bool wins = options.spread == Spread::race && branch.outcome && !branch.outcome->is_error();
   if (wins) nursery.cancel("another was first");
   tell(branch);
+  {
+    const Locked locked(lock);
+    part.state = FanOutPart::State::ended;
+  }
+  // release pairs with the acquire in attend: the outcome is there.
+  if (open.fetch_sub(1, std::memory_order_release) == 1) news.set();
 }
 
-}  // namespace
+void FanOutPart::run() noexcept {
+  {
+    CancelScope scope(deadline);
+    if (!send(scope)) return;
+  }
+  whole->end(*this);
+}
+
+// send calls the tool. False: the request was sent, and the part rests.
+bool FanOutPart::send(CancelScope& scope) noexcept {
+  McpClientState& server = client();
+  Agreement session;
+  if (!server.http) return call(), true;
+  if (Outcome agreed = agree(server, session); !session.version) {
+    branch->outcome = std::move(agreed).conclude(scope);
+    return true;
+  }
+  // A legacy server is told of a request's end by another one: its calls keep their fibers.
+  if (!session.modern() || server.closed.load(std::memory_order_relaxed)) return call(), true;
+  GrowingText params;
+  auto begun = write_named(params, "name", branch->tool, branch->arguments);
+  if (begun) {
+    const McpRequest request{.method = "tools/call", .params = params.view(), .name = branch->tool};
+    const CallOptions plain;
+    Ask ask{.request = request, .options = plain, .id = server.new_id()};
+    id = ask.id;
+    generation = session.generation;
+    begun = sent.begin(server, session, ask);
+  }
+  if (!begun) {
+    branch->outcome = Outcome::of(begun.error()).conclude(scope);
+    return true;
+  }
+  if (sent.waits() && rest()) return false;
+  hear(scope);
+  return true;
+}
+
+// rest has the part sleep. False: something has come, or none may rest any more, which waiting will tell.
+bool FanOutPart::rest() noexcept {
+  // One that rests would not count.
+  if (whole->options.limit != 0) return false;
+  wake = FanOut::woken;
+  {
+    ArmingUnderLock arming(sent.fd());
+    const Locked locked(whole->lock);
+    if (whole->is_over || !arming.arm(*this)) return false;
+    state = State::rests;
+  }
+  // The owner's next deadline may be this part's.
+  whole->news.set();
+  return true;
+}
+
+// woken runs on a worker's own stack.
+void FanOut::woken(RestingWait& resting) noexcept {
+  auto& part = static_cast<FanOutPart&>(resting);
+  FanOut& whole = *part.whole;
+  {
+    const Locked locked(whole.lock);
+    part.state = FanOutPart::State::woken;
+    whole.wakes.fetch_add(1, std::memory_order_relaxed);
+  }
+  whole.news.set();
+  // release pairs with the acquire in attend: nothing of the whole is touched from here on.
+  whole.wakes.fetch_sub(1, std::memory_order_release);
+}
+
+void FanOutPart::take_answer() noexcept {
+  {
+    CancelScope scope(deadline);
+    hear(scope);
+  }
+  whole->end(*this);
+}
+
+void FanOutPart::hear(CancelScope& scope) noexcept {
+  McpClientState& server = client();
+  Agreement session;
+  session.version = Version::v2026_07_28;
+  session.generation = generation;
+  const McpRequest request{.method = "tools/call", .params = {}, .name = branch->tool};
+  const CallOptions plain;
+  Ask ask{.request = request, .options = plain, .id = id};
+  Outcome outcome = sent.finish(server, session, ask);
+  if (is_final(server, session, ask, outcome)) {
+    branch->outcome = std::move(outcome).conclude(scope);
+  } else {
+    call();
+  }
+}
+
+// call is the long way: a fiber waits, and the request is sent again where that is due.
+void FanOutPart::call() noexcept {
+  branch->outcome = branch->client->call(branch->tool, branch->arguments, {.deadline = deadline});
+}
+
+Deadline FanOut::next_deadline() noexcept {
+  Deadline next;
+  const Locked locked(lock);
+  for (const FanOutPart& each : parts) {
+    if (each.state == FanOutPart::State::rests) next = std::min(next, each.deadline);
+  }
+  return next;
+}
+
+// take_up gives a fiber to each part that was woken or whose time is over: waiting tells it so.
+void FanOut::take_up() noexcept {
+  for (FanOutPart& part : parts) {
+    {
+      const Locked locked(lock);
+      const bool late = part.state == FanOutPart::State::rests && part.deadline.passed();
+      if (late && disarm_resting_wait(part)) part.state = FanOutPart::State::woken;
+      if (part.state != FanOutPart::State::woken) continue;
+      part.state = FanOutPart::State::runs;
+    }
+    const auto started = nursery.start({.name = "branch"}, [&part] { part.take_answer(); });
+    if (started) continue;
+    part.sent.drop();
+    part.branch->outcome = std::unexpected(Failure(started.error()));
+    end(part);
+  }
+}
+
+// stop ends all parts that rest. Those that run are the nursery's.
+void FanOut::stop(Error why) noexcept {
+  {
+    const Locked locked(lock);
+    is_over = true;
+  }
+  for (FanOutPart& part : parts) {
+    for (;;) {
+      {
+        const Locked locked(lock);
+        if (part.state != FanOutPart::State::rests || disarm_resting_wait(part)) break;
+      }
+      // Its wake is about to run.
+      yield();
+    }
+    {
+      const Locked locked(lock);
+      if (part.state != FanOutPart::State::rests && part.state != FanOutPart::State::woken) continue;
+    }
+    part.sent.drop();
+    part.branch->outcome = std::unexpected(Failure(why));
+    end(part);
+  }
+}
+
+// attend is the owner's part, until none rests.
+void FanOut::attend() noexcept {
+  while (open.load(std::memory_order_acquire) != 0) {
+    const auto heard = news.wait(next_deadline());
+    if (!heard && heard.error().ends_waits()) {
+      Error why = heard.error();
+      why.scope = 0;
+      stop(why);
+      break;
+    }
+    news.reset();
+    take_up();
+  }
+}
+
+}  // namespace detail
 
 std::expected<std::size_t, Error> fan_out(std::span<Branch> branches, const FanOutOptions& options) noexcept {
-  CancelScope scope(options.deadline);
-  Nursery nursery{{.limit = options.limit}};
-  FanOut whole(options, nursery);
-  for (Branch& branch : branches) {
-    const auto started = nursery.start({.name = "branch"}, [&whole, &branch] { whole.run(branch); });
-    if (started) continue;
-    branch.outcome = std::unexpected(Failure(started.error()));
-    whole.tell(branch);
+  using detail::FanOutPart;
+  const std::size_t bytes = branches.size() * sizeof(FanOutPart);
+  void* const memory = take_charged(account::mcp, std::max(bytes, sizeof(FanOutPart)));
+  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  auto* const parts = static_cast<FanOutPart*>(memory);
+  std::expected<void, Error> joined;
+  bool ours = false;
+  std::size_t answered = 0;
+  {
+    CancelScope scope(options.deadline);
+    Nursery nursery{{.limit = options.limit}};
+    detail::FanOut whole(options, nursery, {parts, branches.size()});
+    whole.open.store(branches.size(), std::memory_order_relaxed);
+    const std::int64_t begun_ns = monotonic_ns();
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      FanOutPart& part = *::new (parts + i) FanOutPart;
+      part.whole = &whole;
+      part.branch = &branches[i];
+    }
+    for (FanOutPart& part : whole.parts) {
+      part.begun_ns = options.limit == 0 ? begun_ns : monotonic_ns();
+      part.deadline = Deadline::after(part.branch->within);
+      const auto started = nursery.start({.name = "branch"}, [&part] { part.run(); });
+      if (started) continue;
+      part.branch->outcome = std::unexpected(Failure(started.error()));
+      whole.end(part);
+    }
+    whole.attend();
+    joined = nursery.join();
+    while (whole.wakes.load(std::memory_order_acquire) != 0) yield();
+    ours = !joined && scope.caused(joined.error());
+    answered = whole.answered.load(std::memory_order_relaxed);
   }
-  const auto joined = nursery.join();
-  if (!joined && !scope.caused(joined.error())) return std::unexpected(joined.error());
-  return whole.answered.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < branches.size(); ++i) parts[i].~FanOutPart();
+  give_charged(account::mcp, memory, std::max(bytes, sizeof(FanOutPart)));
+  if (!joined && !ours) return std::unexpected(joined.error());
+  return answered;
 }
 
 }  // namespace coir::mcp

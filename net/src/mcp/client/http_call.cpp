@@ -1,5 +1,6 @@
 #include "mcp/client/http_call.h"
 
+#include "client/transfer.h"
 #include "http/message/base64.h"
 #include "mcp/client/account.h"
 #include "mcp/client/field_value.h"
@@ -60,12 +61,22 @@ std::expected<void, Error> HttpCall::name_request(const Ask& ask) noexcept {
   return {};
 }
 
-std::expected<http::Response, Error> HttpCall::request(http::ClientRequest request) noexcept {
+http::ClientRequest HttpCall::filled(http::ClientRequest request) noexcept {
   request.url = state_.options.url;
   request.to = state_.options.to;
   request.fields = std::span(fields_).first(count_);
   state_.counters.requests.fetch_add(1, std::memory_order_relaxed);
-  return state_.http->request(request);
+  return request;
+}
+
+std::expected<http::Response, Error> HttpCall::request(http::ClientRequest request) noexcept {
+  return state_.http->request(filled(request));
+}
+
+std::expected<http::detail::Transfer*, Error> HttpCall::begin_message(std::string_view content) noexcept {
+  if (!add_common("application/json, text/event-stream")) return std::unexpected(Error{ErrorCode::limit});
+  const http::ClientRequest sent = filled({.method = "POST", .content_type = "application/json", .content = content});
+  return http::detail::Transfer::start(state_.http->core(), sent);
 }
 
 std::expected<http::Response, Error> HttpCall::post_message(std::string_view content) noexcept {

@@ -29,6 +29,9 @@ class HttpCall {
   [[nodiscard]] std::expected<http::Response, Error> get_stream(std::string_view last_id) noexcept;
   [[nodiscard]] std::expected<http::Response, Error> end_session() noexcept;
 
+  // begin_message sends `body` and does not wait for the answer. Errors: as post_message.
+  [[nodiscard]] std::expected<http::detail::Transfer*, Error> begin_message(std::string_view body) noexcept;
+
   // name_request adds the fields by which a modern request repeats what its body says. Errors: no_memory, limit.
   [[nodiscard]] std::expected<void, Error> name_request(const Ask& ask) noexcept;
 
@@ -39,6 +42,7 @@ class HttpCall {
   bool add(std::string_view name, std::string_view value) noexcept;
   bool add_common(std::string_view accept) noexcept;
   std::expected<http::Response, Error> request(http::ClientRequest request) noexcept;
+  http::ClientRequest filled(http::ClientRequest request) noexcept;
 
   McpClientState& state_;
   const Agreement& session_;

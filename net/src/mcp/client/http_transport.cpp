@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "client/client_fault.h"
+#include "client/transfer.h"
 #include "mcp/client/client_state.h"
 #include "mcp/client/envelope.h"
 #include "mcp/client/http_call.h"
+#include "mcp/client/sent_request.h"
 #include "outbound/reconnect_pause.h"
 
 namespace coir::mcp::detail {
@@ -103,6 +105,12 @@ Outcome hear_answer(McpClientState& state, const Agreement& session, Ask& ask, H
   }
 }
 
+Outcome hear_response(McpClientState& state, const Agreement& session, Ask& ask, HttpCall& call,
+                      http::Response&& response) noexcept {
+  auto begun = call.messages.begin(std::move(response));
+  return begun ? hear_answer(state, session, ask, call) : Outcome::of(begun.error());
+}
+
 Outcome listen_by_get(McpClientState& state, const Agreement& session, Ask& ask, HttpCall& call) noexcept {
   auto response = call.get_stream({});
   if (!response) return Outcome::of(response.error());
@@ -127,22 +135,54 @@ Outcome send_by_http(McpClientState& state, const Agreement& session, Ask& ask, 
     if (auto named = call->name_request(ask); !named) return Outcome::of(named.error());
   }
   auto response = call->post_message(call->body.view());
-  Outcome outcome;
-  if (!response) {
-    outcome = Outcome::of(response.error());
-  } else if (!response->expect_success()) {
+  if (response && !response->expect_success()) {
     return refusal(*call, std::move(*response), state.options.max_message);
-  } else {
-    keep_name(made, *response);
-    auto begun = call->messages.begin(std::move(*response));
-    outcome = begun ? hear_answer(state, session, ask, *call) : Outcome::of(begun.error());
   }
+  if (response) keep_name(made, *response);
+  Outcome outcome =
+      response ? hear_response(state, session, ask, *call, std::move(*response)) : Outcome::of(response.error());
   // A modern server sees that the stream is closed, and takes that for the end of the request.
   if (!outcome.reply && is_callers(outcome.error) && !session.modern() && made == nullptr) {
     call->messages.end();
     tell_cancelled(state, session, ask.id);
   }
   return outcome;
+}
+
+SentRequest::~SentRequest() {
+  drop();
+}
+
+void SentRequest::drop() noexcept {
+  if (transfer_ != nullptr) http::detail::Transfer::destroy(std::exchange(transfer_, nullptr));
+}
+
+int SentRequest::fd() const noexcept {
+  return transfer_->stream().fd();
+}
+
+bool SentRequest::waits() const noexcept {
+  return transfer_->waits();
+}
+
+std::expected<void, Error> SentRequest::begin(McpClientState& state, const Agreement& session, Ask& ask) noexcept {
+  HttpCallPtr call(state, session);
+  if (!call) return std::unexpected(Error{ErrorCode::no_memory});
+  if (auto written = write_request(call->body, state, session, ask); !written) return written;
+  if (auto named = call->name_request(ask); !named) return named;
+  auto begun = call->begin_message(call->body.view());
+  if (!begun) return std::unexpected(begun.error());
+  transfer_ = *begun;
+  return {};
+}
+
+Outcome SentRequest::finish(McpClientState& state, const Agreement& session, Ask& ask) noexcept {
+  http::Response response(std::exchange(transfer_, nullptr));
+  HttpCallPtr call(state, session);
+  if (!call) return Outcome::of(ErrorCode::no_memory);
+  if (auto heard = response.transfer().finish(); !heard) return Outcome::of(heard.error());
+  if (!response.expect_success()) return refusal(*call, std::move(response), state.options.max_message);
+  return hear_response(state, session, ask, *call, std::move(response));
 }
 
 Error notify_by_http(McpClientState& state, const Agreement& session, std::string_view message) noexcept {

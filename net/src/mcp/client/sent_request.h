@@ -1,0 +1,34 @@
+#pragma once
+
+#include "mcp/client/client_state.h"
+
+namespace coir::http::detail {
+struct Transfer;
+}  // namespace coir::http::detail
+
+namespace coir::mcp::detail {
+
+// SentRequest is a request that a modern server has been sent by HTTP and has not answered: its connection, which waits
+// without a buffer. http_transport.cpp
+class SentRequest {
+ public:
+  SentRequest() noexcept = default;
+  SentRequest(const SentRequest&) = delete;
+  SentRequest& operator=(const SentRequest&) = delete;
+  ~SentRequest();
+
+  // begin sends. Errors: those of http::Client::request; no_memory, limit.
+  [[nodiscard]] std::expected<void, Error> begin(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
+  // waits tells whether nothing of the answer had come when begin returned; then somebody may rest on fd.
+  bool waits() const noexcept;
+  int fd() const noexcept;
+  // finish waits for the answer, once. A redirect is its end.
+  Outcome finish(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
+  // drop closes the connection, which a modern server takes for the end of the request.
+  void drop() noexcept;
+
+ private:
+  http::detail::Transfer* transfer_ = nullptr;
+};
+
+}  // namespace coir::mcp::detail
