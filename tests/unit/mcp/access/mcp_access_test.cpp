@@ -10,22 +10,19 @@
 #include "mcp/access/claims.h"
 #include "mcp/access/verdicts.h"
 #include "mcp/access/web_token.h"
+#include "tests/unit/mcp/access/signed_token.h"
 #include "tls/es256.h"
 
 namespace mcp_access_test {
 
 using namespace coir;
 using namespace coir::mcp;
+using namespace coir::test;
 
 namespace {
 
-// Three public keys, on P-256 and P-384, and tokens that python's cryptography has signed. kOfSecond is the second key's, all
-// others are the first one's.
-constexpr std::string_view kFirstKey =
-    "-----BEGIN PUBLIC KEY-----\n"
-    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEyP0B4fYc1yP/0wHxZTd7+Ruo04Je\n"
-    "kM66BSRhpR101AuioTKgs/D2F6ObOEmKin0QqqlYRoXTrT9JwJECYTQzqg==\n"
-    "-----END PUBLIC KEY-----\n";
+// Two more public keys, on P-256 and P-384, and more tokens that python's cryptography has signed. kOfSecond is the second key's,
+// all others are the first one's.
 constexpr std::string_view kSecondKey =
     "-----BEGIN PUBLIC KEY-----\n"
     "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE6EA3yQrQ5OJ8DxQBu7EyWn+UiGnT\n"
@@ -37,10 +34,6 @@ constexpr std::string_view kLargeKey =
     "NWQr3MO9fAAP2l9Nff13lzw7LErZDh8QPRZlrVlQs9eU0eIeS/8vWvpFEy83fEOs\n"
     "+eoHctfCEXzoL+O9LIPqhn2Tnsop9OUc\n"
     "-----END PUBLIC KEY-----\n";
-constexpr std::string_view kGood =
-    "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6IjEifQ.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiO"
-    "iJodHRwczovL2JvYXJkLmV4YW1wbGUvbWNwIiwiZXhwIjo0MTAyNDQ0ODAwLCJzdWIiOiJhZGEiLCJzY29wZSI6InJlYWQgd3Jpd"
-    "GUifQ._fSxLPFAYvG5TEibNir7R_a2AWWdRVEj4ZeolT-1kmG09CwtgS0HOqENqa8lP1uKqNO9idmloRAstCB7YBYntw";
 constexpr std::string_view kOfSecond =
     "eyJhbGciOiJFUzI1NiIsInR5cCI6ImF0K2p3dCIsImtpZCI6IjEifQ.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiO"
     "iJodHRwczovL2JvYXJkLmV4YW1wbGUvbWNwIiwiZXhwIjo0MTAyNDQ0ODAwLCJzdWIiOiJhZGEiLCJzY29wZSI6InJlYWQgd3Jpd"
@@ -70,10 +63,6 @@ constexpr std::string_view kEs384 =
     "eyJhbGciOiJFUzM4NCIsInR5cCI6ImF0K2p3dCIsImtpZCI6IjEifQ.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiO"
     "iJodHRwczovL2JvYXJkLmV4YW1wbGUvbWNwIiwiZXhwIjo0MTAyNDQ0ODAwLCJzdWIiOiJhZGEiLCJzY29wZSI6InJlYWQgd3Jpd"
     "GUifQ.IRQeAOWvBIiAsv6XvgjdP96v6XF-rCxjvkb3l3ZCDfS_QGQvfe0EKEBocyH3nfKsq8KSKwe115uSUJkPj0uqWQ";
-
-constexpr std::string_view kWrite[] = {"read", "write"};
-constexpr AccessRules kRules = {
-    .issuer = "https://id.example", .audience = "https://board.example/mcp", .scopes = kWrite};
 
 Verdict judge(const SigningKeys& keys, std::string_view token) {
   Principal who;

@@ -79,6 +79,17 @@ Heard ask(McpClient& client, std::string_view what) {
     if (!listed) return Heard::error;
     return count == 2 && listed->count == 2 ? Heard::whole : Heard::wrong;
   }
+  if (what == "fan") {
+    Branch branches[] = {{.client = &client, .tool = "json", .within = 60s},
+                         {.client = &client, .tool = "json", .within = 60s}};
+    const auto answered = fan_out(branches);
+    for (const Branch& each : branches) {
+      if (!each.outcome) return Heard::error;
+      const auto text = each.outcome->result()["content"][0].text();
+      if (!text || *text != "whole") return Heard::wrong;
+    }
+    return answered == 2 ? Heard::whole : Heard::wrong;
+  }
   const auto answer = client.call(what, R"({"x":1})", options);
   if (!answer) return Heard::error;
   const auto text = answer->result()["content"][0].text();
@@ -97,7 +108,7 @@ TEST_GROUP_BASE(McpClientFaults,
     const ScriptedServer server(serve(legacy));
     const std::string_view url = server.url("/mcp");
     const McpClientOptions options{.url = url, .elicitation = true, .asked = decline};
-    for (const char* const what : {"json", "events", "asks", "list"}) {
+    for (const char* const what : {"json", "events", "asks", "list", "fan"}) {
       // What a first request leaves for good: threads, registered descriptors, spare buffers.
       {
         auto client = McpClient::create(options);
