@@ -33,8 +33,7 @@ bool Mounts::part(std::string_view text, Command& into) noexcept {
   return count != 0;
 }
 
-bool Mounts::open(const McpOptions& options, void (*changed)(void* context, coir::mcp::ItemKind kind) noexcept,
-                  void* context) noexcept {
+bool Mounts::open(const McpOptions& options, const coir::mcp::GatewayOptions& told) noexcept {
   const std::size_t count = options.mounts.count;
   if (count == 0) return true;
   for (std::size_t i = 0; i < count; ++i) {
@@ -54,7 +53,7 @@ bool Mounts::open(const McpOptions& options, void (*changed)(void* context, coir
       return complain(kMountForm, {"--mcp-mount '", text, "': not a command of up to ", kMostWords, " words"});
     }
   }
-  auto made = coir::mcp::Gateway::create(std::span(mounts_, count), {.changed = changed, .context = context});
+  auto made = coir::mcp::Gateway::create(std::span(mounts_, count), told);
   if (!made) return complain(kMountForm, {"--mcp-mount: ", made.error()});
   gateway_.emplace(std::move(*made));
   source_ = &gateway_->source();

@@ -19,10 +19,9 @@ class Mounts {
   Mounts(const Mounts&) = delete;
   Mounts& operator=(const Mounts&) = delete;
 
-  // open prepares what the options name; nobody is asked yet. `changed` is told of lists that have changed. False: one
+  // open prepares what the options name; nobody is asked yet. `told` hears of what has changed. False: one
   // line has said why not.
-  [[nodiscard]] bool open(const McpOptions& options, void (*changed)(void* context, coir::mcp::ItemKind kind) noexcept,
-                          void* context) noexcept;
+  [[nodiscard]] bool open(const McpOptions& options, const coir::mcp::GatewayOptions& told) noexcept;
 
   // sources is empty where nothing is mounted.
   std::span<coir::mcp::Source* const> sources() const noexcept { return {&source_, source_ != nullptr ? 1u : 0u}; }

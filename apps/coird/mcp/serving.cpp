@@ -52,6 +52,13 @@ void McpServing::tell_change([[maybe_unused]] void* serving, [[maybe_unused]] co
   if (server) server->list_changed(kind);
 }
 
+#if COIRD_MOUNTS
+bool McpServing::tell_update(void* serving, std::string_view uri) noexcept {
+  auto& server = static_cast<McpServing*>(serving)->server_;
+  return server && server->resource_updated(uri);
+}
+#endif
+
 void McpServing::start() noexcept {
 #if COIRD_MOUNTS
   mounts_.start();
@@ -87,7 +94,7 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
   }
 #endif
 #if COIRD_MOUNTS
-  if (!mounts_.open(options, tell_change, this)) return false;
+  if (!mounts_.open(options, {.changed = tell_change, .updated = tell_update, .context = this})) return false;
   const std::span<coir::mcp::Source* const> sources = mounts_.sources();
 #else
   if (options.mounts.count != 0)

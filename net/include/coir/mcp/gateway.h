@@ -43,6 +43,9 @@ struct GatewayOptions {
   std::chrono::milliseconds fresh{10'000};
   // changed is called when a list may have changed: McpServer::list_changed wants to know. It must not wait.
   void (*changed)(void* context, ItemKind kind) noexcept = nullptr;
+  // updated is called when a resource that clients listen for has changed: McpServer::resource_updated wants to know, and
+  // its answer is returned. It must not wait.
+  bool (*updated)(void* context, std::string_view uri) noexcept = nullptr;
   void* context = nullptr;
 };
 
@@ -65,6 +68,8 @@ struct MountGauges {
 // until then. Lists are kept for as long as their server says, and asked for anew after a change was told. Errors of
 // upstreams are passed on as they say them; where there is no answer the client is told by the prefix whose, never by an
 // address. What modern upstreams ask of the client is handed on; legacy ones are told that nobody can be asked.
+//
+// Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each.
 //
 // Memory: account::mcp, for the lists and each call; a program's or a listener's fiber and two more for each mount.
 class Gateway {

@@ -53,13 +53,13 @@ struct FanOut {
   Mutex telling;
   Event news;  // a part was woken, rests, or has ended
   Spinlock lock;
+  Atomic<bool> is_won = false;
   bool is_over = false;  // guarded by lock: none may rest any more
-  Error why_over;
   Atomic<std::size_t> answered = 0;
   Atomic<std::size_t> open = 0;     // parts that have not ended
   Atomic<std::uint32_t> wakes = 0;  // that have not returned
 
-  void attend() noexcept;
+  std::expected<void, Error> attend() noexcept;
   void end(FanOutPart& part) noexcept;
   void tell(Branch& branch) noexcept;
   Deadline next_deadline() noexcept;
@@ -82,7 +82,10 @@ void FanOut::end(FanOutPart& part) noexcept {
   branch.took = std::chrono::milliseconds((monotonic_ns() - part.begun_ns) / 1'000'000);
   if (branch.outcome) answered.fetch_add(1, std::memory_order_relaxed);
   const bool wins = options.spread == Spread::race && branch.outcome && !branch.outcome->is_error();
-  if (wins) nursery.cancel("another was first");
+  if (wins) {
+    is_won.store(true, std::memory_order_relaxed);
+    nursery.cancel("another was first");
+  }
   tell(branch);
   {
     const Locked locked(lock);
@@ -241,19 +244,20 @@ void FanOut::stop(Error why) noexcept {
   }
 }
 
-// attend is the owner's part, until none rests.
-void FanOut::attend() noexcept {
+// attend is the owner's part, until none rests. Errors: what has ended the wait.
+std::expected<void, Error> FanOut::attend() noexcept {
   while (open.load(std::memory_order_acquire) != 0) {
     const auto heard = news.wait(next_deadline());
     if (!heard && heard.error().ends_waits()) {
       Error why = heard.error();
       why.scope = 0;
       stop(why);
-      break;
+      return heard;
     }
     news.reset();
     take_up();
   }
+  return {};
 }
 
 }  // namespace detail
@@ -286,8 +290,9 @@ std::expected<std::size_t, Error> fan_out(std::span<Branch> branches, const FanO
       part.branch->outcome = std::unexpected(Failure(started.error()));
       whole.end(part);
     }
-    whole.attend();
+    const auto attended = whole.attend();
     joined = nursery.join();
+    if (joined && !whole.is_won.load(std::memory_order_relaxed)) joined = attended;
     while (whole.wakes.load(std::memory_order_acquire) != 0) yield();
     ours = !joined && scope.caused(joined.error());
     answered = whole.answered.load(std::memory_order_relaxed);

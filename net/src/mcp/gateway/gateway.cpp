@@ -27,6 +27,7 @@ struct GatewayState final : Source {
   bool lists(ItemKind kind) noexcept override;
   void list(ItemKind kind, Items& into) noexcept override;
   bool owns(ItemKind kind, std::string_view name) noexcept override;
+  void watch(std::string_view uri) noexcept override;
   void forward(Call& call, ItemKind kind, JsonView params) noexcept override;
   void complete(Call& call, ItemKind kind, JsonView params) noexcept override;
 
@@ -136,6 +137,11 @@ void GatewayState::list(ItemKind kind, Items& into) noexcept {
 bool GatewayState::owns(ItemKind kind, std::string_view name) noexcept {
   std::string_view own;
   return owner(kind, name, own) != nullptr;
+}
+
+void GatewayState::watch(std::string_view uri) noexcept {
+  std::string_view own;
+  if (Mounted* const of = owner(ItemKind::resources, uri, own)) of->watch(uri);
 }
 
 void GatewayState::forward(Call& call, ItemKind kind, JsonView params) noexcept {

@@ -94,7 +94,8 @@ std::expected<void, Error> Mounted::refresh_all() noexcept {
   return {};
 }
 
-void Mounted::take_change(std::string_view method) noexcept {
+void Mounted::take_change(const Notification& change) noexcept {
+  const std::string_view method = change.method;
   const auto take = [&](ItemKind kind) {
     told[static_cast<std::size_t>(kind)].store(true, std::memory_order_relaxed);
     list(kind).make_stale();
@@ -109,7 +110,38 @@ void Mounted::take_change(std::string_view method) noexcept {
   } else if (method == "notifications/resources/list_changed") {
     take(ItemKind::resources);
     take(ItemKind::templates);
+  } else if (method == "notifications/resources/updated") {
+    const auto uri = change.params["uri"].text();
+    const std::string_view offered = uri ? watched.offered(*uri) : std::string_view();
+    if (offered.empty()) return;
+    if (options.updated == nullptr || !options.updated(options.context, offered)) watched.drop(*uri);
   }
+}
+
+void Mounted::watch(std::string_view uri) noexcept {
+  if (!watched.add(uri, own_name(ItemKind::resources, uri))) return;
+  if (const auto held = relisten.lock(); held && listening != nullptr) listening->cancel("another resource is watched");
+}
+
+// listen is until the stream of changes ends, or is to begin anew: then `scope` has caused the error.
+std::expected<void, Failure> Mounted::listen(CancelScope& scope) noexcept {
+  {
+    const auto held = relisten.lock();
+    if (!held) return std::unexpected(Failure(held.error()));
+    listening = &scope;
+  }
+  CallOptions hearing{.context = this};
+  hearing.told = [](void* context, const Notification& notification) noexcept {
+    static_cast<Mounted*>(context)->take_change(notification);
+  };
+  // What is added from here on cancels the scope.
+  auto listened =
+      client.listen({.tools = true, .prompts = true, .resources = true, .uris = watched.current()}, hearing);
+  const Shield shield(Deadline::never());
+  const auto held = relisten.lock();
+  listening = nullptr;
+  hears.store(false, std::memory_order_relaxed);
+  return listened;
 }
 
 std::expected<void, Error> Mounted::follow() noexcept {
@@ -118,16 +150,18 @@ std::expected<void, Error> Mounted::follow() noexcept {
     const auto had = refresh_all();
     if (had) {
       fruitless = 0;
-      CallOptions listening{.context = this};
-      listening.told = [](void* context, const Notification& notification) noexcept {
-        static_cast<Mounted*>(context)->take_change(notification.method);
-      };
-      const auto listened = client.listen({.tools = true, .prompts = true, .resources = true}, listening);
-      hears.store(false, std::memory_order_relaxed);
+      CancelScope scope;
+      const auto listened = listen(scope);
+      if (!listened && scope.caused(listened.error().error())) continue;
       if (!listened && is_of_asker(listened.error().error())) return std::unexpected(listened.error().error());
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
       if (tells_none) {
+        // It may tell of its lists all the same.
+        if (!watched.current().empty() && listened.error().code() != 0) {
+          watched.drop_all();
+          continue;
+        }
         if (auto slept = sleep(options.longest_pause); !slept) return slept;
         continue;
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/cancel_scope.h>
 #include <coir/event.h>
 #include <coir/mcp/gateway.h>
 #include <coir/mutex.h>
@@ -11,6 +12,7 @@
 
 #include "mcp/gateway/breaker.h"
 #include "mcp/gateway/catalogue.h"
+#include "mcp/gateway/watched_uris.h"
 
 namespace coir::mcp::detail {
 
@@ -32,6 +34,9 @@ struct Mounted {
   Mutex listing;                  // one fiber at a time asks for lists
   Atomic<bool> hears = false;     // of changes
   Atomic<bool> told[kItemKinds];  // of a change of this list, since it was last asked for
+  WatchedUris watched;
+  Mutex relisten;                    // held for `listening`
+  CancelScope* listening = nullptr;  // around the stream of changes; cancelled where that is to begin anew
   Atomic<bool> up = false;
   Atomic<std::uint32_t> calls = 0;
   Atomic<std::uint64_t> answered = 0, failed = 0;
@@ -44,6 +49,9 @@ struct Mounted {
   // cancelled, timed_out.
   std::expected<void, Error> follow() noexcept;
 
+  // watch has the upstream tell of a resource that is offered as `uri`.
+  void watch(std::string_view uri) noexcept;
+
   // own_name is the upstream's name of something that is offered as `name`; absent: it is not of this mount. of_prefix is
   // that by the prefix alone.
   std::string_view own_name(ItemKind kind, std::string_view name) noexcept;
@@ -55,7 +63,8 @@ struct Mounted {
  private:
   std::expected<void, Error> ask_for(ItemKind kind) noexcept;
   std::expected<void, Error> refresh_all() noexcept;
-  void take_change(std::string_view method) noexcept;
+  void take_change(const Notification& change) noexcept;
+  std::expected<void, Failure> listen(CancelScope& scope) noexcept;
   void changed(ItemKind kind) noexcept {
     if (options.changed != nullptr) options.changed(options.context, kind);
   }

@@ -116,7 +116,7 @@ void Listeners::list_changed(ListBits lists) noexcept {
   news_.set();
 }
 
-void Listeners::updated(std::string_view uri) noexcept {
+bool Listeners::updated(std::string_view uri) noexcept {
   bool wanted = false;
   {
     Locked locked(lock_);
@@ -127,6 +127,7 @@ void Listeners::updated(std::string_view uri) noexcept {
     }
   }
   if (wanted) news_.set();
+  return wanted;
 }
 
 }  // namespace coir::mcp

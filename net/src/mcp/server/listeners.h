@@ -65,7 +65,8 @@ class Listeners final : public http::Keeper {
   void resume(Interests& interests, std::uint32_t number) noexcept;
 
   void list_changed(ListBits lists) noexcept;
-  void updated(std::string_view uri) noexcept;
+  // updated tells whether any client wants to hear of it.
+  bool updated(std::string_view uri) noexcept;
 
   // make_listener makes one for a request of subscriptions/listen, or with a session for its GET: then the session's
   // earlier stream ends. Null: no memory.

@@ -65,7 +65,7 @@ void subscribe(Incoming& in) noexcept {
     in.core.listeners.unwatch(in.session->interests, *uri);
     return empty(in);
   }
-  const auto watched = in.core.listeners.watch(in.session->interests, *uri, kMost);
+  const auto watched = in.core.watch(in.session->interests, *uri, kMost);
   if (watched) return empty(in);
   if (watched.error() == ErrorCode::limit)
     return refuse(in, 200, kInvalidParams, "too many subscriptions, or too long a URI");

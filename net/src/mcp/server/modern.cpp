@@ -31,7 +31,7 @@ namespace {
     for (const JsonView each : uris->elements()) {
       const auto uri = text_of(each);
       if (!uri || !in.core.offers(ItemKind::resources)) continue;
-      const auto watched = listeners.watch(one->own, *uri, kMostResources);
+      const auto watched = in.core.watch(one->own, *uri, kMostResources);
       if (watched) continue;
       listeners.drop_listener(one);
       if (watched.error() == ErrorCode::limit) return reject(in, kInvalidParams, "resourceSubscriptions: too many");

@@ -152,6 +152,13 @@ bool ServerCore::enable(std::string_view tool, bool on) noexcept {
   return false;
 }
 
+std::expected<void, Error> ServerCore::watch(Interests& interests, std::string_view uri, std::size_t most) noexcept {
+  auto watched = listeners.watch(interests, uri, most);
+  if (!watched || find_resource(uri) != nullptr) return watched;
+  if (Source* const source = find_source(ItemKind::resources, uri)) source->watch(uri);
+  return watched;
+}
+
 bool ServerCore::knows_uri(std::string_view uri) const noexcept {
   if (find_resource(uri) != nullptr || find_source(ItemKind::resources, uri) != nullptr) return true;
   for (const ResourceTemplate& each : options.templates) {

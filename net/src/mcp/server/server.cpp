@@ -52,8 +52,8 @@ void McpServer::list_changed(ItemKind kind) noexcept {
   core_->listeners.list_changed(list_bit(kind));
 }
 
-void McpServer::resource_updated(std::string_view uri) noexcept {
-  core_->listeners.updated(uri);
+bool McpServer::resource_updated(std::string_view uri) noexcept {
+  return core_->listeners.updated(uri);
 }
 
 bool McpServer::enable(std::string_view tool, bool on) noexcept {

@@ -18,6 +18,8 @@ bool Source::owns(ItemKind, std::string_view) noexcept {
   return false;
 }
 
+void Source::watch(std::string_view) noexcept {}
+
 void Source::forward(Call& call, ItemKind, JsonView) noexcept {
   call.refuse(kInternalError, "nobody answers this");
 }

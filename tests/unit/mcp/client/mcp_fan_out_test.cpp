@@ -2,11 +2,14 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
+#include <coir/http/accounts.h>
 #include <coir/mcp/client.h>
 #include <coir/program.h>
+#include <coir/runtime.h>
 
 #include <optional>
 
+#include "socket/buffer_pool.h"
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 
@@ -21,6 +24,7 @@ using coir::ErrorCode;
 namespace {
 
 constexpr std::size_t kServers = 8;
+std::atomic<unsigned> g_hanging = 0;  // calls that servers have heard and do not answer
 
 // serve answers by its number; the tool "hang" never, "fail" by a failure, "die" by hanging up.
 ScriptedServer::Script serve(std::atomic<unsigned>& gone) {
@@ -29,6 +33,7 @@ ScriptedServer::Script serve(std::atomic<unsigned>& gone) {
     if (server.says("\"die\"")) return false;
     if (server.says("\"fail\"")) return server.result(R"("isError":true,"content":[])");
     if (server.says("\"hang\"")) {
+      ++g_hanging;
       server.peer().until_gone();
       ++gone;
       return false;
@@ -91,6 +96,24 @@ TEST(McpFanOut, a_server_that_hangs_costs_its_own_part_alone) {
     expect(came.count == kServers && came.order[kServers - 1] == &branches[3]);
     expect(coir::monotonic_ns() - begun < 20'000'000'000);
     until([&] { return gone == 1; });
+  });
+}
+
+TEST(McpFanOut, branches_that_wait_hold_neither_fiber_nor_buffer) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>& gone) {
+    const auto borrowed = [] { return coir::account::buffers.used() - coir::Buffer::spare_bytes(); };
+    expect(fan_out(branches) == kServers);
+    for (Branch& each : branches) each.tool = "hang";
+    const std::uint64_t fibers = coir::stats().fibers_alive;
+    g_hanging = 0;
+    auto whole = coir::spawn([&] {
+      const auto answered = fan_out(branches);
+      expect(!answered && answered.error() == ErrorCode::cancelled);
+    });
+    until([&] { return g_hanging == kServers && coir::stats().fibers_alive == fibers + 1 && borrowed() == 0; });
+    expect(whole.cancel().has_value() && whole.join().has_value());
+    for (Branch& each : branches) expect(!each.outcome && each.outcome.error() == ErrorCode::cancelled);
+    until([&] { return gone == kServers; });
   });
 }
 

@@ -25,6 +25,10 @@ class Front {
       ++own.changes;
       if (own.mcp_) own.mcp_->list_changed(kind);
     };
+    options.updated = [](void* context, std::string_view uri) noexcept {
+      auto& own = *static_cast<Front*>(context);
+      return own.mcp_ && own.mcp_->resource_updated(uri);
+    };
     options.context = this;
     if (options.pause == std::chrono::seconds(1)) options.pause = std::chrono::milliseconds(1);
     auto gateway = mcp::Gateway::create(mounts, options);

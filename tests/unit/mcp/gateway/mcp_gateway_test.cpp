@@ -83,6 +83,46 @@ TEST(McpGateway, offers_what_upstreams_have_under_their_prefixes) {
   });
 }
 
+TEST(McpGateway, passes_on_that_a_resource_has_changed) {
+  with([&] {
+    // Each is asked for what is watched, and tells of it at once.
+    const auto serve = [&](McpPeer& server) {
+      if (server.is("subscriptions/listen") && server.says(R"("resourceSubscriptions":["same:r"])")) {
+        server.begin_events();
+        server.event(R"({"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}})");
+        server.event(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"not:asked"}})");
+        server.event(R"({"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"same:r"}})");
+        server.peer().until_gone();
+        return false;
+      }
+      return modern(server, kAdd, R"({"uri":"same:r","name":"r"})");
+    };
+    const ScriptedServer first(mcp_script(serve)), second(mcp_script(serve));
+    const Mount mounts[] = {{.prefix = "a", .upstream = {.url = first.url("/mcp")}},
+                            {.prefix = "b", .upstream = {.url = second.url("/mcp")}}};
+    Front front(mounts);
+    front.until_up();
+    struct Heard {
+      std::atomic<unsigned> first = 0, second = 0, others = 0;
+    } heard;
+    auto listening = coir::spawn([&] {
+      const std::string_view uris[] = {"same:r", "b+same:r"};
+      CallOptions options{.deadline = Deadline::after(60s), .context = &heard};
+      options.told = [](void* context, const Notification& notification) noexcept {
+        auto& own = *static_cast<Heard*>(context);
+        if (notification.method != "notifications/resources/updated") return;
+        const auto uri = notification.params["uri"].text();
+        ++(uri == "same:r" ? own.first : uri == "b+same:r" ? own.second : own.others);
+      };
+      const auto ended = front.client().listen({.uris = uris}, options);
+      expect(!ended && ended.error() == ErrorCode::cancelled);
+    });
+    until([&] { return heard.first == 1 && heard.second == 1; });
+    expect(heard.others == 0);
+    expect(listening.cancel().has_value() && listening.join().has_value());
+  });
+}
+
 TEST(McpGateway, passes_on_progress_errors_and_questions) {
   with([&] {
     const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
