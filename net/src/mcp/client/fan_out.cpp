@@ -1,72 +1,15 @@
-#include <coir/cancel_scope.h>
-#include <coir/event.h>
+#include "mcp/client/fan_out_part.h"
+
 #include <coir/fiber.h>
-#include <coir/mcp/client.h>
-#include <coir/mutex.h>
-#include <coir/nursery.h>
-#include <coir/resting_wait.h>
 
 #include <algorithm>
 
 #include "mcp/client/account.h"
-#include "mcp/client/client_state.h"
-#include "mcp/client/envelope.h"
-#include "mcp/client/sent_request.h"
 #include "socket/charged.h"
 
 namespace coir::mcp {
 
 namespace detail {
-
-struct FanOut;
-
-// FanOutPart is a branch under way. A fiber sends its request and ends; while a modern server is silent the part is this
-// record and the connection, asleep on its socket. Another fiber takes the answer.
-struct FanOutPart : RestingWait {
-  enum class State : std::uint8_t { runs, rests, woken, ended };
-
-  FanOut* whole = nullptr;
-  Branch* branch = nullptr;
-  std::int64_t begun_ns = 0;
-  Deadline deadline;
-  SentRequest sent;
-  std::uint64_t id = 0;
-  std::uint32_t generation = 0;
-  State state = State::runs;  // guarded by FanOut::lock
-
-  McpClientState& client() const noexcept { return *branch->client->state_; }
-  void run() noexcept;
-  bool send(CancelScope& scope) noexcept;
-  bool rest() noexcept;
-  void take_answer() noexcept;
-  void hear(CancelScope& scope) noexcept;
-  void call() noexcept;
-};
-
-struct FanOut {
-  FanOut(const FanOutOptions& given, Nursery& all, std::span<FanOutPart> each) noexcept
-      : options(given), nursery(all), parts(each) {}
-
-  const FanOutOptions& options;
-  Nursery& nursery;
-  const std::span<FanOutPart> parts;
-  Mutex telling;
-  Event news;  // a part was woken, rests, or has ended
-  Spinlock lock;
-  Atomic<bool> is_won = false;
-  bool is_over = false;  // guarded by lock: none may rest any more
-  Atomic<std::size_t> answered = 0;
-  Atomic<std::size_t> open = 0;     // parts that have not ended
-  Atomic<std::uint32_t> wakes = 0;  // that have not returned
-
-  std::expected<void, Error> attend() noexcept;
-  void end(FanOutPart& part) noexcept;
-  void tell(Branch& branch) noexcept;
-  Deadline next_deadline() noexcept;
-  void take_up() noexcept;
-  void stop(Error why) noexcept;
-  static void woken(RestingWait& resting) noexcept;
-};
 
 void FanOut::tell(Branch& branch) noexcept {
   if (options.came == nullptr) return;
@@ -95,60 +38,6 @@ void FanOut::end(FanOutPart& part) noexcept {
   if (open.fetch_sub(1, std::memory_order_release) == 1) news.set();
 }
 
-void FanOutPart::run() noexcept {
-  {
-    CancelScope scope(deadline);
-    if (!send(scope)) return;
-  }
-  whole->end(*this);
-}
-
-// send calls the tool. False: the request was sent, and the part rests.
-bool FanOutPart::send(CancelScope& scope) noexcept {
-  McpClientState& server = client();
-  Agreement session;
-  if (!server.http) return call(), true;
-  if (Outcome agreed = agree(server, session); !session.version) {
-    branch->outcome = std::move(agreed).conclude(scope);
-    return true;
-  }
-  // A legacy server is told of a request's end by another one: its calls keep their fibers.
-  if (!session.modern() || server.closed.load(std::memory_order_relaxed)) return call(), true;
-  GrowingText params;
-  auto begun = write_named(params, "name", branch->tool, branch->arguments);
-  if (begun) {
-    const McpRequest request{.method = "tools/call", .params = params.view(), .name = branch->tool};
-    const CallOptions plain;
-    Ask ask{.request = request, .options = plain, .id = server.new_id()};
-    id = ask.id;
-    generation = session.generation;
-    begun = sent.begin(server, session, ask);
-  }
-  if (!begun) {
-    branch->outcome = Outcome::of(begun.error()).conclude(scope);
-    return true;
-  }
-  if (sent.waits() && rest()) return false;
-  hear(scope);
-  return true;
-}
-
-// rest has the part sleep. False: something has come, or none may rest any more, which waiting will tell.
-bool FanOutPart::rest() noexcept {
-  // One that rests would not count.
-  if (whole->options.limit != 0) return false;
-  wake = FanOut::woken;
-  {
-    ArmingUnderLock arming(sent.fd());
-    const Locked locked(whole->lock);
-    if (whole->is_over || !arming.arm(*this)) return false;
-    state = State::rests;
-  }
-  // The owner's next deadline may be this part's.
-  whole->news.set();
-  return true;
-}
-
 // woken runs on a worker's own stack.
 void FanOut::woken(RestingWait& resting) noexcept {
   auto& part = static_cast<FanOutPart&>(resting);
@@ -161,35 +50,6 @@ void FanOut::woken(RestingWait& resting) noexcept {
   whole.news.set();
   // release pairs with the acquire in attend: nothing of the whole is touched from here on.
   whole.wakes.fetch_sub(1, std::memory_order_release);
-}
-
-void FanOutPart::take_answer() noexcept {
-  {
-    CancelScope scope(deadline);
-    hear(scope);
-  }
-  whole->end(*this);
-}
-
-void FanOutPart::hear(CancelScope& scope) noexcept {
-  McpClientState& server = client();
-  Agreement session;
-  session.version = Version::v2026_07_28;
-  session.generation = generation;
-  const McpRequest request{.method = "tools/call", .params = {}, .name = branch->tool};
-  const CallOptions plain;
-  Ask ask{.request = request, .options = plain, .id = id};
-  Outcome outcome = sent.finish(server, session, ask);
-  if (is_final(server, session, ask, outcome)) {
-    branch->outcome = std::move(outcome).conclude(scope);
-  } else {
-    call();
-  }
-}
-
-// call is the long way: a fiber waits, and the request is sent again where that is due.
-void FanOutPart::call() noexcept {
-  branch->outcome = branch->client->call(branch->tool, branch->arguments, {.deadline = deadline});
 }
 
 Deadline FanOut::next_deadline() noexcept {

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <coir/cancel_scope.h>
+#include <coir/event.h>
+#include <coir/mcp/client.h>
+#include <coir/mutex.h>
+#include <coir/nursery.h>
+#include <coir/resting_wait.h>
+
+#include <cstdint>
+#include <span>
+
+#include "mcp/client/client_state.h"
+#include "mcp/client/sent_request.h"
+
+namespace coir::mcp::detail {
+
+struct FanOut;
+
+// FanOutPart is a branch under way. A fiber sends its request and ends; while a modern server is silent the part is this
+// record and the connection, asleep on its socket. Another fiber takes the answer.
+struct FanOutPart : RestingWait {
+  enum class State : std::uint8_t { runs, rests, woken, ended };
+
+  FanOut* whole = nullptr;
+  Branch* branch = nullptr;
+  std::int64_t begun_ns = 0;
+  Deadline deadline;
+  SentRequest sent;
+  std::uint64_t id = 0;
+  std::uint32_t generation = 0;
+  State state = State::runs;  // guarded by FanOut::lock
+
+  McpClientState& client() const noexcept { return *branch->client->state_; }
+  void run() noexcept;
+  bool send(CancelScope& scope) noexcept;
+  bool rest() noexcept;
+  void take_answer() noexcept;
+  void hear(CancelScope& scope) noexcept;
+  void call() noexcept;
+};
+
+// FanOut is what the branches have in common: its owner, the fiber that called, gives a fiber to each part that was woken or
+// whose time is over. fan_out.cpp
+struct FanOut {
+  FanOut(const FanOutOptions& given, Nursery& all, std::span<FanOutPart> each) noexcept
+      : options(given), nursery(all), parts(each) {}
+
+  const FanOutOptions& options;
+  Nursery& nursery;
+  const std::span<FanOutPart> parts;
+  Mutex telling;
+  Event news;  // a part was woken, rests, or has ended
+  Spinlock lock;
+  Atomic<bool> is_won = false;
+  bool is_over = false;  // guarded by lock: none may rest any more
+  Atomic<std::size_t> answered = 0;
+  Atomic<std::size_t> open = 0;     // parts that have not ended
+  Atomic<std::uint32_t> wakes = 0;  // that have not returned
+
+  std::expected<void, Error> attend() noexcept;
+  void end(FanOutPart& part) noexcept;
+  void tell(Branch& branch) noexcept;
+  Deadline next_deadline() noexcept;
+  void take_up() noexcept;
+  void stop(Error why) noexcept;
+  static void woken(RestingWait& resting) noexcept;
+};
+
+}  // namespace coir::mcp::detail
