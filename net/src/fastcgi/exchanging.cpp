@@ -54,8 +54,10 @@ FastCgiExchange::Outcome FastCgiExchange::try_once() noexcept {
   reader = FastCgiReader(id);
   if (auto sent = send_parameters(); !sent) return sent;
   head = ScriptHead(room.subspan(quarter(), 2 * quarter()));
+  sent_ns = monotonic_ns();
   if (input_bytes != 0) {
     if (auto given = give_input(); !given) return given;
+    sent_ns = monotonic_ns();
   }
   return take_output();
 }

@@ -75,6 +75,7 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   File spooled;  // content that does not
   FastCgiReader reader;
   ScriptHead head;
+  std::int64_t sent_ns = 0;       // when this try began, or its content was sent
   std::uint64_t input_bytes = 0;  // of the request's content
   std::uint64_t left = 0;         // of a response whose length is said
   std::uint32_t complaints = 0;   // bytes of stderr that were told

@@ -90,6 +90,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_piece(std::span<char> bytes) noex
 }
 
 FastCgiExchange::Outcome FastCgiExchange::begin_response() noexcept {
+  lease.answered(sent_ns);
   ParsedResponse response;
   for (;;) {
     const std::span<char> last = room.last(quarter());

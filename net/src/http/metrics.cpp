@@ -45,22 +45,6 @@ void write_runtime(MetricsText& text) noexcept {
 }
 #endif
 
-// write_durations adds the buckets, each with those before it, the sum and the count.
-void write_durations(MetricsText& text, const DurationHistogram& durations) noexcept {
-  constexpr std::string_view kLabels[] = {"{le=\"0.0005\"}", "{le=\"0.001\"}", "{le=\"0.0025\"}", "{le=\"0.005\"}",
-                                          "{le=\"0.01\"}",   "{le=\"0.025\"}", "{le=\"0.05\"}",   "{le=\"0.1\"}",
-                                          "{le=\"0.25\"}",   "{le=\"0.5\"}",   "{le=\"1\"}",      "{le=\"2.5\"}",
-                                          "{le=\"5\"}",      "{le=\"10\"}",    "{le=\"+Inf\"}"};
-  static_assert(std::size(kLabels) == DurationHistogram::kBuckets);
-  std::uint64_t so_far = 0;
-  for (std::size_t i = 0; i < std::size(kLabels); ++i) {
-    so_far += durations.count(i);
-    text.sample("coir_http_request_duration_seconds_bucket", kLabels[i], so_far);
-  }
-  text.seconds("coir_http_request_duration_seconds_sum", {}, durations.sum_ns());
-  text.sample("coir_http_request_duration_seconds_count", {}, so_far);
-}
-
 void write_server(MetricsText& text, const Server& server) noexcept {
   const ServerGauges now = server.gauges();
   const ServerCounters& all = server.counters();
@@ -92,7 +76,7 @@ void write_server(MetricsText& text, const Server& server) noexcept {
   }
   text.about(Kind::histogram, "coir_http_request_duration_seconds",
              "Time from the end of a request's head to the end of its answer.");
-  write_durations(text, all.durations);
+  text.durations("coir_http_request_duration_seconds", all.durations, {});
   text.one(Kind::counter, "coir_http_received_bytes_total", "Bytes read from clients.", read(all.bytes_received));
   text.one(Kind::counter, "coir_http_sent_bytes_total", "Bytes written to clients.", read(all.bytes_sent));
 }

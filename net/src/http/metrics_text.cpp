@@ -35,6 +35,26 @@ void MetricsText::seconds(std::string_view name, std::string_view labels, std::u
   add({name, labels, " ", std::string_view(digits, write_seconds(digits, ns)), "\n"});
 }
 
+void MetricsText::durations(std::string_view name, const DurationHistogram& durations, const Labels& labels) noexcept {
+  constexpr std::string_view kBounds[] = {"0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1",
+                                          "0.25",   "0.5",   "1",      "2.5",   "5",    "10",    "+Inf"};
+  static_assert(std::size(kBounds) == DurationHistogram::kBuckets);
+  const auto begin = [&](std::string_view suffix, std::string_view bound) {
+    const bool any = labels.add != nullptr;
+    add({name, suffix, any || !bound.empty() ? "{" : ""});
+    if (any) labels.add(labels.context, *this);
+    if (!bound.empty()) add({any ? ",le=\"" : "le=\"", bound, "\""});
+    return any || !bound.empty() ? "}" : "";
+  };
+  std::uint64_t so_far = 0;
+  for (std::size_t i = 0; i < std::size(kBounds); ++i) {
+    so_far += durations.count(i);
+    sample(begin("_bucket", kBounds[i]), {}, so_far);
+  }
+  seconds(begin("_sum", {}), {}, durations.sum_ns());
+  sample(begin("_count", {}), {}, so_far);
+}
+
 void MetricsText::one(Kind kind, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
   about(kind, name, help);
   sample(name, {}, value);

@@ -80,6 +80,7 @@ void Forwarding::go_on(bool is_sent) noexcept {
     if (suspended) return;
     if (tried) {
       end_waiting();
+      lease.answered(now_ns);
       return pass_response();
     }
     if (!lease || tried_again || !may_retry(tried.error())) return fail(tried.error());

@@ -23,9 +23,9 @@ void add_value(MetricsText& text, std::string_view value) noexcept {
   }
 }
 
-// begin adds a sample up to its group.
-void begin(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
-  text.add({family, "{protocol=\"", group.protocol, "\",group=\""});
+// add_group adds the labels of a group, up to the last one's closing quote.
+void add_group(MetricsText& text, const GatewayGroup& group) noexcept {
+  text.add({"protocol=\"", group.protocol, "\",group=\""});
   add_value(text, group.name);
   if (group.host.empty()) return;
   text.add({"\",host=\""});
@@ -43,6 +43,12 @@ void add_server(MetricsText& text, const GatewayGroup& group, std::size_t server
   }
 }
 
+// begin adds a sample up to its group.
+void begin(MetricsText& text, std::string_view family, const GatewayGroup& group) noexcept {
+  text.add({family, "{"});
+  add_group(text, group);
+}
+
 // add adds a sample of a server, with one more label, if there is one.
 void add(MetricsText& text, std::string_view family, const GatewayGroup& group, std::size_t server,
          std::string_view label, std::string_view word, std::uint64_t value) noexcept {
@@ -50,6 +56,20 @@ void add(MetricsText& text, std::string_view family, const GatewayGroup& group, 
   add_server(text, group, server);
   if (!label.empty()) text.add({"\",", label, "=\"", word});
   text.sample("\"}", {}, value);
+}
+
+void add_latency(MetricsText& text, const GatewayGroup& group, std::size_t server) noexcept {
+  struct Labelled {
+    const GatewayGroup& group;
+    std::size_t server;
+  } labelled{group, server};
+  const auto labels = [](void* context, MetricsText& into) noexcept {
+    const auto& of = *static_cast<const Labelled*>(context);
+    add_group(into, of.group);
+    add_server(into, of.group, of.server);
+    into.add({"\""});
+  };
+  text.durations("coir_upstream_latency_seconds", group.upstreams->latency(server), {labels, &labelled});
 }
 
 void write_forwarder(MetricsText& text, const Forwarder& forwarder) noexcept {
@@ -125,6 +145,12 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
   write_servers(text, groups, "coir_upstream_failures_total", "Of these, failed, by what was wrong.", kFailures);
   write_servers(text, groups, "coir_upstream_failed_checks_total", "Checks of a server that failed.", kChecks);
   write_servers(text, groups, "coir_upstream_downs_total", "Times that a server went down.", kDowns);
+  text.about(Kind::histogram, "coir_upstream_latency_seconds",
+             "Time from a request that was sent to the head of its response.");
+  for (std::size_t k = 0; k < groups.count; ++k) {
+    const GatewayGroup group = groups.at(groups.context, k);
+    for (std::size_t i = 0; i < group.upstreams->size(); ++i) add_latency(text, group, i);
+  }
   text.about(Kind::gauge, "coir_upstream_up", "Whether a server is held to be up.");
   each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
     add(text, "coir_upstream_up", group, i, "", "", state.up ? 1 : 0);

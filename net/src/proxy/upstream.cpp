@@ -88,6 +88,10 @@ std::expected<PooledConnection*, Error> UpstreamGroup::connect(UpstreamMember& m
   return made && member.secure ? dialler.begin_tls(*options_.tls, member.host) : made;
 }
 
+void UpstreamLease::answered(std::int64_t sent_ns) const noexcept {
+  server().latency.record(monotonic_ns() - sent_ns);
+}
+
 void UpstreamLease::give_back(bool reusable) noexcept {
   if (connection_ == nullptr) return;
   UpstreamMember& member = server();

@@ -68,6 +68,9 @@ class UpstreamLease {
   // hear_keep_alive has the connection rest no longer than a response says.
   void hear_keep_alive(const ParsedResponse& response) const noexcept { connection_->hear_keep_alive(response); }
 
+  // answered counts the time since a request was sent, at the head of its response.
+  void answered(std::int64_t sent_ns) const noexcept;
+
   // give_back ends the lease of a server that has answered as it should. The connection rests in the pool if it is
   // `reusable`: the exchange is over on both sides and nothing more has come. Otherwise it is closed in good order.
   // Idempotent. Never waits.
@@ -125,6 +128,7 @@ struct UpstreamMember : ConnectionPool {
   std::int64_t rises_ns = 0;  // when it came back, while it takes a smaller share
   UpstreamReason reason;      // of `down`
   UpstreamServerState tally;  // its counters alone
+  DurationHistogram latency;  // needs no lock
   Addresses known;
   Deadline look_again = Deadline::now();
   bool looking = false;

@@ -91,6 +91,10 @@ UpstreamServerState Upstreams::server(std::size_t index) const noexcept {
   return group_->state_of(group_->members()[index]);
 }
 
+const DurationHistogram& Upstreams::latency(std::size_t index) const noexcept {
+  return group_->members()[index].latency;
+}
+
 std::string_view Upstreams::name(std::size_t index, std::span<char> room) const noexcept {
   return UpstreamGroup::name_of(group_->members()[index], room);
 }

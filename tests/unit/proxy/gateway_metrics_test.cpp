@@ -81,6 +81,12 @@ TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
           coir::format(line, "\ncoir_upstream_up{protocol=\"http\",group=\"/api\",server=\"", server, "\"} 1\n")));
       expect(page.has(coir::format(line, "\ncoir_upstream_failures_total{protocol=\"http\",group=\"/api\",server=\"",
                                    server, "\",kind=\"timed_out\"} 0\n")));
+      expect(page.has(coir::format(line,
+                                   "\ncoir_upstream_latency_seconds_bucket{protocol=\"http\",group=\"/api\",server=\"",
+                                   server, "\",le=\"0.0005\"} 0\n")));
+      expect(page.has(coir::format(line,
+                                   "\ncoir_upstream_latency_seconds_count{protocol=\"http\",group=\"/api\",server=\"",
+                                   server, "\"} 0\n")));
     }
     expect(page.has("\ncoir_upstream_unavailable_total{protocol=\"http\",group=\"/api\"} 0\n"));
     expect(page.has("\ncoir_proxy_failed_total{status=\"504\"} 0\n"));

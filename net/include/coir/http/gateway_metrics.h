@@ -25,7 +25,7 @@ struct GatewayGroups {
 };
 
 // write_gateway_metrics adds what became of exchanges that were forwarded, and of each server of each group: requests,
-// failures by kind, whether it is up, connections in use and at rest. A name is cut at kMostLabel bytes. `forwarder` may
+// failures by kind, latency, whether it is up, connections in use and at rest. A name is cut at kMostLabel bytes. `forwarder` may
 // be null. The groups outlive the call, which waits for the client like any write. For MoreMetrics.
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept;
 

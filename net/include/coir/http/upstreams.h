@@ -8,6 +8,7 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
+#include <coir/http/duration_histogram.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -133,10 +134,13 @@ class Upstreams {
   [[nodiscard]] std::expected<void, Error> watch() noexcept;
 
   UpstreamGroup& group() const noexcept { return *group_; }
-  // state, size, server and name may be asked for by any thread. `index` is below size.
+  // state, size, server, latency and name may be asked for by any thread. `index` is below size.
   UpstreamState state() const noexcept;
   std::size_t size() const noexcept;
   UpstreamServerState server(std::size_t index) const noexcept;
+  // latency is of the responses of a server: from the time that a request was sent, or that its last content was, to the
+  // head of the response.
+  const DurationHistogram& latency(std::size_t index) const noexcept;
   // name writes a server's address, "http://host:port" or "unix:/path", into `room`, kMostName bytes at most.
   std::string_view name(std::size_t index, std::span<char> room) const noexcept;
 
