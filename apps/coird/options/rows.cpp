@@ -95,8 +95,8 @@ constexpr Row kRows[] = {
         "pass on what the lines of FILE say, read again at SIGHUP: PREFIX URL[,URL...] and keys: host=A[,B...] "
         "send-host=NAME balance=turn|least|client weights=N[,N...] set-request=NAME:VALUE drop-request=NAME "
         "set-response=NAME:VALUE drop-response=NAME rate=N[,BURST] health=PATH health-interval=TIME slow-start=TIME "
-        "auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] request-id head=SIZE "
-        "connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N",
+        "auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] forwarded request-id "
+        "head=SIZE connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N max-connections=N",
         take_routes)
         .of("COIR_PROXY")
         .reloads(),

@@ -97,7 +97,7 @@ Forwarding::Outcome Forwarding::ask() noexcept {
   if (!taken) return std::unexpected(taken.error());
   lease = std::move(*taken);
   goes_over(lease.stream(), lease.reused());
-  if (!lease.reused()) now_ns = monotonic_ns();
+  if (!lease.reused() || group.bounds_leases()) now_ns = monotonic_ns();
   return try_once();
 }
 

@@ -160,12 +160,18 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
     add(text, "coir_upstream_connections", group, i, "state", "in_use", state.in_use);
     add(text, "coir_upstream_connections", group, i, "state", "resting", state.resting);
   });
-  text.about(Kind::counter, "coir_upstream_unavailable_total", "Requests for which no server might be asked.");
-  for (std::size_t k = 0; k < groups.count; ++k) {
-    const GatewayGroup group = groups.at(groups.context, k);
-    begin(text, "coir_upstream_unavailable_total", group);
-    text.sample("\"}", {}, group.upstreams->state().unavailable);
-  }
+  const auto write_group = [&](Kind kind, std::string_view name, std::string_view help, auto value_of) {
+    text.about(kind, name, help);
+    for (std::size_t k = 0; k < groups.count; ++k) {
+      const GatewayGroup group = groups.at(groups.context, k);
+      begin(text, name, group);
+      text.sample("\"}", {}, value_of(group.upstreams->state()));
+    }
+  };
+  write_group(Kind::counter, "coir_upstream_unavailable_total", "Requests for which no server might be asked.",
+              [](const UpstreamState& state) { return state.unavailable; });
+  write_group(Kind::gauge, "coir_upstream_waiting", "Requests that wait for a server to have room.",
+              [](const UpstreamState& state) { return state.waiting; });
 }
 
 }  // namespace coir::http

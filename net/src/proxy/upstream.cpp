@@ -27,20 +27,15 @@ UpstreamGroup::~UpstreamGroup() {
 std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& choice, Deadline deadline) noexcept {
   Error failure{ErrorCode::limit};
   for (std::uint32_t tried = 0;;) {
-    UpstreamMember* member;
+    const auto reserved = reserve(choice, tried, deadline);
+    if (!reserved) return std::unexpected(reserved.error() == ErrorCode::limit ? failure : reserved.error());
+    UpstreamMember* const member = *reserved;
     bool last = true, is_stale = false;
     std::uint8_t era;
     {
       const Locked locked(lock_);
-      member = choose(choice, tried);
-      if (member == nullptr) {
-        unavailable_ += tried == 0;
-        return std::unexpected(failure);
-      }
       tried |= 1u << (member - members_.data());
       for (std::size_t i = 0; last && i < members_.size(); ++i) last = !may_be_asked(i, tried);
-      ++member->in_use;
-      ++member->tally.requests;
       era = member->era;
       is_stale = member->looked_up && member->known.size() != 0 && member->look_again.passed();
     }

@@ -3,6 +3,7 @@
 #include <coir/port/needs_fibers.h>
 
 #include <coir/deadline.h>
+#include <coir/detail/intrusive_list.h>
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
@@ -95,6 +96,15 @@ struct UpstreamChoice {
   bool must_be_new = false;  // no connection of the pool
 };
 
+// RoomWaiter is an exchange that waits until one of the servers may have one more. On the stack of its fiber.
+struct RoomWaiter {
+  std::uint32_t tried;               // members that it does not want
+  UpstreamMember* member = nullptr;  // whose lease it has been handed; guarded by the group's lock_
+  Event handed;
+  RoomWaiter* previous = nullptr;
+  RoomWaiter* next = nullptr;
+};
+
 // UpstreamMember is one server of a group, and its pool. What is not set once is guarded by the group's lock_.
 //
 // A server is `down` once so many of its exchanges have failed in a row, or so many checks, or where it could not be
@@ -145,9 +155,14 @@ class UpstreamGroup {
   ~UpstreamGroup();
 
   // take returns a connection of a member's pool, or a new one. If a member cannot be connected to, within
-  // UpstreamOptions::connect, it tries the next; the last one has the rest of the time. Errors: timed_out, cancelled; limit (no upstream may be asked now: 503); all others say that none could be
-  // connected to (502).
+  // UpstreamOptions::connect, it tries the next; the last one has the rest of the time. While each has most_in_use leases
+  // it waits for one to end; the server then has UpstreamOptions::connect at least. Errors: timed_out, cancelled; busy
+  // (none has ended: 503), limit (no upstream may be asked now: 503); all others say that none could be connected to
+  // (502).
   [[nodiscard]] std::expected<UpstreamLease, Error> take(const UpstreamChoice& choice, Deadline deadline) noexcept;
+
+  // bounds_leases tells whether take may wait for a lease to end.
+  bool bounds_leases() const noexcept { return options_.most_in_use != 0; }
 
   std::span<const UpstreamMember> members() const noexcept { return members_; }
   UpstreamState state() const noexcept;
@@ -162,18 +177,26 @@ class UpstreamGroup {
   // Under lock_: the member that is to be asked, of those not yet tried; null: there is none (upstream_choice.cpp).
   UpstreamMember* choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept;
   bool may_be_asked(std::size_t index, std::uint32_t tried) const noexcept;
+  bool is_well(std::size_t index, std::uint32_t tried) const noexcept;
   unsigned share_of(UpstreamMember& member) const noexcept;
 
   // upstream_names.cpp
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
   void ask_beside(UpstreamMember& member) noexcept;
   std::expected<void, Error> ask_name(UpstreamMember& member, Deadline deadline) noexcept;
+  // upstream_room.cpp: reserve counts a lease of a member that is not yet tried, and waits for one where all have as many
+  // as they may, behind which `deadline` leaves time to connect. end counts one that is over, or hands it on. Errors:
+  // busy (none has ended in time), limit (no member may be asked), cancelled, timed_out (of a scope).
+  std::expected<UpstreamMember*, Error> reserve(const UpstreamChoice& choice, std::uint32_t tried,
+                                                Deadline& deadline) noexcept;
+  std::expected<UpstreamMember*, Error> await_room(RoomWaiter& waiter, Deadline deadline) noexcept;
+  void end(UpstreamMember& member) noexcept;
+
   // upstream.cpp
   std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,
                                                   std::chrono::nanoseconds connect) noexcept;
   std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
 
-  void end(UpstreamMember& member) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   void count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept;
   // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
@@ -193,10 +216,11 @@ class UpstreamGroup {
   std::span<UpstreamMember> members_;
   const UpstreamOptions options_;
   mutable Spinlock lock_;
-  std::uint64_t unavailable_ = 0;     // guarded by lock_
-  Fiber watcher_;                     // of watch
-  Event due_;                         // a server has become unreachable
-  Atomic<std::uint32_t> asking_ = 0;  // askers that run
+  std::uint64_t unavailable_ = 0;               // guarded by lock_
+  coir::detail::CountedList<RoomWaiter> line_;  // of those that wait for a lease; guarded by lock_
+  Fiber watcher_;                               // of watch
+  Event due_;                                   // a server has become unreachable
+  Atomic<std::uint32_t> asking_ = 0;            // askers that run
 };
 
 }  // namespace coir::http

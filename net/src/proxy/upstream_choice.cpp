@@ -37,9 +37,14 @@ unsigned UpstreamGroup::share_of(UpstreamMember& member) const noexcept {
   return member.weight * kWhole;
 }
 
-bool UpstreamGroup::may_be_asked(std::size_t index, std::uint32_t tried) const noexcept {
+bool UpstreamGroup::is_well(std::size_t index, std::uint32_t tried) const noexcept {
   const UpstreamMember& member = members_[index];
   return (tried >> index & 1) == 0 && !member.failing && member.out_until.passed();
+}
+
+bool UpstreamGroup::may_be_asked(std::size_t index, std::uint32_t tried) const noexcept {
+  const bool has_room = options_.most_in_use == 0 || members_[index].in_use < options_.most_in_use;
+  return has_room && is_well(index, tried);
 }
 
 UpstreamMember* UpstreamGroup::choose(const UpstreamChoice& choice, std::uint32_t tried) noexcept {
@@ -79,12 +84,6 @@ UpstreamMember* UpstreamGroup::choose(const UpstreamChoice& choice, std::uint32_
   }
   if (best != nullptr) best->credit -= credits;
   return best;
-}
-
-// end counts a lease that is over.
-void UpstreamGroup::end(UpstreamMember& member) noexcept {
-  const Locked locked(lock_);
-  --member.in_use;
 }
 
 void UpstreamGroup::count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept {
@@ -148,7 +147,7 @@ void UpstreamGroup::come_back(UpstreamMember& member) noexcept {
 
 UpstreamState UpstreamGroup::state() const noexcept {
   const Locked locked(lock_);
-  UpstreamState state{.servers = members_.size(), .unavailable = unavailable_};
+  UpstreamState state{.servers = members_.size(), .waiting = line_.size(), .unavailable = unavailable_};
   for (const UpstreamMember& each : members_) {
     state.answering += !each.failing && each.out_until.passed();
     state.in_use += each.in_use;

@@ -89,6 +89,7 @@ TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
                                    server, "\"} 0\n")));
     }
     expect(page.has("\ncoir_upstream_unavailable_total{protocol=\"http\",group=\"/api\"} 0\n"));
+    expect(page.has("\ncoir_upstream_waiting{protocol=\"http\",group=\"/api\"} 0\n"));
     expect(page.has("\ncoir_proxy_failed_total{status=\"504\"} 0\n"));
     for (const std::string_view why : {"refused", "all-down", "connect-timeout", "timeout", "loop"}) {
       char line[96];

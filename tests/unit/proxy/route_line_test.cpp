@@ -63,7 +63,8 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(
       taken("/ http://a,http://b balance=client rate=10,30 auth=/etc/a max-body=64K body-timeout=2m body-rate=4K "
             "trust=127.0.0.1,fd00::/8,unix "
-            "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h max-waiting=100",
+            "request-id head=32K connect=500ms first-byte=2 idle=3s rest-idle=1h max-waiting=100 max-connections=20 "
+            "forwarded",
             route));
   CHECK(route.balance == Balance::hash);
   CHECK_EQUAL(10, route.rate);
@@ -80,6 +81,8 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK_EQUAL(3000, route.idle.count());
   CHECK_EQUAL(3'600'000, route.rest_idle.count());
   CHECK_EQUAL(100, route.max_waiting);
+  CHECK_EQUAL(20, route.max_connections);
+  CHECK(route.forwarded);
   RouteLine other;
   CHECK(taken("/ http://a rate=7 max-body=0", other));
   CHECK_EQUAL(7, other.burst);
@@ -89,6 +92,7 @@ TEST(RouteLine, limits_and_deadlines_are_read) {
   CHECK(none.rate == 0 && none.auth.empty() && none.max_body == UINT64_MAX && none.trust.empty() && !none.request_id);
   CHECK(none.body_timeout.count() == 0 && !none.body_rate);
   CHECK(none.rest_idle.count() == 0 && none.connect.count() == 0 && none.max_waiting == 0);
+  CHECK(none.max_connections == 0 && !none.forwarded);
 }
 
 TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
@@ -130,7 +134,10 @@ TEST(RouteLine, wrong_limits_and_deadlines_are_named) {
                                       "rest-idle=9999h",
                                       "rest-idle",
                                       "max-waiting=0",
-                                      "max-waiting=many"}) {
+                                      "max-waiting=many",
+                                      "max-connections=0",
+                                      "max-connections=1000001",
+                                      "forwarded=yes"}) {
     char line[160] = "/ http://a ";
     word.copy(line + 11, word.size());
     CHECK_TRUE_TEXT(refused({line, 11 + word.size()}, word), word.data());

@@ -1,6 +1,7 @@
 #include "proxy/upstream.h"
 
 #include <CppUTest/TestHarness.h>
+#include <coir/fiber.h>
 #include <coir/format.h>
 #include <coir/net/tcp.h>
 
@@ -127,6 +128,37 @@ TEST(UpstreamGroup, a_key_goes_to_its_own_server_and_keys_to_all) {
       expect(chosen(key) == server);
     }
     expect(asked[3] == 0 && asked[0] > 3 && asked[1] > 3 && asked[2] > 10);
+  });
+}
+
+TEST(UpstreamGroup, a_server_has_at_most_so_many_and_whoever_comes_then_waits_in_line) {
+  everywhere([&] {
+    Servers servers({3, 1});
+    auto upstreams = servers.group({.most_in_use = 1});
+    UpstreamGroup& group = upstreams.group();
+    char room[32];
+    UpstreamLease leases[2];
+    for (UpstreamLease& each : leases) each = std::move(*group.take({}, soon()));
+    expect(in_use(group, room) == "1 1");
+    expect(group.take({}, Deadline::after(1ms)).error() == ErrorCode::busy && upstreams.state().unavailable == 1);
+    UpstreamLease later[2];
+    Fiber fibers[2];
+    for (int i = 0; i < 2; ++i) {
+      fibers[i] = spawn({.name = "waits"}, [&, i] { later[i] = std::move(*group.take({}, soon())); });
+      while (upstreams.state().waiting != static_cast<std::size_t>(i) + 1) yield();
+    }
+    // One that gives up leaves the line.
+    Fiber leaves = spawn({.name = "leaves"}, [&] { expect(group.take({}, soon()).error() == ErrorCode::cancelled); });
+    while (upstreams.state().waiting != 3) yield();
+    expect(leaves.cancel("it leaves").has_value() && leaves.join().has_value() && upstreams.state().waiting == 2);
+    leases[1].give_back(false);
+    expect(fibers[0].join().has_value() && bool(later[0]) && !later[1] && in_use(group, room) == "1 1");
+    // A lease is handed on, so that nobody who comes later has it first.
+    leases[0].give_back(false);
+    expect(group.take({}, Deadline::now()).error() == ErrorCode::busy);
+    expect(fibers[1].join().has_value() && in_use(group, room) == "1 1");
+    for (UpstreamLease& each : later) each.give_back(false);
+    expect(in_use(group, room) == "0 0" && upstreams.state().waiting == 0);
   });
 }
 

@@ -79,7 +79,7 @@ enum class ForwardFailure : std::uint8_t {
   connect_timeout,  // 504
   timeout,          // 504, or content cut off: the upstream was silent
   loop,             // 508: the request has been here before
-  crowded,          // 503: ForwardRules::max_waiting requests wait
+  crowded,          // 503: ForwardRules::max_waiting requests wait, or all servers have UpstreamOptions::most_in_use
 };
 inline constexpr std::size_t kForwardFailures = 11;
 

@@ -39,6 +39,7 @@ struct RouteLine {
   std::string_view host = {};   // send-host=NAME: what the upstream is told as Host; empty: what the client said
   Balance balance = Balance::round_robin;        // balance=turn, =least or =client: hash, by the client's address
   unsigned char weights[Upstreams::kMost] = {};  // weights=N[,N...], one for each URL, 1 to 100; not given: 0
+  std::uint32_t max_connections = 0;             // max-connections=N: UpstreamOptions::most_in_use
   std::string_view health = {};  // health=PATH: what the servers are asked for, to know whether they are well
   std::chrono::milliseconds health_interval{5'000};  // health-interval=TIME: a number and ms, s or m
   std::chrono::milliseconds slow_start{0};           // slow-start=TIME: of a server that is back
@@ -53,6 +54,7 @@ struct RouteLine {
   std::chrono::milliseconds body_timeout{};  // body-timeout=TIME and body-rate=BYTES, a second: as for ServerOptions;
   std::optional<std::uint32_t> body_rate = {};  // 0, or absent: the server's own
   std::string_view trust = {};  // trust=A[,B...]: peers whose X-Forwarded-* are believed, as is_trusted reads it
+  bool forwarded = false;       // forwarded: ForwardRules::sends_forwarded
   bool request_id = false;      // request-id: each has one, ForwardRules::request_id
   std::uint32_t max_head = 0;   // head=BYTES: ForwardRules::max_head, 4K to 48K; 0: as there
   std::chrono::milliseconds connect{};  // connect=TIME and so on, of ForwardRules; 0: as there

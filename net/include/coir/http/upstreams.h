@@ -63,6 +63,10 @@ struct UpstreamOptions {
   std::uint32_t most_resting = 64;  // connections that rest, for each server
   // A connection rests no longer, and ends a second before the server's own Keep-Alive would. 0: none rests.
   std::chrono::seconds idle_time{30};
+  // So many exchanges, streams and tunnels one server has at most. One more goes to another server; where all that may be
+  // asked have so many, it waits for one to end, as long as a connection may take, and is then answered 503. 0: any
+  // number.
+  std::uint32_t most_in_use = 0;
   // How long a server may take to accept a connection while another is left that may be asked. One that takes longer is
   // skipped at once, as after `failures`.
   std::chrono::milliseconds connect{1'000};
@@ -100,6 +104,7 @@ struct UpstreamState {
   std::size_t answering = 0;      // not left alone
   std::size_t in_use = 0;         // connections of exchanges, streams and tunnels
   std::size_t resting = 0;        // connections that wait for the next exchange
+  std::size_t waiting = 0;        // exchanges that wait for one to end, by UpstreamOptions::most_in_use
   std::uint64_t unavailable = 0;  // exchanges for which no server might be asked
 };
 

@@ -26,6 +26,7 @@ bool ProxyState::serve(Exchange& exchange) noexcept {
 ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
   const RouteLine& line = route.line;
   ForwardRules rules{.host = line.host,
+                     .sends_forwarded = line.forwarded,
                      .request_id = line.request_id,
                      .max_body = line.max_body,
                      .body_timeout = line.body_timeout,

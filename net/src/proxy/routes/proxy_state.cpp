@@ -30,8 +30,8 @@ ProxyState::~ProxyState() {
 }
 
 bool ProxyGroup::serves(const RouteLine& line) const noexcept {
-  return urls == line.urls && balance == line.balance && std::ranges::equal(weights, line.weights) &&
-         slow_start == line.slow_start && health == line.health &&
+  return urls == line.urls && balance == line.balance && max_connections == line.max_connections &&
+         std::ranges::equal(weights, line.weights) && slow_start == line.slow_start && health == line.health &&
          (health.empty() || (health_interval == line.health_interval && health_host == host_of(line)));
 }
 
@@ -117,11 +117,13 @@ std::expected<ProxyGroup*, Error> ProxyState::group_for(const Running& made, con
   if (group == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   group->take_texts(line);
   group->balance = line.balance;
+  group->max_connections = line.max_connections;
   group->slow_start = line.slow_start;
   group->health_interval = line.health_interval;
   std::ranges::copy(line.weights, group->weights);
   UpstreamOptions own = how;
   own.balance = line.balance;
+  own.most_in_use = line.max_connections;
   own.slow_start = line.slow_start;
   own.health = {.path = group->health, .host = group->health_host, .interval = line.health_interval};
   auto upstreams = Upstreams::create(std::span(servers).first(count), own);

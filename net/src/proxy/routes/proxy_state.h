@@ -49,6 +49,7 @@ struct ProxyGroup {
   const std::size_t bytes;
   std::string_view urls, health, health_host;
   std::chrono::milliseconds health_interval{}, slow_start{};
+  std::uint32_t max_connections = 0;
   Balance balance = Balance::round_robin;
   unsigned char weights[Upstreams::kMost] = {};
   std::size_t routes = 0;  // guarded by the proxy's lock

@@ -146,10 +146,10 @@ Result add_body_rate(std::string_view word, std::string_view value, RouteLine& r
   return true;
 }
 
-Result add_max_waiting(std::string_view word, std::string_view value, RouteLine& route) noexcept {
+Result add_most(std::string_view word, std::string_view value, std::uint32_t& into) noexcept {
   const auto most = parse_number(value, 1, 1'000'000);
-  if (!most) return fault(word, "not a number of requests", "such as max-waiting=100");
-  route.max_waiting = static_cast<std::uint32_t>(*most);
+  if (!most) return fault(word, "not a number of them", "1 to 1000000, such as max-waiting=100 or max-connections=20");
+  into = static_cast<std::uint32_t>(*most);
   return true;
 }
 
@@ -171,6 +171,10 @@ Result add_trust(std::string_view word, std::string_view value, RouteLine& route
 Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (word == "request-id") {
     route.request_id = true;
+    return true;
+  }
+  if (word == "forwarded") {
+    route.forwarded = true;
     return true;
   }
   const std::size_t equals = word.find('=');
@@ -197,7 +201,8 @@ Result add_word(std::string_view word, RouteLine& route) noexcept {
   if (key == "connect") return add_time(word, value, route.connect);
   if (key == "first-byte") return add_time(word, value, route.first_byte);
   if (key == "idle") return add_time(word, value, route.idle);
-  if (key == "max-waiting") return add_max_waiting(word, value, route);
+  if (key == "max-waiting") return add_most(word, value, route.max_waiting);
+  if (key == "max-connections") return add_most(word, value, route.max_connections);
   if (key == "rest-idle") return add_time(word, value, route.rest_idle);
   return fault(word, "not known", "coird's README.md has a table of them; host=, balance= and rate= are some");
 }
