@@ -161,7 +161,7 @@ bool EventKeeper::drop_input(Connection& connection, std::span<char> into) noexc
 void EventKeeper::let_fall(Connection& connection) noexcept {
   too_slow();
   // Without an end in good order: what was sent is not all.
-  connection.stream.abandon();
+  abandon(connection);
   close(connection);
 }
 

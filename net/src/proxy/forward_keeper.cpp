@@ -166,7 +166,7 @@ void ForwardKeeper::end(ForwardPair& pair, Next how) noexcept {
   if (how == Next::cut) {
     counters.cut.fetch_add(1, std::memory_order_relaxed);
     pair.lease.failed(UpstreamFault::broken_off);
-    if (hides_cut(pair)) connection.stream.abandon();
+    if (hides_cut(pair)) abandon(connection);
   } else if (pair.whole) {
     pair.lease.give_back(pair.reusable);
   } else {
@@ -234,7 +234,7 @@ bool ForwardKeeper::look_around(std::int64_t now_ns) noexcept {
   // Before the descriptor goes, on which the pair's waits sleep.
   const bool resets = is_slow || hides_cut(pair);
   release(pair);
-  if (resets) connection->stream.abandon();
+  if (resets) abandon(*connection);
   close(*connection);
   return true;
 }

@@ -84,6 +84,19 @@ bool has_failed(int fd) noexcept {
   return ::ioctl(fd, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
 }
 
+std::uint64_t delivered(int fd) noexcept {
+  // Of tcp_info, which not every C library has in full.
+  struct {
+    std::uint8_t before[144];
+    std::uint32_t not_sent;
+    std::uint8_t between[52];
+    std::uint64_t sent, sent_again;
+  } info;
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < sizeof info) return 0;
+  return info.sent - info.sent_again + info.not_sent;
+}
+
 void give_up_after(int fd, unsigned milliseconds) noexcept {
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds));
 }

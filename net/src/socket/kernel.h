@@ -39,6 +39,8 @@ bool has_hung_up(int fd) noexcept;
 bool has_failed(int fd) noexcept;
 // unsent is how many bytes the socket holds that the peer has not acknowledged; -errno where it is not known.
 int unsent(int fd) noexcept;
+// delivered is how many bytes were written to a TCP connection; 0 where it is not known.
+std::uint64_t delivered(int fd) noexcept;
 // reset_on_close makes close drop unsent bytes and send the peer a reset instead of a clean end.
 void reset_on_close(int fd) noexcept;
 int file_status(int file, struct stat& status) noexcept;

@@ -39,8 +39,9 @@ std::expected<WebSocket, Error> accept_websocket(Exchange& exchange, const WebSo
   state.stops = detached->stops();
   Connection& connection = detached->release();
   state.served = &connection;
-  state.served_ended = [](void* of) noexcept {
+  state.served_ended = [](void* of, Stream&& stream) noexcept {
     auto& ended = *static_cast<Connection*>(of);
+    ended.stream = std::move(stream);
     ended.engine->close(ended);
   };
   return socket;

@@ -69,8 +69,7 @@ WebSocket WebSocketAccess::made(Stream&& stream, WebSocketRole role, const WebSo
 }
 
 WebSocket::State::~State() {
-  stream.close();
-  if (served != nullptr) served_ended(served);
+  if (served != nullptr) served_ended(served, std::move(stream));
 }
 
 WebSocket::WebSocket(Stream&& stream, WebSocketRole role, const WebSocketOptions& options) noexcept {

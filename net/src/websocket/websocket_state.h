@@ -105,7 +105,7 @@ struct WebSocket::State {
   // Of a server's socket: the connection, and how it is given back when the socket ends; what tells that the server
   // stops.
   void* served = nullptr;
-  void (*served_ended)(void* served) noexcept = nullptr;
+  void (*served_ended)(void* of, Stream&& stream) noexcept = nullptr;
 #if !COIR_NO_ASYNC
   CancellationToken stops;
 #endif

@@ -36,7 +36,7 @@ class ConnectionQueues {
 
   // begins_handshake tells whether serving this connection begins its handshake.
   static bool begins_handshake(const Connection& connection) noexcept {
-    return connection.tls != nullptr && !connection.in_handshake;
+    return !connection.logs && connection.tls != nullptr && !connection.in_handshake;
   }
   bool has_pending() const noexcept { return pending_.front() != nullptr; }
   std::size_t resting() const noexcept { return resting_.size() + handshakes_.size(); }

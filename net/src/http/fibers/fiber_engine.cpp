@@ -7,6 +7,7 @@
 #include <new>
 
 #include "http/session/coarse_clock.h"
+#include "http/session/stream_log.h"
 
 namespace coir::http {
 namespace {
@@ -103,6 +104,7 @@ bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
 }
 
 void Engine::close(Connection& connection) noexcept {
+  end_log(connection);
   if (on_threads_ != nullptr) return on_threads_->close(*this, connection);
   self(*this).dispatcher.close(connection);
 }

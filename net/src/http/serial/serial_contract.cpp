@@ -3,6 +3,7 @@
 
 #include "http/serial/serial_engine.h"
 #include "http/session/coarse_clock.h"
+#include "http/session/stream_log.h"
 
 namespace coir::http {
 namespace {
@@ -81,6 +82,7 @@ std::size_t Engine::take_head(Connection& connection, std::span<char> into) noex
 }
 
 void Engine::close(Connection& connection) noexcept {
+  end_log(connection);
   self(*this).close(connection);
 }
 

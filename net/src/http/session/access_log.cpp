@@ -1,14 +1,20 @@
+#include <coir/http/accounts.h>
 #include <coir/http/date.h>
 #include <coir/net/log_line.h>
 #include <string.h>
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "http/message/base64.h"
 #include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "http/session/stream_log.h"
+#include "socket/charged.h"
+#include "socket/kernel.h"
 
 namespace coir::http {
 namespace {
@@ -20,9 +26,12 @@ constexpr std::size_t kMostReferer = 400;
 constexpr std::size_t kMostAgent = 300;
 constexpr std::size_t kMostId = 80;
 
-class Line {
+}  // namespace
+
+// LogLine writes a line into memory, as far as that goes.
+class LogLine {
  public:
-  explicit Line(std::span<char> memory) noexcept : at_(memory.data()), end_(at_ + memory.size()) {}
+  explicit LogLine(std::span<char> memory) noexcept : at_(memory.data()), end_(at_ + memory.size()) {}
 
   void add(std::string_view text) noexcept {
     const std::size_t size = std::min(text.size(), room());
@@ -68,8 +77,10 @@ class Line {
   char* end_;
 };
 
+namespace {
+
 // add_host writes the address without its port, and one of IPv4 as such.
-void add_host(Line& line, const std::expected<Address, Error>& peer) noexcept {
+void add_host(LogLine& line, const std::expected<Address, Error>& peer) noexcept {
   if (!peer) return line.add("-");
   if (peer->family() == Address::Family::unix_path) return line.add("unix");
   char memory[Address::kMaxText];
@@ -82,7 +93,7 @@ void add_host(Line& line, const std::expected<Address, Error>& peer) noexcept {
 }
 
 // add_user writes the name that a client gave by the Basic scheme, whether it was admitted or not.
-void add_user(Line& line, std::string_view authorization, std::span<char, 256> memory) noexcept {
+void add_user(LogLine& line, std::string_view authorization, std::span<char, 256> memory) noexcept {
   constexpr std::string_view kScheme = "basic ";
   constexpr std::size_t kMostUser = 64;
   std::string_view name;
@@ -97,7 +108,7 @@ void add_user(Line& line, std::string_view authorization, std::span<char, 256> m
 }
 
 // add_time writes "[06/Nov/1994:08:49:37 +0000]".
-void add_time(Line& line, std::int64_t unix_seconds) noexcept {
+void add_time(LogLine& line, std::int64_t unix_seconds) noexcept {
   char memory[kDateBytes];  // "Sun, 06 Nov 1994 08:49:37 GMT"
   format_date(unix_seconds, memory);
   const std::string_view date(memory, sizeof memory);
@@ -112,19 +123,78 @@ void add_time(Line& line, std::int64_t unix_seconds) noexcept {
   line.add(" +0000]");
 }
 
-}  // namespace
-
-void Session::told_end() noexcept {
-  ended_ns_ = monotonic_ns();
-  const std::int64_t duration_ns = ended_ns_ - began_ns_;
-  engine_.counters.durations.record(duration_ns);
-  if (engine_.options.access_log) log_access(duration_ns);
+// add_seconds writes a time with its microseconds.
+void add_seconds(LogLine& line, std::int64_t ns) noexcept {
+  const auto micros = static_cast<std::uint64_t>(ns) / 1000;
+  line.add(micros / 1'000'000);
+  line.add(".");
+  line.add(micros % 1'000'000, 6);
 }
 
-// log_access writes a line of the combined format, with seconds and scheme behind it, and what has been noted. Nobody
-// waits for the reader of the log.
-void Session::log_access(std::int64_t duration_ns) noexcept {
-  Line line(std::span<char>(buffers->scratch).first(kLogLineBytes));
+}  // namespace
+
+void Session::count_end() noexcept {
+  ended_ns_ = monotonic_ns();
+  engine_.counters.durations.record(ended_ns_ - began_ns_);
+}
+
+void Session::told_end() noexcept {
+  count_end();
+  if (engine_.options.access_log) log_access();
+}
+
+// log_access writes the line. Nobody waits for the reader of the log.
+void Session::log_access() noexcept {
+  LogLine line(std::span<char>(buffers->scratch).first(kLogLineBytes));
+  compose(line, nullptr);
+  log_line({buffers->scratch, line.end()});
+}
+
+void Session::told_stream() noexcept {
+  count_end();
+  if (!engine_.options.access_log) return;
+  LogLine line(std::span<char>(buffers->scratch).first(kLogLineBytes));
+  const char* gaps[2];
+  compose(line, gaps);
+  const std::string_view text(buffers->scratch, line.end());
+  void* const memory = take_charged(account::streams, sizeof(StreamLog) + text.size() + StreamLog::kNumbers);
+  if (memory == nullptr) return log_access();
+  StreamLog& log = *::new (memory) StreamLog{.began_ns = began_ns_,
+                                             .sent = content_sent_,
+                                             .delivered = kernel::delivered(connection_->stream.fd()),
+                                             .size = static_cast<std::uint32_t>(text.size()),
+                                             .sent_at = static_cast<std::uint16_t>(gaps[0] - text.data()),
+                                             .took_at = static_cast<std::uint16_t>(gaps[1] - text.data())};
+  memcpy(log.text(), text.data(), text.size());
+  connection_->log = &log;
+  connection_->logs = true;
+}
+
+void end_log(Connection& connection) noexcept {
+  if (!connection.logs) return;
+  StreamLog& log = *std::exchange(connection.log, nullptr);
+  connection.tls = nullptr;
+  connection.logs = false;
+  const std::size_t bytes = log.bytes();
+  const std::uint64_t delivered = kernel::delivered(connection.stream.fd());
+  char numbers[StreamLog::kNumbers];
+  LogLine line(numbers);
+  line.add(log.sent + (delivered > log.delivered ? delivered - log.delivered : 0));
+  const auto sent = static_cast<std::size_t>(line.end() - numbers);
+  add_seconds(line, monotonic_ns() - log.began_ns);
+  const auto both = static_cast<std::size_t>(line.end() - numbers);
+  char* const text = log.text();
+  memmove(text + log.took_at + both, text + log.took_at, log.size - log.took_at);
+  memcpy(text + log.took_at + sent, numbers + sent, both - sent);
+  memmove(text + log.sent_at + sent, text + log.sent_at, static_cast<std::size_t>(log.took_at - log.sent_at));
+  memcpy(text + log.sent_at, numbers, sent);
+  log_line({text, log.size + both});
+  give_charged(account::streams, &log, bytes);
+}
+
+// compose writes a line of the combined format, with seconds and scheme behind it, and what has been noted. With `gaps`
+// it leaves the numbers of the answer's end out and notes where they belong.
+void Session::compose(LogLine& line, const char** gaps) noexcept {
   add_host(line, connection_->stream.tcp().peer_address());
   line.add(" - ");
   add_user(line, request_.header("Authorization"), std::span(buffers->scratch).subspan<kLogLineBytes, 256>());
@@ -144,14 +214,11 @@ void Session::log_access(std::int64_t duration_ns) noexcept {
   line.add(" ");
   line.add(std::uint64_t{status_});
   line.add(" ");
-  line.add(content_sent_);
+  gaps != nullptr ? static_cast<void>(gaps[0] = line.end()) : line.add(content_sent_);
   line.add_field(request_.header("Referer"), kMostReferer);
   line.add_field(request_.header("User-Agent"), kMostAgent);
   line.add(" ");
-  const auto micros = static_cast<std::uint64_t>(duration_ns) / 1000;
-  line.add(micros / 1'000'000);
-  line.add(".");
-  line.add(micros % 1'000'000, 6);
+  gaps != nullptr ? static_cast<void>(gaps[1] = line.end()) : add_seconds(line, ended_ns_ - began_ns_);
   line.add(connection_->stream.secure() ? " https" : " http");
   if (log_why_ != nullptr) {
     line.add(" why=");
@@ -162,7 +229,6 @@ void Session::log_access(std::int64_t duration_ns) noexcept {
     line.add_escaped(log_id_, kMostId);
   }
   line.add("\n");
-  log_line({buffers->scratch, line.end()});
 }
 
 }  // namespace coir::http

@@ -23,6 +23,7 @@ namespace coir::http {
 class Engine;
 class HandlerWatch;
 class Keeper;
+struct StreamLog;
 
 // Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts
 // the socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
@@ -55,8 +56,11 @@ struct Connection : Resting {
     HandlerWatch* watch;  // while it stands in no list and its handler is watched over
   };
   Stream stream;
-  TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
-  std::int64_t since_ns = 0;      // when it entered its list, or its exchange began; a tick ahead of coarse_ns at most
+  union {
+    TlsContextSlot* tls = nullptr;  // the context of its handshake, until that is over
+    StreamLog* log;                 // where `logs`: its line of the access log, for its end
+  };
+  std::int64_t since_ns = 0;  // when it entered its list, or its exchange began; a tick ahead of coarse_ns at most
   union {
     std::uint64_t transferred = 0;  // bytes of that exchange, both ways
     std::uint64_t mark;             // kept: the keeper's own
@@ -68,9 +72,10 @@ struct Connection : Resting {
   std::uint32_t client = 0;   // the ClientLimits' ticket
   std::uint8_t listener = 0;  // the number of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
-  // Both are written by its owner alone, so that they may share a byte.
-  Owes owes : 4 = Owes::head;
-  Direction awaits : 4 = Direction::readable;  // the direction in which its client is waited for
+  // These are written by its owner alone, so that they may share a byte.
+  Owes owes : 3 = Owes::head;
+  Direction awaits : 3 = Direction::readable;  // the direction in which its client is waited for
+  bool logs : 1 = false;                       // it is a stream's, whose line in the access log follows its end
   bool in_handshake = false;                   // its handshake is under way
   bool lingers = false;  // its handshake has failed and the client may still read why; guarded by the engine's lock
   bool taken = false;    // not free; guarded by the engine's lock

@@ -4,6 +4,7 @@
 
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "http/session/stream_log.h"
 
 namespace coir::http {
 
@@ -18,7 +19,7 @@ std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
   session.hold();
   if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
   if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
-  session.told_end();
+  session.told_stream();
   Connection& connection = *session.connection_;
   // From here on the handler hears of its client, and of the server's stop, by its stream.
   if (session.watch_->end()) connection.stream.mark_readable();
@@ -41,6 +42,7 @@ void Detached::close() noexcept {
 
 void Detached::abandon() noexcept {
   if (connection_ == nullptr) return;
+  end_log(*connection_);
   connection_->stream.abandon();
   engine_.close(*std::exchange(connection_, nullptr));
 }

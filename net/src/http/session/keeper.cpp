@@ -7,6 +7,7 @@
 
 #include "http/session/engine.h"
 #include "http/session/session.h"
+#include "http/session/stream_log.h"
 #include "socket/turn.h"
 
 namespace coir::http {
@@ -95,6 +96,7 @@ void Keeper::close(Connection& connection) noexcept {
 
 void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept {
   Engine* const engine = this->engine();
+  end_log(connection);
   connection.kept = false;
   connection.engine = engine;
   connection.requests = requests;
@@ -103,6 +105,12 @@ void Keeper::give_back(Connection& connection, std::uint32_t requests) noexcept 
   engine->serve_soon(connection);
   // As behind close: the connection is the engine's before it is nobody's here.
   lose();
+}
+
+void Keeper::abandon(Connection& connection) noexcept {
+  // A stream that is closed tells nothing of what it was given.
+  end_log(connection);
+  connection.stream.abandon();
 }
 
 void Keeper::serve_soon(Connection& connection) noexcept {

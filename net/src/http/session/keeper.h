@@ -186,6 +186,9 @@ class Keeper {
   // kept. It has served `requests` before.
   void give_back(Connection& connection, std::uint32_t requests) noexcept;
 
+  // abandon has the client see that what it was sent is not whole. close follows.
+  static void abandon(Connection& connection) noexcept;
+
   // serve_soon has the server serve a connection that belongs to the caller, as if it had woken.
   void serve_soon(Connection& connection) noexcept;
 

@@ -39,15 +39,17 @@ Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
 // hand_over gives the connection to who keeps it, if the head can be sent.
 Session::After Session::hand_over() noexcept {
   Keeper& keeper = *std::exchange(keeper_, nullptr);
-  if (!std::exchange(suspended_, false)) {
-    told_end();
-  } else if (phase_ != Phase::none) {
+  const bool is_stream = !std::exchange(suspended_, false);
+  if (!is_stream && phase_ != Phase::none) {
     // The handler has answered by itself.
     keeper.dropped(mark_);
     keeper.lose();
     return finish();
   }
-  if (broken_ || !flush()) {
+  if (!broken_ && flush()) {
+    if (is_stream) told_stream();
+  } else {
+    if (is_stream) told_end();
     keeper.dropped(mark_);
     keeper.lose();
     return After::close;

@@ -23,6 +23,7 @@ namespace coir::http {
 
 class Engine;
 class HandlerWatch;
+class LogLine;
 class Keeper;
 struct Suspended;
 struct Forwarding;
@@ -152,7 +153,11 @@ struct Session : ActivePlace {
     log_id_ = {};
   }
   void told_end() noexcept;
-  void log_access(std::int64_t duration_ns) noexcept;
+  // told_stream follows the head of a stream, whose line in the log is written by end_log.
+  void told_stream() noexcept;
+  void count_end() noexcept;
+  void log_access() noexcept;
+  void compose(LogLine& line, const char** gaps) noexcept;
 
   std::size_t output_room() const noexcept { return kOutputBytes - out_used_; }
 
