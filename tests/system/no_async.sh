@@ -54,7 +54,7 @@ cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_NO_ASYNC=ON -DCOIR_SINGLE_WORKER=ON -P
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 sysroot=$(cached "musl-x86_64-linux-musl" musl)
 for header in coir/fiber.h coir/task.h coir/nursery.h coir/all.h coir/race.h coir/cancellation.h coir/group.h coir/pool.h \
-  coir/every.h coir/runtime.h coir/resting_wait.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
+  coir/runtime.h coir/resting_wait.h coir/detail/wait_list.h coir/mutex.h coir/condition.h coir/event.h \
   coir/semaphore.h coir/wait_group.h coir/once.h coir/rw_lock.h coir/channel.h coir/broadcast.h coir/select.h \
   coir/inspect.h coir/isolate.h coir/trace.h coir/detail/fiber_group.h coir/detail/fiber_handle.h coir/detail/nursery_base.h \
   coir/port/barrier.h coir/port/context.h coir/port/poller.h coir/port/futex.h; do

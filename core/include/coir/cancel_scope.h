@@ -157,6 +157,10 @@ class Shield {
   detail::Scope scope_;
 };
 
+// cancelled tells whether the caller has been cancelled, itself or by a scope around it; a long computation asks now
+// and then.
+bool cancelled() noexcept;
+
 // check_cancelled is for a computation that does not wait: it returns the error with which a wait would end here and
 // now. It reads the clock only inside a scope with a deadline. Errors: timed_out, cancelled.
 [[nodiscard]] std::expected<void, Error> check_cancelled() noexcept;

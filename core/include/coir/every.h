@@ -1,7 +1,5 @@
 #pragma once
 
-#include <coir/port/needs_fibers.h>
-
 #include <concepts>
 #include <cstdint>
 #include <expected>
@@ -36,7 +34,7 @@ class Beat {
 //
 //   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //
-// From a fiber or a plain thread. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
+// From a fiber or a plain thread, and in a build without fibers. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
 // unsupported (on a worker's own stack).
 template <std::invocable F>
 [[nodiscard]] std::expected<void, Error> every(std::chrono::nanoseconds interval, F&& job) {

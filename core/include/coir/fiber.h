@@ -12,11 +12,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <coir/cancel_scope.h>
 #include <coir/deadline.h>
 #include <coir/detail/construct.h>
 #include <coir/detail/fiber_handle.h>
 #include <coir/detail/outcome.h>
 #include <coir/error.h>
+#include <coir/sleep.h>
 #include <coir/task.h>
 
 namespace coir {
@@ -150,15 +152,5 @@ void yield() noexcept;
 // yield_to_events is yield for a computation in slices: due timers and ready descriptors are handled before the next
 // fiber runs, so that a fiber that they wake waits for one slice at most.
 void yield_to_events() noexcept;
-
-// sleep parks for at least `span`, sleep_until at least until `deadline`. On a plain thread they block.
-// Errors: cancelled, timed_out (of a scope); unsupported (on a worker's own stack); invalid (a plain thread would sleep
-// for ever, with no scope around it).
-[[nodiscard]] std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept;
-[[nodiscard]] std::expected<void, Error> sleep_until(Deadline deadline) noexcept;
-
-// cancelled tells whether the caller has been cancelled, itself or by a scope around it; a long computation asks now
-// and then. check_cancelled of coir/cancel_scope.h also reports deadlines.
-bool cancelled() noexcept;
 
 }  // namespace coir

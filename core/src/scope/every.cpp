@@ -1,7 +1,7 @@
 #include <coir/every.h>
 
 #include <coir/deadline.h>
-#include <coir/fiber.h>
+#include <coir/sleep.h>
 
 namespace coir::detail {
 

@@ -26,6 +26,10 @@ Error scoped_error(ErrorCode code) noexcept {
   return error_by(code, by == nullptr ? std::uint16_t{0} : by->id);
 }
 
+bool cancelled() noexcept {
+  return cancelled_scope(g_ambient) != nullptr;
+}
+
 std::expected<void, Error> check_cancelled() noexcept {
   Error error;
   if (g_ambient != nullptr && detail::ended(*g_ambient, error)) return std::unexpected(error);

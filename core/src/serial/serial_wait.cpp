@@ -1,4 +1,5 @@
 #include <coir/serial.h>
+#include <coir/sleep.h>
 #include <coir/wait.h>
 
 #include <errno.h>
@@ -54,6 +55,20 @@ std::expected<void, Error> wait(int fd, Direction direction, Deadline deadline) 
   }
   if ((entries[1].revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
   return {};
+}
+
+std::expected<void, Error> sleep(std::chrono::nanoseconds span) noexcept {
+  return sleep_until(Deadline::after(span));
+}
+
+std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
+  if (!begin_scoped_wait(deadline)) return std::unexpected(scoped_error(ErrorCode::cancelled));
+  if (deadline.is_never() && g_interrupter == nullptr) return std::unexpected(Error{ErrorCode::invalid});
+  pollfd none[1];
+  Error error = wait_any(none, deadline).error();  // nothing is listed that could be ready
+  if (error == ErrorCode::timed_out) error = scoped_error(ErrorCode::timed_out);
+  if (error == ErrorCode::timed_out && error.scope == 0) return {};
+  return std::unexpected(error);
 }
 
 void close_fd(int fd) noexcept {

@@ -2,7 +2,7 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/http/accounts.h>
-#include <coir/wait.h>
+#include <coir/sleep.h>
 
 #include <algorithm>
 #include <utility>
@@ -27,8 +27,6 @@ struct EventFollowing {
   std::span<char> input() const noexcept { return buffer.bytes().last(kInput); }
 
   std::expected<ServerEvent, Error> next() noexcept;
-  // Apart from the others, so that its frame and theirs are not one.
-  [[gnu::noinline]] std::expected<void, Error> pause() const noexcept;
   std::expected<void, Error> connect() noexcept;
   std::expected<void, Error> check() const noexcept;
   void break_off() noexcept;
@@ -81,17 +79,8 @@ std::expected<void, Error> EventFollowing::check() const noexcept {
   return std::unexpected(client_error(ErrorCode::protocol, ClientFault::no_event_stream));
 }
 
-std::expected<void, Error> EventFollowing::pause() const noexcept {
-  while (!next_attempt.passed()) {
-    const Awaited nothing[] = {{}};
-    const auto waited = wait_several(nothing, next_attempt);
-    if (!waited && waited.error().ends_waits()) return waited;
-  }
-  return {};
-}
-
 std::expected<void, Error> EventFollowing::connect() noexcept {
-  if (auto paused = pause(); !paused) return paused;
+  if (auto slept = sleep_until(next_attempt); !slept) return slept;
   RequestField fields[kMostFields + 3] = {{"Accept", "text/event-stream"}, {"Cache-Control", "no-store"}};
   std::size_t count = 2;
   const std::string_view id = parser.last_id(kept());

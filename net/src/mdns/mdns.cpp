@@ -1,6 +1,7 @@
 #include <coir/net/mdns.h>
 
 #include <coir/net/datagram.h>
+#include <coir/sleep.h>
 #include <coir/wait.h>
 #include <stdlib.h>
 
@@ -165,9 +166,7 @@ std::expected<void, Error> Speaker::run(Deadline deadline) noexcept {
     if (deadline.passed()) return std::unexpected(ErrorCode::timed_out);
     auto buffer = Buffer::take(kBufferBytes);
     if (!buffer) {
-      const Awaited nothing[1] = {};
-      const auto waited = wait_several(nothing, std::min(deadline, Deadline::after(kMemoryWait)));
-      if (!waited && (waited.error() != ErrorCode::timed_out || waited.error().ends_waits())) return waited;
+      if (auto slept = sleep_until(std::min(deadline, Deadline::after(kMemoryWait))); !slept) return slept;
       waits = false;
       continue;
     }

@@ -4,6 +4,7 @@
 #include <coir/program.h>
 #include <coir/serial.h>
 #include <coir/signal.h>
+#include <coir/sleep.h>
 #include <coir/wait.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -92,6 +93,20 @@ TEST(SerialWait, the_interrupters_deadline_ends_every_wait) {
   CHECK(coir::wait(pipe.reader, Direction::readable).error() == ErrorCode::cancelled);
   CHECK(coir::wait(pipe.reader, Direction::readable).error() == ErrorCode::cancelled);
   LONGS_EQUAL(2, aside.asked);
+}
+
+TEST(SerialWait, the_interrupter_is_asked_in_a_sleep_and_may_end_it) {
+  Pipe ring;
+  Aside aside;
+  aside.fd = ring.reader;
+  aside.pipe = &ring;
+  aside.patience = 1;
+  ring.put();
+  CHECK_TRUE(coir::sleep(10ms).has_value());
+  LONGS_EQUAL(1, aside.asked);
+  aside.deadline = Deadline::after(5ms);
+  const auto slept = coir::sleep_until(Deadline::never());
+  CHECK_TRUE(!slept && slept.error() == ErrorCode::cancelled);
 }
 
 TEST(SerialWait, a_signal_ends_wait_signal_and_shows_at_its_descriptor) {

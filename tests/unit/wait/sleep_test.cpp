@@ -82,15 +82,6 @@ TEST(Sleep, deadlines_past_and_below_zero_return_soon) {
   LONGS_EQUAL(6, returned);
 }
 
-TEST(Sleep, on_a_plain_thread_it_blocks) {
-  const std::int64_t start = monotonic_ns();
-  CHECK_TRUE(coir::sleep(3ms).has_value());
-  CHECK_TRUE(monotonic_ns() - start >= 3'000'000);
-  CHECK_TRUE(coir::sleep(-3ms).has_value());
-  CHECK_TRUE(coir::sleep_until(Deadline::at_ns(-1)).has_value());
-  CHECK_FALSE(coir::sleep_until(Deadline::never()).has_value());
-}
-
 TEST(Sleep, very_many_sleep_at_once_and_all_wake) {
   // No more than the board has stacks for, less the one that spawns them.
   const int kFibers =

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <coir/port/needs_fibers.h>
-
 #include <concepts>
 #include <expected>
 #include <utility>
 
 #include <coir/error.h>
-#include <coir/fiber.h>
 #include <coir/net/tcp.h>
+#include <coir/sleep.h>
 
 namespace coir {
 
@@ -21,7 +19,7 @@ namespace coir {
 //
 // It goes on where accept fails: a process that is out of descriptors or of memory asks again after 50 ms, and the
 // connection waits in the backlog. It returns when the listener is closed, and when the caller is cancelled. From a
-// fiber. Errors: cancelled, timed_out (of a scope), unsupported (on a worker's own stack).
+// fiber or a plain thread; a thread, and a build without fibers, serves the client in `body` itself. Errors: cancelled, timed_out (of a scope), unsupported (on a worker's own stack).
 template <std::invocable<TcpStream&&> F>
 [[nodiscard]] std::expected<void, Error> accept_each(TcpListener& listener, F&& body) {
   for (;;) {

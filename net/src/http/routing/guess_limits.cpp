@@ -73,15 +73,12 @@ void GuessLimits::leave(Place place, bool wrong) noexcept {
     one.seen_ms = now;
     failures = one.failures;
   }
-#if COIR_NO_ASYNC
-  static_cast<void>(failures);
-#else
+  if constexpr (COIR_NO_ASYNC) return;  // a pause here would hold back everybody
   const auto pause = pause_after(failures);
   if (pause.count() == 0) return;
   // relaxed: a count that is a bound, and carries nothing.
   if (held_back_.fetch_add(1, std::memory_order_relaxed) < most_ / 2) static_cast<void>(sleep(pause));
   held_back_.fetch_sub(1, std::memory_order_relaxed);
-#endif
 }
 
 }  // namespace coir::http

@@ -1,9 +1,9 @@
 #include "http/threads/thread_engine.h"
 
-#include <coir/fiber.h>
 #include <coir/http/accounts.h>
 #include <coir/port/memory.h>
 #include <coir/signal.h>
+#include <coir/sleep.h>
 #include <coir/stack_size.h>
 #include <coir/wait.h>
 #include <pthread.h>
