@@ -6,6 +6,7 @@
 #include <coir/format.h>
 #include <coir/net/accept.h>
 #include <coir/nursery.h>
+#include <coir/print.h>
 #include <coir/runtime.h>
 #include <coir/select.h>
 #include <coir/signal.h>
@@ -49,10 +50,6 @@ struct Member {
   Name name;
   Room* room = nullptr;
 };
-
-void print(std::string_view text) {
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 // Chat knows who is where.
 class Chat {
@@ -206,8 +203,8 @@ std::expected<void, coir::Error> serve(const coir::Address& address) {
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
   auto listener = coir::TcpListener::listen(address);
   if (!listener) return std::unexpected(listener.error());
-  char text[coir::Address::kMaxText], line[160];
-  print(format(line, "listening on ", listener->local_address().format(text), "\n"));
+  char text[coir::Address::kMaxText];
+  coir::print("listening on ", listener->local_address().format(text), "\n");
 
   static Chat chat;
   coir::Nursery visits({.limit = kMostMembers});
@@ -221,16 +218,15 @@ std::expected<void, coir::Error> serve(const coir::Address& address) {
   listener->close();
   chat.close();
   static_cast<void>(visits.join(Deadline::after(1s)));
-  print("closed\n");
+  coir::print("closed\n");
   return {};
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 2) return print("usage: chat ADDRESS    a chat with rooms, on 127.0.0.1:7000 for instance\n"), 0;
+  if (count != 2) return coir::print("usage: chat ADDRESS    a chat with rooms, on 127.0.0.1:7000 for instance\n"), 0;
   const auto address = coir::Address::parse(words[1]);
-  char line[128];
-  if (!address) return print(format(line, "chat: '", words[1], "': ", address.error(), "\n")), 2;
+  if (!address) return coir::print("chat: '", words[1], "': ", address.error(), "\n"), 2;
   return coir::run([&] { return serve(*address); });
 }

@@ -8,14 +8,13 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/channel.h>
-#include <coir/format.h>
 #include <coir/group.h>
 #include <coir/heap.h>
 #include <coir/mutex.h>
 #include <coir/net/connect.h>
+#include <coir/print.h>
 #include <coir/runtime.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <map>
@@ -26,10 +25,6 @@ using coir::ErrorCode;
 namespace {
 
 constexpr std::size_t kMostPages = 1000, kMostBytes = 256 * 1024;
-
-void print(std::string_view text) {
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 struct Page {
   int status = 0;  // 0: not fetched
@@ -65,14 +60,13 @@ class Crawl {
   }
 
   void report() const {
-    char line[512];
     for (const auto& [path, page] : pages_) {
       if (page.fault.code != ErrorCode{}) {
-        print(coir::format(line, "---  ", path, "  ", page.fault, "\n"));
+        coir::print("---  ", path, "  ", page.fault, "\n");
       } else if (page.status == 0) {
-        print(coir::format(line, "---  ", path, "  not fetched\n"));
+        coir::print("---  ", path, "  not fetched\n");
       } else {
-        print(coir::format(line, page.status, "  ", path, "  ", page.bytes, " bytes\n"));
+        coir::print(page.status, "  ", path, "  ", page.bytes, " bytes\n");
       }
     }
   }
@@ -143,7 +137,7 @@ int crawl(std::string_view url, int at_a_time, int seconds) {
   crawl.report();
   // The last pages may have been those whose fetch the deadline ended.
   const bool in_time = done && !deadline.passed();
-  if (!in_time) print("the time is up\n");
+  if (!in_time) coir::print("the time is up\n");
   return in_time ? 0 : 1;
 }
 
@@ -152,7 +146,7 @@ int crawl(std::string_view url, int at_a_time, int seconds) {
 int main(int count, char** words) {
   const int at_a_time = count > 2 ? atoi(words[2]) : 8, seconds = count > 3 ? atoi(words[3]) : 30;
   if (count < 2 || count > 4 || at_a_time < 1 || seconds < 1) {
-    print("usage: crawler HOST:PORT/PATH [AT_A_TIME [SECONDS]]    8 at a time and 30 seconds unless told\n");
+    coir::print("usage: crawler HOST:PORT/PATH [AT_A_TIME [SECONDS]]    8 at a time and 30 seconds unless told\n");
     return count == 1 ? 0 : 2;
   }
   return coir::run([&] { return crawl(words[1], at_a_time, seconds); });

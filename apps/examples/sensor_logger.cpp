@@ -15,6 +15,7 @@
 #include <coir/descriptor_stream.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
+#include <coir/print.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
 #include <coir/stream_lines.h>
@@ -31,13 +32,6 @@ using coir::ErrorCode;
 using Outcome = std::expected<void, coir::Error>;
 
 namespace {
-
-template <class... Parts>
-void print(const Parts&... parts) {
-  char line[256];
-  const std::string_view text = coir::format(line, parts..., "\n");
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 struct Reading {
   std::int64_t seconds = 0;
@@ -120,14 +114,14 @@ Outcome log_sensors(const char* from, const char* to, std::size_t capacity, Poli
   coir::Fiber signals = coir::spawn({.name = "signals"}, [&] {
     if (coir::wait_signal({SIGTERM, SIGINT})) static_cast<void>(reader.cancel());
   });
-  print("logging");
+  coir::print("logging\n");
   const Outcome written = writer.await();
   static_cast<void>(reader.cancel());  // if the output has failed
   static_cast<void>(reader.join());
   static_cast<void>(signals.cancel());
   static_cast<void>(signals.join());
-  print(counts.read, " read, ", counts.written, " written, ", counts.dropped, " dropped, ", counts.malformed,
-        " malformed");
+  coir::print(counts.read, " read, ", counts.written, " written, ", counts.dropped, " dropped, ", counts.malformed,
+              " malformed\n");
   return written;
 }
 
@@ -142,6 +136,6 @@ int main(int count, char** words) {
       return log_sensors(words[1], words[2], static_cast<std::size_t>(atoi(words[3])), static_cast<Policy>(policy));
     });
   }
-  print("usage: sensor_logger INPUT OUTPUT CAPACITY wait|drop_newest|drop_oldest");
+  coir::print("usage: sensor_logger INPUT OUTPUT CAPACITY wait|drop_newest|drop_oldest\n");
   return count == 1 ? 0 : 2;
 }

@@ -18,6 +18,7 @@
 #include <coir/http/server.h>
 #include <coir/mutex.h>
 #include <coir/net/log_line.h>
+#include <coir/print.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
 #include <errno.h>
@@ -38,10 +39,6 @@ namespace {
 
 constexpr std::size_t kMostName = 64, kMostPath = 512;
 constexpr std::uint64_t kMostBytes = 64 * 1024 * 1024;
-
-void print(std::string_view text) {
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 // Changes remembers the latest changes, each by its number, and wakes who waits for the next.
 class Changes {
@@ -176,7 +173,7 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT}); !caught) return caught;
   auto listener = coir::TcpListener::listen(address);
   if (!listener) return std::unexpected(listener.error());
-  print(format(line, "listening on ", listener->local_address().format(text), "\n"));
+  coir::print("listening on ", listener->local_address().format(text), "\n");
 
   // Both outlive the run: what is cut off at the end still uses them.
   static Service service{.folder = folder, .files = std::move(*files), .patience = std::chrono::seconds(seconds)};
@@ -189,7 +186,7 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
   if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
   service.changes.close();
   if (!server->stop(Deadline::after(2s))) coir::shutdown();
-  print("closed\n");
+  coir::print("closed\n");
   return {};
 }
 
@@ -197,11 +194,10 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
 
 int main(int count, char** words) {
   if (count < 3 || count > 4) {
-    print("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told\n");
+    coir::print("usage: service FOLDER ADDRESS [SECONDS]    SECONDS: how long a poll waits, 25 unless told\n");
     return 0;
   }
   const auto address = coir::Address::parse(words[2]);
-  char line[128];
-  if (!address) return print(format(line, "service: '", words[2], "': ", address.error(), "\n")), 2;
+  if (!address) return coir::print("service: '", words[2], "': ", address.error(), "\n"), 2;
   return coir::run([&] { return serve(words[1], *address, count == 4 ? atoi(words[3]) : 25); });
 }

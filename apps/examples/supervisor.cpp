@@ -12,6 +12,7 @@
 #include <coir/format.h>
 #include <coir/mutex.h>
 #include <coir/nursery.h>
+#include <coir/print.h>
 #include <coir/process.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
@@ -33,13 +34,6 @@ namespace {
 
 constexpr std::size_t kMostPrograms = 16;
 constexpr std::chrono::nanoseconds kShortest = 100ms, kLongest = 10s, kLongEnough = 5s;
-
-template <class... Parts>
-void print(const Parts&... parts) {
-  char line[256];
-  const std::string_view text = format(line, parts..., "\n");
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 // Log is a file that is rotated. Its lines come from one fiber, SIGHUP from another.
 class Log {
@@ -97,7 +91,7 @@ class Program {
       const Deadline long_enough = Deadline::after(kLongEnough);
       if (auto ran = run_once(); !ran) {
         if (ran.error() == coir::ErrorCode::cancelled) return {};
-        print(name_, ": ", ran.error());
+        coir::print(name_, ": ", ran.error(), "\n");
       }
       if (long_enough.passed()) {
         pause = kShortest;
@@ -110,7 +104,7 @@ class Program {
 
   void rotate() {
     const Outcome rotated = log_.rotate();
-    print(name_, ": log ", rotated ? "rotated" : describe(rotated.error()));
+    coir::print(name_, ": log ", rotated ? "rotated" : describe(rotated.error()), "\n");
   }
 
  private:
@@ -120,7 +114,7 @@ class Program {
     const char* const words[] = {"/bin/sh", "-c", command_, nullptr};
     auto process = coir::Process::start({.argv = words, .out = coir::Output::pipe(), .err = coir::Output::with_out()});
     if (!process) return std::unexpected(process.error());
-    print(name_, ": runs");
+    coir::print(name_, ": runs\n");
     auto out = coir::DescriptorStream::share(process->out());
     if (!out) return std::unexpected(out.error());
     char buffer[512];
@@ -131,8 +125,8 @@ class Program {
       const coir::Shield shield(Deadline::after(1s));  // its last words
       static_cast<void>(log_all(lines));
     }
-    if (exit && exit->signal != 0) print(name_, ": ended by signal ", exit->signal);
-    if (exit && exit->signal == 0) print(name_, ": ended with status ", exit->status);
+    if (exit && exit->signal != 0) coir::print(name_, ": ended by signal ", exit->signal, "\n");
+    if (exit && exit->signal == 0) coir::print(name_, ": ended with status ", exit->status, "\n");
     return logged;
   }
 
@@ -142,7 +136,8 @@ class Program {
       const auto line = lines.next();
       if (!line && line.error() == coir::ErrorCode::end_of_stream) return {};
       if (!line && line.error() != coir::ErrorCode::limit) return std::unexpected(line.error());
-      if (auto added = log_.add(line ? *line : "(a line that was too long)"); !added) print(name_, ": ", added.error());
+      if (auto added = log_.add(line ? *line : "(a line that was too long)"); !added)
+        coir::print(name_, ": ", added.error(), "\n");
     }
   }
 
@@ -168,7 +163,7 @@ Outcome supervise(const char* folder, std::uint64_t most, std::span<char*> words
   if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
   nursery.cancel("the supervisor ends");
   static_cast<void>(nursery.join());
-  print("all programs have ended");
+  coir::print("all programs have ended\n");
   return {};
 }
 
@@ -176,12 +171,12 @@ Outcome supervise(const char* folder, std::uint64_t most, std::span<char*> words
 
 int main(int count, char** words) {
   if (count < 4 || count - 3 > static_cast<int>(kMostPrograms)) {
-    print("usage: supervisor FOLDER KILOBYTES NAME=COMMAND ...    up to ", kMostPrograms, " programs");
+    coir::print("usage: supervisor FOLDER KILOBYTES NAME=COMMAND ...    up to ", kMostPrograms, " programs\n");
     return 0;
   }
   for (char* const word : std::span(words + 3, words + count)) {
     if (const std::size_t at = std::string_view(word).find('='); at != std::string_view::npos && at != 0) continue;
-    return print("supervisor: '", static_cast<const char*>(word), "' is no NAME=COMMAND"), 2;
+    return coir::print("supervisor: '", static_cast<const char*>(word), "' is no NAME=COMMAND\n"), 2;
   }
   const std::uint64_t most = strtoull(words[2], nullptr, 10) * 1024;
   return coir::run([&] { return supervise(words[1], most, std::span(words + 3, words + count)); });

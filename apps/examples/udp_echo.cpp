@@ -3,8 +3,8 @@
 
 #include <coir/format.h>
 #include <coir/net/datagram.h>
+#include <coir/print.h>
 #include <coir/program.h>
-#include <unistd.h>
 
 using namespace std::chrono_literals;
 using coir::Datagram;
@@ -13,10 +13,6 @@ using coir::Deadline;
 using coir::Error;
 
 namespace {
-
-void print(std::string_view text) {
-  static_cast<void>(write(STDOUT_FILENO, text.data(), text.size()));
-}
 
 // echo answers one datagram.
 std::expected<void, Error> echo(DatagramSocket& server, Deadline deadline) {
@@ -32,10 +28,10 @@ std::expected<void, Error> ask(DatagramSocket& client, DatagramSocket& server, s
   const Deadline deadline = Deadline::after(5s);
   if (auto sent = client.send(text, deadline); !sent) return sent;
   if (auto echoed = echo(server, deadline); !echoed) return echoed;
-  char buffer[64], line[96];
+  char buffer[64];
   const auto answer = client.receive_from(buffer, deadline);
   if (!answer) return std::unexpected(answer.error());
-  print(coir::format(line, answer->bytes, "\n"));
+  coir::print(answer->bytes, "\n");
   return {};
 }
 
@@ -50,10 +46,10 @@ int run() {
   }
   // The server is gone, which only a connected socket learns.
   server->close();
-  char buffer[16], line[96];
+  char buffer[16];
   static_cast<void>(client->send("anybody?"));
   const auto answer = client->receive_from(buffer, Deadline::after(5s));
-  if (!answer) print(coir::format(line, answer.error(), "\n"));
+  if (!answer) coir::print(answer.error(), "\n");
   return answer ? 1 : 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/stack_size.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <limits>
 
 #include "tests/support/random.h"
+#include "tests/support/stack_depth.h"
 
 namespace format_test {
 
@@ -264,33 +264,6 @@ TEST(Format, utf8_is_cut_between_two_characters) {
   CHECK(is(format(g_room, cut("\x80\x80\x80\x80\x80\x80\x80\x80\x80", 8)), "%s", "\x80\x80\x80\x80\x80..."));
 }
 
-namespace {
-
-alignas(4096) char g_stack[64 * 1024];
-
-// measure calls `line` on a fresh stack and tells how many bytes below its own frame were written to.
-[[gnu::noinline]] void* measure(void* line) {
-  (*reinterpret_cast<void (*const*)()>(line))();
-  std::size_t untouched = 0;
-  while (g_stack[untouched] == 0x5a) ++untouched;
-  return static_cast<char*>(__builtin_frame_address(0)) - untouched - reinterpret_cast<std::uintptr_t>(g_stack);
-}
-
-std::size_t depth_of(void (*line)()) {
-  memset(g_stack, 0x5a, sizeof g_stack);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstack(&attributes, g_stack, sizeof g_stack);
-  pthread_t thread;
-  CHECK_EQUAL(0, pthread_create(&thread, &attributes, measure, &line));
-  pthread_attr_destroy(&attributes);
-  void* bytes = nullptr;
-  pthread_join(thread, &bytes);
-  return reinterpret_cast<std::size_t>(bytes);
-}
-
-}  // namespace
-
 TEST(Format, a_line_takes_less_than_400_bytes_of_stack) {
   if (coir::kStackInflation != 1) return;
   using Body = void (*)();
@@ -302,7 +275,7 @@ TEST(Format, a_line_takes_less_than_400_bytes_of_stack) {
       [] { format(g_room, left("name", 20), right(fixed(123, 1), 12)); },
   };
   for (const Body line : lines) {
-    const std::size_t deep = depth_of(line);
+    const std::size_t deep = coir::test::depth_of(line);
     if (deep < 16 || deep >= 400) FAIL(StringFromFormat("%zu bytes", deep).asCharString());
   }
 }
