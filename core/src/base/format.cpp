@@ -4,6 +4,8 @@
 
 #include <coir/utf8.h>
 
+#include "base/decimal.h"
+
 namespace coir {
 
 namespace {
@@ -97,6 +99,42 @@ void Formatter::put(NumberPart part) noexcept {
   append(".", 1);
   if (count < part.digits) fill('0', part.digits - count);
   append(begin + whole, count - whole);
+}
+
+template <class T>
+void Formatter::put_shortest(T value) noexcept {
+  if (__builtin_isnan(value)) return put(std::string_view("nan"));
+  if (__builtin_signbit(value)) append("-", 1);
+  if (__builtin_isinf(value)) return put(std::string_view("inf"));
+  if (value == T{}) return append("0", 1);
+  const Decimal decimal = decimal_of(__builtin_signbit(value) ? -value : value);
+  const auto count = static_cast<std::size_t>(decimal.count);
+  // As ECMAScript's Number::toString chooses among the forms.
+  if (decimal.point > 21 || decimal.point < -5) {
+    append(decimal.digits, 1);
+    if (count > 1) append(".", 1);
+    append(decimal.digits + 1, count - 1);
+    put(std::string_view(decimal.point > 0 ? "e+" : "e"));
+    return put(decimal.point - 1);
+  }
+  const auto whole = static_cast<std::size_t>(decimal.point > 0 ? decimal.point : 0);
+  if (count <= whole) {
+    append(decimal.digits, count);
+    return fill('0', whole - count);
+  }
+  if (whole == 0) append("0", 1);
+  append(decimal.digits, whole);
+  append(".", 1);
+  if (decimal.point < 0) fill('0', static_cast<std::size_t>(-decimal.point));
+  append(decimal.digits + whole, count - whole);
+}
+
+void Formatter::put_floating(double value) noexcept {
+  put_shortest(value);
+}
+
+void Formatter::put_floating(float value) noexcept {
+  put_shortest(value);
 }
 
 void Formatter::put(CutPart part) noexcept {

@@ -53,7 +53,8 @@ class JsonWriter {
   // name stands before each value of an object.
   JsonWriter& name(std::string_view name) noexcept;
 
-  // value writes a text, true or false, a whole number, or fixed() of one. Floating point is refused by the compiler.
+  // value writes a text, true or false, a whole number, fixed() of one, or a double or float as the shortest number that
+  // reads back the same (coir/format.h). NaN and the infinities, which JSON lacks, become null, as JavaScript has it.
   JsonWriter& value(std::string_view text) noexcept;
   JsonWriter& value(const char* text) noexcept { return value(std::string_view(text != nullptr ? text : "")); }
   template <std::same_as<bool> T>
@@ -66,7 +67,9 @@ class JsonWriter {
   }
   JsonWriter& value(NumberPart number) noexcept;
   template <std::floating_point T>
-  JsonWriter& value(T) noexcept = delete;
+  JsonWriter& value(T number) noexcept {
+    return floating(number);
+  }
   JsonWriter& null() noexcept { return raw("null"); }
   // raw writes a value that is JSON already.
   JsonWriter& raw(std::string_view json) noexcept;
@@ -86,6 +89,9 @@ class JsonWriter {
  private:
   JsonWriter& begin(char bracket) noexcept;
   void begin_value() noexcept;
+  JsonWriter& floating(double number) noexcept;
+  JsonWriter& floating(float number) noexcept;
+  JsonWriter& floating(long double number) = delete;
   void quoted(std::string_view text) noexcept;
   void put(std::string_view text) noexcept;
   void flush() noexcept;

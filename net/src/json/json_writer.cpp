@@ -101,6 +101,16 @@ JsonWriter& JsonWriter::value(NumberPart number) noexcept {
   return raw(digits.text());
 }
 
+JsonWriter& JsonWriter::floating(double number) noexcept {
+  char room[32];
+  return __builtin_isfinite(number) ? raw(format(room, number)) : null();
+}
+
+JsonWriter& JsonWriter::floating(float number) noexcept {
+  char room[32];
+  return __builtin_isfinite(number) ? raw(format(room, number)) : null();
+}
+
 JsonWriter& JsonWriter::raw(std::string_view json) noexcept {
   begin_value();
   put(json);

@@ -81,6 +81,15 @@ TEST(JsonWriter, numbers_are_whole_to_their_bounds) {
   CHECK(longer.finish().error() == ErrorCode::limit);
 }
 
+TEST(JsonWriter, floating_point_reads_back_the_same_and_what_is_no_number_is_null) {
+  Sink sink;
+  JsonWriter out(sink);
+  out.object().member("celsius", 21.5).member("single", 0.1f).member("large", 1e300).member("whole", -3.0);
+  out.name("none").array().value(__builtin_nan("")).value(__builtin_inf()).value(-__builtin_inff()).end().end();
+  CHECK(out.finish().has_value());
+  CHECK(sink.view() == R"({"celsius":21.5,"single":0.1,"large":1e+300,"whole":-3,"none":[null,null,null]})");
+}
+
 TEST(JsonWriter, long_text_is_escaped_in_pieces_of_whole_characters) {
   // Each cut falls into another byte of a character.
   for (std::size_t shift = 0; shift < 8; ++shift) {

@@ -1,30 +1,6 @@
 #include <coir/mcp/detail/field.h>
 
-#include <coir/worker_stack.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 namespace coir::mcp::detail {
-
-// copy_json.cpp: values of documents and numbers, written again.
-
-void write_number(JsonWriter& out, double number) noexcept {
-  char digits[32];
-  int size = 0;
-  if (!isfinite(number)) {
-    out.null();
-    return;
-  }
-  // The C library's printf and strtod go 9 KB deep.
-  on_worker_stack([&] {
-    for (int precision = 15; precision <= 17; ++precision) {
-      size = snprintf(digits, sizeof digits, "%.*g", precision, number);
-      if (strtod(digits, nullptr) == number) break;
-    }
-  });
-  out.raw({digits, static_cast<std::size_t>(size)});
-}
 
 namespace {
 
@@ -39,7 +15,7 @@ void copy_plain(JsonWriter& out, const JsonView& value) noexcept {
       } else if (const auto large = value.integer<std::uint64_t>()) {
         out.value(*large);
       } else {
-        write_number(out, value.number().value_or(0));
+        out.value(value.number().value_or(0));
       }
       return;
     case JsonKind::text:

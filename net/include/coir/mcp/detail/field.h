@@ -80,10 +80,6 @@ consteval FieldKind kind_of() {
   }
 }
 
-// copy_json.cpp has both.
-//
-// write_number writes a double as the shortest text that reads back the same; null for what is no number.
-void write_number(JsonWriter& out, double number) noexcept;
 // copy_json writes a value of a document as it was read.
 void copy_json(JsonWriter& out, JsonView value) noexcept;
 
@@ -107,9 +103,7 @@ void set_member(void* object, const FieldValue& value) noexcept {
 
 template <class T>
 void write_value(JsonWriter& out, const T& value) noexcept {
-  if constexpr (std::same_as<T, double>) {
-    write_number(out, value);
-  } else if constexpr (std::same_as<T, JsonView>) {
+  if constexpr (std::same_as<T, JsonView>) {
     copy_json(out, value);
   } else {
     out.value(value);
