@@ -10,7 +10,7 @@ namespace coir {
 
 namespace {
 
-// Natural is a number of up to 1,280 bits. The longest here is the least double times ten to the power of 324.
+// Natural is a number of up to 1,152 bits. The longest here has less than 1,100: the least double times ten to the power of 324.
 class Natural {
  public:
   explicit Natural(std::uint64_t value) noexcept {
@@ -69,7 +69,7 @@ class Natural {
 
  private:
   int size_ = 0;
-  std::uint32_t limbs_[40];
+  std::uint32_t limbs_[36];
 };
 
 // write_digits writes a number without the zeros at its end, `decimals` of whose digits are behind the point.
