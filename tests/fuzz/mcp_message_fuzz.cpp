@@ -30,7 +30,7 @@ constexpr auto kFields =
 std::string_view written(JsonView value, std::span<char> room) {
   JsonText text(room);
   JsonWriter out(text);
-  mcp::detail::copy_json(out, value);
+  coir::copy_json(out, value);
   require(out.finish().has_value());
   return text.view();
 }

@@ -3,8 +3,8 @@
 // the schema. usage: mcp_client_peer URL
 #include <coir/event.h>
 #include <coir/fiber.h>
+#include <coir/json_fields.h>
 #include <coir/mcp/client.h>
-#include <coir/mcp/detail/field.h>
 #include <coir/runtime.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ std::string_view text_of(std::optional<JsonView> value) {
 
 // write_value writes what a schema's property may be: its default, where it has one.
 void write_value(JsonWriter& out, JsonView property) {
-  if (const auto given = property.find("default")) return detail::copy_json(out, *given);
+  if (const auto given = property.find("default")) return copy_json(out, *given);
   const std::string_view type = text_of(property.find("type"));
   if (type == "integer" || type == "number") {
     out.value(3);
@@ -95,7 +95,7 @@ int run(const char* url) {
                                      memcpy(tool.name, name.data(), name.size());
                                      JsonText schema(tool.schema);
                                      JsonWriter out(schema);
-                                     detail::copy_json(out, item["inputSchema"]);
+                                     copy_json(out, item["inputSchema"]);
                                      if (!out.finish()) return false;
                                      tool.schema_bytes = schema.view().size();
                                      return true;
@@ -123,7 +123,7 @@ int run(const char* url) {
         if (text_of(each.find("name")) != tool.name) continue;
         JsonText arguments(g_arguments);
         JsonWriter out(arguments);
-        detail::copy_json(out, each["arguments"]);
+        copy_json(out, each["arguments"]);
         named = out.finish().has_value();
         call(*client, tool.name, arguments.view(), schema);
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/request.h>
@@ -126,6 +127,15 @@ class Exchange {
 
   // respond_status answers with the status' own words as plain text. `fields` as above.
   void respond_status(int status, std::string_view fields = {}) noexcept;
+
+#if COIR_JSON
+  // respond_json answers with a value as JSON, with its Content-Length: a struct that fields_of declares
+  // (coir/json_fields.h), a list of values, a text, a number or a truth. An empty std::optional and a null pointer are
+  // answered by 404, others by what they hold. The value is written twice, the first time to be measured, and must not
+  // change meanwhile; nothing is allocated. coir/http/json_content.h, which coir/http.h includes, defines it.
+  template <class T>
+  void respond_json(const T& value, int status = 200) noexcept;
+#endif
 
   // add_fields has the lines ("Name: value\r\n", trusted) stand in every head that is begun from now on, for what
   // stands around a handler. Lines that do not fit in kAddedFieldBytes, all together, have the request answered 500.

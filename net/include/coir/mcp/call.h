@@ -19,10 +19,13 @@
 #include <span>
 #include <string_view>
 
+namespace coir {
+struct Field;
+}  // namespace coir
+
 namespace coir::mcp {
 
 struct CallState;
-struct Field;
 
 // Call is a request that a program's function answers: a tool that is called, a resource that is read, a prompt that is
 // got, or an argument that is completed. It lives as long as the function runs, in the fiber of the request, under

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <coir/json_fields.h>
 #include <coir/mcp/call.h>
-#include <coir/mcp/detail/field.h>
 #include <coir/mcp/detail/schema.h>
 
 #include <cstddef>
@@ -11,6 +11,9 @@
 #include <type_traits>
 
 namespace coir::mcp {
+
+using coir::field;
+using coir::fields;
 
 // A tool is a function whose arguments are a plain struct, declared once:
 //

@@ -100,4 +100,28 @@ std::expected<void, Error> begin_json(Exchange& exchange, int status) noexcept {
   return exchange.begin_chunked();
 }
 
+namespace detail {
+
+void respond_json(Exchange& exchange, int status, const void* value, WriteJson* write) noexcept {
+  struct Measure {
+    std::uint64_t bytes = 0;
+    std::expected<void, Error> write(std::string_view text) noexcept {
+      bytes += text.size();
+      return {};
+    }
+  } measure;
+  // One writer at a time on the stack.
+  const auto put = [&](auto& sink) {
+    JsonWriter out(sink);
+    write(out, value);
+    return out.finish();
+  };
+  if (!put(measure)) return exchange.respond_status(500);
+  exchange.start(status).field("Content-Type", "application/json");
+  if (!exchange.begin_fixed(measure.bytes)) return;
+  if (!put(exchange)) exchange.close_after();
+}
+
+}  // namespace detail
+
 }  // namespace coir::http

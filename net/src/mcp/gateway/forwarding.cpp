@@ -1,8 +1,8 @@
 #include "mcp/gateway/forwarding.h"
 
 #include <coir/format.h>
+#include <coir/json_fields.h>
 #include <coir/json_writer.h>
-#include <coir/mcp/detail/field.h>
 
 #include "mcp/client/growing_text.h"
 #include "mcp/client/raw_json.h"

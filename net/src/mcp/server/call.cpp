@@ -166,9 +166,7 @@ void Call::structured(std::span<const Field> fields, const void* object) noexcep
   if (state_.kind != CallKind::tool) return;
   {
     JsonWriter out(state_.structured);
-    out.object();
-    for (const Field& field : fields) field.write(field, out, object);
-    out.end();
+    write_fields(out, fields, object);
     static_cast<void>(out.finish());
   }
   if (!state_.structured.failed()) text(state_.structured.view());

@@ -109,7 +109,7 @@ std::int64_t state_clock(const ServerCore& core) noexcept {
 void write_arguments(const Incoming& in, Text& out) noexcept {
   JsonWriter writer(out);
   if (const auto arguments = object_of(in.param("arguments"))) {
-    detail::copy_json(writer, *arguments);
+    copy_json(writer, *arguments);
   } else {
     writer.object().end();
   }

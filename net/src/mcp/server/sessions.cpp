@@ -199,7 +199,7 @@ void Sessions::answer(Session& session, const Message& message) noexcept {
   found->failed = message.kind == MessageKind::error;
   if (!found->failed) {
     JsonWriter out(*found->answer);
-    detail::copy_json(out, *message.result);
+    copy_json(out, *message.result);
     if (!out.finish()) found->failed = true;
   }
   found->answered.set();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/json.h>
-#include <coir/mcp/detail/field.h>
+#include <coir/json_fields.h>
 
 #include <cstddef>
 #include <optional>

@@ -140,4 +140,74 @@ TEST(HttpJson, no_room_on_the_ledger_is_503) {
   }
 }
 
+namespace {
+
+struct Item {
+  int id = 0;
+  std::string_view name;
+  std::optional<double> celsius;
+};
+constexpr auto fields_of(const Item*) {
+  return fields(field<&Item::id>("id"), field<&Item::name>("name"), field<&Item::celsius>("celsius"));
+}
+
+std::string_view get(Handler* handler, const char* method = "GET") {
+  static char request[100];
+  return ask({.handler = handler},
+             format(request, method, " / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+}
+
+}  // namespace
+
+TEST(HttpJson, a_declared_struct_is_answered_with_its_length) {
+  const auto answer = get([](Exchange& exchange) { exchange.respond_json(Item{7, "\"caf\xc3\xa9\"", 21.5}, 201); });
+  LONGS_EQUAL(201, status_of(answer));
+  CHECK(answer.find("Content-Type: application/json\r\n") != answer.npos);
+  CHECK(answer.find("Content-Length: 42\r\n") != answer.npos);
+  CHECK(content_of(answer) == "{\"id\":7,\"name\":\"\\\"caf\xc3\xa9\\\"\",\"celsius\":21.5}");
+  const auto head = get([](Exchange& exchange) { exchange.respond_json(Item{7, "x", {}}); }, "HEAD");
+  CHECK(head.find("Content-Length: 19\r\n") != head.npos && content_of(head).empty());
+}
+
+TEST(HttpJson, lists_and_plain_values_are_answered_too) {
+  const auto list = get([](Exchange& exchange) {
+    const Item items[] = {{1, "a", {}}, {2, "b", -0.5}};
+    exchange.respond_json(std::span(items));
+  });
+  CHECK(content_of(list) == R"([{"id":1,"name":"a"},{"id":2,"name":"b","celsius":-0.5}])");
+  CHECK(content_of(get([](Exchange& exchange) { exchange.respond_json(0.1); })) == "0.1");
+  CHECK(content_of(get([](Exchange& exchange) { exchange.respond_json("text"); })) == "\"text\"");
+  CHECK(content_of(get([](Exchange& exchange) { exchange.respond_json(true); })) == "true");
+}
+
+TEST(HttpJson, a_long_list_is_answered_whole) {
+  const auto answer = get([](Exchange& exchange) {
+    static Item items[200];
+    for (int i = 0; i < 200; ++i) items[i] = {i, "a name of some length", i / 8.0};
+    exchange.respond_json(std::span<const Item>(items));
+  });
+  char length[40];
+  CHECK(answer.find(format(length, "Content-Length: ", content_of(answer).size(), "\r\n")) != answer.npos);
+  CHECK(content_of(answer).size() > 9000 && content_of(answer).ends_with("\"celsius\":24.875}]"));
+}
+
+TEST(HttpJson, what_is_not_there_is_404) {
+  LONGS_EQUAL(404, status_of(get([](Exchange& exchange) { exchange.respond_json(std::optional<Item>()); })));
+  LONGS_EQUAL(404,
+              status_of(get([](Exchange& exchange) { exchange.respond_json(static_cast<const Item*>(nullptr)); })));
+  const auto found = get([](Exchange& exchange) {
+    const Item item{3, "c", {}};
+    exchange.respond_json(&item);
+  });
+  CHECK(content_of(found) == R"({"id":3,"name":"c"})");
+}
+
+TEST(HttpJson, what_json_cannot_hold_is_500) {
+  LONGS_EQUAL(500, status_of(get([](Exchange& exchange) {
+                coir::http::detail::respond_json(exchange, 200, nullptr, [](JsonWriter& out, const void*) {
+                  for (int depth = 0; depth < 100; ++depth) out.array();
+                });
+              })));
+}
+
 }  // namespace http_json_test

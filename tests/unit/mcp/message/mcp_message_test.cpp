@@ -94,7 +94,7 @@ TEST(McpMessage, a_value_is_written_again_as_it_was_read) {
   JsonText out(room);
   {
     JsonWriter writer(out);
-    mcp::detail::copy_json(writer, document->root());
+    coir::copy_json(writer, document->root());
     CHECK(writer.finish().has_value());
   }
   CHECK(out.view() ==

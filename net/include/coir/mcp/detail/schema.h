@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/mcp/detail/field.h>
+#include <coir/json_fields.h>
 
 #include <cstddef>
 #include <cstdint>

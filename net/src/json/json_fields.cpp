@@ -1,6 +1,6 @@
-#include <coir/mcp/detail/field.h>
+#include <coir/json_fields.h>
 
-namespace coir::mcp::detail {
+namespace coir {
 
 namespace {
 
@@ -43,4 +43,10 @@ void copy_json(JsonWriter& out, JsonView value) noexcept {
   }
 }
 
-}  // namespace coir::mcp::detail
+void write_fields(JsonWriter& out, std::span<const Field> fields, const void* object) noexcept {
+  out.object();
+  for (const Field& field : fields) field.write(field, out, object);
+  out.end();
+}
+
+}  // namespace coir

@@ -2,7 +2,6 @@
 
 #include <coir/json.h>
 #include <coir/json_writer.h>
-#include <coir/mcp/protocol.h>
 
 #include <concepts>
 #include <cstddef>
@@ -13,7 +12,21 @@
 #include <string_view>
 #include <type_traits>
 
-namespace coir::mcp {
+namespace coir {
+
+// A plain struct as JSON has it is declared once, member by member:
+//
+//   struct Item {
+//     int id = 0;
+//     std::string_view name;
+//     std::optional<double> celsius;
+//   };
+//   constexpr auto fields_of(const Item*) {
+//     return fields(field<&Item::id>("id"), field<&Item::name>("name"), field<&Item::celsius>("celsius"));
+//   }
+//
+// fields_of stands in the struct's namespace. With it write_json and Exchange::respond_json write such a struct, and
+// lists of them. A tool of MCP names its declarations itself (coir/mcp/tool.h), and is given structs read by them.
 
 enum class FieldKind : std::uint8_t { boolean, integer, number, text, json };
 
@@ -43,6 +56,9 @@ struct Field {
   void (*write)(const Field& field, JsonWriter& out, const void* object) noexcept = nullptr;
 };
 
+// copy_json writes a value of a document as it was read.
+void copy_json(JsonWriter& out, JsonView value) noexcept;
+
 namespace detail {
 
 template <class T>
@@ -67,7 +83,7 @@ template <class T>
 consteval FieldKind kind_of() {
   if constexpr (std::same_as<T, bool>) {
     return FieldKind::boolean;
-  } else if constexpr (coir::detail::WholeNumber<T>) {
+  } else if constexpr (detail::WholeNumber<T>) {
     return FieldKind::integer;
   } else if constexpr (std::same_as<T, double>) {
     return FieldKind::number;
@@ -80,9 +96,6 @@ consteval FieldKind kind_of() {
   }
 }
 
-// copy_json writes a value of a document as it was read.
-void copy_json(JsonWriter& out, JsonView value) noexcept;
-
 template <auto kMember>
 void set_member(void* object, const FieldValue& value) noexcept {
   using M = Member<decltype(kMember)>;
@@ -90,7 +103,7 @@ void set_member(void* object, const FieldValue& value) noexcept {
   auto& member = static_cast<typename M::Struct*>(object)->*kMember;
   if constexpr (std::same_as<T, bool>) {
     member = value.truth;
-  } else if constexpr (coir::detail::WholeNumber<T>) {
+  } else if constexpr (detail::WholeNumber<T>) {
     member = static_cast<T>(value.integer);
   } else if constexpr (std::same_as<T, double>) {
     member = value.number;
@@ -164,7 +177,7 @@ constexpr auto field(std::string_view name, std::string_view description = {}) n
   out.description = description;
   out.kind = detail::kind_of<T>();
   out.required = !P::kOptional;
-  if constexpr (coir::detail::WholeNumber<T>) {
+  if constexpr (detail::WholeNumber<T>) {
     // A value that the type cannot hold is out of bounds. Integers over 2^53 lose digits on the way in any case.
     constexpr std::int64_t kSafe = (std::int64_t{1} << 53) - 1;
     if constexpr (sizeof(T) < 8) {
@@ -196,4 +209,43 @@ constexpr auto fields(const FieldOf<S>& first, const Rest&... rest) noexcept {
   return Fields<S, 1 + sizeof...(Rest)>{{first, rest...}};
 }
 
-}  // namespace coir::mcp
+// write_fields writes an object with all of its fields; json_fields.cpp has it.
+void write_fields(JsonWriter& out, std::span<const Field> fields, const void* object) noexcept;
+
+namespace detail {
+
+template <class T>
+concept Declared = requires { fields_of(static_cast<const T*>(nullptr)).entries; };
+template <class T>
+concept List = requires(const T& list) {
+  list.begin();
+  list.end();
+} && !std::convertible_to<const T&, std::string_view>;
+
+template <Declared T>
+inline constexpr auto kFieldsOf = fields_of(static_cast<const T*>(nullptr));
+
+}  // namespace detail
+
+// write_json writes a value: a struct that fields_of declares, a list of values, an optional one (null where it is
+// empty), a JsonView, or anything that JsonWriter::value takes.
+template <class T>
+void write_json(JsonWriter& out, const T& value) noexcept {
+  if constexpr (detail::Declared<T>) {
+    write_fields(out, detail::kFieldsOf<T>.entries, &value);
+  } else if constexpr (detail::List<T>) {
+    out.array();
+    for (const auto& each : value) write_json(out, each);
+    out.end();
+  } else if constexpr (detail::Plain<T>::kOptional) {
+    if (value) {
+      write_json(out, *value);
+    } else {
+      out.null();
+    }
+  } else {
+    detail::write_value(out, value);
+  }
+}
+
+}  // namespace coir
