@@ -128,6 +128,13 @@ class Exchange {
   // respond_status answers with the status' own words as plain text. `fields` as above.
   void respond_status(int status, std::string_view fields = {}) noexcept;
 
+  // answer_errors_by has `look` answer in place of the status' own words, while this exchange lasts: when respond_status
+  // is called with 400 or more, in this handler or by coir, and when the handler ends without an answer. It answers with
+  // that status, at once; the fields of respond_status are added. What it does not answer gets the status' own words.
+  // `object` must live as long as the exchange. on_error of coir/http/routes.h calls this.
+  using ErrorLook = void(void* object, Exchange& exchange, int status);
+  void answer_errors_by(void* object, ErrorLook* look) noexcept;
+
 #if COIR_JSON
   // respond_json answers with a value as JSON, with its Content-Length: a struct that fields_of declares
   // (coir/json_fields.h), a list of values, a text, a number or a truth. An empty std::optional and a null pointer are

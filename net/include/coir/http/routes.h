@@ -68,6 +68,17 @@ class Routes {
 
   void operator()(Exchange& exchange) { detail::answer_by(table(), this, exchange); }
 
+  // look_of is how errors look, called with the table, if it has an on_error; else null.
+  static constexpr auto look_of() noexcept -> void (*)(void* table, Exchange& exchange, int status) {
+    if constexpr (kErrors < sizeof...(Items)) {
+      return [](void* table, Exchange& exchange, int status) {
+        detail::value_of<kErrors>(static_cast<Routes*>(table)->items_).handler(exchange, status);
+      };
+    } else {
+      return nullptr;
+    }
+  }
+
   // table is the routes in the order in which they are tried.
   static constexpr std::span<const Route> table() noexcept { return kSorted<Routes>.routes; }
 
@@ -89,6 +100,8 @@ class Routes {
   };
 
  private:
+  static constexpr std::size_t kErrors = detail::error_item<Items...>();
+
   struct Sorted {
     Route routes[kRoutes];
   };
@@ -134,6 +147,23 @@ constexpr auto make_route(Handler&& handler, Middleware&&... middleware) {
 }
 
 }  // namespace detail
+
+// on_error stands among the routes and decides how errors look, with the status and the headers as they would be:
+//
+//   routes(get<"/items/{id}">(...), on_error([](Exchange& exchange, int status) {
+//            char text[60];
+//            exchange.respond(status, "application/json", coir::format(text, "{\"status\":", status, "}\n"));
+//          }));
+//
+// It is called for every error that coir answers itself: 404 and 405 of the table, 400, 413, 414 and their like of heads
+// and content, 500 where a handler answers nothing; and for what a handler answers by respond_status. It answers at
+// once, without waiting. A mounted table's own decides for its handlers. What is answered later by who has kept the
+// exchange (coir/http/proxy.h) is the first table's.
+template <class Handler>
+constexpr auto on_error(Handler&& handler) {
+  static_assert(std::is_invocable_v<Handler&, Exchange&, int>, "on_error takes what is called with (Exchange&, int)");
+  return detail::OnError<detail::Kept<Handler>>{std::forward<Handler>(handler)};
+}
 
 // These make a route of a pattern, middleware that is known while compiling, a handler, and other middleware.
 template <detail::Literal kPattern, auto... kKnown, class Handler, class... Middleware>
@@ -207,6 +237,17 @@ struct Around {
     static_cast<Around*>(self)->answer(exchange);
   }
   void operator()(Exchange& exchange) { detail::Behind<Around, handle>::call(this, exchange, {}); }
+  static constexpr auto look_of() noexcept -> void (*)(void* self, Exchange& exchange, int status) {
+    using Inner = std::remove_cvref_t<Answer>;
+    if constexpr (requires { Inner::look_of(); }) {
+      if constexpr (Inner::look_of() != nullptr) {
+        return [](void* self, Exchange& exchange, int status) {
+          Inner::look_of()(&static_cast<Around*>(self)->answer, exchange, status);
+        };
+      }
+    }
+    return nullptr;
+  }
 };
 
 // around has middleware stand around all of an answer, what a table has no route for included.

@@ -38,6 +38,10 @@ inline constexpr std::size_t kKernelBytesPerConnection = 4096;
 struct ServerOptions {
   Handler* handler = nullptr;
   void* context = nullptr;  // for Exchange::context
+  // Answers an error with its status, at once and without waiting, where the server would answer with the status' own
+  // words: Exchange::answer_errors_by says when; also a request whose head cannot be understood, request() being empty
+  // then. Called with the context. on_error of coir/http/routes.h sets it.
+  void (*on_error)(void* context, Exchange& exchange, int status) = nullptr;
   // Called with the context when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
   void (*on_hangup)(void* context) = nullptr;
   // Called with the context once, when a signal ends serve_until and nothing has been closed yet: the place to have
@@ -100,6 +104,7 @@ ServerOptions answered_by(Answer& answer, ServerOptions options = {}) noexcept {
   } else {
     options.handler = [](Exchange& exchange) { exchange.context<Answer>()(exchange); };
     options.context = &answer;
+    if constexpr (requires { answer.look_of(); }) options.on_error = answer.look_of();
   }
   return options;
 }

@@ -56,6 +56,11 @@ void Exchange::respond_status(int status, std::string_view fields) noexcept {
   session_.answer_status(status, fields);
 }
 
+void Exchange::answer_errors_by(void* object, ErrorLook* look) noexcept {
+  session_.error_object_ = object;
+  session_.error_look_ = look;
+}
+
 void Exchange::add_fields(std::string_view lines) noexcept {
   session_.add_fields(lines);
 }

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "http/session/connection.h"
 #include "http/session/engine.h"
@@ -119,6 +120,13 @@ void Session::answer(int status, std::string_view type, std::string_view content
 }
 
 void Session::answer_status(int status, std::string_view fields) noexcept {
+  if (error_look_ != nullptr && status >= 400 && phase_ != Phase::content && fault_ == 0) {
+    add_fields(fields);
+    fields = {};
+    Exchange exchange(*this);
+    std::exchange(error_look_, nullptr)(error_object_, exchange, status);
+    if (phase_ == Phase::content) return;
+  }
   char text[64];
   char* end = write_decimal(text, static_cast<std::uint64_t>(status));
   *end++ = ' ';

@@ -107,6 +107,7 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   status_ = 0;
   now_ = 0;
   added_ = 0;
+  take_error_look();
   content_sent_ = 0;
   forget_notes();
   began_ns_ = now_ns;
@@ -147,6 +148,18 @@ Session::After Session::end_answer(Exchange& exchange) noexcept {
   return keeper_ == nullptr ? finish() : hand_over();
 }
 
+void Session::take_error_look() noexcept {
+  error_look_ = engine_.options.on_error;
+  error_object_ = engine_.options.context;
+}
+
+// end_content ends what the handler has begun.
+void Session::end_content() noexcept {
+  if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
+    static_cast<void>(cut_short(Error{ErrorCode::invalid}));
+  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(end_chunks());
+}
+
 // finish completes the response, finds the end of the request and decides what becomes of the connection.
 Session::After Session::finish() noexcept {
   if (phase_ != Phase::content && !broken_) {
@@ -156,12 +169,11 @@ Session::After Session::finish() noexcept {
     fault_ = 0;
     if (added_ > sizeof buffers->added_fields) added_ = 0;
     answer_status(status, {});
+    end_content();
     told_end();
     return broken_ ? After::close : After::linger;
   }
-  if (content_kind_ == Content::fixed && content_left_ != 0 && !head_only_)
-    static_cast<void>(cut_short(Error{ErrorCode::invalid}));
-  if (content_kind_ == Content::chunked && !head_only_ && !broken_) static_cast<void>(end_chunks());
+  end_content();
   told_end();
   if (broken_ && cut_short_ && flush()) {
     // The client must not lose the answers before this one, as it would if the connection were closed with anything

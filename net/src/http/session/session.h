@@ -84,6 +84,8 @@ struct Session : ActivePlace {
   void begin_waiting(Direction direction, Owes owes, Deadline deadline) noexcept;
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
+  void end_content() noexcept;
+  void take_error_look() noexcept;
   After finish() noexcept;
   void begin_answer(std::int64_t now_ns) noexcept;
   After end_answer(Exchange& exchange) noexcept;
@@ -210,6 +212,8 @@ struct Session : ActivePlace {
   std::uint16_t status_ = 0;
   std::uint16_t added_ = 0;  // bytes of added_fields; one more than there are: they did not fit. Behind the head of a
                              // response they are its trailers
+  Exchange::ErrorLook* error_look_ = nullptr;  // of this exchange; null: the status' own words
+  void* error_object_ = nullptr;
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
   // The access log says two things more of the exchange: a word, and a name of the request's head or of

@@ -2,6 +2,7 @@
 // is tests/system/routes.sh's.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/format.h>
 #include <coir/http/routes.h>
 
 #include <cstdint>
@@ -370,6 +371,126 @@ TEST(HttpRoutes, added_fields_that_do_not_fit_are_500_and_end_with_their_exchang
                         "GET /two HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
   CHECK(both.find("X: 1") != both.npos);
   CHECK(both.find("X: 1") == both.rfind("X: 1"));
+}
+
+namespace {
+
+// Errors makes errors look as JSON, in one piece or in several, and counts them.
+struct Errors {
+  int asked = 0;
+  bool silent = false, streams = false;
+
+  void operator()(Exchange& exchange, int status) {
+    ++asked;
+    if (silent) return;
+    char text[40];
+    const std::string_view look = coir::format(text, "{\"error\":", status, "}");
+    if (!streams) return exchange.respond(status, "application/json", look);
+    exchange.start(status);
+    if (exchange.begin_chunked()) static_cast<void>(exchange.write(look));
+  }
+};
+
+// take_content reads at most eight bytes, and leaves what is wrong with the content to the server.
+void take_content(Exchange& exchange) {
+  char piece[64];
+  for (;;) {
+    const auto got = exchange.read_body(piece);
+    if (!got && got.error() != coir::ErrorCode::end_of_stream) return;
+    if (!got) return exchange.respond(200, "text/plain", "taken");
+  }
+}
+
+auto decided_routes(Errors& errors) {
+  return routes(get<"/silent">([](Exchange&) {}),
+                get<"/refused">([](Exchange& exchange) { exchange.respond_status(415, "Accept: text/plain\r\n"); }),
+                get<"/moved">([](Exchange& exchange) { exchange.respond_status(303, "Location: /\r\n"); }),
+                get<"/own">([](Exchange& exchange) { exchange.respond(404, "text/plain", "its own"); }),
+                get<"/{number}">([](Exchange& exchange, int) { exchange.respond(200, "text/plain", "number"); }),
+                post<"/content">(take_content), on_error(errors));
+}
+
+bool looks(std::string_view said, int status, std::string_view content) {
+  return status_of(said) == status && content_of(said) == content;
+}
+
+}  // namespace
+
+TEST_GROUP(HttpRouteErrors) {
+  Errors errors;
+  Hub hub;
+  decltype(decided_routes(std::declval<Errors&>())) app = decided_routes(errors);
+
+  template <class App>
+  std::string_view say(App& table, std::string_view line, std::string_view rest = {}) {
+    static char request[400];
+    ServerOptions options = answered_by(table);
+    options.limits.max_body = 8;
+    return ask(options, coir::format(request, line, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", rest,
+                                     rest.empty() ? "\r\n" : ""));
+  }
+};
+
+TEST(HttpRouteErrors, on_error_decides_how_they_look) {
+  CHECK_TRUE(looks(say(app, "GET /a/b"), 404, "{\"error\":404}"));
+  CHECK_TRUE(looks(say(app, "GET /no-number"), 404, "{\"error\":404}"));
+  CHECK_TRUE(looks(say(app, "GET /%01"), 400, "{\"error\":400}"));
+  CHECK_TRUE(looks(say(app, "GET /silent"), 500, "{\"error\":500}"));
+  CHECK_TRUE(looks(say(app, "POST /content", "Content-Length: 9\r\n\r\n123456789"), 413, "{\"error\":413}"));
+  CHECK_TRUE(looks(say(app, "POST /content", "Transfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n0\r\n\r\n"), 413,
+                   "{\"error\":413}"));
+  CHECK_TRUE(looks(say(app, "GET nowhere"), 400, "{\"error\":400}"));
+  const auto head = say(app, "HEAD /a/b");
+  CHECK_TRUE(looks(head, 404, "") && head.find("Content-Length: 13\r\n") != head.npos);
+  LONGS_EQUAL(8, errors.asked);
+}
+
+TEST(HttpRouteErrors, middleware_around_a_table_changes_nothing) {
+  auto all = around(app, Log{hub});
+  CHECK_TRUE(looks(say(all, "GET /a/b"), 404, "{\"error\":404}"));
+  CHECK_TRUE(looks(say(all, "GET nowhere"), 400, "{\"error\":400}"));
+  LONGS_EQUAL(2, errors.asked);
+}
+
+TEST(HttpRouteErrors, the_headers_stay) {
+  const auto other = say(app, "DELETE /silent");
+  CHECK_TRUE(looks(other, 405, "{\"error\":405}"));
+  CHECK_TRUE(other.find("Allow: GET, HEAD") != other.npos);
+  const auto refused = say(app, "GET /refused");
+  CHECK_TRUE(looks(refused, 415, "{\"error\":415}"));
+  CHECK_TRUE(refused.find("Accept: text/plain\r\n") != refused.npos);
+}
+
+TEST(HttpRouteErrors, an_answer_in_pieces_is_whole) {
+  errors.streams = true;
+  CHECK_TRUE(looks(say(app, "GET /a/b"), 404, "d\r\n{\"error\":404}\r\n0\r\n\r\n"));
+  CHECK_TRUE(looks(say(app, "GET /silent"), 500, "d\r\n{\"error\":500}\r\n0\r\n\r\n"));
+}
+
+TEST(HttpRouteErrors, what_is_no_error_or_answered_by_the_handler_is_left_alone) {
+  LONGS_EQUAL(303, status_of(say(app, "GET /moved")));
+  CHECK_TRUE(looks(say(app, "GET /own"), 404, "its own"));
+  CHECK_TRUE(looks(say(app, "GET /7"), 200, "number"));
+  LONGS_EQUAL(0, errors.asked);
+}
+
+TEST(HttpRouteErrors, what_it_does_not_answer_gets_the_statuss_own_words) {
+  errors.silent = true;
+  CHECK_TRUE(looks(say(app, "GET /a/b"), 404, "404 Not Found\n"));
+  CHECK_TRUE(looks(say(app, "GET /silent"), 500, "500 Internal Server Error\n"));
+  const auto other = say(app, "DELETE /silent");
+  CHECK_TRUE(other.find("\r\nAllow: ") != other.npos && other.find("Allow: ") == other.rfind("Allow: "));
+}
+
+TEST(HttpRouteErrors, a_mounted_tables_own_decides_for_its_handlers) {
+  Errors outer;
+  auto all = routes(mount<"/in">(app), get<"/bare">([](Exchange&) {}), on_error(outer));
+  LONGS_EQUAL(500, status_of(say(all, "GET /in/silent")));
+  LONGS_EQUAL(1, errors.asked);
+  LONGS_EQUAL(500, status_of(say(all, "GET /bare")));
+  LONGS_EQUAL(404, status_of(say(all, "GET /in/a/b")));
+  LONGS_EQUAL(1, errors.asked);
+  LONGS_EQUAL(2, outer.asked);
 }
 
 }  // namespace http_routes_test

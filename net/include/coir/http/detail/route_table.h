@@ -113,6 +113,30 @@ struct OneRoute {
   };
 };
 
+// OnError is an item that is no route: how a table's errors look.
+template <class Handler>
+struct OnError {
+  static constexpr std::size_t kRoutes = 0;
+
+  [[no_unique_address]] Handler handler;
+};
+template <class Item>
+inline constexpr bool kIsOnError = false;
+template <class Handler>
+inline constexpr bool kIsOnError<OnError<Handler>> = true;
+
+// error_item is the number of a table's on_error, or how many items it has.
+template <class... Items>
+consteval std::size_t error_item() {
+  static_assert((0 + ... + kIsOnError<Items>) <= 1, "a table has one on_error at most");
+  std::size_t at = 0;
+  for (const bool is : {kIsOnError<Items>..., true}) {
+    if (is) break;
+    ++at;
+  }
+  return at;
+}
+
 // Mounted is a table with a prefix before its patterns, and middleware around its handlers.
 template <Literal kPrefix, class Inner, class... Middleware>
 struct Mounted {
@@ -125,6 +149,7 @@ struct Mounted {
   template <std::size_t kLine>
   static void handle(void* self, Exchange& exchange, const RouteParameters& parameters) {
     Routes& routes = static_cast<Mounted*>(self)->inner;
+    if constexpr (Routes::look_of() != nullptr) exchange.answer_errors_by(&routes, Routes::look_of());
     Routes::template Line<kLine>::call(&routes, exchange, parameters);
   }
 
