@@ -54,6 +54,9 @@ struct Error {
     return code == ErrorCode::cancelled || (code == ErrorCode::timed_out && scope != 0);
   }
 
+  // is_late tells whether the call's own deadline has passed, and no scope's: the caller may go on.
+  constexpr bool is_late() const noexcept { return code == ErrorCode::timed_out && scope == 0; }
+
   friend constexpr bool operator==(Error a, Error b) noexcept { return a.code == b.code; }
   friend constexpr bool operator==(Error a, ErrorCode b) noexcept { return a.code == b; }
 };

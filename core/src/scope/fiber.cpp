@@ -99,7 +99,7 @@ std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
     ThreadWaiter thread;
     thread.arm();
     const Error error = error_of(thread.park(deadline));
-    if (error == ErrorCode::timed_out && error.scope == 0) return {};
+    if (error.is_late()) return {};
     return std::unexpected(error);
   }
   if (is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));

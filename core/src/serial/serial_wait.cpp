@@ -67,7 +67,7 @@ std::expected<void, Error> sleep_until(Deadline deadline) noexcept {
   pollfd none[1];
   Error error = wait_any(none, deadline).error();  // nothing is listed that could be ready
   if (error == ErrorCode::timed_out) error = scoped_error(ErrorCode::timed_out);
-  if (error == ErrorCode::timed_out && error.scope == 0) return {};
+  if (error.is_late()) return {};
   return std::unexpected(error);
 }
 

@@ -62,7 +62,7 @@ Error status_error(int status) noexcept {
 }
 
 Error phase_error(Error error, Phase phase, Deadline total) noexcept {
-  if (error == ErrorCode::timed_out && error.scope == 0 && !total.passed()) {
+  if (error.is_late() && !total.passed()) {
     error.sys = kPhases + static_cast<int>(phase);
   }
   return error;

@@ -142,7 +142,7 @@ std::expected<bool, Error> FastCgiExchange::hear() noexcept {
   stream().mark_readable();
   for (std::size_t heard = 0; heard < kMostHeard; heard += records().size()) {
     auto read = read_more(Deadline::now());
-    if (!read && is_late(read.error())) return false;
+    if (!read && read.error().is_late()) return false;
     if (!read) return std::unexpected(read.error());
     if (ended || stream().drained()) return ended;
   }

@@ -24,7 +24,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_output() noexcept {
   while (!ended) {
     Outcome read = std::unexpected(Error{ErrorCode::timed_out});
     if (!stream().drained()) read = read_more(Deadline::now());
-    if (!read && is_late(read.error())) {
+    if (!read && read.error().is_late()) {
       slice = 0;
       if (responding) {
         if (auto flushed = exchange.flush(); !flushed) {

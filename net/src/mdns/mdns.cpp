@@ -161,7 +161,7 @@ std::expected<void, Error> Speaker::run(Deadline deadline) noexcept {
       const Deadline due = next == Responder::kNever ? Deadline::never() : Deadline::at_ns(next * 1'000'000);
       const Awaited awaited[] = {{sockets_[0].fd()}, {sockets_[1].fd()}, {watch_}};
       const auto waited = wait_several(awaited, std::min({deadline, due, scan_at_}));
-      if (!waited && (waited.error() != ErrorCode::timed_out || waited.error().ends_waits())) return waited;
+      if (!waited && !waited.error().is_late()) return waited;
     }
     if (deadline.passed()) return std::unexpected(ErrorCode::timed_out);
     auto buffer = Buffer::take(kBufferBytes);

@@ -68,7 +68,7 @@ class Asking {
       }
       if (auto ready = wait_several({awaited_, count()}, std::min(deadline_, next_at_)); !ready) {
         const Error error = ready.error();
-        if (error != ErrorCode::timed_out || error.scope != 0) return std::unexpected(error);
+        if (!error.is_late()) return std::unexpected(error);
         if (!deadline_.passed() && !deadline.passed()) continue;
         if (found_.size() != 0) return seconds();
         return std::unexpected(deadline.passed() ? error : Error{ErrorCode::temporary});

@@ -31,11 +31,6 @@ constexpr Error client_error(ErrorCode code, ClientFault fault) noexcept {
   return {code, kFirstClientFault + static_cast<int>(fault)};
 }
 
-// is_late tells of a wait whose own time is over, not that of a scope around it.
-constexpr bool is_late(Error error) noexcept {
-  return error == ErrorCode::timed_out && error.scope == 0;
-}
-
 // is_hang_up tells that the peer has ended the connection, in whichever way.
 constexpr bool is_hang_up(Error error) noexcept {
   return error == ErrorCode::end_of_stream || error == ErrorCode::closed || error == ErrorCode::truncated;

@@ -111,14 +111,14 @@ bool OutboundExchange::has_refusal(Error sending, Deadline until) noexcept {
 std::expected<bool, Error> OutboundExchange::hear() noexcept {
   stream().mark_readable();
   if (auto read = read_more(Deadline::now()); !read) {
-    return is_late(read.error()) ? std::expected<bool, Error>(false) : std::unexpected(read.error());
+    return read.error().is_late() ? std::expected<bool, Error>(false) : std::unexpected(read.error());
   }
   return took_head();
 }
 
 OutboundExchange::Outcome OutboundExchange::await_leave(Deadline patience) noexcept {
   while (!got_leave && !got_head) {
-    if (auto read = read_more(patience); !read) return is_late(read.error()) ? Outcome() : read;
+    if (auto read = read_more(patience); !read) return read.error().is_late() ? Outcome() : read;
     if (const auto final = took_head(); !final) return std::unexpected(final.error());
   }
   return {};

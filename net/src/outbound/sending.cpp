@@ -53,7 +53,7 @@ OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, P
       moved = true;
       continue;
     }
-    if (!is_late(sent.error())) return std::unexpected(sent.error());
+    if (!sent.error().is_late()) return std::unexpected(sent.error());
     // What the peer has said before is heard first: a wait hears only of more, and none comes while its socket is full.
     if (!stream().drained()) moved = true;
     if (std::exchange(moved, false)) in_time = pace.next();
@@ -62,7 +62,7 @@ OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, P
       const Awaited either[] = {{fd, Direction::readable}, {fd, Direction::writable}};
       const Deadline look = next_look(in_time);
       auto ready = wait_several(either, look);
-      if (!ready && look != in_time && is_late(ready.error())) ready = look_at_peer();
+      if (!ready && look != in_time && ready.error().is_late()) ready = look_at_peer();
       if (!ready) return ready;
     }
     const auto heard = hear();
@@ -78,7 +78,7 @@ std::expected<std::size_t, Error> OutboundRequest::read(std::span<char> into, De
     const Deadline look = next_look(until);
     const auto got = stream().read(into, look);
     if (got) heard_any = true;
-    if (got || look == until || !is_late(got.error())) return got;
+    if (got || look == until || !got.error().is_late()) return got;
     if (auto is_there = look_at_peer(); !is_there) return std::unexpected(is_there.error());
   }
 }

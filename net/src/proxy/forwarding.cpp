@@ -129,7 +129,7 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
   }
   session.lends_scratch_ = false;
   auto ready = wait(stream().fd(), Direction::readable, std::min(last, Deadline::after(kBeforeRest)));
-  if (!ready && is_late(ready.error()) && !last.passed()) {
+  if (!ready && ready.error().is_late() && !last.passed()) {
     if (is_in_doubt()) {
       room = exchange.scratch();
       return read_head(last);

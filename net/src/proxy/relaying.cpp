@@ -60,10 +60,10 @@ bool Forwarding::read_content(Buffer& bulk) noexcept {
   const std::span<char> into = bulk ? bulk.bytes() : heads();
   std::expected<std::size_t, Error> got = std::unexpected(Error{ErrorCode::timed_out});
   if (!stream().drained()) got = stream().read(into, Deadline::now());
-  if (!got && got.error() == ErrorCode::timed_out && got.error().scope == 0) {
+  if (!got && got.error().is_late()) {
     if (auto flushed = session.flush(); !flushed) return leave(), false;
     if (!rests_at_once) got = stream().read(into, Deadline::after(std::min(rules.rest_after, rules.idle)));
-    if (!got && got.error() == ErrorCode::timed_out && got.error().scope == 0) {
+    if (!got && got.error().is_late()) {
       if (keep()) return false;
       got = stream().read(into, rests_at_once ? Deadline::never() : Deadline::after(rules.idle));
     }

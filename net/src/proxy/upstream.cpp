@@ -50,8 +50,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     end(*member);
     failure = made.error();
     // What is wrong here is no fault of the server's.
-    if (failure == ErrorCode::cancelled || failure == ErrorCode::no_memory || failure == ErrorCode::limit ||
-        (failure == ErrorCode::timed_out && failure.scope != 0)) {
+    if (failure.ends_waits() || failure == ErrorCode::no_memory || failure == ErrorCode::limit) {
       return std::unexpected(failure);
     }
     note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);

@@ -30,8 +30,7 @@ std::unexpected<UpstreamReason> because(Error error) noexcept {
 bool is_of_this_side(const UpstreamReason& reason) noexcept {
   if (reason.kind != UpstreamReason::Kind::error) return false;
   const Error error = reason.error;
-  return error == ErrorCode::cancelled || error == ErrorCode::no_memory || error == ErrorCode::limit ||
-         (error == ErrorCode::timed_out && error.scope != 0);
+  return error.ends_waits() || error == ErrorCode::no_memory || error == ErrorCode::limit;
 }
 
 // spread is a span of time, a tenth more or less, so that many that watch a server do not ask it together.

@@ -77,7 +77,7 @@ std::expected<TimeSample, Error> query_time(std::string_view server, const TimeQ
       if (sample) return sample;
       Error error = sample.error();
       // Its own patience is over, and nothing else.
-      const bool silent = error == ErrorCode::timed_out && error.scope == 0 && !deadline.passed();
+      const bool silent = error.is_late() && !deadline.passed();
       if (error == ErrorCode::cancelled || (error == ErrorCode::timed_out && !silent)) return sample;
       refused[i] = error == ErrorCode::alert;
       if (silent) error = {ErrorCode::temporary};

@@ -30,7 +30,7 @@ class Race {
       if (auto ready = wait_several(std::span(awaited_, begun_), until); !ready) {
         const Error error = ready.error();
         // The head start is over, and nothing else.
-        if (error == ErrorCode::timed_out && error.scope == 0 && !deadline.passed()) continue;
+        if (error.is_late() && !deadline.passed()) continue;
         return std::unexpected(error);
       }
       for (std::size_t i = 0; i < begun_; ++i) {

@@ -28,7 +28,7 @@ std::expected<WebSocketMessage, Error> WebSocket::State::receive(Deadline deadli
     const bool late_first = collects && message_deadline < deadline;
     const auto piece = next_piece(late_first ? message_deadline : deadline);
     if (!piece) {
-      if (piece.error() == ErrorCode::timed_out && piece.error().scope == 0 && late_first) {
+      if (piece.error().is_late() && late_first) {
         return fail(CloseCode::policy_violation, ErrorCode::truncated);
       }
       return std::unexpected(piece.error());
@@ -149,7 +149,7 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
       if (!send_close(CloseCode::going_away, {}, Deadline::after(options.close_timeout))) return lost(ready.error());
       continue;
     }
-    if (ready.error() != ErrorCode::timed_out || ready.error().scope != 0) return ready;
+    if (!ready.error().is_late()) return ready;
     if (silence <= deadline && silence.passed()) {
       // Closing, or pinged in vain: nobody is there.
       if (closing != sent_close.load(std::memory_order_acquire)) continue;

@@ -85,7 +85,7 @@ void settle(Mounted& to, Call& call, const std::expected<Answer, Failure>& outco
     return call.refuse(outcome.error().code(), outcome.error().message(), outcome.error().data());
   }
   const Error error = outcome.error().error();
-  if (error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0)) {
+  if (error.ends_waits()) {
     to.breaker.given_up();
     return call.refuse(kCancelled, "the call was cancelled");
   }

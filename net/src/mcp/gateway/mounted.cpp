@@ -17,10 +17,6 @@ static_assert(static_cast<int>(Listed::tools) == static_cast<int>(ItemKind::tool
 constexpr std::string_view kIds[] = {"name", "uri", "uriTemplate", "name"};
 constexpr ItemKind kKinds[] = {ItemKind::tools, ItemKind::resources, ItemKind::templates, ItemKind::prompts};
 
-bool is_of_asker(Error error) noexcept {
-  return error == ErrorCode::cancelled || (error == ErrorCode::timed_out && error.scope != 0);
-}
-
 bool names_by_uri(ItemKind kind) noexcept {
   return kind == ItemKind::resources || kind == ItemKind::templates;
 }
@@ -77,7 +73,7 @@ std::expected<void, Error> Mounted::refresh(ItemKind kind) noexcept {
   const auto asked = ask_for(kind);
   if (asked) {
     breaker.succeeded();
-  } else if (is_of_asker(asked.error())) {
+  } else if (asked.error().ends_waits()) {
     breaker.given_up();
     return asked;
   } else {
@@ -153,7 +149,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
       CancelScope scope;
       const auto listened = listen(scope);
       if (!listened && scope.caused(listened.error().error())) continue;
-      if (!listened && is_of_asker(listened.error().error())) return std::unexpected(listened.error().error());
+      if (!listened && listened.error().error().ends_waits()) return std::unexpected(listened.error().error());
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
       if (tells_none) {
@@ -167,7 +163,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
       }
       // Nobody has told of changes while nobody listened.
       for (const ItemKind kind : kKinds) list(kind).make_stale();
-    } else if (is_of_asker(had.error())) {
+    } else if (had.error().ends_waits()) {
       return had;
     }
     const auto pause = options.pause * (std::int64_t{1} << std::min(fruitless++, 16u));
