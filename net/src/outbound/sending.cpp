@@ -88,7 +88,7 @@ OutboundRequest::Outcome OutboundRequest::await(Deadline until) noexcept {
     const Deadline look = next_look(until);
     const auto ready = wait(stream().fd(), Direction::readable, look);
     if (ready) stream().mark_readable();
-    if (ready || look == until || !is_late(ready.error())) return ready;
+    if (ready || look == until || !ready.error().is_late()) return ready;
     if (auto is_there = look_at_peer(); !is_there) return is_there;
   }
 }

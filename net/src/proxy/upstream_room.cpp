@@ -34,7 +34,7 @@ std::expected<UpstreamMember*, Error> UpstreamGroup::reserve(const UpstreamChoic
 std::expected<UpstreamMember*, Error> UpstreamGroup::await_room(RoomWaiter& waiter, Deadline deadline) noexcept {
   const auto waited = waiter.handed.wait(deadline);
   if (waited) return waiter.member;
-  const bool is_over = is_late(waited.error());
+  const bool is_over = waited.error().is_late();
   UpstreamMember* member;
   {
     const Locked locked(lock_);
