@@ -1,7 +1,8 @@
-"""Callers of scripts/bench mcp. mcp_callers.py PORT; commands on standard input, one a line, each answered by one line:
+"""Callers of scripts/bench mcp and of the board. mcp_callers.py PORT [ADDRESS]; commands on standard input, one a line, each answered by one line:
 
   one NAME ARGUMENTS N    N calls, one after the other on one connection  ->  MEDIAN P95 ANSWERED, the first two in milliseconds
-  crowd NAME ARGUMENTS N  N calls at once, each on a connection of its own  ->  SECONDS ANSWERED REFUSED
+  crowd NAME ARGUMENTS N  N calls at once, each on a connection of its own  ->  SECONDS ANSWERED REFUSED,
+                          refused by an error of the protocol
 """
 import json
 import resource
@@ -10,7 +11,7 @@ import socket
 import sys
 import time
 
-server = ("127.0.0.1", int(sys.argv[1]))
+server = (sys.argv[2] if len(sys.argv) > 2 else "127.0.0.1", int(sys.argv[1]))
 limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -71,12 +72,12 @@ def crowd(name, arguments, count):
             answer = got.pop(plain)
             good += is_good(answer)
             if not is_good(answer):
-                refused, last = refused + 1, answer[-200:]
+                refused, last = refused + (b'"error":{' in answer), answer[-200:]
     seconds = time.perf_counter() - began
     for plain in plains:
         plain.close()
-    if refused:
-        print(f"mcp_callers: {refused} refused, the last by {last!r}", file=sys.stderr, flush=True)
+    if last:
+        print(f"mcp_callers: {good} answered, {refused} refused, the last by {last!r}", file=sys.stderr, flush=True)
     return f"{seconds:.2f} {good} {refused}"
 
 

@@ -1,24 +1,20 @@
 // What stands in front of other servers in scripts/bench mcp: a tool that spreads one call over several clients of the server at
 // URL, that server's own tools as up_NAME, and a small file at /small.txt.
 //
-//   mcp_front PORT URL    ends at SIGTERM
+//   mcp_front PORT URL [ADDRESS]    ends at SIGTERM
 
-#include <coir/http/server.h>
+#include <coir/format.h>
+#include <coir/http.h>
 #include <coir/mcp.h>
 #include <coir/mcp/client.h>
 #include <coir/mcp/gateway.h>
 #include <coir/nursery.h>
-#include <coir/program.h>
-#include <coir/signal.h>
-#include <coir/stack_size.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <optional>
 
 using namespace std::chrono_literals;
-using coir::operator""_KiB;
 namespace mcp = coir::mcp;
 
 namespace {
@@ -64,8 +60,8 @@ constexpr mcp::Tool kTools[] = {mcp::tool<spread, kSpreading>({.name = "spread",
 constexpr std::string_view kAnybody[] = {"*"};
 char g_small[100];
 
-void answer(coir::http::Exchange& exchange) {
-  if (exchange.request().path == "/mcp") return (*exchange.context<Front>().server)(exchange);
+void answer(Front& front, coir::http::Exchange& exchange) {
+  if (exchange.request().path == "/mcp") return (*front.server)(exchange);
   exchange.respond(200, "text/plain", {g_small, sizeof g_small});
 }
 
@@ -76,10 +72,8 @@ int complain(coir::Error why) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 3) return fputs("usage: mcp_front PORT URL\n", stderr), 2;
-  signal(SIGPIPE, SIG_IGN);
+  if (count != 3 && count != 4) return fputs("usage: mcp_front PORT URL [ADDRESS]\n", stderr), 2;
   memset(g_small, '0', sizeof g_small);
-  if (!coir::catch_signals({SIGTERM, SIGINT})) return 1;
   static Front front;
   const coir::http::ClientOptions connections{.max_connections = 4096, .max_resting = 16};
   const mcp::McpClientOptions upstream{.url = words[2], .http = &connections};
@@ -92,32 +86,18 @@ int main(int count, char** words) {
   auto gateway = mcp::Gateway::create(mounts);
   if (!gateway) return complain(gateway.error());
   mcp::Source* const sources[] = {&gateway->source()};
-  auto offered = mcp::McpServer::create({.name = "front", .tools = kTools, .sources = sources, .context = &front});
-  if (!offered) return complain(offered.error());
-  front.server.emplace(std::move(*offered));
-  char where[64];
-  snprintf(where, sizeof where, "127.0.0.1:%s", words[1]);
-  const auto address = coir::Address::parse(where);
-  if (!address) return fprintf(stderr, "mcp_front: %s\n", address.error()), 1;
-  auto listener = coir::TcpListener::listen(*address);
-  if (!listener) return complain(listener.error());
-  coir::http::ServerOptions options;
-  options.max_connections = 4096;
-  options.max_active = 2048;
+  front.server.emplace(mcp::McpServerOptions{.name = "front", .tools = kTools, .sources = sources, .context = &front});
+  char listen[64];
+  coir::http::ServerOptions options{.max_connections = 8192, .max_active = 2048};
   options.allow_hosts = kAnybody;
   options.idle_timeout = 0ms;
-  options.handler = answer;
-  options.handler_stack = 16_KiB;
-  options.context = &front;
-  auto server = coir::http::Server::create(options);
-  if (!server) return complain(server.error());
-  if (auto added = server->add(std::move(*listener)); !added) return complain(added.error());
-  return coir::run_program([&] {
-    if (auto started = server->start(); !started) return complain(started.error());
-    coir::Nursery nursery;
-    static_cast<void>(nursery.start({.name = "mounts"}, [&] { static_cast<void>(gateway->run()); }));
-    server->serve_until({SIGTERM, SIGINT}, 1s);
-    gateway->close();
-    return 0;
-  });
+  auto answer_all = [](coir::http::Exchange& exchange) { answer(front, exchange); };
+  return coir::http::serve(
+      {.name = "mcp_front",
+       .listen = coir::format(listen, count == 4 ? words[3] : "127.0.0.1", ":", words[1]),
+       .server = options,
+       .drain_timeout = 1s,
+       .jobs =
+           [&](coir::Nursery& jobs) { jobs.start({.name = "mounts"}, [&] { static_cast<void>(gateway->run()); }); }},
+      answer_all);
 }
