@@ -231,6 +231,12 @@ void Dispatcher::return_record(Connection& connection) noexcept {
   records_.give(connection);
 }
 
+bool Dispatcher::is_held_up(std::int64_t since_ns) noexcept {
+  Locked locked(lock_);
+  const Connection* const first = next();
+  return places_.any_in_line() || (first != nullptr && first->since_ns <= since_ns);
+}
+
 bool Dispatcher::handshake_held_up() noexcept {
   Locked locked(lock_);
   return held_up();

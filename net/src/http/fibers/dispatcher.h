@@ -72,6 +72,8 @@ class Dispatcher {
   Connection* take_record() noexcept;
   void return_record(Connection& connection) noexcept;
 
+  // is_held_up tells whether somebody has waited to be served since then.
+  bool is_held_up(std::int64_t since_ns) noexcept;
   // handshake_held_up tells whether a handshake waits for the end of another.
   bool handshake_held_up() noexcept;
   // starved tells whether a connection or a handler waits for a session for which memory is short.

@@ -59,12 +59,16 @@ bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
 // offer_place: a child that lives may be in the middle of a call of the exchange. Only the owner opens nurseries, so that
 // none begins to live before the owner goes on, unless one lives.
 void HandlerWatch::offer_place() noexcept {
-  bool has_children;
-  {
-    Locked locked(lock);
-    has_children = !inner.empty();
-  }
-  session_->offer(has_children);
+  session_->offer(has_children());
+}
+
+bool HandlerWatch::has_children() noexcept {
+  Locked locked(lock);
+  return !inner.empty();
+}
+
+void HandlerWatch::lend_place(bool keeps_buffers) noexcept {
+  if (!has_children()) session_->offer(keeps_buffers);
 }
 
 // attend sees to it that a hang-up and the server's stop reach the handler.

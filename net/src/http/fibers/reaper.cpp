@@ -8,6 +8,13 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// So long one waits at most where there is a place.
+constexpr std::int64_t kHeldUpNs = 250'000'000;
+
+}  // namespace
+
 bool Reaper::start() noexcept {
   // Kept by reference, not as a handle: the engine may outlive the runtime.
   const Fiber fiber = spawn({.name = "http reaper", .stack = 8_KiB}, [this]() noexcept { run(); });
@@ -32,7 +39,8 @@ void Reaper::run() noexcept {
     dispatcher_.grant_places();
     if (!some_wait) continue;
     dispatcher_.waits.end_slow_heads();
-    dispatcher_.waits.end_slowest_transfer();
+    // The places of slow transfers are lent to others. Who waits for longer wants the memory, or the stack, of one.
+    if (dispatcher_.is_held_up(now - kHeldUpNs)) dispatcher_.waits.end_slowest_transfer();
     evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }
 }

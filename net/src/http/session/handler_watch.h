@@ -52,6 +52,7 @@ class HandlerWatch {
   void resume() noexcept {}
   void glance() noexcept {}
   void lost() noexcept {}
+  void lend_place(bool) noexcept {}
 };
 
 #else
@@ -93,6 +94,9 @@ class HandlerWatch : coir::detail::Scope {
   void glance() noexcept;
   // lost tells that the connection has failed, or was ended for others.
   void lost() noexcept;
+  // lend_place offers the place before a wait for the client, unless a child of the handler lives, which may be what
+  // waits. hold follows the wait.
+  void lend_place(bool keeps_buffers) noexcept;
   // outlive_stop has this handler's waits go on when the server stops, which then waits for its answer.
   void outlive_stop() noexcept { outlives_stop_ = true; }
 
@@ -115,6 +119,7 @@ class HandlerWatch : coir::detail::Scope {
   void attend() noexcept;
   bool server_stops() noexcept;
   void offer_place() noexcept;
+  bool has_children() noexcept;
   void forget() noexcept;
   bool sleep(Client& client) noexcept;
   void tell(Client client) noexcept;

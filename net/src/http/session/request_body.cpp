@@ -125,9 +125,12 @@ std::expected<std::size_t, Error> Session::read_for_body(std::span<char> into) n
     const std::int64_t began_ns = monotonic_ns();
     const Deadline deadline = body_deadline(began_ns);
     begin_waiting(Direction::readable, Owes::content, deadline);
+    // `into` may lie in the buffers.
+    watch_->lend_place(true);
     got = connection_->stream.read(into, deadline);
     if (!end_waiting()) got = std::unexpected(Error{ErrorCode::timed_out});
     body_waited_ns_ += monotonic_ns() - began_ns;
+    hold();
   }
   if (!got) return body_failed(got.error());
   connection_->transferred += *got;
@@ -158,10 +161,12 @@ std::expected<bool, Error> Session::await_content(int beside, bool may_wait) noe
   const std::int64_t began_ns = monotonic_ns();
   const Deadline deadline = body_deadline(began_ns);
   begin_waiting(Direction::readable, Owes::content, deadline);
+  watch_->lend_place(false);
   const auto ready = wait_several(either, deadline);
   client.mark_readable();
   const bool may_go_on = end_waiting();
   body_waited_ns_ += monotonic_ns() - began_ns;
+  hold();
   if (!may_go_on || (!ready && ready.error() == ErrorCode::timed_out)) return true;
   if (!ready) return std::unexpected(ready.error());
   return is_there();

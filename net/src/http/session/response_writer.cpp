@@ -34,8 +34,12 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const Deadline deadline = Deadline::after(half);
       begin_waiting(Direction::writable, Owes::content, deadline);
+      // What is sent may lie in the buffers.
+      watch_->lend_place(true);
       sent = attempt(deadline);
-      if (!end_waiting()) return std::unexpected(Error{ErrorCode::closed});
+      const bool may_go_on = end_waiting();
+      hold();
+      if (!may_go_on) return std::unexpected(Error{ErrorCode::closed});
     }
     if (sent) connection_->transferred += *sent;
     if (sent || sent.error() != ErrorCode::timed_out) return sent;
