@@ -58,7 +58,7 @@ none "a private header is included from its own layer only"
 
 # Inside a layer an include points down the floors, or stays in its room: the lowest first.
 core_rooms='base memory fiber schedule wait scope sync blocking process inspect run isolate serial'
-net_rooms='socket names sntp tls json http/message websocket http/files http/session stream hub http/content http/routing http/threads http/fibers http/serial http outbound client mdns mqtt proxy proxy/routes fastcgi mcp/message mcp/tools mcp/access mcp/server mcp/client mcp/gateway'
+net_rooms='base socket names sntp tls json http/message websocket http/session http/files stream hub http/content http/routing http/threads http/fibers http/serial http outbound client mdns mqtt proxy proxy/routes fastcgi mcp/message mcp/tools mcp/access mcp/server mcp/client mcp/gateway'
 floors() {
   layer=$1
   shift
@@ -77,6 +77,45 @@ floors() {
   floors net $net_rooms
 } >"$found"
 none "an include climbs no floor inside a layer"
+
+# A public header is of the room whose source of that name includes it first. What stands apart: waiting is what budget.h and
+# fatal.h tell of, and the scheduler calls them; the account of MCP is its server's.
+apart='coir/budget.h coir/detail/fatal.h coir/mcp/server.h'
+public_floors() {
+  layer=$1
+  shift
+  (cd "$layer/src" && sources . | xargs -r grep -HnoE '^ *# *include *[<"][^>"]+') |
+    sed -E 's,^\./,,; s/:[0-9]+: *# *include *(.)/ \1 /' |
+    awk -v layer="$layer" -v rooms="$*" -v apart="$apart" '
+      BEGIN {
+        count = split(rooms, names, " "); for (i = 1; i <= count; ++i) floor[names[i]] = i
+        count = split(apart, names, " "); for (i = 1; i <= count; ++i) skip[names[i]] = 1
+      }
+      function room(path) { sub("/[^/]*$", "", path); return path }
+      function name(path) { sub(".*/", "", path); sub("\\.[a-z]*$", "", path); return path }
+      $2 != "<" || $3 !~ "^coir/" { seen[$1] = 1; next }
+      {
+        if (!($1 in seen) && $1 ~ "\\.cpp$" && name($1) == name($3)) home[$3] = room($1)
+        seen[$1] = 1
+        file[++lines] = $1
+        header[lines] = $3
+      }
+      END {
+        for (i = 1; i <= lines; ++i) {
+          to = home[header[i]]
+          if (!(header[i] in skip) && to in floor && floor[to] > floor[room(file[i])]) {
+            print layer "/src/" file[i] ": <" header[i] "> of " to
+          }
+        }
+      }'
+}
+{
+  # shellcheck disable=SC2086 # words
+  public_floors core $core_rooms
+  # shellcheck disable=SC2086
+  public_floors net $net_rooms
+} >"$found"
+none "an include of a public header climbs no floor either"
 
 # Unit tests lie in the room of the code that they test.
 find tests/unit -name '*_test.cpp' | sort | while read -r file; do

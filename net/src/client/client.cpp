@@ -5,9 +5,9 @@
 #include <coir/http/percent.h>
 #include <string.h>
 
+#include "base/charged.h"
 #include "client/transfer.h"
 #include "http/message/characters.h"
-#include "socket/charged.h"
 
 namespace coir::http {
 

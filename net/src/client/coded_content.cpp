@@ -1,8 +1,8 @@
 // The content of a response, decompressed where it has a coding that was asked for. Declared in client/transfer.h.
 #include <coir/http/accounts.h>
 
+#include "base/charged.h"
 #include "client/transfer.h"
-#include "socket/charged.h"
 
 namespace coir::http::detail {
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/buffer_pool.h"
+#include "base/charged.h"
 #include "client/client_fault.h"
 #include "http/message/characters.h"
 #include "outbound/reconnect_pause.h"
-#include "socket/buffer_pool.h"
-#include "socket/charged.h"
 #include "stream/event_parser.h"
 
 namespace coir::http {

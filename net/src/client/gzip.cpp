@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "socket/charged.h"
+#include "base/charged.h"
 
 namespace coir::http {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "http/message/characters.h"
-#include "socket/charged.h"
 
 namespace coir::http::detail {
 namespace {

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/charged.h"
+#include "base/turn.h"
 #include "http/session/engine.h"
-#include "socket/charged.h"
 #include "socket/kernel.h"
-#include "socket/turn.h"
 #include "stream/event_encoder.h"
 
 namespace coir::http {

@@ -9,6 +9,7 @@
 #include <bit>
 #include <new>
 
+#include "base/rounded.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
 #include "stream/socket_opening.h"
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::size_t kMostHeld = 256 * 1024;
 constexpr std::size_t kMostSockets = 1u << 24;
-
-constexpr std::size_t rounded(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 // held_whole are the options with a message that can be held as a whole: WebSocketOptions' own default is larger.
 WebSocketHubOptions held_whole(WebSocketHubOptions options) noexcept {

@@ -3,9 +3,9 @@
 #include <coir/websocket.h>
 #include <sys/uio.h>
 
+#include "base/buffer_pool.h"
+#include "base/turn.h"
 #include "hub/hub.h"
-#include "socket/buffer_pool.h"
-#include "socket/turn.h"
 #include "tls/thread_mutex.h"
 #include "websocket/message_decoder.h"
 

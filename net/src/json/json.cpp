@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/rounded.h"
 #include "json/scan.h"
 #include "json/state.h"
 
@@ -30,8 +31,7 @@ std::unexpected<JsonFlaw> flaw(ErrorCode code, std::size_t offset, const char* w
 // state_at is where the state begins behind a text that stands at the front of the memory.
 std::size_t state_at(const char* memory, std::size_t text_bytes) noexcept {
   const auto end = reinterpret_cast<std::uintptr_t>(memory) + text_bytes + YYJSON_PADDING_SIZE;
-  const std::uintptr_t aligned = (end + alignof(JsonState) - 1) / alignof(JsonState) * alignof(JsonState);
-  return aligned - reinterpret_cast<std::uintptr_t>(memory);
+  return rounded(end, std::uintptr_t{alignof(JsonState)}) - reinterpret_cast<std::uintptr_t>(memory);
 }
 
 // bytes_for bounds what a text takes. yyjson begins with a guess of a sixth of the text's bytes and takes half as much

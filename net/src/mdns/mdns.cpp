@@ -10,11 +10,11 @@
 #include <memory>
 #include <new>
 
+#include "base/buffer_pool.h"
+#include "base/randomness.h"
+#include "base/turn.h"
 #include "mdns/links.h"
 #include "mdns/responder.h"
-#include "socket/buffer_pool.h"
-#include "socket/randomness.h"
-#include "socket/turn.h"
 
 namespace coir {
 

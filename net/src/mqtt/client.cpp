@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "mqtt/client_state.h"
-#include "socket/charged.h"
 
 namespace coir::account {
 constinit Account mqtt("mqtt");

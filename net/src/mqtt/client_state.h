@@ -6,11 +6,11 @@
 #include <coir/mutex.h>
 #include <coir/net/stream.h>
 
+#include "base/buffer_pool.h"
 #include "mqtt/message_queue.h"
 #include "mqtt/packet.h"
 #include "mqtt/queue_file.h"
 #include "outbound/reconnect_pause.h"
-#include "socket/buffer_pool.h"
 
 namespace coir::mqtt {
 

@@ -7,8 +7,8 @@
 #include <expected>
 #include <string_view>
 
+#include "base/buffer_pool.h"
 #include "mqtt/packet.h"
-#include "socket/buffer_pool.h"
 
 namespace coir::mqtt {
 

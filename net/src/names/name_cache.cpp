@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/rounded.h"
+
 namespace coir::names {
 namespace {
 
@@ -20,10 +22,6 @@ struct Entry {
   std::uint8_t addresses;
 };
 
-constexpr std::size_t rounded(std::size_t bytes) noexcept {
-  return (bytes + alignof(Entry) - 1) & ~(alignof(Entry) - 1);
-}
-
 // Ring is a queue of entries: the oldest at tail_, room for the next at head_. Guarded by lock_.
 class Ring {
  public:
@@ -36,7 +34,8 @@ class Ring {
   }
 
   void add(const Name& name, const Addresses& found, std::int64_t until) noexcept {
-    const std::size_t bytes = rounded(sizeof(Entry) + name.wire().size() + PackedAddresses::bytes(found));
+    const std::size_t bytes =
+        rounded(sizeof(Entry) + name.wire().size() + PackedAddresses::bytes(found), alignof(Entry));
     const Locked locked(lock_);
     if (Entry* const old = at(name); old != nullptr) old->until = 0;
     if (head_ + bytes > sizeof memory_) wrap();

@@ -7,12 +7,12 @@
 #include <new>
 #include <utility>
 
+#include "base/buffer_pool.h"
 #include "names/dns_message.h"
 #include "names/name_cache.h"
 #include "names/name_files.h"
 #include "names/preference.h"
 #include "names/servers.h"
-#include "socket/buffer_pool.h"
 
 namespace coir {
 namespace names {

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
+#include "base/randomness.h"
 #include "names/name_cache.h"
 #include "socket/kernel.h"
-#include "socket/randomness.h"
 
 namespace coir::names {
 namespace {

@@ -12,9 +12,9 @@
 #include <coir/fiber.h>
 #endif
 
+#include "base/charged.h"
 #include "http/message/characters.h"
 #include "http/message/response_parser.h"
-#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/buffer_pool.h"
 #include "http/message/response_parser.h"
-#include "socket/buffer_pool.h"
 
 namespace coir::http {
 

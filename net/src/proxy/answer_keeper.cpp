@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/charged.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/shed.h"
 #include "proxy/forward_keeper.h"
 #include "proxy/forwarding.h"
-#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/charged.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
 #include "proxy/forwarding.h"
-#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

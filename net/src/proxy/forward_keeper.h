@@ -4,11 +4,11 @@
 #include <coir/http/proxy.h>
 #include <coir/resting_wait.h>
 
+#include "base/buffer_pool.h"
 #include "http/message/response_parser.h"
 #include "http/session/keeper.h"
 #include "proxy/answer_keeper.h"
 #include "proxy/upstream.h"
-#include "socket/buffer_pool.h"
 
 namespace coir::http {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/randomness.h"
 #include "outbound/exchange.h"
 #include "outbound/fault.h"
 #include "proxy/upstream.h"
-#include "socket/randomness.h"
 
 #if COIR_TLS
 #include <coir/net/tls.h>

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <new>
 
+#include "base/charged.h"
 #include "proxy/upstream.h"
-#include "socket/charged.h"
 
 namespace coir::http {
 namespace {

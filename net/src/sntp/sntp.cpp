@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "base/randomness.h"
 #include "sntp/sntp_message.h"
-#include "socket/randomness.h"
 
 namespace coir {
 namespace {

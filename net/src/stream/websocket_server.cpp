@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "base/buffer_pool.h"
 #include "http/session/engine.h"
-#include "socket/buffer_pool.h"
 #include "stream/socket_opening.h"
 #include "websocket/websocket_state.h"
 

@@ -5,7 +5,7 @@
 
 #include <new>
 
-#include "socket/spare_mappings.h"
+#include "base/spare_mappings.h"
 #include "tls/mbedtls_internals.h"
 
 namespace coir::tls {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/buffer_pool.h"
+#include "base/randomness.h"
 #include "http/message/characters.h"
 #include "http/message/response_parser.h"
-#include "socket/buffer_pool.h"
-#include "socket/randomness.h"
 #include "websocket/accept.h"
 #include "websocket/handshake.h"
 #include "websocket/websocket_state.h"

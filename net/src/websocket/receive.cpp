@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/turn.h"
 #include "socket/linger.h"
-#include "socket/turn.h"
 #include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
 

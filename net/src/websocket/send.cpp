@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "socket/randomness.h"
+#include "base/randomness.h"
 #include "websocket/close_payload.h"
 #include "websocket/websocket_state.h"
 

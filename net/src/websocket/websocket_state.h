@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "socket/buffer_pool.h"
+#include "base/buffer_pool.h"
 #include "websocket/frame.h"
 #include "websocket/message_decoder.h"
 

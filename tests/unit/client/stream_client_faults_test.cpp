@@ -9,7 +9,7 @@
 #include <coir/program.h>
 #include <errno.h>
 
-#include "net/src/socket/buffer_pool.h"
+#include "net/src/base/buffer_pool.h"
 #include "net/src/websocket/accept.h"
 #include "tests/support/expectations.h"
 #include "tests/support/faults.h"

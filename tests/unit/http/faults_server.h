@@ -25,7 +25,7 @@
 #include <optional>
 #include <string_view>
 
-#include "net/src/socket/buffer_pool.h"
+#include "net/src/base/buffer_pool.h"
 #include "tests/support/faults.h"
 #include "tests/support/folder.h"
 #include "tests/support/until.h"

@@ -10,7 +10,7 @@
 #include <coir/runtime.h>
 #include <errno.h>
 
-#include "net/src/socket/buffer_pool.h"
+#include "net/src/base/buffer_pool.h"
 #include "tests/support/expectations.h"
 #include "tests/support/faults.h"
 #include "tests/support/pipe.h"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/buffer_pool.h"
 #include "proxy/upstream.h"
-#include "socket/buffer_pool.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/rounded.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/stream_log.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 constexpr std::size_t kLine = 64;
 
-constexpr std::size_t aligned(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 FiberEngine& self(Engine& engine) noexcept {
   return static_cast<FiberEngine&>(engine);
 }
@@ -25,13 +22,13 @@ FiberEngine& self(Engine& engine) noexcept {
 }  // namespace
 
 FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
-  const std::size_t connections_at = aligned(sizeof(FiberEngine), kLine);
+  const std::size_t connections_at = rounded(sizeof(FiberEngine), kLine);
   // On a page of their own, for buffers and records are freed by whole pages.
   const std::size_t most_buffers = Dispatcher::most_buffers(options);
   const std::size_t buffers_at =
-      aligned(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
+      rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t numbers_at = buffers_at + most_buffers * sizeof(SessionBuffers);
-  const std::size_t bytes = aligned(numbers_at + most_buffers * sizeof(std::uint32_t), port::kPageBytes);
+  const std::size_t bytes = rounded(numbers_at + most_buffers * sizeof(std::uint32_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
   auto* const engine = new (memory) FiberEngine(options, reinterpret_cast<Connection*>(memory + connections_at),

@@ -11,16 +11,14 @@
 #include <memory>
 #include <new>
 
+#include "base/rounded.h"
+
 namespace coir::http {
 namespace {
 
 // The content is what costs; what a place says of it lies resident from the start.
 constexpr std::size_t kPlaceBytes = FileTree::kCachedFileBytes;
 static_assert(kPlaceBytes % port::kPageBytes == 0);
-
-constexpr std::size_t whole_pages(std::size_t bytes) {
-  return (bytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
-}
 
 // kind_of tells a directory's index from a file, and a file's forms from each other.
 constexpr std::uint8_t kind_of(bool directory, Coding form) noexcept {
@@ -208,14 +206,14 @@ FileCache::FileCache(std::size_t places) noexcept : count_(static_cast<Index>(pl
 
 FileCache* FileCache::create(std::size_t places) noexcept {
   places = std::min(places, kMostPlaces);
-  const std::size_t places_at = whole_pages(sizeof(FileCache));
+  const std::size_t places_at = rounded(sizeof(FileCache), port::kPageBytes);
   const std::size_t buckets_at = places_at + places * sizeof(Place);
-  const std::size_t contents_at = whole_pages(buckets_at + places * sizeof(Index));
+  const std::size_t contents_at = rounded(buckets_at + places * sizeof(Index), port::kPageBytes);
   const std::size_t bytes = contents_at + places * FileTree::kCachedFileBytes;
-  auto* memory = static_cast<char*>(port::reserve(whole_pages(bytes)));
+  auto* memory = static_cast<char*>(port::reserve(rounded(bytes, port::kPageBytes)));
   if (memory == nullptr) return nullptr;
   auto* cache = new (memory) FileCache(places);
-  cache->mapped_bytes_ = whole_pages(bytes);
+  cache->mapped_bytes_ = rounded(bytes, port::kPageBytes);
   cache->places_ = reinterpret_cast<Place*>(memory + places_at);
   cache->buckets_ = reinterpret_cast<Index*>(memory + buckets_at);
   cache->contents_ = memory + contents_at;

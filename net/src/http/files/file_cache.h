@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "socket/turn.h"
+#include "base/turn.h"
 
 namespace coir::http {
 

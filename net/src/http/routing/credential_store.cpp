@@ -13,11 +13,11 @@
 #include <memory>
 #include <new>
 
+#include "base/turn.h"
 #include "http/message/characters.h"
 #include "http/routing/credential_line.h"
 #include "http/routing/guess_limits.h"
 #include "http/session/client_limits.h"
-#include "socket/turn.h"
 
 namespace coir::http {
 namespace {

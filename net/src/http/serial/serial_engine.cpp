@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "base/rounded.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/shed.h"
 #include "socket/kernel.h"
@@ -19,10 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kUnit = 64;
-
-constexpr std::size_t rounded(std::size_t bytes) {
-  return (bytes + kUnit - 1) / kUnit * kUnit;
-}
 
 }  // namespace
 
@@ -230,9 +227,9 @@ SerialEngine::SerialEngine(const ServerOptions& given, OwnSession* session, Conn
     : Engine(given), loop(*this, session, entries), records_(connections, given.max_connections) {}
 
 SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
-  const std::size_t session_at = rounded(sizeof(SerialEngine));
-  const std::size_t connections_at = session_at + rounded(sizeof(OwnSession));
-  const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection));
+  const std::size_t session_at = rounded(sizeof(SerialEngine), kUnit);
+  const std::size_t connections_at = session_at + rounded(sizeof(OwnSession), kUnit);
+  const std::size_t entries_at = connections_at + rounded(options.max_connections * sizeof(Connection), kUnit);
   static_assert(sizeof(pollfd) == kDescriptorBytes);
   const std::size_t entries = PollSet::kOwnEntries + Server::kMaxListeners + options.max_connections;
   auto* memory = static_cast<char*>(port::reserve(entries_at + entries * sizeof(pollfd)));

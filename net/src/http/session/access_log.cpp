@@ -7,13 +7,13 @@
 #include <new>
 #include <utility>
 
+#include "base/charged.h"
 #include "http/message/base64.h"
 #include "http/message/characters.h"
 #include "http/session/connection.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "http/session/stream_log.h"
-#include "socket/charged.h"
 #include "socket/kernel.h"
 
 namespace coir::http {

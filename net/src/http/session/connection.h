@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #if COIR_NO_ASYNC
-#include "socket/buffer_pool.h"
+#include "base/buffer_pool.h"
 #else
 #include <coir/resting_wait.h>
 #endif

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/rounded.h"
 #include "socket/kernel.h"
 
 namespace coir::http {
@@ -40,8 +41,7 @@ void ConnectionRecords::give_back_pages() noexcept {
   while (used > 0 && !array_[used - 1].taken) --used;
   if (used_ - used < used_ / 8) return;
   const auto pages_at = [this](std::size_t index) {
-    const auto at = reinterpret_cast<std::uintptr_t>(array_ + index);
-    return (at + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+    return rounded(reinterpret_cast<std::uintptr_t>(array_ + index), std::uintptr_t{port::kPageBytes});
   };
   const std::uintptr_t from = pages_at(used), to = pages_at(used_);
   if (from == to || !port::give_back(reinterpret_cast<void*>(from), to - from)) return;

@@ -5,10 +5,10 @@
 
 #include <utility>
 
+#include "base/turn.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 #include "http/session/stream_log.h"
-#include "socket/turn.h"
 
 namespace coir::http {
 

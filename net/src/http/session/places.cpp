@@ -1,6 +1,7 @@
 // Session, of session.h: how a handler that waits gives its place among the active to others.
 #include <coir/port/memory.h>
 
+#include "base/rounded.h"
 #include "http/session/engine.h"
 #include "http/session/session.h"
 
@@ -34,7 +35,7 @@ void Session::release_buffer() noexcept {
     lends_scratch_ = false;
     if (!needs_buffers() && engine_.lend(*this)) return;
     const auto up = [](const char* at) {
-      return (reinterpret_cast<std::uintptr_t>(at) + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
+      return rounded(reinterpret_cast<std::uintptr_t>(at), std::uintptr_t{port::kPageBytes});
     };
     const std::uintptr_t begin = up(buffers->in + end_), end = up(buffers->added_fields) - port::kPageBytes;
     if (begin < end) static_cast<void>(port::give_back(reinterpret_cast<void*>(begin), end - begin));

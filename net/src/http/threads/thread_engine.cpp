@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "base/rounded.h"
 #include "http/session/coarse_clock.h"
 #include "http/session/shed.h"
 #include "http/session/until_signal.h"
@@ -24,10 +25,6 @@ using namespace std::chrono_literals;
 
 // What TLS and the C library's functions want below a handler.
 constexpr std::size_t kThreadStack = 256_KiB;
-
-constexpr std::size_t rounded(std::size_t bytes) {
-  return (bytes + port::kPageBytes - 1) / port::kPageBytes * port::kPageBytes;
-}
 
 }  // namespace
 
@@ -253,7 +250,7 @@ ThreadEngine* ThreadEngine::create(const ServerOptions& options, std::size_t pla
                                    TlsContextSlot* tls) noexcept {
   if (!account::http.charge(places * sizeof(OwnSession))) return nullptr;
   const std::size_t places_at = sizeof(ThreadEngine);
-  const std::size_t sessions_at = rounded(places_at + places * sizeof(Place));
+  const std::size_t sessions_at = rounded(places_at + places * sizeof(Place), port::kPageBytes);
   static_assert(sizeof(ThreadEngine) % alignof(Place) == 0);
   auto* const memory = static_cast<char*>(port::reserve(sessions_at + places * sizeof(OwnSession)));
   if (memory == nullptr) {
@@ -272,7 +269,8 @@ ThreadEngine* ThreadEngine::create(const ServerOptions& options, std::size_t pla
 
 void ThreadEngine::destroy(ThreadEngine* engine) noexcept {
   const std::size_t places = engine->places_.size();
-  const std::size_t bytes = rounded(sizeof(ThreadEngine) + places * sizeof(Place)) + places * sizeof(OwnSession);
+  const std::size_t bytes =
+      rounded(sizeof(ThreadEngine) + places * sizeof(Place), port::kPageBytes) + places * sizeof(OwnSession);
   account::http.refund(places * sizeof(OwnSession));
   std::destroy_n(engine->places_.data(), places);
   std::destroy_at(engine);

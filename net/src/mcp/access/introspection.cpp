@@ -3,13 +3,13 @@
 #include <coir/mcp/access.h>
 #include <string.h>
 
+#include "base/charged.h"
 #include "http/message/base64.h"
 #include "mcp/access/claims.h"
 #include "mcp/access/verdicts.h"
 #include "mcp/access/web_token.h"
 #include "mcp/message/message.h"
 #include "mcp/message/text.h"
-#include "socket/charged.h"
 #include "tls/trusted_time.h"
 
 // introspection.cpp: tokens judged by their issuer (RFC 7662), for access.h.

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "base/charged.h"
 #include "mcp/access/claims.h"
 #include "mcp/access/verdicts.h"
 #include "mcp/access/web_token.h"
 #include "mcp/message/text.h"
-#include "socket/charged.h"
 #include "tls/es256.h"
 #include "tls/trusted_time.h"
 

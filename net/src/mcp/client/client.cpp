@@ -2,11 +2,11 @@
 
 #include <coir/cancel_scope.h>
 
+#include "base/charged.h"
 #include "mcp/client/account.h"
 #include "mcp/client/client_state.h"
 #include "mcp/client/http_call.h"
 #include "mcp/client/program.h"
-#include "socket/charged.h"
 
 namespace coir::mcp {
 

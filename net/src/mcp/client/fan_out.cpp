@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "mcp/client/account.h"
-#include "socket/charged.h"
 
 namespace coir::mcp {
 

@@ -5,7 +5,6 @@
 #include "mcp/client/account.h"
 #include "mcp/client/field_value.h"
 #include "mcp/client/parameter_fields.h"
-#include "socket/charged.h"
 
 namespace coir::mcp::detail {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "socket/buffer_pool.h"
+#include "base/buffer_pool.h"
 
 namespace coir::mcp::detail {
 

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/buffer_pool.h"
 #include "mcp/client/raw_json.h"
-#include "socket/buffer_pool.h"
 #include "stream/event_parser.h"
 
 namespace coir::mcp::detail {

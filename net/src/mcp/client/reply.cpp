@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "base/rounded.h"
 #include "mcp/client/account.h"
 #include "mcp/client/raw_json.h"
 
@@ -19,10 +20,6 @@ namespace {
 constexpr std::size_t kMaxDepth = 64;
 // A document of small values takes up to 24 times its text.
 constexpr std::size_t kMostShare = 8, kSmall = 64 * 1024;
-
-constexpr std::size_t aligned(std::size_t bytes) noexcept {
-  return (bytes + alignof(ReplyBlock) - 1) / alignof(ReplyBlock) * alignof(ReplyBlock);
-}
 
 bool classify(ReplyBlock& block) noexcept {
   const JsonView root = block.document.root();
@@ -60,7 +57,7 @@ void free_reply(ReplyBlock* block) noexcept {
 
 std::expected<Reply, Error> Reply::read(std::string_view text, std::size_t most) noexcept {
   if (text.size() > most) return std::unexpected(Error{ErrorCode::limit});
-  const std::size_t document_at = aligned(sizeof(ReplyBlock) + text.size());
+  const std::size_t document_at = rounded(sizeof(ReplyBlock) + text.size(), alignof(ReplyBlock));
   const std::size_t document_bytes = JsonDocument::bytes_needed(text);
   if (document_bytes > kSmall + kMostShare * most) return std::unexpected(Error{ErrorCode::limit});
   const std::size_t bytes = document_at + document_bytes;

@@ -3,7 +3,7 @@
 #include <coir/mcp.h>
 #include <string.h>
 
-#include "socket/charged.h"
+#include "base/charged.h"
 
 namespace coir::mcp::detail {
 

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "http/message/characters.h"
 #include "mcp/client/account.h"
 #include "mcp/client/growing_text.h"
 #include "mcp/client/raw_json.h"
 #include "mcp/gateway/forwarding.h"
 #include "mcp/gateway/mounted.h"
-#include "socket/charged.h"
 
 namespace coir::mcp {
 

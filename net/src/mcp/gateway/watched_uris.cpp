@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "socket/charged.h"
+#include "base/charged.h"
 
 namespace coir::mcp::detail {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <new>
 
+#include "base/turn.h"
 #include "http/session/engine.h"
 #include "socket/kernel.h"
-#include "socket/turn.h"
 
 namespace coir::mcp {
 namespace {

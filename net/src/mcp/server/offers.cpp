@@ -3,9 +3,9 @@
 #include <memory>
 #include <new>
 
+#include "base/randomness.h"
 #include "http/message/characters.h"
 #include "mcp/server/core.h"
-#include "socket/randomness.h"
 
 namespace coir::mcp {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "mcp/server/core.h"
-#include "socket/charged.h"
 
 namespace coir::mcp {
 

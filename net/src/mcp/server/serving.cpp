@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/charged.h"
 #include "mcp/server/incoming.h"
-#include "socket/charged.h"
 
 namespace coir::mcp {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <new>
 
-#include "socket/charged.h"
-#include "socket/randomness.h"
+#include "base/charged.h"
+#include "base/randomness.h"
 
 namespace coir::mcp {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/charged.h"
 #include "http/session/client_limits.h"
-#include "socket/charged.h"
 
 namespace coir::http {
 

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "net/src/socket/buffer_pool.h"
+#include "net/src/base/buffer_pool.h"
 
 namespace serial_server_test {
 

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "socket/buffer_pool.h"
+#include "base/buffer_pool.h"
 #include "tests/support/until.h"
 #include "tests/unit/mcp/client/scripted_mcp.h"
 

@@ -1,4 +1,4 @@
-#include "socket/randomness.h"
+#include "base/randomness.h"
 
 #include <coir/deadline.h>
 #include <sys/random.h>

@@ -1,4 +1,4 @@
-#include "socket/charged.h"
+#include "base/charged.h"
 
 #include <coir/pressure.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "socket/recent_lines.h"
+#include "base/recent_lines.h"
 
 namespace coir {
 namespace {

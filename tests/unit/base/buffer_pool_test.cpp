@@ -12,8 +12,8 @@
 #include <atomic>
 #include <utility>
 
-#include "socket/buffer_pool.h"
-#include "socket/spare_mappings.h"
+#include "base/buffer_pool.h"
+#include "base/spare_mappings.h"
 #include "tests/support/thread.h"
 
 namespace buffer_pool_test {

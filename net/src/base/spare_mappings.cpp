@@ -1,4 +1,4 @@
-#include "socket/spare_mappings.h"
+#include "base/spare_mappings.h"
 
 #include <coir/port/memory.h>
 

@@ -1,11 +1,11 @@
-#include "socket/buffer_pool.h"
+#include "base/buffer_pool.h"
 
 #include <coir/http/accounts.h>
 #include <string.h>
 
 #include <array>
 
-#include "socket/spare_mappings.h"
+#include "base/spare_mappings.h"
 
 namespace coir {
 

@@ -1,4 +1,4 @@
-#include "socket/recent_lines.h"
+#include "base/recent_lines.h"
 
 #include <coir/atomic.h>
 #include <coir/spinlock.h>
