@@ -47,11 +47,11 @@ SocketTable* SocketTable::create(const detail::SocketHub::Calls& calls, const We
 }
 
 SocketTable::Layout::Layout(const WebSocketHubOptions& options, std::size_t state_bytes) noexcept
-    : stride(rounded(sizeof(SocketRecord) + state_bytes, 8)),
-      records(rounded(sizeof(SocketTable), 64)),
-      nodes(rounded(records + stride * options.max_sockets, 64)),
+    : stride(rounded(sizeof(SocketRecord) + state_bytes, std::size_t{8})),
+      records(rounded(sizeof(SocketTable), std::size_t{64})),
+      nodes(rounded(records + stride * options.max_sockets, std::size_t{64})),
       // Each topic has a subscription at least.
-      topics(rounded(nodes + sizeof(Subscription) * options.max_subscriptions, 64)),
+      topics(rounded(nodes + sizeof(Subscription) * options.max_subscriptions, std::size_t{64})),
       chains(topics + sizeof(Topic) * options.max_subscriptions),
       chain_count(std::bit_ceil(options.max_subscriptions)),
       bytes(rounded(chains + sizeof(std::uint32_t) * chain_count, port::kPageBytes)) {}

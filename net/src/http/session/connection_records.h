@@ -11,7 +11,7 @@ namespace coir::http {
 //
 // Three kinds of things are kept for whoever comes next. They share IntrusiveStack and no class, for the kernel gets
 // each back in another way. Connections lie many to a page: only pages behind the last that is taken can go. HTTP
-// sessions are whole pages, and each goes by itself. Buffers (socket/spare_mappings.h) are mappings of their own, and
+// sessions are whole pages, and each goes by itself. Buffers (base/spare_mappings.h) are mappings of their own, and
 // serve the process, not a server.
 class ConnectionRecords {
  public:
