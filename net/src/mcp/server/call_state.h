@@ -29,7 +29,7 @@ struct CallState {
       : in(incoming),
         kind(what),
         name(called),
-        out(incoming.room, incoming.core.options.max_result_bytes),
+        out({}, incoming.core.options.max_result_bytes),
         structured({}, incoming.core.options.max_result_bytes),
         questions({}, incoming.core.options.max_result_bytes),
         kept_state({}, kMostState),

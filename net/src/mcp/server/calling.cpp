@@ -45,6 +45,9 @@ std::expected<void, Error> in_nursery(CallState& state, CancelScope& scope, cons
 
 std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
   CancelScope scope(state.deadline);
+  // Functions wait: for sensors, other servers, their clients.
+  state.in.reply.release();
+  state.in.room = {};
   return in_nursery(state, scope, run);
 }
 

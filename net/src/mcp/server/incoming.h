@@ -41,6 +41,8 @@ class Reply {
   void finish(int status, std::string_view json) noexcept;
   // disconnect closes a legacy stream; its client comes again.
   void disconnect() noexcept;
+  // release gives the exchange's place and buffers to others until something is sent; nothing may lie in scratch memory.
+  void release() noexcept { exchange_.release_buffer(); }
   bool may_stream() const noexcept { return may_stream_ && batch_ == nullptr; }
   bool streams() const noexcept { return streams_; }
 

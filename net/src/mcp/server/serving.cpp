@@ -34,10 +34,9 @@ class Block {
   std::size_t size_ = 0;
 };
 
-// A request takes this much of the exchange's scratch memory: its content and the document, then the response. A request of a
-// legacy session lies on the heap, as its call may outlive the exchange.
+// A request's content up to this size takes that much of the exchange's scratch memory, and the response what is left. The
+// document lies on the heap: a call holds no buffer of the exchange's while it waits.
 constexpr std::size_t kSmallText = 1024;
-constexpr std::size_t kSmallDocument = 3072;
 
 void no_memory(Exchange& exchange) noexcept {
   answer_plain(exchange, 503, {}, kBusy, "this server has no memory for it: try again later", {}, "Retry-After: 1\r\n");
@@ -116,15 +115,10 @@ void answer_post(ServerCore& core, Exchange& exchange, const Principal& who) noe
     return answer_plain(exchange, 400, {}, fits.error().code, fits.error().what);
   }
   Block parsed;
-  const std::size_t needed = JsonDocument::bytes_needed(*text);
-  std::span<char> memory = scratch.first(kSmallDocument);
-  if (!small || needed > kSmallDocument) {
-    if (!parsed.take(needed)) return no_memory(exchange);
-    memory = parsed.room();
-  }
-  auto document = parse_message(*text, memory, limits);
+  if (!parsed.take(JsonDocument::bytes_needed(*text))) return no_memory(exchange);
+  auto document = parse_message(*text, parsed.room(), limits);
   if (!document) return answer_plain(exchange, 400, {}, document.error().code, document.error().what);
-  dispatch(core, exchange, who, document->root(), legacy, scratch.subspan(kSmallDocument));
+  dispatch(core, exchange, who, document->root(), legacy, scratch.subspan(kSmallText));
 }
 
 }  // namespace
