@@ -38,17 +38,14 @@ bool shows_metrics(const Options& options, std::size_t listener) noexcept {
 // write_more adds what became of requests that were passed on.
 void write_more(void* opaque, coir::http::MetricsText& text) noexcept {
   auto& daemon = *static_cast<Daemon*>(opaque);
-  coir::http::GatewayGroups others;
 #if COIRD_SCRIPTS
-  if (daemon.scripts) {
-    const auto at = [](void* scripts, std::size_t index) noexcept {
-      return static_cast<Scripts*>(scripts)->group(index);
-    };
-    others = {daemon.scripts->groups(), at, &*daemon.scripts};
-  }
+  const coir::http::Proxy* const proxy = daemon.gateway ? &daemon.gateway->proxy() : nullptr;
+  std::span<const coir::http::FastCgi* const> applications;
+  if (daemon.scripts) applications = daemon.scripts->applications();
+  write_gateway_metrics(text, proxy, applications);
+#else
+  if (daemon.gateway) write_gateway_metrics(text, daemon.gateway->proxy());
 #endif
-  if (daemon.gateway) return daemon.gateway->add_metrics(text, others);
-  write_gateway_metrics(text, nullptr, others);
 }
 
 bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {

@@ -154,16 +154,18 @@ bool take_routes(const Setting& setting, Options& options) noexcept {
 }
 
 bool Gateway::open(const Options& options) noexcept {
-  coir::http::ProxyGate gate;
+  coir::http::ProxyOptions how{.on_change = tell_of_upstream};
+#if COIR_TLS
+  how.tls = &trust_;
+#endif
 #if COIRD_ROUTE_AUTH
-  gate.context = &auth_;
-  gate.admits = [](void* auth, coir::http::Exchange& exchange, std::string_view path) noexcept {
+  how.context = &auth_;
+  how.admits = [](void* auth, coir::http::Exchange& exchange, std::string_view path) noexcept {
     return static_cast<RouteAuth*>(auth)->admits(exchange, path);
   };
 #endif
-  auto proxy = coir::http::Proxy::create(gate);
-  if (!proxy) return complain(kSeeHelp, {"--proxy: ", describe(proxy.error())});
-  proxy_.emplace(std::move(*proxy));
+  proxy_.emplace(how);
+  if (!proxy_->problem().empty()) return complain(kSeeHelp, {"--proxy: ", proxy_->problem()});
   return bool(apply(options, ""));
 }
 
@@ -188,11 +190,9 @@ std::optional<std::size_t> Gateway::planned_bytes(const Options& options) noexce
 std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, const char* stays) noexcept {
   auto table = read(options, stays);
   if (!table) return std::nullopt;
-  coir::http::UpstreamOptions how{.on_change = tell_of_upstream};
 #if COIR_TLS
   // The authorities stay as they were read first: groups that stay refer to them.
   if (table->secure() && !trust_ && !(trust_ = load_upstream_trust(options))) return std::nullopt;
-  if (trust_) how.tls = &trust_;
 #endif
 #if COIRD_ROUTE_AUTH
   const std::size_t most_waiting = options.server.max_active / 2;
@@ -200,7 +200,7 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
     return std::nullopt;
   }
 #endif
-  const auto changed = proxy_->apply(*table, how);
+  const auto changed = proxy_->apply(*table);
 #if COIRD_ROUTE_AUTH
   if (changed) auth_.settle();
 #endif
@@ -221,22 +221,6 @@ void tell_of_upstream(void*, const coir::http::UpstreamNews& news) noexcept {
 void Gateway::watch() noexcept {
   if (const auto watched = proxy_->watch(); !watched)
     say({"what is passed on: not all servers are watched: ", watched.error()});
-}
-
-void Gateway::add_metrics(coir::http::MetricsText& text, const coir::http::GatewayGroups& others) const noexcept {
-  // The table and its groups stay meanwhile.
-  const coir::http::ProxyHold hold = proxy_->hold();
-  struct Both {
-    const coir::http::ProxyHold& hold;
-    const coir::http::GatewayGroups& others;
-  } both{hold, others};
-  const auto at = [](void* opaque, std::size_t index) noexcept {
-    const auto& all = *static_cast<const Both*>(opaque);
-    if (index >= all.hold.size()) return all.others.at(all.others.context, index - all.hold.size());
-    const coir::http::RouteLine& line = all.hold.line(index);
-    return coir::http::GatewayGroup{.name = line.prefix, .host = line.hosts, .upstreams = &all.hold.upstreams(index)};
-  };
-  write_gateway_metrics(text, &proxy_->forwarder(), {hold.size() + others.count, at, &both});
 }
 
 bool Gateway::serve(coir::http::Exchange& exchange) noexcept {

@@ -24,7 +24,6 @@ inline constexpr Take take_proxy = nullptr, take_proxy_ca = nullptr, take_proxy_
 #endif
 
 #if COIRD_GATEWAY
-#include <coir/http/gateway_metrics.h>
 #include <coir/http/proxy_table.h>
 #include <coir/net/stream.h>
 #if COIR_TLS
@@ -36,7 +35,7 @@ inline constexpr Take take_proxy = nullptr, take_proxy_ca = nullptr, take_proxy_
 
 #include "route_auth.h"
 
-// tell_of_upstream says in a line that a server has gone down, or has come back. For UpstreamOptions::on_change.
+// tell_of_upstream says in a line that a server has gone down, or has come back. For on_change.
 void tell_of_upstream(void* unused, const coir::http::UpstreamNews& news) noexcept;
 
 // Gateway is the paths that are passed on, and to whom.
@@ -55,8 +54,7 @@ class Gateway {
   // watch begins to look after the servers, and after a reload after those that are new. On a fiber.
   void watch() noexcept;
 
-  // add_metrics adds what became of requests that were passed on, with the groups of `others` behind the routes'.
-  void add_metrics(coir::http::MetricsText& text, const coir::http::GatewayGroups& others) const noexcept;
+  const coir::http::Proxy& proxy() const noexcept { return *proxy_; }
 
   // serve answers a request whose path is passed on. False: it is not.
   bool serve(coir::http::Exchange& exchange) noexcept;

@@ -4,7 +4,6 @@
 #include "gateway.h"
 
 #if COIRD_SCRIPTS
-#include <coir/http/path.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +11,7 @@
 
 namespace {
 
-using coir::ErrorCode;
-using coir::http::Exchange;
-using coir::http::FastCgiScript;
-using coir::http::Upstreams;
+using coir::http::FastCgi;
 using coir::http::UpstreamServer;
 
 constexpr const char* kScriptForm = "such as .php=unix:/run/php-fpm.sock or /app=127.0.0.1:9000";
@@ -33,7 +29,7 @@ bool is_suffix(std::string_view where) noexcept {
 
 // parse_servers reads addresses into `servers` and returns how many. 0: `bad` is no address, or empty where there are too
 // many of them.
-std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[Upstreams::kMost],
+std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[UpstreamServer::kMost],
                           std::string_view& bad) noexcept {
   std::size_t count = 0;
   // A comma at the end has an empty address behind it.
@@ -42,7 +38,7 @@ std::size_t parse_servers(std::string_view addresses, UpstreamServer (&servers)[
     bad = next_of(addresses);
     if (count == std::size(servers)) return bad = {}, 0;
     servers[count++].url = bad;
-    if (bad.find("://") != bad.npos || !Upstreams::create(bad)) return 0;
+    if (!FastCgi(UpstreamServer(bad)).problem().empty()) return 0;
   }
   return count;
 }
@@ -72,6 +68,10 @@ const char* read_words(std::string_view where, std::string_view text, ScriptWord
   return nullptr;
 }
 
+void complain_of(void* name, std::string_view line) noexcept {
+  say({"--fastcgi ", *static_cast<std::string_view*>(name), ": ", line});
+}
+
 }  // namespace
 
 bool take_fastcgi(const Setting& setting, Options& options) noexcept {
@@ -87,12 +87,12 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
   for (const auto& before : std::span(options.applications).first(options.application_count)) {
     if (before.prefix == where) return setting.wrong(kScriptForm, {"this was given before"});
   }
-  UpstreamServer servers[Upstreams::kMost];
+  UpstreamServer servers[UpstreamServer::kMost];
   std::string_view bad, words = all.substr(equals + 1);
   const std::string_view addresses = words.substr(0, words.find(' '));
   words.remove_prefix(addresses.size());
   if (parse_servers(addresses, servers, bad) == 0) {
-    if (bad.data() == nullptr) return setting.wrong("name fewer", {"more than ", Upstreams::kMost, " addresses"});
+    if (bad.data() == nullptr) return setting.wrong("name fewer", {"more than ", UpstreamServer::kMost, " addresses"});
     return setting.wrong(kScriptForm, {"'", bad, "' is no address of a host and port or of a Unix socket"});
   }
   ScriptWords read;
@@ -103,8 +103,6 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
 }
 
 bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept {
-  files_ = files;
-  most_spooled_ = options.server.limits.max_body;
   if (options.root != nullptr) {
     if (::realpath(options.root, root_) == nullptr)
       return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' is not to be had"});
@@ -115,113 +113,40 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     if (is_suffix(given.prefix) && files == nullptr)
       return complain("name the folder of the scripts by --root",
                       {"--fastcgi '", given.prefix, "': there are no files"});
-    UpstreamServer servers[Upstreams::kMost];
+    UpstreamServer servers[UpstreamServer::kMost];
     std::string_view bad;
     const std::size_t servers_count = parse_servers(given.urls, servers, bad);
-    auto made = Upstreams::create(std::span(servers).first(servers_count), {.on_change = tell_of_upstream});
-    if (!made) return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.error()});
-    Application& application = applications_[count_++];
-    application.where = given.prefix;
-    application.addresses = given.urls;
     ScriptWords words;
     static_cast<void>(read_words(given.prefix, given.words, words, bad));
-    application.front = words.front;
-    application.buffers = words.buffers;
-    application.upstreams.emplace(std::move(*made));
+    coir::http::FastCgiOptions how{.files = files,
+                                   .front = words.front,
+                                   .root = root_,
+                                   .spool = "/tmp",
+                                   .most_spooled = options.server.limits.max_body,
+                                   .buffers = words.buffers,
+                                   .complain = complain_of,
+                                   .on_change = tell_of_upstream,
+                                   .context = &(names_[count_] = given.prefix)};
+    (is_suffix(given.prefix) ? how.suffix : how.prefix) = given.prefix;
+    auto& made = applications_[count_].emplace(std::span<const UpstreamServer>(servers, servers_count), how);
+    if (!made.problem().empty())
+      return complain("coird --help lists the options", {"--fastcgi '", given.prefix, "': ", made.problem()});
+    views_[count_++] = &made;
   }
   return true;
 }
 
 void Scripts::watch() noexcept {
-  for (Application& each : std::span(applications_).first(count_)) {
-    if (auto watched = each.upstreams->watch(); !watched)
-      say({"--fastcgi ", each.where, ": its servers are not watched: ", watched.error()});
+  for (auto& each : std::span(applications_).first(count_)) {
+    if (auto watched = each->watch(); !watched) say({"--fastcgi: not all servers are watched: ", watched.error()});
   }
 }
 
-coir::http::GatewayGroup Scripts::group(std::size_t index) const noexcept {
-  const Application& application = applications_[index];
-  return {.protocol = "fastcgi", .name = application.where, .upstreams = &*application.upstreams};
-}
-
-bool Scripts::serve(Exchange& exchange) noexcept {
-  for (Application& each : std::span(applications_).first(count_)) {
-    if (is_suffix(each.where) ? serve_suffix(exchange, each) : serve_prefix(exchange, each)) return true;
+bool Scripts::serve(coir::http::Exchange& exchange) noexcept {
+  for (auto& each : std::span(applications_).first(count_)) {
+    if (each->serve(exchange)) return true;
   }
   return false;
-}
-
-// serve_suffix leaves what names no script to the files, which know what is not found.
-bool Scripts::serve_suffix(Exchange& exchange, Application& application) noexcept {
-  char index[32] = "index";
-  if (application.where.size() < sizeof index - sizeof "index")
-    application.where.copy(index + 5, application.where.size());
-  const auto script = find_script(exchange.request().path, *files_, application.where, index, exchange.path_memory());
-  if (script) return forward(exchange, application, *script), true;
-  if (script.error() == ErrorCode::not_found && !application.front.empty()) return serve_front(exchange, application);
-  if (script.error() == ErrorCode::not_found || script.error() == ErrorCode::invalid) return false;
-  // A script's source must never be served because the search for the script failed.
-  return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
-}
-
-// serve_front has the front controller answer what names neither a file nor a folder with an index.
-bool Scripts::serve_front(Exchange& exchange, Application& application) noexcept {
-  constexpr std::string_view kIndex = "/index.html";
-  const std::string_view raw = exchange.request().path;
-  const std::span<char> memory = exchange.path_memory();
-  if (memory.size() < raw.size() + 1 + kIndex.size()) return false;
-  const auto resolved = coir::http::resolve_path(raw, memory.first(raw.size() + 1));
-  if (resolved.status == 400 || resolved.status == 414) return false;
-  if (resolved.status == 0) {
-    if (!resolved.directory && files_->has(memory.data())) return false;
-    memcpy(memory.data() + resolved.relative.size(), kIndex.data(), kIndex.size());
-    memory[resolved.relative.size() + kIndex.size()] = '\0';
-    if (files_->has(memory.data())) return false;
-  }
-  const auto script = find_script(application.front, *files_, application.where, {}, memory);
-  if (!script) return false;
-  forward(exchange, application, *script);
-  return true;
-}
-
-// serve_prefix takes the file that the path names, if there is one, else the prefix itself, as the script.
-bool Scripts::serve_prefix(Exchange& exchange, Application& application) noexcept {
-  const std::string_view raw = exchange.request().path;
-  const std::span<char> memory = exchange.path_memory();
-  std::string_view prefix = application.where;
-  if (prefix.ends_with('/')) prefix.remove_suffix(1);
-  if (memory.size() < raw.size() + 3) return false;
-  const auto resolved = coir::http::resolve_path(raw, memory.subspan(1, raw.size() + 1));
-  if (resolved.status != 0) return false;
-  memory[0] = '/';
-  std::size_t size = resolved.relative == "." ? 0 : resolved.relative.size();
-  if (size != 0) memmove(memory.data() + 1, resolved.relative.data(), size);
-  if (++size > 1 && resolved.directory) memory[size++] = '/';
-  const std::string_view path(memory.data(), size);
-  if (!path.starts_with(prefix) || (path.size() != prefix.size() && path[prefix.size()] != '/')) return false;
-  const FastCgiScript whole{.name = prefix, .info = path.substr(prefix.size())};
-  if (files_ == nullptr) return forward(exchange, application, whole), true;
-  // The path is decoded anew, into the same memory.
-  const auto script = find_script(raw, *files_, {}, {}, memory);
-  if (script) return forward(exchange, application, *script), true;
-  if (script.error() != ErrorCode::not_found) return exchange.respond_status(503, "Retry-After: 5\r\n"), true;
-  if (resolved.directory) memory[size - 1] = '/';
-  forward(exchange, application, {.name = prefix, .info = {memory.data() + prefix.size(), size - prefix.size()}});
-  return true;
-}
-
-void Scripts::complain_of(void* application, std::string_view line) noexcept {
-  say({"--fastcgi ", static_cast<Application*>(application)->where, ": ", line});
-}
-
-void Scripts::forward(Exchange& exchange, Application& application, const FastCgiScript& script) noexcept {
-  const coir::http::FastCgiRules rules{.root = root_,
-                                       .spool = "/tmp",
-                                       .most_spooled = most_spooled_,
-                                       .buffers = application.buffers,
-                                       .complain = complain_of,
-                                       .context = &application};
-  forward_to_fastcgi(exchange, application.upstreams->group(), script, rules);
 }
 
 #endif

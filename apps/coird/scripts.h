@@ -17,11 +17,10 @@ inline constexpr Take take_fastcgi = nullptr;
 #if COIRD_SCRIPTS
 #include <coir/http/fastcgi.h>
 #include <coir/http/files.h>
-#include <coir/http/gateway_metrics.h>
-#include <coir/http/upstreams.h>
 #include <limits.h>
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 // Scripts is the paths that applications answer.
@@ -30,34 +29,19 @@ class Scripts {
   // open prepares what the options name; `files` is the tree of --root, or null. False: one line has said why not.
   [[nodiscard]] bool open(const Options& options, coir::http::FileTree* files) noexcept;
 
-  // watch, groups and group are as Gateway's.
+  // watch is as Gateway's.
   void watch() noexcept;
-  std::size_t groups() const noexcept { return count_; }
-  coir::http::GatewayGroup group(std::size_t index) const noexcept;
+  // Each application, in the order of the options.
+  std::span<const coir::http::FastCgi* const> applications() const noexcept { return {views_, count_}; }
 
   // serve answers a request that is for an application. False: it is not.
   bool serve(coir::http::Exchange& exchange) noexcept;
 
  private:
-  struct Application {
-    std::string_view where = {};
-    std::string_view addresses = {};
-    std::string_view front = {};  // answers what names no file
-    bool buffers = true;
-    std::optional<coir::http::Upstreams> upstreams = {};
-  };
-
-  bool serve_suffix(coir::http::Exchange& exchange, Application& application) noexcept;
-  bool serve_front(coir::http::Exchange& exchange, Application& application) noexcept;
-  bool serve_prefix(coir::http::Exchange& exchange, Application& application) noexcept;
-  void forward(coir::http::Exchange& exchange, Application& application,
-               const coir::http::FastCgiScript& script) noexcept;
-  static void complain_of(void* application, std::string_view line) noexcept;
-
-  Application applications_[Options::kMaxApplications];
+  std::optional<coir::http::FastCgi> applications_[Options::kMaxApplications];
+  const coir::http::FastCgi* views_[Options::kMaxApplications] = {};
+  std::string_view names_[Options::kMaxApplications];
   std::size_t count_ = 0;
-  coir::http::FileTree* files_ = nullptr;
-  std::uint64_t most_spooled_ = 0;
   char root_[PATH_MAX] = {};
 };
 #endif

@@ -1,15 +1,20 @@
-// A proxy: everything below /app/ is answered by a program that listens on a Unix socket, as if it stood here. Uploads,
-// event streams and WebSockets pass as well; what rests costs two records.
+// Answers that are others': paths below /app/ are answered by another server, as if it were here, and those below /php/
+// by a FastCGI application, such as php-fpm. Uploads, event streams and WebSockets pass as well; one that rests costs two
+// records.
 //
-//   proxy                   asks itself, and prints the answers
-//   proxy ADDRESS TO        serves on ADDRESS what TO answers, until SIGTERM
+//   proxy                      asks itself, and prints the answers
+//   proxy ADDRESS TO [PHP]     serves on ADDRESS what TO answers, and below /php/ what PHP answers, until SIGTERM
 
+#include <coir/config.h>
+#include <coir/http.h>
 #include <coir/http/client.h>
 #include <coir/http/proxy.h>
 #include <coir/runtime.h>
 #include <coir/worker_stack.h>
-#include <signal.h>
 #include <stdio.h>
+#if COIR_FASTCGI
+#include <coir/http/fastcgi.h>
+#endif
 
 #include "local_site.h"
 
@@ -18,24 +23,18 @@ using namespace coir::http;
 
 namespace {
 
-struct Gateway {
-  Forwarder forwarder;
-  Upstreams upstream;
-  ForwardRules rules;
-};
+// Which names are right is for the servers behind to judge.
+constexpr std::string_view kAnyHost[] = {"*"};
 
-void forward(Exchange& exchange) {
-  auto& gateway = exchange.context<Gateway>();
-  gateway.forwarder.forward(exchange, gateway.upstream.group(), gateway.rules);
+#if COIR_FASTCGI
+FastCgi scripts(std::string_view address) {
+  return FastCgi{address, {.prefix = "/php"}};
 }
-
-void forward_app(Exchange& exchange) {
-  auto& gateway = exchange.context<Gateway>();
-  const std::string_view target = exchange.request().target;
-  if (!target.starts_with("/app/")) return exchange.respond_status(404);
-  // What the program is asked for: the target without "/app".
-  gateway.forwarder.forward(exchange, gateway.upstream.group(), gateway.rules, target.substr(4));
+#else
+auto scripts(std::string_view) {
+  return [](Exchange& exchange) { exchange.respond_status(502); };
 }
+#endif
 
 void program(Exchange& exchange) {
   char text[256];
@@ -45,52 +44,29 @@ void program(Exchange& exchange) {
                                 request.header("X-Forwarded-Proto"), "://inner.example", "\n"));
 }
 
-std::expected<Server, coir::Error> serve(const coir::Address& address, Handler handler, void* context) {
-  // Which names are right is for those to judge who are asked.
-  static constexpr std::string_view kAnyHost[] = {"*"};
-  auto server = Server::create({.handler = handler, .context = context, .allow_hosts = kAnyHost});
-  auto listener = coir::TcpListener::listen(address);
-  if (!listener) return std::unexpected(listener.error());
-  if (auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
-  if (auto started = server->start(); !started) return std::unexpected(started.error());
-  return server;
-}
-
 int ask_itself() {
-  const coir::Address inner = *coir::Address::parse("unix:@coir-example-proxy");
-  auto app = serve(inner, program, nullptr);
-  static auto forwarder = Forwarder::create();
-  static auto upstream = Upstreams::create("unix:@coir-example-proxy");
-  if (!app || !forwarder || !upstream) return 1;
-  static Gateway gateway{std::move(*forwarder), std::move(*upstream), {.host = "inner.example"}};
-  {
-    const LocalSite site({.handler = forward_app, .context = &gateway});
-    for (const char* const path : {"/app/status?full", "/elsewhere"}) {
-      auto response = get(site.url(path), {.deadline = coir::Deadline::after(10s)});
-      const auto text = response ? response->text() : std::unexpected(response.error());
-      if (!text) return 1;
-      coir::on_worker_stack(
-          [&] { printf("%d %.*s", response->status(), static_cast<int>(text->size()), text->data()); });
-    }
+  const LocalSite inner({.handler = program, .allow_hosts = kAnyHost});
+  // The path of the server's URL, "/", takes the place of the prefix.
+  auto app = routes(
+      any<"/app/{path...}">(Proxy{{inner.url("/"), inner.url("/")}, {.prefix = "/app", .host = "inner.example"}}),
+      any<"/php/{path...}">(scripts("unix:@coir-example-no-application")));
+  if (!app.problem().empty()) return 1;
+  const LocalSite site(answered_by(app));
+  for (const char* const path : {"/app/status?full", "/php/index.php", "/elsewhere"}) {
+    auto response = get(site.url(path), {.deadline = coir::Deadline::after(10s)});
+    const auto text = response ? response->text() : std::unexpected(response.error());
+    if (!text) return 1;
+    coir::on_worker_stack([&] { printf("%d %.*s", response->status(), static_cast<int>(text->size()), text->data()); });
   }
-  return app->stop(coir::Deadline::after(1s)) ? 0 : 1;
-}
-
-int serve_upstream(const coir::Address& address, std::string_view to) {
-  auto forwarder = Forwarder::create();
-  auto upstream = Upstreams::create(to);
-  if (!forwarder || !upstream) return 1;
-  Gateway gateway{std::move(*forwarder), std::move(*upstream), {}};
-  auto server = serve(address, forward, &gateway);
-  if (!server) return 1;
-  return static_cast<int>(server->serve_until({SIGTERM, SIGINT}, 2s));
+  return 0;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
   if (count == 1) return coir::run(ask_itself);
-  const auto address = coir::Address::parse(words[1]);
-  if (!address || count != 3) return fputs("usage: proxy [ADDRESS URL]\n", stderr), 2;
-  return coir::run([&] { return serve_upstream(*address, words[2]); });
+  if (count < 3) return fputs("usage: proxy [ADDRESS URL [FASTCGI]]\n", stderr), 2;
+  auto app = routes(any<"/php/{path...}">(scripts(count > 3 ? words[3] : "unix:@coir-example-no-application")),
+                    any<"/{path...}">(Proxy{words[2]}));
+  return serve({.name = "proxy", .listen = words[1], .server = {.allow_hosts = kAnyHost}, .drain_timeout = 2s}, app);
 }

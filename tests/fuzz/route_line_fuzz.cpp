@@ -1,7 +1,7 @@
 // Whatever a line of a file of routes says, it is a route that can be used, nothing, or a fault that names a word of the
 // line; what it sets cannot split a head, and whoever is trusted was named.
 
-#include <coir/http/route_line.h>
+#include <coir/http/proxy_rules.h>
 #include <coir/http/url.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void check_servers_of(const RouteLine& route, std::string_view line) {
     const std::string_view url = next_item(rest);
     require(begins(url, "unix:") ? coir::Address::parse(url).has_value() : parse_url(url).has_value());
   }
-  require(count != 0 && count <= Upstreams::kMost);
+  require(count != 0 && count <= UpstreamServer::kMost);
 }
 
 }  // namespace

@@ -14,19 +14,20 @@ std::uint16_t next_id() noexcept {
 }  // namespace
 
 FastCgiExchange::FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what,
-                                 const FastCgiRules& by) noexcept
-    : RelayedExchange(given), group(of), script(what), rules(by), room(given.scratch()) {
+                                 const FastCgiOptions& by, FastCgiCounters* counted) noexcept
+    : RelayedExchange(given), group(of), script(what), rules(by), counters(counted), room(given.scratch()) {
   idempotent = is_idempotent(request.method);
 }
 
 void FastCgiExchange::count(Atomic<std::uint64_t> FastCgiCounters::* which) noexcept {
-  if (rules.counters != nullptr) (rules.counters->*which).fetch_add(1, std::memory_order_relaxed);
+  if (counters != nullptr) (counters->*which).fetch_add(1, std::memory_order_relaxed);
 }
 
 void FastCgiExchange::run() noexcept {
   if (refuses_method()) return;
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
+  group.note_server(exchange);
   if (request.framing == Framing::chunked && rules.spool == nullptr) return answer(411);
   if (keeps_content()) {
     if (const int status = keep_content(); status != 0) return answer(status);
@@ -123,8 +124,8 @@ FastCgiExchange::Outcome FastCgiExchange::grow(std::size_t bytes) noexcept {
 }
 
 void forward_to_fastcgi(Exchange& exchange, UpstreamGroup& group, const FastCgiScript& script,
-                        const FastCgiRules& rules) noexcept {
-  FastCgiExchange(exchange, group, script, rules).run();
+                        const FastCgiOptions& options, FastCgiCounters* counters) noexcept {
+  FastCgiExchange(exchange, group, script, options, counters).run();
 }
 
 }  // namespace coir::http

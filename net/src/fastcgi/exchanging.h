@@ -1,8 +1,8 @@
 #pragma once
 
 #include <coir/file.h>
-#include <coir/http/fastcgi.h>
 
+#include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
 #include "fastcgi/response_head.h"
 #include "outbound/exchange.h"
@@ -19,9 +19,11 @@ namespace coir::http {
 //
 // It is the session's scratch memory, and a buffer where that is too small. The parts: exchanging.cpp, how one is
 // tried, retried and fails; parameters.cpp, what the application is told; giving_input.cpp, content to it;
-// taking_output.cpp, what it answers; scripts.cpp is find_script.
+// taking_output.cpp, what it answers; scripts.cpp is find_script, and fast_cgi.cpp
+// chooses the script.
 struct FastCgiExchange final : OutboundRequest, RelayedExchange {
-  FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiRules& by) noexcept;
+  FastCgiExchange(Exchange& given, UpstreamGroup& of, const FastCgiScript& what, const FastCgiOptions& by,
+                  FastCgiCounters* counters) noexcept;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
 
@@ -66,7 +68,8 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
 
   UpstreamGroup& group;
   const FastCgiScript& script;
-  const FastCgiRules& rules;
+  const FastCgiOptions& rules;
+  FastCgiCounters* const counters;  // may be null
 
   UpstreamLease lease;
   Buffer larger;

@@ -1,5 +1,5 @@
-// find_script, of coir/http/fastcgi.h.
-#include <coir/http/fastcgi.h>
+#include "fastcgi/scripts.h"
+
 #include <coir/http/files.h>
 #include <coir/http/path.h>
 #include <string.h>

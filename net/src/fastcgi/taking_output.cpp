@@ -155,7 +155,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_end(FastCgiEnd end) noexcept {
 void FastCgiExchange::take_errors(std::span<char> bytes) noexcept {
   if (rules.complain == nullptr) return;
   for (const char byte : bytes) {
-    if (complaints >= FastCgiRules::kMostComplaints) return;
+    if (complaints >= FastCgiOptions::kMostComplaints) return;
     ++complaints;
     if (byte != '\n' && byte != '\r')
       line[line_bytes++] = static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f ? '.' : byte;

@@ -109,7 +109,8 @@ int serve_by_server(const ServeOptions& options, const ServerOptions& chosen, Li
 
 }  // namespace
 
-int serve(const ServeOptions& given, const ServerOptions& server) noexcept {
+int serve(const ServeOptions& given, const ServerOptions& server, std::string_view problem) noexcept {
+  if (!problem.empty()) return say(given, problem), 2;
   ServeOptions options = given;
   options.server = server;
   signal(SIGPIPE, SIG_IGN);

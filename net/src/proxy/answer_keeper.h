@@ -1,9 +1,9 @@
 #pragma once
 
-#include <coir/http/proxy.h>
 #include <coir/resting_wait.h>
 
 #include "http/session/keeper.h"
+#include "proxy/forwarder.h"
 #include "proxy/upstream.h"
 
 namespace coir::http {

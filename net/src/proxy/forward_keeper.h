@@ -1,13 +1,13 @@
 #pragma once
 
 #include <coir/http/chunked.h>
-#include <coir/http/proxy.h>
 #include <coir/resting_wait.h>
 
 #include "base/buffer_pool.h"
 #include "http/message/response_parser.h"
 #include "http/session/keeper.h"
 #include "proxy/answer_keeper.h"
+#include "proxy/forwarder.h"
 #include "proxy/upstream.h"
 
 namespace coir::http {

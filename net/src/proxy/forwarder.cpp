@@ -1,5 +1,4 @@
-// Forwarder, of coir/http/proxy.h.
-#include <coir/http/proxy.h>
+#include "proxy/forwarder.h"
 
 #include <iterator>
 

@@ -45,6 +45,7 @@ void Forwarding::run() noexcept {
   if (rules.request_id) choose_request_id();
   // A request that is under way when the server begins to stop is answered.
   session.watch_->outlive_stop();
+  group.note_server(exchange);
   if (!begin_waiting()) return fail(Error{ErrorCode::busy});
   now_ns = session.began_ns_;
   go_on(false);

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <coir/http/proxy.h>
-
 #include "outbound/exchange.h"
 #include "outbound/relayed_exchange.h"
 #include "proxy/field_kind.h"
+#include "proxy/forwarder.h"
 #include "proxy/upstream.h"
 
 namespace coir::http {

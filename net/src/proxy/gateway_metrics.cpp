@@ -1,5 +1,6 @@
+#include "proxy/gateway_metrics.h"
+
 #include <coir/format.h>
-#include <coir/http/gateway_metrics.h>
 
 #include <span>
 

@@ -1,6 +1,5 @@
 #include "proxy/upstream.h"
 
-#include <coir/cancel_scope.h>
 #include <coir/fiber.h>
 
 #include <algorithm>
@@ -10,18 +9,37 @@
 namespace coir::http {
 
 UpstreamGroup::~UpstreamGroup() {
-  if (watcher_.started() && current().id() != 0) {
-    static_cast<void>(watcher_.cancel("the upstreams are not watched any more"));
-    const Shield to_the_end(Deadline::never());
-    static_cast<void>(watcher_.join());
-  }
+  detach();
   const bool runs = current().id() != 0;
+  if (runs) stopping();
   for (UpstreamMember& member : members_) {
     if (runs && member.asker.started()) static_cast<void>(member.asker.cancel("the upstreams are gone"));
   }
-  // acquire pairs with the release in ask_beside.
+  // acquire pairs with the release in ask_beside and watch.
   while (runs && asking_.load(std::memory_order_acquire) != 0) yield();
   std::destroy(members_.begin(), members_.end());
+}
+
+// A server that stops does not stay with the group: another may follow.
+void UpstreamGroup::note_server(Exchange& exchange) noexcept {
+  if (engine() == nullptr) closing_.store(false, std::memory_order_relaxed);
+  const auto attached = attach(exchange);
+  if (!attached && attached.error() == ErrorCode::unsupported) closing_.store(true, std::memory_order_relaxed);
+}
+
+void UpstreamGroup::stopping() noexcept {
+  closing_.store(true, std::memory_order_relaxed);
+  // The pools' locks order this behind the store: see rest.
+  for (UpstreamMember& member : members_) member.close_resting(SIZE_MAX, true);
+  const Locked locked(lock_);
+  if (watching_.load(std::memory_order_relaxed) && watcher_.started())
+    static_cast<void>(watcher_.cancel("the upstreams are not watched any more"));
+}
+
+// rest has a connection rest, unless the server has stopped. Either this sees so, or stopping finds the connection.
+void UpstreamGroup::rest(UpstreamMember& member, PooledConnection& connection) noexcept {
+  member.rest(connection);
+  if (closing_.load(std::memory_order_relaxed)) member.close_resting(SIZE_MAX, true);
 }
 
 std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& choice, Deadline deadline) noexcept {
@@ -92,7 +110,7 @@ void UpstreamLease::give_back(bool reusable) noexcept {
   member.group.note_success(member, connection_->era);
   member.group.end(member);
   PooledConnection& connection = *std::exchange(connection_, nullptr);
-  if (reusable) return member.rest(connection);
+  if (reusable) return member.group.rest(member, connection);
   ConnectionPool::close(connection, true);
 }
 

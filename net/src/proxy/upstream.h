@@ -7,7 +7,6 @@
 #include <coir/error.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
-#include <coir/http/upstreams.h>
 #include <coir/net/address.h>
 #include <coir/net/resolve.h>
 #include <coir/net/stream.h>
@@ -19,8 +18,10 @@
 #include <span>
 #include <utility>
 
+#include "http/session/keeper.h"
 #include "outbound/connection_pool.h"
 #include "outbound/dialler.h"
+#include "proxy/upstreams.h"
 
 namespace coir::http {
 
@@ -145,8 +146,10 @@ struct UpstreamMember : ConnectionPool {
   Fiber asker;  // of its name, while the old addresses are used
 };
 
-// UpstreamGroup is servers of which each may answer a request. It destroys them.
-class UpstreamGroup {
+// UpstreamGroup is servers of which each may answer a request. It destroys them. It keeps no connections of the server
+// for which it is asked, but it is told by it, as a Keeper, when that stops: then nothing rests in the pools any more,
+// and nothing watches.
+class UpstreamGroup final : public Keeper {
  public:
   UpstreamGroup(std::span<UpstreamMember> members, const UpstreamOptions& options) noexcept
       : members_(members), options_(options) {}
@@ -163,6 +166,9 @@ class UpstreamGroup {
 
   // bounds_leases tells whether take may wait for a lease to end.
   bool bounds_leases() const noexcept { return options_.most_in_use != 0; }
+  // note_server has the server of an exchange call stopping.
+  void note_server(Exchange& exchange) noexcept;
+  void stopping() noexcept override;
 
   std::span<const UpstreamMember> members() const noexcept { return members_; }
   UpstreamState state() const noexcept;
@@ -197,6 +203,7 @@ class UpstreamGroup {
                                                   std::chrono::nanoseconds connect) noexcept;
   std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
 
+  void rest(UpstreamMember& member, PooledConnection& connection) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   void count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept;
   // note_failure skips a server for a while after UpstreamOptions::failures in a row, or `at_once`.
@@ -218,9 +225,11 @@ class UpstreamGroup {
   mutable Spinlock lock_;
   std::uint64_t unavailable_ = 0;               // guarded by lock_
   coir::detail::CountedList<RoomWaiter> line_;  // of those that wait for a lease; guarded by lock_
-  Fiber watcher_;                               // of watch
-  Event due_;                                   // a server has become unreachable
-  Atomic<std::uint32_t> asking_ = 0;            // askers that run
+  Fiber watcher_;                               // of watch; guarded by lock_ while watching_
+  Atomic<bool> watching_ = false;
+  Atomic<bool> closing_ = false;      // the server has stopped
+  Event due_;                         // a server has become unreachable
+  Atomic<std::uint32_t> asking_ = 0;  // fibers that run
 };
 
 }  // namespace coir::http

@@ -68,9 +68,24 @@ std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noe
 }  // namespace
 
 std::expected<void, Error> UpstreamGroup::watch() noexcept {
-  if (watcher_.started()) return {};
-  watcher_ = spawn({.name = "upstreams", .stack = kStack, .detached = true}, [this] { look_after(); });
-  if (!watcher_.started()) return std::unexpected(watcher_.error());
+  if (closing_.load(std::memory_order_relaxed) || watching_.exchange(true, std::memory_order_relaxed)) return {};
+  asking_.fetch_add(1, std::memory_order_relaxed);
+  Fiber watcher = spawn({.name = "upstreams", .stack = kStack, .detached = true}, [this] {
+    look_after();
+    watching_.store(false, std::memory_order_relaxed);
+    asking_.fetch_sub(1, std::memory_order_release);
+  });
+  if (!watcher.started()) {
+    watching_.store(false, std::memory_order_relaxed);
+    asking_.fetch_sub(1, std::memory_order_relaxed);
+    return std::unexpected(watcher.error());
+  }
+  {
+    const Locked locked(lock_);
+    watcher_ = std::move(watcher);
+  }
+  // The server may have stopped meanwhile.
+  if (closing_.load(std::memory_order_relaxed)) stopping();
   return {};
 }
 

@@ -1,7 +1,6 @@
-// Upstreams, of coir/http/upstreams.h: a group is made of the addresses of its servers.
+// Upstreams, of proxy/upstreams.h: a group is made of the addresses of its servers.
 #include <coir/format.h>
 #include <coir/http/accounts.h>
-#include <coir/http/upstreams.h>
 #include <coir/http/url.h>
 #include <string.h>
 

@@ -120,7 +120,7 @@ def proxy(program, *ports, options=(), connect_ms=5000, silence_ms=60000):
 
     def write(port, folder):
         if kind(program) == "proxy":
-            return [program, f"127.0.0.1:{port}", f"127.0.0.1:{ports[0]}"]
+            return [program, f"127.0.0.1:{port}", f"http://127.0.0.1:{ports[0]}"]
         said = text.replace("@PORT@", str(port)).replace("@UPSTREAM@", f"127.0.0.1:{ports[0]}").replace("@DIR@", folder)
         said = said.replace("@CONNECT@", str(connect_ms)).replace("@SILENCE@", str(silence_ms))
         with open(f"{folder}/configuration", "w") as file:

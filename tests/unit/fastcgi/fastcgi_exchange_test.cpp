@@ -3,12 +3,12 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/format.h>
-#include <coir/http/fastcgi.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <optional>
 
+#include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
 #include "proxy/upstream.h"
 #include "tests/support/folder.h"
@@ -19,7 +19,7 @@ namespace fastcgi_exchange_test {
 
 using namespace coir::test;
 using coir::Address;
-using coir::http::FastCgiRules;
+using coir::http::FastCgiOptions;
 using coir::http::FastCgiType;
 using coir::http::kFastCgiHeader;
 
@@ -29,7 +29,7 @@ constexpr std::size_t kContent = 900'000;
 constexpr std::size_t kOutput = 4'000'000;
 constexpr std::size_t kPiece = 32'000;
 // An exchange that stands still is given up after it.
-constexpr FastCgiRules kRules{.first_byte = 20s, .idle = 20s};
+constexpr FastCgiOptions kRules{.first_byte = 20s, .idle = 20s};
 
 // Application is what a script of the other side says and hears.
 class Application {

@@ -3,11 +3,9 @@
 // none. The client is refused or its connection ends, never left waiting, and never takes a part for the whole; the next
 // is served as if nothing had been; nothing is left over.
 
-#include <coir/http/fastcgi.h>
-#include <coir/http/upstreams.h>
-
 #include <optional>
 
+#include "fastcgi/fast_cgi.h"
 #include "fastcgi/record.h"
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
@@ -33,7 +31,7 @@ void complain(void*, std::string_view) noexcept {
 bool forward(Exchange& exchange) {
   if (!exchange.request().path.starts_with("/app/")) return false;
   const bool keeps = exchange.request().path.starts_with("/app/kept");
-  const FastCgiRules rules{
+  const FastCgiOptions rules{
       .first_byte = 20s, .idle = 20s, .keep = true, .spool = keeps ? "/tmp" : nullptr, .complain = complain};
   forward_to_fastcgi(exchange, g_upstreams->group(), {.name = "/app", .info = exchange.request().path.substr(4)},
                      rules);

@@ -113,7 +113,7 @@ TEST(ForwardFailures, servers_that_are_left_alone_are_all_down) {
         auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
         const std::string_view nobody = coir::format(url, "http://127.0.0.1:", listener->local_address().port());
         listener->close();
-        const coir::http::UpstreamServer two[] = {{.url = nobody}, {.url = nobody}};
+        const coir::http::UpstreamServer two[] = {nobody, nobody};
         auto other = Upstreams::create(two, {.failures = 1, .longest = 100s});
         UpstreamGroup* const group = std::exchange(stage.group, &other->group());
         coir::test::Client client(address);

@@ -2,13 +2,13 @@
 
 #include <coir/format.h>
 #include <coir/http/accounts.h>
-#include <coir/http/proxy.h>
 #include <string.h>
 
 #include <optional>
 #include <string_view>
 
 #include "base/buffer_pool.h"
+#include "proxy/forwarder.h"
 #include "proxy/upstream.h"
 #include "tests/unit/client/scripted_server.h"
 #include "tests/unit/http/handler_server.h"

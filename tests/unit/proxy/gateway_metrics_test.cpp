@@ -1,9 +1,8 @@
-#include <coir/http/gateway_metrics.h>
-
 #include <CppUTest/TestHarness.h>
 
 #include <memory>
 
+#include "proxy/gateway_metrics.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace gateway_metrics_test {
@@ -21,7 +20,7 @@ struct Shown {
 };
 Shown* g_shown = nullptr;
 
-GatewayGroup shown_group(void*, std::size_t) noexcept {
+GatewayGroup shown_group(const void*, std::size_t) noexcept {
   return {.name = g_shown->name, .host = g_shown->host, .upstreams = g_shown->upstreams};
 }
 
@@ -73,7 +72,7 @@ class Metrics : public HandlerServer {
 TEST_GROUP_BASE(GatewayMetrics, Metrics) {};
 
 TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
-  const UpstreamServer servers[] = {{.url = "http://board.example:81"}, {.url = "unix:/run/app.sock"}};
+  const UpstreamServer servers[] = {"http://board.example:81", "unix:/run/app.sock"};
   shown(servers, "/api", "", [&](const Page& page) {
     for (const std::string_view server : {"http://board.example:81", "unix:/run/app.sock"}) {
       char line[256];
@@ -99,7 +98,7 @@ TEST(GatewayMetrics, each_server_has_its_samples_and_the_forwarder_its_own) {
 }
 
 TEST(GatewayMetrics, a_name_is_escaped_and_cut_and_a_server_that_comes_twice_differs) {
-  const UpstreamServer servers[] = {{.url = "http://a"}, {.url = "http://a"}};
+  const UpstreamServer servers[] = {"http://a", "http://a"};
   char name[2 * kMostLabel];
   memset(name, 'x', sizeof name);
   memcpy(name, "/\"\\\n", 4);

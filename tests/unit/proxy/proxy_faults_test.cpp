@@ -3,11 +3,9 @@
 // refused or its connection ends, never left waiting, and never takes a part for the whole; the next is served as if
 // nothing had been; nothing is left over.
 
-#include <coir/http/proxy.h>
-#include <coir/http/upstreams.h>
-
 #include <optional>
 
+#include "proxy/forwarder.h"
 #include "tests/unit/http/faulty_streams.h"
 #include "tests/unit/proxy/plain_upstream.h"
 

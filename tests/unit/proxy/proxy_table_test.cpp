@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "proxy/routes/proxy_state.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace proxy_table_test {
@@ -111,7 +112,7 @@ TEST_GROUP_BASE(ProxyTable, HandlerServer) {
       streams = account::streams.used();
       upstream.emplace();
       scripted.emplace([&](Peer& peer) { upstream->serve(peer); });
-      proxy.emplace(std::move(*Proxy::create()));
+      proxy.emplace();
       proxy_ = &*proxy;
       Stage stage{*proxy, *upstream, *scripted};
       visit(address, stage);
@@ -171,7 +172,7 @@ TEST(ProxyTable, streams_and_tunnels_outlive_five_tables) {
            gone.hear("\r\n\r\n"));
     expect(tunnel.say(upgrade("/kept")) && tunnel.hear("\r\n\r\n") && lost.say(upgrade("/gone")) &&
            lost.hear("\r\n\r\n"));
-    expect(until([&] { return stage.proxy.view().streams == 4; }, soon()));
+    expect(until([&] { return stage.proxy.state()->view().streams == 4; }, soon()));
     for (int number = 1; number <= 5; ++number) {
       char prefix[16] = {};
       auto table = stage.table({"/kept", coir::format(prefix, "/new", number)});
@@ -185,17 +186,19 @@ TEST(ProxyTable, streams_and_tunnels_outlive_five_tables) {
       expect(tunnel.say("ping") && tunnel.hear("ping") && lost.say("pong") && lost.hear("pong"));
       // Those that have ended are gone with the next exchange; the one with a stream stays.
       expect(answers(address, prefix, "hello") && answers(address, "/gone", "HTTP/1.1 404 "));
-      const auto view = stage.proxy.view();
+      const auto view = stage.proxy.state()->view();
       expect(view.routes == 2 && view.leaving == 1 && view.streams == 4 && view.groups == 1);
     }
-    expect(stage.proxy.counters().cut.load() == 0 && stage.proxy.counters().cancelled.load() == 0);
+    expect(stage.proxy.state()->forwarder().counters().cut.load() == 0 &&
+           stage.proxy.state()->forwarder().counters().cancelled.load() == 0);
     gone.reset();
     lost.reset();
-    expect(until([&] { return stage.proxy.view().streams == 2; }, soon()));
-    expect(until([&] { return answers(address, "/kept", "hello") && stage.proxy.view().leaving == 0; }, soon()));
+    expect(until([&] { return stage.proxy.state()->view().streams == 2; }, soon()));
+    expect(
+        until([&] { return answers(address, "/kept", "hello") && stage.proxy.state()->view().leaving == 0; }, soon()));
     kept.reset();
     tunnel.reset();
-    expect(until([&] { return stage.proxy.view().streams == 0; }, soon()));
+    expect(until([&] { return stage.proxy.state()->view().streams == 0; }, soon()));
   });
 }
 
@@ -222,10 +225,10 @@ TEST(ProxyTable, a_changed_route_with_the_same_servers_keeps_their_group) {
     expect(stage.proxy.apply(first).has_value() && answers(address, "/a", "hello"));
     auto second = stage.table({"/a"}, "set-response=X-New:1");
     expect(stage.proxy.apply(second).has_value() && answers(address, "/a", "X-New: 1\r\n"));
-    expect(stage.server.connections() == 1 && stage.proxy.view().groups == 1);
+    expect(stage.server.connections() == 1 && stage.proxy.state()->view().groups == 1);
     auto third = stage.table({"/a"}, "balance=least");
     expect(stage.proxy.apply(third).has_value() && answers(address, "/a", "hello"));
-    expect(stage.server.connections() == 2 && stage.proxy.view().groups == 1);
+    expect(stage.server.connections() == 2 && stage.proxy.state()->view().groups == 1);
   });
 }
 
@@ -235,20 +238,20 @@ TEST(ProxyTable, a_removed_route_ends_on_its_own_and_its_group_with_the_last) {
     expect(stage.proxy.apply(first).has_value());
     coir::test::Client stream(address);
     expect(stream.say(get("/gone/events")) && stream.hear("\r\n\r\n"));
-    expect(until([&] { return stage.proxy.view().streams == 1; }, soon()));
+    expect(until([&] { return stage.proxy.state()->view().streams == 1; }, soon()));
     auto second = stage.table({});
     const auto applied = stage.proxy.apply(second);
     expect(applied && applied->removed == 1);
-    auto view = stage.proxy.view();
+    auto view = stage.proxy.state()->view();
     expect(view.routes == 0 && view.groups == 1 && view.leaving == 1);
     expect(answers(address, "/gone", "HTTP/1.1 404 "));
     stage.upstream.step = 1;
     expect(stream.hear("data: 1\n\n"));
     stream.reset();
-    expect(until([&] { return stage.proxy.view().streams == 0; }, soon()));
+    expect(until([&] { return stage.proxy.state()->view().streams == 0; }, soon()));
     auto third = stage.table({});
     expect(stage.proxy.apply(third).has_value());
-    view = stage.proxy.view();
+    view = stage.proxy.state()->view();
     expect(view.groups == 0 && view.leaving == 0);
   });
 }
@@ -269,7 +272,7 @@ TEST(ProxyTable, an_invalid_table_changes_nothing) {
         expect(answers(address, "/a", "hello") && answers(address, "/b", "HTTP/1.1 404 "));
       }
     }
-    if (coir::kTls) expect(account::http.used() <= used + 64 * 1024 && stage.proxy.view().groups == 1);
+    if (coir::kTls) expect(account::http.used() <= used + 64 * 1024 && stage.proxy.state()->view().groups == 1);
   });
 }
 
@@ -285,7 +288,7 @@ TEST(ProxyTable, no_memory_changes_nothing) {
       account::http.set_ceiling(ceiling);
       if (applied) break;
       expect(applied.error().error == coir::ErrorCode::no_memory && second.size() == 2);
-      expect(stage.proxy.view().routes == 1 && stage.proxy.view().groups == 1);
+      expect(stage.proxy.state()->view().routes == 1 && stage.proxy.state()->view().groups == 1);
     }
     expect(stage.proxy.apply(second).has_value());
   });
@@ -352,11 +355,10 @@ TEST(ProxyTable, memory_is_charged_and_given_back) {
     CHECK(table.has_value());
     CHECK(table->add("/a http://127.0.0.1:1,http://127.0.0.1:2").value_or(false));
     const std::size_t planned = table->memory_bytes();
-    auto proxy = Proxy::create();
-    CHECK(proxy.has_value());
+    Proxy proxy;
     const std::size_t alone = account::http.used();
     CHECK(alone > before);
-    CHECK(proxy->apply(*table).has_value());
+    CHECK(proxy.apply(*table).has_value());
     CHECK(account::http.used() - before <= planned + sizeof(coir::http::ForwardCounters) + 1024);
     CHECK(account::http.used() > alone);
   }

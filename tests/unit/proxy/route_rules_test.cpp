@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "proxy/routes/proxy_state.h"
 #include "tests/unit/proxy/gateway.h"
 
 namespace route_rules_test {
@@ -13,7 +14,7 @@ using namespace coir::test;
 using coir::Deadline;
 using coir::http::ForwardFailure;
 using coir::http::Proxy;
-using coir::http::ProxyGate;
+using coir::http::ProxyOptions;
 using coir::http::ProxyTable;
 
 TEST_GROUP_BASE(RouteRules, HandlerServer) {
@@ -22,7 +23,7 @@ TEST_GROUP_BASE(RouteRules, HandlerServer) {
   // beside runs `visit` with a server whose handler is a proxy of one route, with these words, to servers that play the
   // script.
   template <class Visit>
-  void beside(std::string_view words, ScriptedServer::Script script, Visit visit, ProxyGate gate = {},
+  void beside(std::string_view words, ScriptedServer::Script script, Visit visit, ProxyOptions gate = {},
               std::size_t servers = 1) {
     ServerOptions options;
     options.handler = [](Exchange& exchange) {
@@ -32,7 +33,7 @@ TEST_GROUP_BASE(RouteRules, HandlerServer) {
     std::optional<Proxy> proxy;
     serving(options, [&](Server& server, const coir::Address& address, Seen&) {
       for (std::size_t i = 0; i < servers; ++i) scripted[i].emplace(script);
-      proxy.emplace(std::move(*Proxy::create(gate)));
+      proxy.emplace(gate);
       proxy_ = &*proxy;
       auto table = ProxyTable::create();
       char line[512];
@@ -73,7 +74,7 @@ TEST(RouteRules, a_client_that_asks_too_often_is_429) {
       }
     }
     // A slow machine refills the bucket meanwhile.
-    expect(answered >= 3 && proxy.counters().limited.load() >= 1);
+    expect(answered >= 3 && proxy.state()->forwarder().counters().limited.load() >= 1);
   });
 }
 
@@ -94,7 +95,7 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
                   coir::format(request, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 9.9.9.", i, "\r\n\r\n"),
                   "HTTP/1.1 "));
     }
-    expect(proxy.counters().limited.load() != 0);
+    expect(proxy.state()->forwarder().counters().limited.load() != 0);
   });
 }
 
@@ -186,7 +187,7 @@ TEST(RouteRules, a_request_has_an_id_of_its_own) {
 }
 
 TEST(RouteRules, a_gate_decides_by_the_name) {
-  const ProxyGate gate{.admits = [](void*, Exchange& exchange, std::string_view name) noexcept {
+  const ProxyOptions gate{.admits = [](void*, Exchange& exchange, std::string_view name) noexcept {
     if (name == "file" && !exchange.request().header("Authorization").empty()) return true;
     exchange.respond_status(401, "WWW-Authenticate: Basic realm=\"x\"\r\n");
     return false;
@@ -198,11 +199,11 @@ TEST(RouteRules, a_gate_decides_by_the_name) {
         heard.size = 0;
         expect(asks(address, kGet, "HTTP/1.1 401 ") && heard.size == 0);
         expect(asks(address, "GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: x\r\n\r\n", "hello"));
-        auto other = Proxy::create();
+        Proxy other;
         auto table = ProxyTable::create();
         expect(table->add("/ http://a auth=file").value_or(false));
-        const auto applied = other->apply(*table);
-        expect(!applied && applied.error().error == coir::ErrorCode::unsupported && proxy.view().routes == 1);
+        const auto applied = other.apply(*table);
+        expect(!applied && applied.error().error == coir::ErrorCode::unsupported && proxy.state()->view().routes == 1);
       },
       gate);
 }
@@ -247,7 +248,7 @@ TEST(RouteRules, a_deadline_of_the_route_is_kept) {
   beside(
       "first-byte=30ms", [](Peer& peer) { peer.until_gone(); },
       [&](const coir::Address& address, Proxy& proxy) {
-        expect(asks(address, kGet, "HTTP/1.1 504 ") && proxy.counters().timed_out.load() == 1);
+        expect(asks(address, kGet, "HTTP/1.1 504 ") && proxy.state()->forwarder().counters().timed_out.load() == 1);
       });
   beside(
       "idle=30ms",
@@ -278,10 +279,11 @@ TEST(RouteRules, a_stream_and_a_tunnel_that_are_silent_are_cut) {
         expect(stream.say(kGet) && stream.hear("\r\n\r\n"));
         expect(tunnel.say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n") &&
                tunnel.hear("101 "));
-        expect(until([&] { return proxy.counters().silent.load() == 2; }, soon()));
-        expect(tunnel.hear_the_end() && stream.hear_the_end() && proxy.view().streams == 0);
+        expect(until([&] { return proxy.state()->forwarder().counters().silent.load() == 2; }, soon()));
+        expect(tunnel.hear_the_end() && stream.hear_the_end() && proxy.state()->view().streams == 0);
         // An end in good order is no last chunk.
-        expect(heard_by(stream).find("0\r\n\r\n") == std::string_view::npos && proxy.counters().cut.load() == 0);
+        expect(heard_by(stream).find("0\r\n\r\n") == std::string_view::npos &&
+               proxy.state()->forwarder().counters().cut.load() == 0);
       });
 }
 
@@ -307,7 +309,7 @@ TEST(RouteRules, a_stream_that_says_something_in_time_is_not_cut) {
         expect(stream.say(kGet) && stream.hear("\r\n\r\n"));
         // A machine that is busy for so long proves nothing.
         expect(stream.hear("data: end\n\n") || !in_time);
-        expect(proxy.counters().silent.load() == 0 || !in_time);
+        expect(proxy.state()->forwarder().counters().silent.load() == 0 || !in_time);
       });
 }
 

@@ -1,7 +1,6 @@
 // What of an exchange's end counts against its upstream, and what does not because clients can bring it about.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/upstreams.h>
 
 #include <string_view>
 

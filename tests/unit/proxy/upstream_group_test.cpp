@@ -58,7 +58,7 @@ TEST_GROUP_BASE(UpstreamGroup, coir::test::Everywhere) {};
 
 TEST(UpstreamGroup, addresses_that_are_none_are_refused) {
   const auto error = [](std::string_view url, unsigned weight = 1) {
-    const UpstreamServer server{.url = url, .weight = weight};
+    const UpstreamServer server{url, weight};
     const auto made = Upstreams::create({&server, 1});
     return made ? ErrorCode{} : made.error().code;
   };

@@ -71,7 +71,7 @@ struct Ward {
   std::size_t count = 0;
 
   void add(std::uint16_t port) {
-    servers[count] = {.url = coir::format(texts[count], "http://127.0.0.1:", port)};
+    servers[count] = {coir::format(texts[count], "http://127.0.0.1:", port)};
     ++count;
   }
   Upstreams watched(UpstreamOptions options) {
@@ -180,7 +180,7 @@ TEST(UpstreamHealth, without_a_path_a_server_that_is_down_at_start_is_told_once_
   everywhere([&] {
     char url[200];
     Ward ward;
-    ward.servers[ward.count++] = {.url = coir::format(url, "unix:", std::string_view(path))};
+    ward.servers[ward.count++] = {coir::format(url, "unix:", std::string_view(path))};
     auto upstreams = ward.watched({.longest = 1s});
     expect(ward.news.comes_to(1) && !upstreams.server(0).up);
     ScriptedServer server(answer_all(kWell), path);

@@ -1,43 +1,33 @@
 #pragma once
 
-#include <coir/port/needs_fibers.h>
+// FastCgi answers exchanges by what an application answers over FastCGI, such as php-fpm. It is mounted like a handler:
+//
+//   auto app = routes(any<"/app/{path...}">(FastCgi{"127.0.0.1:9000", {.prefix = "/app"}}),
+//                     any<"/{path...}">(FastCgi{"unix:/run/php-fpm.sock",
+//                                               {.root = "/srv/www", .files = &files, .suffix = ".php"}}));
+
+#include <coir/atomic.h>
+#include <coir/http/exchange.h>
+#include <coir/http/proxy_rules.h>
 
 #if !COIR_FASTCGI
 #error "this build of coir has no FastCGI: configure it with -DCOIR_FASTCGI=ON"
 #endif
 
-#include <coir/atomic.h>
-#include <coir/deadline.h>
-#include <coir/http/exchange.h>
-#include <coir/http/upstreams.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace coir::http {
 
+class FastCgiState;
 class FileTree;
+class MetricsText;
+class Proxy;
 
-// FastCgiScript is what an application is told of the script that a request is for (RFC 3875, 4.1).
-struct FastCgiScript {
-  std::string_view name = {};  // SCRIPT_NAME: the script's path, decoded, with a slash in front; empty: "/" alone
-  std::string_view info = {};  // PATH_INFO: what of the path stands behind it; empty: nothing
-};
-
-// find_script takes a request's path apart at the file that answers it: the shortest beginning of the path, up to a
-// slash or its end, that names a regular file below `files`. Of a path that ends in '/' that is `index` in that folder,
-// if `index` is not empty. A path that names no file is never told to an application. With `suffix` (".php") the file's
-// name ends so. `path` is the request's, undecoded; the views point into `memory`, of path.size() + index.size() + 3
-// bytes at least. Errors: invalid (the path is malformed or leaves the root: 400), not_found (404), limit (it does not
-// fit: 414; no descriptor is left), system. On a fiber; one system call or more for each segment of the path.
-[[nodiscard]] std::expected<FastCgiScript, Error> find_script(std::string_view path, FileTree& files,
-                                                              std::string_view suffix, std::string_view index,
-                                                              std::span<char> memory) noexcept;
-
-// FastCgiParam is a parameter that a program adds, or puts in a usual one's place.
+// FastCgiParam is a parameter that a program adds, or that replaces a usual one.
 struct FastCgiParam {
   std::string_view name, value;
 };
@@ -46,16 +36,23 @@ struct FastCgiParam {
 struct FastCgiCounters {
   Atomic<std::uint64_t> answered{0};     // responses whose head came from an application
   Atomic<std::uint64_t> bad_gateway{0};  // 502: no connection, hung up, or no response
-  Atomic<std::uint64_t> unavailable{0};  // 503: nobody may be asked, or the application says that it is overloaded
+  Atomic<std::uint64_t> unavailable{0};  // 503: no server may be asked, or the application says that it is overloaded
   Atomic<std::uint64_t> timed_out{0};    // 504
   Atomic<std::uint64_t> retried{0};      // on another connection
   Atomic<std::uint64_t> cut{0};          // responses that the application did not end
   Atomic<std::uint64_t> cancelled{0};    // requests aborted because their client had gone
 };
 
-// FastCgiRules say how exchanges are passed to an application.
-struct FastCgiRules {
-  std::string_view root = {};  // DOCUMENT_ROOT; SCRIPT_FILENAME is this and the script's name
+// FastCgiOptions says which script answers an exchange, and how it is passed on. It refers to what outlives the FastCgi.
+struct FastCgiOptions {
+  // Without a suffix: the paths that the application answers. The script is the file of `files` that the path names, else
+  // the prefix itself; the rest of the path is PATH_INFO. With a suffix, such as ".php", the script is the first file on
+  // the path whose name ends so, or "index.php" in the folder that the path names; other paths are not answered.
+  std::string_view prefix = "/";
+  std::string_view suffix = {};
+  FileTree* files = nullptr;    // where scripts are looked for; a suffix needs one
+  std::string_view front = {};  // with a suffix: the script, such as "/index.php", for paths that name no file
+  std::string_view root = {};   // DOCUMENT_ROOT; SCRIPT_FILENAME is this and the script's name
   std::span<const FastCgiParam> params = {};
   // How long a connection, the first byte of a response and each further one may take.
   std::chrono::milliseconds connect{5'000};
@@ -70,28 +67,65 @@ struct FastCgiRules {
   // kept; content without a length, which an application has to be told beforehand, is answered 411.
   const char* spool = nullptr;
   std::uint64_t most_spooled = 1024 * 1024;
-  bool buffers = true;  // false: of content with a length nothing is kept, it passes as it comes
-  // complain is told each line of what the application writes to its stderr, kMostComplaints bytes a request; a line's
-  // controls are dots. It must not wait. Null: nobody is.
+  bool buffers = true;  // false: content with a length is not kept, it passes as it comes
+  // complain gets each line that the application writes to its stderr, kMostComplaints bytes a request; a line's controls
+  // are dots. on_change is ProxyOptions's. They must not wait.
   void (*complain)(void* context, std::string_view line) noexcept = nullptr;
+  void (*on_change)(void* context, const UpstreamNews& news) noexcept = nullptr;
   void* context = nullptr;
-  FastCgiCounters* counters = nullptr;  // counted in, where they are not null
 
   static constexpr std::size_t kMostComplaints = 4096;
 };
 
-// forward_to_fastcgi answers `exchange` by what a FastCGI application of `group` answers as a responder, and returns
-// when the response has been passed on. Content that is not kept first passes both ways as it comes, at the same time where
-// the script writes before it has read all, through two buffers: whoever is slow slows the other side down. Connections are
-// kept where the application keeps them.
+// FastCgi has an application answer as a responder, over one of its servers ("host:port", "unix:/path"). Content that is
+// not kept first passes both ways as it comes, at the same time if the script writes before it has read all, through two
+// buffers: the slower side slows the other down.
 //
-// The application is told what RFC 3875 has, and REQUEST_URI, REQUEST_SCHEME, HTTPS, DOCUMENT_ROOT, SCRIPT_FILENAME and
-// REDIRECT_STATUS. Fields become HTTP_ parameters, those of one name joined; Proxy (CVE-2016-5385), those of the hop and
-// those whose name holds anything but letters, digits and '-' do not.
+// The application gets the parameters of RFC 3875, and REQUEST_URI, REQUEST_SCHEME, HTTPS, DOCUMENT_ROOT, SCRIPT_FILENAME
+// and REDIRECT_STATUS. Fields become HTTP_ parameters, those of one name joined; Proxy (CVE-2016-5385), those of the hop
+// and those whose name holds anything but letters, digits and '-' do not.
 //
 // A request whose connection turns out to be closed before anything was heard on it is tried once more on a new one, if
-// it may be repeated. When the client goes the request is aborted. In a handler, on a fiber of 16 KB.
-void forward_to_fastcgi(Exchange& exchange, UpstreamGroup& group, const FastCgiScript& script,
-                        const FastCgiRules& rules) noexcept;
+// it may be repeated. When the client leaves, the request is aborted. A FastCgi answers for one server at a time and may be
+// destroyed once that has stopped, before or after the server and the run. Move-only, until it is used.
+class FastCgi {
+ public:
+  // These ask no server; the addresses are copied.
+  template <std::size_t kCount>
+  explicit FastCgi(const UpstreamServer (&servers)[kCount], const FastCgiOptions& options = {}) noexcept
+      : FastCgi(std::span<const UpstreamServer>(servers), options) {
+    static_assert(kCount <= UpstreamServer::kMost);
+  }
+  explicit FastCgi(const UpstreamServer& server, const FastCgiOptions& options = {}) noexcept
+      : FastCgi(std::span(&server, 1), options) {}
+  explicit FastCgi(std::span<const UpstreamServer> servers, const FastCgiOptions& options = {}) noexcept;
+
+  FastCgi(FastCgi&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  FastCgi& operator=(FastCgi&&) = delete;
+  ~FastCgi();
+
+  // problem is Proxy's.
+  std::string_view problem() const noexcept;
+
+  // This answers an exchange: 404 if there is no script, 502, 503 or 504 if no server answers. In a handler, on a fiber
+  // of 16 KB. serve is the same, but returns false, without an answer, if there is no script.
+  void operator()(Exchange& exchange) noexcept;
+  bool serve(Exchange& exchange) noexcept;
+
+  // watch is Proxy's, by connecting. It happens by itself if there is on_change.
+  [[nodiscard]] std::expected<void, Error> watch() noexcept;
+
+  const FastCgiCounters& counters() const noexcept;
+
+  // state is for this library.
+  FastCgiState* state() const noexcept { return state_; }
+
+ private:
+  FastCgiState* state_;
+};
+
+// write_gateway_metrics is coir/http/proxy.h's for a proxy, which may be null, and applications.
+void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
+                           std::span<const FastCgi* const> applications) noexcept;
 
 }  // namespace coir::http

@@ -1,141 +1,112 @@
 #pragma once
 
-#include <coir/port/needs_fibers.h>
+// Proxy answers exchanges by what other servers answer. It is mounted like a handler:
+//
+//   auto app = routes(any<"/api/{path...}">(Proxy{{"http://10.0.0.2:8081", "http://10.0.0.3:8081"}}),
+//                     any<"/shop/{path...}">(Proxy{"https://shop.example", {.health = "/up"}, {.tls = &trust}}));
+//   return serve({.listen = ":8080"}, app);
+
+#include <coir/http/exchange.h>
+#include <coir/http/proxy_rules.h>
 
 #if !COIR_PROXY
 #error "this build of coir has no reverse proxy: configure it with -DCOIR_PROXY=ON"
 #endif
 
-#include <coir/atomic.h>
-#include <coir/deadline.h>
-#include <coir/error.h>
-#include <coir/http/exchange.h>
-#include <coir/http/upstreams.h>
-
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
+namespace coir {
+class TlsContext;
+}
+
 namespace coir::http {
 
-class ForwardKeeper;
+class MetricsText;
+class ProxyState;
+class ProxyTable;
+struct ProxyChange;
+struct ProxyFault;
 
-// ForwardRules say how exchanges of one route are forwarded. They are copied where an exchange waits for its
-// upstream. What they refer to outlives the exchanges, but for those that have become streams and tunnels: they need the
-// rules no more. Lines are the program's own, "Name: value\r\n"
-// each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
-struct ForwardRules {
-  std::string_view host = {};       // what the upstream is told as Host; empty: what the client said
-  std::string_view pseudonym = {};  // this proxy's name in Via, by which loops are found; empty: "coir"
-  // Whether the peer is a proxy of one's own, whose Forwarded and X-Forwarded-* are added to. Those of any other peer
-  // are replaced.
-  bool trusts_peer = false;
-  bool sends_forwarded = false;  // RFC 7239's Forwarded, beside X-Forwarded-For, -Proto and -Host
-  // Each request has an X-Request-ID, which the upstream is sent and the access log has as "id=...": a trusted peer's,
-  // if it is one of up to 64 visible characters, else one of 16 hexadecimal digits that is made.
-  bool request_id = false;
-  // A response with a longer head is answered 502. 48 KB at most; memory for it is taken at need.
-  std::uint32_t max_head = 12 * 1024;
-  std::uint64_t max_body = UINT64_MAX;  // content over it, or over the server's own limit, is answered 413
-  std::chrono::milliseconds body_timeout{
-      0};  // ServerOptions::body_timeout and body_rate for content; 0, or absent: the
-  std::optional<std::uint32_t> body_rate = {};  // server's own
-  std::string_view request_lines = {};
-  std::span<const std::string_view> request_drops = {};
-  std::string_view response_lines = {};
-  std::span<const std::string_view> response_drops = {};
-  std::uint64_t hash_key = 0;  // for a group that chooses by hash
-  // How long a connection, the first byte of a response and each further one may take. A stream or tunnel that rests
-  // has no such limit but rest_idle: its ends are looked after by the kernel's keep-alive.
-  std::chrono::milliseconds connect{5'000};
-  std::chrono::milliseconds first_byte{60'000};
-  std::chrono::milliseconds idle{60'000};
-  // A response whose content pauses for so long goes on without a fiber. An event stream does at once.
-  std::chrono::milliseconds rest_after{1'000};
-  // A stream or tunnel on which nothing has moved for so long, to a second, is cut. 0: never.
-  std::chrono::milliseconds rest_idle{0};
-  std::chrono::seconds retry_after{1};  // what 503 says
-  // While so many exchanges, which `waiting` counts, wait for a response to begin, one more is answered 503 at once. 0:
-  // only the ledger bounds them.
-  std::uint32_t max_waiting = 0;
-  Atomic<std::uint32_t>* waiting = nullptr;
-  // Counts the streams and tunnels that come of it while they last: so long their group stays. May be null.
-  Atomic<std::uint32_t>* streams = nullptr;
+// ProxyOptions is what all routes of a proxy share. It refers to what outlives the proxy.
+struct ProxyOptions {
+  const TlsContext* tls = nullptr;  // for https: a client's context
+  // on_change is called when a server has gone down and when it has come back, by exchanges or by checks, in the order of
+  // events; a server that is up at start is no news. It must not wait.
+  void (*on_change)(void* context, const UpstreamNews& news) noexcept = nullptr;
+  // admits judges an exchange for a route with auth=, whose value it gets. If it returns false, it has answered. On a
+  // fiber; it may wait.
+  bool (*admits)(void* context, Exchange& exchange, std::string_view auth) noexcept = nullptr;
+  void* context = nullptr;  // of both
 };
 
-// ForwardFailure is why an upstream has not answered an exchange, or not to its end.
-enum class ForwardFailure : std::uint8_t {
-  refused,          // 502: nobody could be connected to
-  unresolved,       // 502: there is no address for the name
-  untrusted,        // 502: no TLS with the upstream
-  cut_off,          // 502, or content cut off: the upstream hung up
-  malformed,        // 502, or content cut off: the upstream said what is no response
-  all_down,         // 503: no upstream may be asked
-  no_room,          // 503: there is no memory or descriptor for a connection
-  connect_timeout,  // 504
-  timeout,          // 504, or content cut off: the upstream was silent
-  loop,             // 508: the request has been here before
-  crowded,          // 503: ForwardRules::max_waiting requests wait, or all servers have UpstreamOptions::most_in_use
-};
-inline constexpr std::size_t kForwardFailures = 11;
-
-// word_of is a failure as logs and metrics have it: "cut-off". The access log has it as "why=cut-off".
-const char* word_of(ForwardFailure failure) noexcept;
-
-// ForwardCounters may be read by any thread.
-struct ForwardCounters {
-  Atomic<std::uint64_t> forwarded{0};                     // responses whose head came from an upstream
-  Atomic<std::uint64_t> bad_gateway{0};                   // 502: no connection, hung up, or no response
-  Atomic<std::uint64_t> unavailable{0};                   // 503: no upstream may be asked
-  Atomic<std::uint64_t> timed_out{0};                     // 504
-  Atomic<std::uint64_t> loops{0};                         // 508
-  Atomic<std::uint64_t> retried{0};                       // on another connection
-  Atomic<std::uint64_t> cut{0};                           // responses that an upstream did not end
-  Atomic<std::uint64_t> cancelled{0};                     // upstreams left because their client had gone
-  Atomic<std::uint64_t> limited{0};                       // 429, by a route's rate
-  Atomic<std::uint64_t> silent{0};                        // streams and tunnels that were cut by rest_idle
-  Atomic<std::uint64_t> failures[kForwardFailures] = {};  // by ForwardFailure
-};
-
-// Forwarder forwards exchanges to upstreams and keeps the streams and tunnels that come of them.
+// Proxy passes exchanges on to servers, of which each may answer, with a pool of connections for each.
 //
-//   handler:  forwarder.forward(exchange, group, rules);
+// Content passes in both directions as it comes, through one buffer of the exchange, so that the slower side slows the
+// other down. Every head is parsed and written anew; hop-by-hop fields stay behind. A request may be tried once more if it
+// may be repeated and nothing was heard. A stream or tunnel that rests is two records: no fiber, no buffer. The name of a
+// server is looked up again when its answer expires. A server that fails is skipped for a while.
 //
-// Both ways bytes pass as they come, through one buffer of the exchange: whoever is slow slows the other side down.
-// Framing is never copied: each head is parsed by the server's and the client's parser and written anew, and what they
-// refuse is answered 400 or 502. Hop-by-hop fields stay behind. A stream or tunnel that rests is two records: no fiber,
-// no buffer.
-//
-// One server's; it outlives the server's stop (forwarder.cpp).
-class Forwarder {
+// A proxy has one route, or a table of them (coir/http/proxy_table.h). It answers for one server at a time. When that stops,
+// the proxy closes its connections; it may be destroyed once the server has stopped, before or after the server and the
+// run. Move-only, until it is used.
+class Proxy {
  public:
-  // Errors: no_memory.
-  [[nodiscard]] static std::expected<Forwarder, Error> create() noexcept;
-  Forwarder(Forwarder&& other) noexcept : keeper_(std::exchange(other.keeper_, nullptr)) {}
-  Forwarder& operator=(Forwarder&&) = delete;
-  ~Forwarder();
+  // These make a proxy with one route. They ask no server. The rules' views outlive the proxy; the addresses are copied.
+  template <std::size_t kCount>
+  explicit Proxy(const UpstreamServer (&servers)[kCount], const ProxyRules& rules = {},
+                 const ProxyOptions& options = {}) noexcept
+      : Proxy(std::span<const UpstreamServer>(servers), rules, options) {
+    static_assert(kCount <= UpstreamServer::kMost);
+  }
+  explicit Proxy(const UpstreamServer& server, const ProxyRules& rules = {}, const ProxyOptions& options = {}) noexcept
+      : Proxy(std::span(&server, 1), rules, options) {}
+  Proxy(std::span<const UpstreamServer> servers, const ProxyRules& rules, const ProxyOptions& options = {}) noexcept;
 
-  // forward answers `exchange` by what an upstream of `group` answers, and returns when the response has been passed on,
-  // goes on as a stream or tunnel, or once the upstream has been silent for a while: then the exchange goes on without
-  // the handler, which must not answer it. `target` is sent instead of the request's own, where it is not empty: a path,
-  // maybe with a query, that the caller has checked. In a handler, on a fiber.
-  void forward(Exchange& exchange, UpstreamGroup& group, const ForwardRules& rules,
-               std::string_view target = {}) noexcept;
+  // This makes a proxy without a route, for apply.
+  explicit Proxy(const ProxyOptions& options = {}) noexcept;
 
-  ForwardCounters& counters() const noexcept;
-  // streams is how many responses and tunnels rest.
-  std::size_t streams() const noexcept;
-  // waiting is how many exchanges wait for an upstream without a fiber.
-  std::size_t waiting() const noexcept;
+  Proxy(Proxy&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Proxy& operator=(Proxy&&) = delete;
+  ~Proxy();
+
+  // problem names the address or rule that is wrong, for a log; empty: none is. serve does not start with a problem, and
+  // prints it; else exchanges are answered 503.
+  std::string_view problem() const noexcept;
+
+  // This answers an exchange: 404 if the route is for other paths, 400 if the path leaves it by dot segments, 413 and 429
+  // by its limits, 502, 503 or 504 if no server answers, 508 if the request has been here before.
+  // In a handler, on a fiber of 16 KB.
+  void operator()(Exchange& exchange) noexcept;
+
+  // serve is the same, but returns false, without an answer, if no route is for the exchange. Of several, a route that
+  // names the host comes before those for every host, then the longest prefix.
+  bool serve(Exchange& exchange) noexcept;
+
+  // apply has the routes of `table` count instead of those before, and leaves it empty. On an error nothing has changed.
+  // Errors: invalid (an address, a weight or a path of health), unsupported (https without ProxyOptions::tls, auth= without
+  // ProxyOptions::admits), no_memory, busy (another call is in progress). Before the run or on a fiber; it asks no server.
+  [[nodiscard]] std::expected<ProxyChange, ProxyFault> apply(ProxyTable& table) noexcept;
+
+  // watch begins to check servers that are not checked yet: by `health` in rounds, else by connecting to each once, and
+  // again to those that could not be connected to. Call it after apply, on a fiber; a proxy with one route that has
+  // `health` or on_change does so by itself. It costs a fiber with 16 KB of stack for each group of servers. Errors:
+  // those of spawn; the other servers are checked all the same.
+  [[nodiscard]] std::expected<void, Error> watch() noexcept;
+
+  // state is for this library.
+  ProxyState* state() const noexcept { return state_; }
 
  private:
-  explicit Forwarder(ForwardKeeper& keeper) noexcept : keeper_(&keeper) {}
-
-  ForwardKeeper* keeper_;
+  ProxyState* state_;
 };
+
+// write_gateway_metrics adds what became of exchanges that were passed on, and of each server of each group: requests,
+// failures by kind, whether it is up, connections in use and at rest. The call waits for the client like any write. For
+// MoreMetrics of coir/http/metrics.h; with applications it is coir/http/fastcgi.h's.
+void write_gateway_metrics(MetricsText& text, const Proxy& proxy) noexcept;
 
 }  // namespace coir::http

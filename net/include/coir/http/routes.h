@@ -78,6 +78,8 @@ class Routes {
       return nullptr;
     }
   }
+  // problem is that of the first answer that has one, such as Proxy::problem; empty: none has. serve asks for it.
+  std::string_view problem() const noexcept { return problem(std::index_sequence_for<Items...>()); }
 
   // table is the routes in the order in which they are tried.
   static constexpr std::span<const Route> table() noexcept { return kSorted<Routes>.routes; }
@@ -101,6 +103,12 @@ class Routes {
 
  private:
   static constexpr std::size_t kErrors = detail::error_item<Items...>();
+  template <std::size_t... I>
+  std::string_view problem(std::index_sequence<I...>) const noexcept {
+    std::string_view first;
+    static_cast<void>(((first = detail::problem_of(detail::value_of<I>(items_)), !first.empty()) || ...));
+    return first;
+  }
 
   struct Sorted {
     Route routes[kRoutes];
@@ -248,6 +256,7 @@ struct Around {
     }
     return nullptr;
   }
+  std::string_view problem() const noexcept { return detail::problem_of(answer); }
 };
 
 // around has middleware stand around all of an answer, what a table has no route for included.

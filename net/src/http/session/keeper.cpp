@@ -14,6 +14,10 @@ namespace coir::http {
 
 Keeper::~Keeper() {
   if (size() != 0) coir::detail::fatal("a keeper of streams is destroyed before their server has stopped");
+  detach();
+}
+
+void Keeper::detach() noexcept {
   if (Engine* const engine = this->engine()) engine->keepers.remove(*this);
 }
 

@@ -169,6 +169,8 @@ class Keeper {
   // attach has the server of `exchange` know of the keeper, whose stopping it will call. keep does so by itself.
   // Errors: busy, unsupported, as keep's.
   [[nodiscard]] std::expected<void, Error> attach(Exchange& exchange) noexcept;
+  // detach ends this; nothing is kept any more. A keeper of which more than this class is destroyed calls it first.
+  void detach() noexcept;
   // take takes out this one, if it rests and is not about to wake: true, it belongs to the caller.
   [[nodiscard]] bool take(Connection& connection) noexcept {
     Locked locked(lock_);

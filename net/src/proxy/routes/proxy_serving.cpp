@@ -19,6 +19,7 @@ bool ProxyState::serve(Exchange& exchange) noexcept {
 // serve by a route has a frame of its own, as what it calls goes deep.
 [[gnu::noinline]] void ProxyState::serve(Exchange& exchange, ProxyRoute& route) noexcept {
   if (climbs(exchange.request().path)) return exchange.respond_status(400);
+  if (watches_itself_) static_cast<void>(route.group->upstreams->watch());
   ForwardRules rules = rules_of(route);
   if (admits(exchange, route, rules)) forward(exchange, route, rules);
 }
@@ -64,7 +65,7 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
       }
     }
   }
-  return line.auth.empty() || gate_.admits(gate_.context, exchange, line.auth);
+  return line.auth.empty() || options_.admits(options_.context, exchange, line.auth);
 }
 
 ProxyRoute* ProxyState::find(const Request& request) noexcept {

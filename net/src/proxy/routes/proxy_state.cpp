@@ -2,6 +2,7 @@
 #include "proxy/routes/proxy_state.h"
 
 #include <coir/fiber.h>
+#include <coir/format.h>
 #include <string.h>
 
 #include <algorithm>
@@ -9,18 +10,18 @@
 
 #include "proxy/routes/route_servers.h"
 
+#if COIR_TLS
+#include <coir/net/tls.h>
+#endif
+
 namespace coir::http {
-std::expected<ProxyState*, Error> ProxyState::create(const ProxyGate& gate) noexcept {
+ProxyState* ProxyState::create(const ProxyOptions& options) noexcept {
   auto forwarder = Forwarder::create();
-  if (!forwarder) return std::unexpected(forwarder.error());
-  void* const memory = take_charged(account::http, sizeof(ProxyState));
-  if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
-  return ::new (memory) ProxyState(std::move(*forwarder), gate);
+  return forwarder ? make_charged<ProxyState>(0, std::move(*forwarder), options) : nullptr;
 }
 
 void ProxyState::destroy(ProxyState* state) noexcept {
-  state->~ProxyState();
-  give_charged(account::http, state, sizeof(ProxyState));
+  free_charged(state, 0);
 }
 
 // The server has stopped: nobody holds anything any more.
@@ -48,7 +49,7 @@ void ProxyGroup::take_texts(const RouteLine& line) noexcept {
   if (!host_of(line).empty()) health_host = take(host_of(line));
 }
 
-std::expected<ProxyChange, ProxyFault> ProxyState::apply(ProxyTable& table, const UpstreamOptions& how) noexcept {
+std::expected<ProxyChange, ProxyFault> ProxyState::apply(ProxyTable& table) noexcept {
   // acquire pairs with the release below: what the last call has left is seen.
   if (applying_.exchange(true, std::memory_order_acquire))
     return std::unexpected(ProxyFault{.route = 0, .error = Error{ErrorCode::busy}});
@@ -56,7 +57,7 @@ std::expected<ProxyChange, ProxyFault> ProxyState::apply(ProxyTable& table, cons
   Running* const made = make_charged<Running>(0);
   if (made == nullptr) {
     changed = std::unexpected(ProxyFault{.route = 0, .error = Error{ErrorCode::no_memory}});
-  } else if (auto prepared = prepare(*made, *table.list_, how); !prepared) {
+  } else if (auto prepared = prepare(*made, *table.list_); !prepared) {
     undo(*made);
     free_charged(made, 0);
     changed = std::unexpected(prepared.error());
@@ -68,24 +69,51 @@ std::expected<ProxyChange, ProxyFault> ProxyState::apply(ProxyTable& table, cons
   return changed;
 }
 
+void ProxyState::be_one_route(std::span<const UpstreamServer> servers, const ProxyRules& rules) noexcept {
+  watches_itself_ = !rules.health.empty() || options_.on_change != nullptr;
+  const auto note = [this](std::string_view word, std::string_view what, std::string_view cure) {
+    Formatter text(problem_);
+    text.add("proxy to '", word.substr(0, 80), "': ", what, cure.empty() ? "" : "; ", cure);
+    problem_bytes_ = static_cast<std::uint8_t>(text.text().size());
+  };
+  const std::string_view first = servers.empty() ? std::string_view() : servers.front().url;
+  auto table = ProxyTable::create();
+  if (!table) return note(first, describe(table.error()), {});
+  if (const auto added = table->add(servers, rules); !added)
+    return note(added.error().word, added.error().what, added.error().cure);
+  const auto applied = apply(*table);
+  if (applied) return;
+  const bool untrusted = applied.error().error == ErrorCode::unsupported && rules.auth.empty();
+  note(first, untrusted ? "https wants ProxyOptions::tls" : describe(applied.error().error), {});
+}
+
+std::expected<void, Error> ProxyState::watch() noexcept {
+  std::expected<void, Error> all;
+  const ProxyHold held = hold();
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (auto watched = held.upstreams(i).watch(); !watched) all = watched;
+  }
+  return all;
+}
+
 // prepare finds or makes what the table needs. Nobody else changes current_ meanwhile, which holds its routes; nothing
 // that runs is changed.
-std::expected<void, ProxyFault> ProxyState::prepare(Running& made, const ProxyTable::List& list,
-                                                    const UpstreamOptions& how) noexcept {
+std::expected<void, ProxyFault> ProxyState::prepare(Running& made, const ProxyTable::List& list) noexcept {
   for (std::size_t i = 0; i < list.count; ++i) {
     ProxyRoute* const route = list.routes[i];
     ProxyRoute* same = nullptr;
     for (std::size_t k = 0; current_ != nullptr && k < current_->count && same == nullptr; ++k) {
-      if (current_->routes[k]->text() == route->text()) same = current_->routes[k];
+      ProxyRoute* const before = current_->routes[k];
+      if (before->is_line && route->is_line && before->text() == route->text()) same = before;
     }
     if (same == nullptr) {
       const RouteLine& line = route->line;
-      if (!line.auth.empty() && gate_.admits == nullptr)
+      if (!line.auth.empty() && options_.admits == nullptr)
         return std::unexpected(ProxyFault{.route = i, .error = Error{ErrorCode::unsupported}});
       if (line.rate != 0 && !route->clients.is_open() &&
           !route->clients.open_rate(ProxyRoute::kClients, line.rate, line.burst))
         return std::unexpected(ProxyFault{.route = i, .error = Error{ErrorCode::no_memory}});
-      const auto group = group_for(made, *route, how);
+      const auto group = group_for(made, *route);
       if (!group) return std::unexpected(ProxyFault{.route = i, .error = group.error()});
       route->group = *group;
     }
@@ -98,8 +126,7 @@ std::expected<void, ProxyFault> ProxyState::prepare(Running& made, const ProxyTa
   return {};
 }
 
-std::expected<ProxyGroup*, Error> ProxyState::group_for(const Running& made, const ProxyRoute& route,
-                                                        const UpstreamOptions& how) noexcept {
+std::expected<ProxyGroup*, Error> ProxyState::group_for(const Running& made, const ProxyRoute& route) noexcept {
   for (const Running* const table : {static_cast<const Running*>(current_), &made}) {
     for (std::size_t i = 0; table != nullptr && i < table->count; ++i) {
       if (table->routes[i]->group->serves(route.line)) return table->routes[i]->group;
@@ -121,11 +148,19 @@ std::expected<ProxyGroup*, Error> ProxyState::group_for(const Running& made, con
   group->slow_start = line.slow_start;
   group->health_interval = line.health_interval;
   std::ranges::copy(line.weights, group->weights);
-  UpstreamOptions own = how;
-  own.balance = line.balance;
-  own.most_in_use = line.max_connections;
-  own.slow_start = line.slow_start;
-  own.health = {.path = group->health, .host = group->health_host, .interval = line.health_interval};
+#if COIR_TLS
+  const bool has_tls = options_.tls != nullptr && *options_.tls;
+#else
+  constexpr bool has_tls = false;
+#endif
+  const UpstreamOptions own{
+      .balance = line.balance,
+      .tls = has_tls ? options_.tls : nullptr,
+      .most_in_use = line.max_connections,
+      .slow_start = line.slow_start,
+      .health = {.path = group->health, .host = group->health_host, .interval = line.health_interval},
+      .on_change = options_.on_change,
+      .context = options_.context};
   auto upstreams = Upstreams::create(std::span(servers).first(count), own);
   if (!upstreams) {
     free_group(group);

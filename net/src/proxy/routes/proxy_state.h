@@ -13,6 +13,7 @@
 
 #include "base/charged.h"
 #include "http/session/client_limits.h"
+#include "proxy/forwarder.h"
 
 namespace coir::http {
 
@@ -28,6 +29,36 @@ void free_charged(T* one, std::size_t behind) noexcept {
   one->~T();
   give_charged(account::http, one, sizeof(T) + behind);
 }
+
+// ProxyHold keeps a table and the groups of its servers as they are: who looks at them may wait meanwhile. Another table
+// may count by then.
+class ProxyHold {
+ public:
+  ProxyHold(ProxyHold&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)), table_(std::exchange(other.table_, nullptr)) {}
+  ProxyHold& operator=(ProxyHold&&) = delete;
+  ~ProxyHold();
+
+  // size is how many groups there are; of each, line is the first route that has it.
+  std::size_t size() const noexcept;
+  const RouteLine& line(std::size_t group) const noexcept;
+  Upstreams& upstreams(std::size_t group) const noexcept;
+
+ private:
+  friend class ProxyState;
+  ProxyHold(ProxyState* state, void* table) noexcept : state_(state), table_(table) {}
+
+  ProxyState* state_;
+  void* table_;  // null: there is none
+};
+
+// ProxyView is a proxy at a moment.
+struct ProxyView {
+  std::size_t routes = 0;   // of the table
+  std::size_t groups = 0;   // of servers, those that removed routes still use among them
+  std::size_t leaving = 0;  // removed routes whose last exchange, stream or tunnel has not ended
+  std::size_t streams = 0;  // responses and tunnels that rest
+};
 
 // ProxyGroup is a group of servers, which routes share. What its views point to stands behind it.
 struct ProxyGroup {
@@ -57,7 +88,7 @@ struct ProxyGroup {
   ProxyGroup* next = nullptr;
 };
 
-// ProxyRoute is a route. Its line stands behind it, and `line` points there.
+// ProxyRoute is a route. Its line, or the addresses of one that was given as values, is stored behind it.
 struct ProxyRoute {
   // So many clients of a route with a rate are remembered, of 64 bytes each.
   static constexpr std::size_t kClients = 256;
@@ -68,6 +99,7 @@ struct ProxyRoute {
 
   RouteLine line;
   const std::size_t bytes;
+  bool is_line = true;    // so that the same line is the same route
   std::string_view base;  // stands in the prefix's place, if it is not empty
   bool secure = false;    // a server is asked by https
   ProxyGroup* group = nullptr;
@@ -96,10 +128,18 @@ struct ProxyTable::List {
 //                    exchange, stream --+
 class ProxyState {
  public:
-  static std::expected<ProxyState*, Error> create(const ProxyGate& gate) noexcept;
+  // Null: there is no memory.
+  static ProxyState* create(const ProxyOptions& options) noexcept;
   static void destroy(ProxyState* state) noexcept;
+  ProxyState(Forwarder&& forwarder, const ProxyOptions& options) noexcept
+      : options_(options), forwarder_(std::move(forwarder)) {}
+  ~ProxyState();
 
-  std::expected<ProxyChange, ProxyFault> apply(ProxyTable& table, const UpstreamOptions& how) noexcept;
+  std::expected<ProxyChange, ProxyFault> apply(ProxyTable& table) noexcept;
+  // be_one_route makes the table of a proxy that has but one route.
+  void be_one_route(std::span<const UpstreamServer> servers, const ProxyRules& rules) noexcept;
+  std::string_view problem() const noexcept { return {problem_, problem_bytes_}; }
+  std::expected<void, Error> watch() noexcept;
   bool serve(Exchange& exchange) noexcept;
 
   Forwarder& forwarder() noexcept { return forwarder_; }
@@ -120,14 +160,9 @@ class ProxyState {
   using Routes = coir::detail::CountedList<ProxyRoute>;
   using Groups = coir::detail::CountedList<ProxyGroup>;
 
-  ProxyState(Forwarder&& forwarder, const ProxyGate& gate) noexcept : gate_(gate), forwarder_(std::move(forwarder)) {}
-  ~ProxyState();
-
   // proxy_state.cpp
-  std::expected<ProxyGroup*, Error> group_for(const Running& made, const ProxyRoute& route,
-                                              const UpstreamOptions& how) noexcept;
-  std::expected<void, ProxyFault> prepare(Running& made, const ProxyTable::List& list,
-                                          const UpstreamOptions& how) noexcept;
+  std::expected<ProxyGroup*, Error> group_for(const Running& made, const ProxyRoute& route) noexcept;
+  std::expected<void, ProxyFault> prepare(Running& made, const ProxyTable::List& list) noexcept;
   void undo(Running& made) noexcept;
   void commit(Running& made, ProxyTable::List& list, ProxyChange& change) noexcept;
   void sweep() noexcept;
@@ -145,7 +180,7 @@ class ProxyState {
   bool admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept;
   void forward(Exchange& exchange, ProxyRoute& route, const ForwardRules& rules) noexcept;
 
-  const ProxyGate gate_;
+  const ProxyOptions options_;
   Forwarder forwarder_;
   mutable Spinlock lock_;
   Running* current_ = nullptr;                    // guarded by lock_; what it points to is changed by nobody
@@ -154,6 +189,9 @@ class ProxyState {
   Groups groups_;                                 // of these; guarded by lock_
   Atomic<bool> applying_ = false;
   Atomic<bool> left_over_ = false;  // something is held that no exchange to come will find
+  bool watches_itself_ = false;     // with one route, once a server asks it
+  std::uint8_t problem_bytes_ = 0;
+  char problem_[200];
 
   friend class ProxyTable;
   friend class ProxyHold;

@@ -1,4 +1,5 @@
-// ProxyTable and Proxy, of coir/http/proxy_table.h.
+// ProxyTable and Proxy, of coir/http/proxy_table.h and coir/http/proxy.h.
+#include <coir/format.h>
 #include <coir/http/proxy_table.h>
 #include <string.h>
 
@@ -49,19 +50,58 @@ std::expected<bool, RouteFault> ProxyTable::add(std::string_view line) noexcept 
 std::expected<bool, RouteFault> ProxyTable::read_line(ProxyRoute& route, std::string_view line) noexcept {
   RouteLine& made = route.line;
   if (const auto parsed = parse_route_line(line, made); !parsed || !*parsed) return parsed;
+  if (const auto checked = check(route); !checked) return std::unexpected(checked.error());
+  memcpy(reinterpret_cast<char*>(&route + 1), line.data(), line.size());
+  ::new (&made) RouteLine;
+  static_cast<void>(parse_route_line(route.text(), made));
+  route.base = path_of(made.urls.substr(0, made.urls.find(',')));
+  return true;
+}
+
+std::expected<void, RouteFault> ProxyTable::check(ProxyRoute& route) noexcept {
+  const RouteLine& made = route.line;
   const auto secure = check_servers(made.prefix, made.urls);
-  if (!secure) return secure;
+  if (!secure) return std::unexpected(secure.error());
+  route.secure = *secure;
   if (list_->count == kMost) return table_fault(made.prefix, "more than 64 routes", "join some of them");
   for (const ProxyRoute* const before : std::span(list_->routes).first(list_->count)) {
     if (before->line.prefix == made.prefix && before->line.hosts == made.hosts)
       return table_fault(made.prefix, "this prefix was given before", "one route for a prefix and a host");
   }
-  memcpy(reinterpret_cast<char*>(&route + 1), line.data(), line.size());
-  ::new (&made) RouteLine;
-  static_cast<void>(parse_route_line(route.text(), made));
-  route.secure = *secure;
-  route.base = path_of(made.urls.substr(0, made.urls.find(',')));
-  return true;
+  return {};
+}
+
+std::expected<void, RouteFault> ProxyTable::add(std::span<const UpstreamServer> servers,
+                                                const ProxyRules& rules) noexcept {
+  if (servers.size() > UpstreamServer::kMost) return table_fault(rules.prefix, "more than 16 servers", "name fewer");
+  std::size_t bytes = servers.size();
+  for (const UpstreamServer& each : servers) bytes += each.url.size();
+  ProxyRoute* const made = make_charged<ProxyRoute>(bytes, bytes);
+  if (made == nullptr) return table_fault(rules.prefix, "no memory for the route", "see ServeOptions::memory");
+  made->is_line = false;
+  RouteLine& line = made->line;
+  static_cast<ProxyRules&>(line) = rules;
+  if (line.burst == 0) line.burst = line.rate;
+  Formatter text({reinterpret_cast<char*>(made + 1), bytes});
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    text.add(i != 0 ? "," : "", servers[i].url);
+    line.weights[i] = static_cast<unsigned char>(std::min(servers[i].weight, 255u));
+  }
+  line.urls = text.text();
+  made->base = path_of(line.urls.substr(0, line.urls.find(',')));
+  const auto checked = check(*made);
+  if (checked) {
+    list_->routes[list_->count++] = made;
+    return {};
+  }
+  // The word may stand in the copy, which goes.
+  RouteFault fault = checked.error();
+  if (fault.word.data() != rules.prefix.data()) {
+    const auto same = std::ranges::find(servers, fault.word, &UpstreamServer::url);
+    fault.word = same != servers.end() ? same->url : std::string_view();
+  }
+  free_charged(made, made->bytes);
+  return std::unexpected(fault);
 }
 
 std::size_t ProxyTable::size() const noexcept {
@@ -91,47 +131,40 @@ std::size_t ProxyTable::memory_bytes() const noexcept {
   return bytes;
 }
 
-std::expected<Proxy, Error> Proxy::create(const ProxyGate& gate) noexcept {
-  auto state = ProxyState::create(gate);
-  if (!state) return std::unexpected(state.error());
-  return Proxy(*state);
+Proxy::Proxy(const ProxyOptions& options) noexcept : state_(ProxyState::create(options)) {}
+
+Proxy::Proxy(std::span<const UpstreamServer> servers, const ProxyRules& rules, const ProxyOptions& options) noexcept
+    : Proxy(options) {
+  if (state_ != nullptr) state_->be_one_route(servers, rules);
 }
 
 Proxy::~Proxy() {
   if (state_ != nullptr) ProxyState::destroy(state_);
 }
 
-std::expected<ProxyChange, ProxyFault> Proxy::apply(ProxyTable& table, const UpstreamOptions& how) noexcept {
-  return state_->apply(table, how);
+std::string_view Proxy::problem() const noexcept {
+  return state_ != nullptr ? state_->problem() : "no memory for a proxy";
+}
+
+std::expected<ProxyChange, ProxyFault> Proxy::apply(ProxyTable& table) noexcept {
+  if (state_ == nullptr)
+    return std::unexpected(ProxyFault{.route = table.size(), .error = Error{ErrorCode::no_memory}});
+  return state_->apply(table);
 }
 
 std::expected<void, Error> Proxy::watch() noexcept {
-  std::expected<void, Error> all;
-  const ProxyHold hold = this->hold();
-  for (std::size_t i = 0; i < hold.size(); ++i) {
-    if (auto watched = hold.upstreams(i).watch(); !watched) all = watched;
-  }
-  return all;
-}
-
-ProxyHold Proxy::hold() const noexcept {
-  return state_->hold();
-}
-
-const Forwarder& Proxy::forwarder() const noexcept {
-  return state_->forwarder();
+  if (state_ == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  return state_->watch();
 }
 
 bool Proxy::serve(Exchange& exchange) noexcept {
-  return state_->serve(exchange);
+  if (problem().empty()) return state_->serve(exchange);
+  exchange.respond_status(503);
+  return true;
 }
 
-ForwardCounters& Proxy::counters() const noexcept {
-  return state_->forwarder().counters();
-}
-
-ProxyView Proxy::view() const noexcept {
-  return state_->view();
+void Proxy::operator()(Exchange& exchange) noexcept {
+  if (!serve(exchange)) exchange.respond_status(404);
 }
 
 }  // namespace coir::http

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/route_line.h>
+#include <coir/http/proxy_rules.h>
 
 #include <expected>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 #include <coir/format.h>
-#include <coir/http/route_line.h>
+#include <coir/http/proxy_rules.h>
 #include <netinet/in.h>
 #include <string.h>
 

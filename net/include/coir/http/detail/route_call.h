@@ -110,6 +110,17 @@ void call_handler(Handler& handler, Exchange& exchange, const RouteParameters& p
 template <class T>
 using Kept = std::conditional_t<std::is_lvalue_reference_v<T>, T, std::remove_cvref_t<T>>;
 
+// problem_of is what is wrong with an answer, or with one inside it, in words; empty: nothing. Every answer that has a
+// problem() is asked.
+template <class Answer>
+std::string_view problem_of(const Answer& answer) noexcept {
+  if constexpr (requires { std::string_view(answer.problem()); }) {
+    return answer.problem();
+  } else {
+    return {};
+  }
+}
+
 // Known is a middleware that is known while compiling.
 template <auto kMiddleware>
 struct Known {
@@ -130,6 +141,10 @@ using ListOf = Leaves<std::index_sequence_for<T...>, T...>;
 
 template <std::size_t kIndex, class T>
 T& value_of(Leaf<kIndex, T>& leaf) noexcept {
+  return leaf.value;
+}
+template <std::size_t kIndex, class T>
+const T& value_of(const Leaf<kIndex, T>& leaf) noexcept {
   return leaf.value;
 }
 

@@ -102,6 +102,7 @@ struct OneRoute {
     auto& handler = static_cast<OneRoute*>(self)->handler;
     call_handler(handler, exchange, parameters, RestOf<Handler>(), std::make_index_sequence<kParameters>());
   }
+  std::string_view problem() const noexcept { return problem_of(handler); }
 
   // Line is the route as line kLine of this, the only one.
   template <std::size_t kLine>
@@ -145,6 +146,8 @@ struct Mounted {
 
   [[no_unique_address]] Inner inner;
   [[no_unique_address]] ListOf<Middleware...> middleware;
+
+  std::string_view problem() const noexcept { return problem_of(inner); }
 
   template <std::size_t kLine>
   static void handle(void* self, Exchange& exchange, const RouteParameters& parameters) {

@@ -2,13 +2,10 @@
 
 #include <coir/port/needs_fibers.h>
 
-#if !COIR_PROXY
-#error "this build of coir has no reverse proxy: configure it with -DCOIR_PROXY=ON"
-#endif
-
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/duration_histogram.h>
+#include <coir/http/proxy_rules.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,20 +22,6 @@ namespace coir::http {
 
 class UpstreamGroup;
 
-// UpstreamServer is one server of a group: "http://host:port", "https://host", "unix:/run/app.sock", or "host:port" of
-// another protocol. What stands behind the host is not looked at.
-struct UpstreamServer {
-  std::string_view url = {};
-  unsigned weight = 1;  // its share, 1 to 100
-};
-
-// Balance is how one of several servers is chosen.
-enum class Balance : std::uint8_t {
-  round_robin,        // in turn, by weight (smoothly, as nginx does)
-  least_connections,  // the one with the fewest exchanges under way, for its weight
-  hash,  // by ForwardRules::hash_key: the same key goes to the same server while that is there (rendezvous)
-};
-
 // UpstreamHealth is how Upstreams::watch asks servers whether they are well: by GET, on a connection of its own. A final
 // response of 200 to 399 within `timeout` is well. Its views outlive the group.
 struct UpstreamHealth {
@@ -48,13 +31,6 @@ struct UpstreamHealth {
   std::chrono::milliseconds timeout{2'000};   // of one check
   std::uint32_t failures = 3;   // so many checks that fail in a row take a server out; of the first of all, one
   std::uint32_t successes = 2;  // so many that succeed in a row bring it back
-};
-
-// UpstreamNews says that a server has gone down or has come back. Its views end with the call that it is told by.
-struct UpstreamNews {
-  std::string_view server;  // its address, "http://host:port"
-  bool up = false;
-  std::string_view why;  // a phrase for logs; empty where it is up
 };
 
 struct UpstreamOptions {
@@ -115,7 +91,7 @@ struct UpstreamState {
 // forwarded to it, and is destroyed inside the run, whose end waits for what rests in its pools. Move-only.
 class Upstreams {
  public:
-  static constexpr std::size_t kMost = 16;
+  static constexpr std::size_t kMost = UpstreamServer::kMost;
 
   // Errors: invalid (no server, more than kMost, an address, a weight or a path of health that is
   // none), unsupported (https without UpstreamOptions::tls), no_memory. Nobody is asked yet.
@@ -124,7 +100,7 @@ class Upstreams {
   // create with one server.
   [[nodiscard]] static std::expected<Upstreams, Error> create(std::string_view url,
                                                               const UpstreamOptions& options = {}) noexcept {
-    const UpstreamServer one{.url = url};
+    const UpstreamServer one{url};
     return create({&one, 1}, options);
   }
   Upstreams(Upstreams&& other) noexcept : group_(std::exchange(other.group_, nullptr)) {}

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <coir/http/metrics.h>
-#include <coir/http/proxy.h>
-#include <coir/http/upstreams.h>
 
 #include <cstddef>
 #include <string_view>
 
+#include "proxy/forwarder.h"
+
 namespace coir::http {
+
+class Proxy;
 
 // GatewayGroup is a group of upstreams as its samples are labelled: no two have all of protocol, name and host in common.
 struct GatewayGroup {
@@ -20,14 +22,15 @@ struct GatewayGroup {
 // GatewayGroups are a program's groups, one after the other.
 struct GatewayGroups {
   std::size_t count = 0;
-  GatewayGroup (*at)(void* context, std::size_t index) noexcept = nullptr;
-  void* context = nullptr;
+  GatewayGroup (*at)(const void* context, std::size_t index) noexcept = nullptr;
+  const void* context = nullptr;
 };
 
-// write_gateway_metrics adds what became of exchanges that were forwarded, and of each server of each group: requests,
-// failures by kind, latency, whether it is up, connections in use and at rest. A name is cut at kMostLabel bytes. `forwarder` may
-// be null. The groups outlive the call, which waits for the client like any write. For MoreMetrics.
+// This is write_gateway_metrics of coir/http/proxy.h, for any groups. A name is cut at kMostLabel bytes. `forwarder` may be null.
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept;
+
+// The groups of `others` come behind those of the proxy, which may be null (proxy/routes/proxy_metrics.cpp).
+void write_gateway_metrics(MetricsText& text, const Proxy* proxy, const GatewayGroups& others) noexcept;
 
 inline constexpr std::size_t kMostLabel = 128;
 

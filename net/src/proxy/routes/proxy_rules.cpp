@@ -1,4 +1,4 @@
-#include <coir/http/route_line.h>
+#include <coir/http/proxy_rules.h>
 
 #include <algorithm>
 
