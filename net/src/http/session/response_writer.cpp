@@ -125,7 +125,7 @@ void Session::answer(int status, std::string_view type, std::string_view content
 
 void Session::answer_status(int status, std::string_view fields) noexcept {
   if (error_look_ != nullptr && status >= 400 && phase_ != Phase::content && fault_ == 0) {
-    add_fields(fields);
+    if (!fields.empty()) add_fields(fields);
     fields = {};
     Exchange exchange(*this);
     std::exchange(error_look_, nullptr)(error_object_, exchange, status);
