@@ -79,8 +79,8 @@ floors() {
 none "an include climbs no floor inside a layer"
 
 # A public header is of the room whose source of that name includes it first. What stands apart: waiting is what budget.h and
-# fatal.h tell of, and the scheduler calls them; the account of MCP is its server's.
-apart='coir/budget.h coir/detail/fatal.h coir/mcp/server.h'
+# fatal.h tell of, and the scheduler calls them.
+apart='coir/budget.h coir/detail/fatal.h'
 public_floors() {
   layer=$1
   shift
@@ -145,6 +145,11 @@ none "each public header stands in the table of its layer's README"
 
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
+
+# A sentence begins with its subject (the kernel's recipes are left alone: their text decides what the cache holds).
+grep -rnE '(^|[.:;!?] +|// +|^# *|^ *\* |\| )(What|Who|Whoever|Whatever|Of|Nobody|That which) [a-z]' \
+  port core net apps scripts qemu toolchains README.md CHANGELOG.md CMakeLists.txt | grep -v '^qemu/kernel/' >"$found" || true
+none "no sentence begins with What, Who, Whoever, Whatever, Of or Nobody"
 
 # Each public header compiles alone, as this machine's CPU, with the flags that users of coir need and with the switches
 # of a build that has all.

@@ -1,4 +1,4 @@
-// What can be tested without a network: how readings are read, told, and dropped. A line for each promise; exit status 1 if
+// The promises that need no network: how readings are read, told, and dropped. A line for each promise; exit status 1 if
 // one is broken.
 #include <coir/nursery.h>
 #include <coir/runtime.h>
@@ -52,7 +52,7 @@ void finds_a_late_sensor() {
   promise("a sensor that is not there yet is no reading, and is found when it comes", absent && late);
 }
 
-// Nobody publishes: the queue fills up.
+// Without a publisher the queue fills up.
 void drops_at_the_full_queue() {
   Monitor monitor(nullptr);
   static_cast<void>(coir::run_until_idle({}, [&] {

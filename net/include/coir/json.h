@@ -45,8 +45,8 @@ struct JsonFlaw {
 
 enum class JsonKind : std::uint8_t { null, boolean, number, text, array, object };
 
-// JsonView is one value of a document, or the place where one is missing. What a program asks of a value that is not
-// so is an error, and the first such thing is kept: JsonDocument::complaint names its path.
+// JsonView is one value of a document, or the place where one is missing. Asking for a missing member or a wrong type is an
+// error, and the first error is kept: JsonDocument::complaint names its path.
 //
 // A view is valid as long as its document. Its functions do not wait, take less than 500 bytes of stack, and belong to
 // one fiber or thread at a time for each document.

@@ -126,7 +126,7 @@ class Source {
 
   // lists tells whether the source may have items of this kind at all.
   virtual bool lists(ItemKind kind) noexcept;
-  // list hands out all items of a kind, in an order that stays. What cannot be had at the moment is left out.
+  // list hands out all items of a kind, in an order that stays. Items that are unavailable at the moment are left out.
   virtual void list(ItemKind kind, Items& into) noexcept;
   // owns tells whether a call of this name, or a read of this URI, is the source's. It does not wait.
   virtual bool owns(ItemKind kind, std::string_view name) noexcept;
@@ -220,7 +220,7 @@ struct McpServerOptions {
   std::chrono::milliseconds list_lifetime{60'000};  // ttlMs of lists
   bool private_lists = false;                       // what is listed depends on who asks: sources may
 
-  // Of the legacy era. One session more takes the place of the one that has been silent for longest.
+  // The most sessions of the legacy era. A further session replaces the one that has been silent for longest.
   std::size_t max_sessions = 256;
   std::chrono::milliseconds session_lifetime{3'600'000};  // without a request
   std::size_t max_stream_bytes = 64 * 1024;               // of a stream's events, kept for a client that comes again

@@ -38,7 +38,7 @@ class Buffer {
   }
   ~Buffer() { give(); }
 
-  // take borrows the smallest buffer that holds `bytes`. What it holds is what the last borrower left, or zero.
+  // take borrows the smallest buffer that holds `bytes`. Its content is the last borrower's, or zero.
   // Errors: no_memory (the ledger or the kernel refuses), limit (`bytes` is over kMost).
   [[nodiscard]] static std::expected<Buffer, Error> take(std::size_t bytes) noexcept;
 

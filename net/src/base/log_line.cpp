@@ -22,7 +22,7 @@ constinit Atomic<int> g_target{kUnknown};  // a descriptor, or one of these
 constinit Atomic<std::uint64_t> g_dropped{0};
 constinit Atomic<std::uint64_t> g_untold{0};
 
-// find_target examines standard error. Of two threads that come at once the later closes its descriptor.
+// find_target examines standard error. If two threads come at the same time, the later closes its descriptor.
 [[gnu::noinline]] int find_target() noexcept {
   struct stat status;
   int target = kAsks;

@@ -52,7 +52,7 @@ void end(void* state) noexcept {
   give(state);
 }
 
-// What zlib calls back for memory does not park, and it goes a few hundred bytes deep: the fiber's own stack will do.
+// zlib's callbacks for memory do not park and go a few hundred bytes deep: the fiber's own stack suffices.
 ContentCoding::Progress decode(void* state, std::span<const char>& from, std::span<char>& into) noexcept {
   using enum ContentCoding::Progress;
   auto& stream = *static_cast<z_stream*>(state);

@@ -18,7 +18,7 @@ struct Proxies {
   Proxies(const Proxies&) = delete;
   Proxies& operator=(const Proxies&) = delete;
 
-  // Of more than 1 KB in all, a proxy cannot be read, and choose says so.
+  // If the variables have more than 1 KB in all, choose returns an error.
   void read_environment() noexcept;
 
   // choose returns the proxy for an address, absent for none. Errors: invalid (the variable cannot be read),

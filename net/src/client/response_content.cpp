@@ -41,7 +41,7 @@ std::expected<std::size_t, Error> Transfer::read_plain(std::span<char> into) noe
   if (!got && !done) {
     if (got.error() == ErrorCode::end_of_stream) got = std::unexpected(Error{ErrorCode::truncated});
     got.error() = of(Phase::between_bytes, got.error());
-    // Who waited in vain may read on; after anything else nothing more can come.
+    // After a wait in vain the caller may continue to read; after any other error nothing more can come.
     if (!(got.error() == ErrorCode::timed_out || got.error() == ErrorCode::cancelled)) {
       reusable = false;
       let_go();

@@ -1,4 +1,4 @@
-// What an application is given: a request's parameters and content. Declared in fastcgi/exchanging.h.
+// Input of an application: a request's parameters and content. Declared in fastcgi/exchanging.h.
 #include <coir/blocking.h>
 #include <fcntl.h>
 
@@ -73,7 +73,7 @@ int FastCgiExchange::spool() noexcept {
     const auto got = exchange.read_body(place);
     if (!got) {
       client_left = !(got.error() == ErrorCode::end_of_stream);
-      // What stands there is in the file.
+      // The content of the buffer is in the file.
       kept.give();
       return 0;
     }

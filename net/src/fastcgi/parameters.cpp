@@ -1,4 +1,4 @@
-// What an application is told of a request. Declared in fastcgi/exchanging.h.
+// Parameters that describe a request to an application. Declared in fastcgi/exchanging.h.
 #include <coir/format.h>
 
 #include <algorithm>

@@ -25,8 +25,8 @@ inline constexpr std::size_t kMostFastCgiContent = 65'535;
 void write_fastcgi_header(std::span<char, kFastCgiHeader> into, FastCgiType type, std::uint16_t id,
                           std::size_t bytes) noexcept;
 
-// FastCgiParams writes a request's parameters into `memory`, as the content of one record. What does not fit makes
-// fits() false for good.
+// FastCgiParams writes a request's parameters into `memory`, as the content of one record. If a parameter does not fit,
+// fits() is false for good.
 class FastCgiParams {
  public:
   explicit FastCgiParams(std::span<char> memory) noexcept : memory_(memory) {}

@@ -1,4 +1,4 @@
-// What an application answers. Declared in fastcgi/exchanging.h.
+// Output of an application. Declared in fastcgi/exchanging.h.
 #include <algorithm>
 #include <cstring>
 
@@ -77,7 +77,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_piece(std::span<char> bytes) noex
         return {};
       case ScriptHead::State::too_long:
         if (room.size() >= kMostRoom) return std::unexpected(Error{ErrorCode::limit});
-        // What is read lies in the session's memory meanwhile.
+        // The input is in the session's memory meanwhile.
         if (auto grown = grow(kMostRoom); !grown) return grown;
         head.move(room.subspan(quarter(), 2 * quarter()));
         break;

@@ -38,7 +38,7 @@ void write_runtime(MetricsText& text) noexcept {
   text.one(Kind::gauge, "coir_fd_waits", "Fibers and idle connections that wait for a descriptor.", now.fd_waits);
   text.one(Kind::gauge, "coir_timers", "Timers armed.", now.timers_armed);
   text.one(Kind::gauge, "coir_stacks_used", "Stacks ever taken from the arena.", now.stacks_used);
-  text.one(Kind::gauge, "coir_stacks_guarded", "Of these, with a guard of their own.", now.stacks_guarded);
+  text.one(Kind::gauge, "coir_stacks_guarded", "Stacks used that have a guard of their own.", now.stacks_guarded);
   text.one(Kind::gauge, "coir_stacks_pooled", "Stacks unused and kept resident.", now.stacks_pooled);
   text.state("coir_guard_mode", "The weakest protection of stacks in use.", "mode", now.guard_mode);
   text.state("coir_poller", "How the kernel is asked for readiness.", "kind", now.poller);
@@ -107,7 +107,7 @@ void write_memory(MetricsText& text) noexcept {
   constexpr Figure kFigures[] = {
       {"coir_memory_bytes", "Memory charged to the ledger, by account.", &Account::used},
       {"coir_memory_high_water_bytes", "The most that was ever charged.", &Account::high_water},
-      {"coir_memory_ceiling_bytes", "What may be charged.", &Account::ceiling},
+      {"coir_memory_ceiling_bytes", "The most that may be charged.", &Account::ceiling},
   };
   const auto each = [](auto&& visit) {
     visit(Ledger::total());

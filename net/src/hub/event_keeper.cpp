@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the record of a subscriber that has to be told of missed events says until begin has read it.
+// The word in the record of a subscriber that has missed events, until begin has read it.
 constexpr std::uint32_t kHasMissed = 1;
 
 // The sender sends to so many before it asks whether others have waited for long.

@@ -15,7 +15,7 @@ namespace coir::http {
 // with the lock held and nothing new in the history. So the sender takes from the front until it meets one that has had
 // everything. Those whose sockets are full rest for writing.
 //
-// Who sends to a subscriber owns its connection: the hub's fiber, or the fiber that its readiness has woken. Bytes of the
+// The sender to a subscriber owns its connection: the hub's fiber, or the fiber that its readiness has woken. Bytes of the
 // history are copied under the lock and sent without it.
 class EventKeeper final : public Hub {
  public:

@@ -60,7 +60,7 @@ void Hub::leave_all() noexcept {
 
 // start spawns the fiber for the first member. False: there is no stack for it.
 bool Hub::start() noexcept {
-  // Of two that begin at the same time one spawns.
+  // If two begin at the same time, one of them spawns.
   if (runs_.load(std::memory_order_acquire) || runs_.exchange(true, std::memory_order_acq_rel)) return true;
   stops_.store(false, std::memory_order_relaxed);
   const Fiber fiber = spawn({.name = name_, .stack = 8_KiB}, [this]() noexcept { run(); });

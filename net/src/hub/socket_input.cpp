@@ -1,4 +1,4 @@
-// What arrives for a hub's socket, and its end.
+// Input of a hub's socket, and its end.
 #include <string.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ void SocketTable::begin(Connection& connection, std::string_view sent, KeptMemor
     record.corked = true;
   }
   if (calls_.opened != nullptr) calls_.opened(calls_.program, record, record.state());
-  // A client that is in a hurry has its first messages behind the request. Of nothing too: what the program has sent
-  // goes out behind it.
+  // A client that is in a hurry has its first messages behind the request. This is done without messages, too: the program's
+  // output is sent behind it.
   do {
     const std::size_t size = std::min(sent.size(), memory.in.size());
     if (size != 0) memcpy(memory.in.data(), sent.data(), size);
@@ -67,7 +67,7 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
       const auto work = [&record, more] { return more || record.work.load(std::memory_order_relaxed); };
       connection.since_ns = coarse_ns();
       if (rest(connection, Direction::readable, work)) return;
-      // Whoever only sends leaves the reading to a session, and so does who has had its turn.
+      // A caller that only sends leaves the reading to a session, and so does a reader whose turn is over.
       if (memory.in.empty() || reads == kReadsInTurn) return serve_soon(connection);
       continue;
     }

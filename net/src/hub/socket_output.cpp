@@ -1,4 +1,4 @@
-// What a hub's socket sends: into the kernel where that takes it, else into a buffer for the socket's owner.
+// Output of a hub's socket: into the kernel if it takes it, else into a buffer for the socket's owner.
 #include <coir/utf8.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 namespace coir::http {
 namespace {
 
-// What a call of the program's sends goes out when so much has gathered, if not at its end.
+// A call's output is sent when this much has gathered, or at the call's end.
 constexpr std::size_t kCorkedBytes = 16 * 1024;
 
 std::size_t bytes_of(std::span<const iovec> parts) noexcept {

@@ -94,7 +94,7 @@ SocketRecord* SocketTable::take_record() noexcept {
     return nullptr;
   }
   count_.fetch_add(1, std::memory_order_relaxed);
-  // Who published to the last one may still look at its generation and its lock: they stay.
+  // A publisher to the record's last socket may still read its generation and its lock: they stay.
   const tls::Holding held(record->lock);
   record->decoder = MessageDecoder(WebSocketRole::server);
   record->connection = nullptr;

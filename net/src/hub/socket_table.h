@@ -13,7 +13,7 @@ namespace coir::http {
 
 // SocketRecord is all that is kept of a hub's socket, beside its Connection. The program's state lies behind it.
 //
-// Its owner is its connection's. What others touch meanwhile, because they send, is guarded by `lock`, which is held
+// Its owner is its connection's. `lock` guards the fields that senders touch meanwhile, which is held
 // over system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
 struct SocketRecord : HubSocket {
   void* state() noexcept { return this + 1; }
@@ -22,7 +22,7 @@ struct SocketRecord : HubSocket {
   // waiting is how many bytes wait in `unsent`; with the lock.
   std::size_t waiting() const noexcept { return unsent ? unsent_part().end - unsent_part().at : 0; }
 
-  // What is told of a buffer's content stands in the buffer, so that a socket without one has no place for it.
+  // The description of a buffer's content is in the buffer, so that a socket without a buffer has no place for it.
   struct Part {
     std::uint32_t at, end;
   };

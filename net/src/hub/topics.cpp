@@ -1,4 +1,4 @@
-// What sockets subscribe to, and what is published to all of them.
+// Subscriptions of sockets to topics, and publishing to their subscribers.
 #include <coir/http/accounts.h>
 #include <coir/pressure.h>
 #include <coir/utf8.h>

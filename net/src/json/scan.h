@@ -5,8 +5,8 @@
 
 namespace coir::detail {
 
-// JsonScan is what a text's brackets and commas tell without parsing it. Of a text that is not JSON it tells something
-// that bounds nothing but the memory that is set aside for parsing it.
+// JsonScan is what a text's brackets and commas tell without parsing it. For a text that is not JSON the result
+// bounds only the memory that is set aside for parsing it.
 struct JsonScan {
   std::size_t values = 1;       // at least as many as the text has values and names
   bool too_deep = false;        // more than `max_depth` brackets are open

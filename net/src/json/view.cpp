@@ -54,7 +54,7 @@ std::unexpected<Error> JsonView::complain_range(std::int64_t least, std::uint64_
 }
 
 JsonView JsonView::missing(std::string_view name, std::size_t index) const noexcept {
-  // What is missing from something missing is told as that.
+  // A member of a missing value is reported as missing with it.
   if (value_ == nullptr) return *this;
   JsonView view(state_, nullptr);
   view.holder_ = value_;

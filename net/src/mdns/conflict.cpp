@@ -110,8 +110,8 @@ std::uint64_t hash_of(std::span<const unsigned char> message) noexcept {
 
 }  // namespace
 
-// What comes back, by another interface on the same link, by a bridge or by the loop, says nothing new: taken for
-// another's it would have this machine rename itself for ever.
+// A message of ours that comes back, by another interface on the same link, a bridge or the loop, says nothing new: taken
+// for another machine's it would make this machine rename itself for ever.
 bool Responder::is_own(std::span<const unsigned char> message) const noexcept {
   return std::ranges::find(own_, hash_of(message)) != std::end(own_);
 }

@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is received has 9000 bytes at most (RFC 6762, 17); the rest of a buffer is for what is sent.
+// A received message has at most 9,000 bytes (RFC 6762, 17); the rest of a buffer is for the answer.
 constexpr std::size_t kBufferBytes = 16 * 1024, kMostReceived = 9000;
 constexpr unsigned kMostAtOnce = 32;  // messages between two looks at what is due
 constexpr auto kScanEvery = 5s;       // where the kernel does not tell of changes
@@ -107,7 +107,7 @@ void Speaker::send(void* self, std::span<const unsigned char> message, std::uint
   if (!socket.is_open()) return;
   const std::string_view bytes(reinterpret_cast<const char*>(message.data()), message.size());
   const Deadline deadline = Deadline::after(kSendWait);
-  // What does not get through, on a link that went down say, is asked for again.
+  // A message that is lost, as on a link that went down, is requested again.
   if (to != nullptr && speaker.asked_ != nullptr) {
     static_cast<void>(socket.answer(bytes, *speaker.asked_, deadline));
   } else {

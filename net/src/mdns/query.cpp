@@ -29,7 +29,7 @@ void Responder::receive(const Arrival& arrival, Room room, std::int64_t now) noe
   names::MessageHeader header;
   using names::MessageHeader;
   if (!message.read(header) || (header.flags & (MessageHeader::kOpcode | MessageHeader::kCode)) != 0) return;
-  // What is sent to the group is of this link; all else must be (RFC 6762, 11).
+  // Packets to the group are from this link; all others must be, too (RFC 6762, 11).
   const bool near = link->at.is_near(bytes_of(arrival.peer));
   if (!arrival.group && !near) return;
   if ((header.flags & MessageHeader::kResponse) != 0) return take_response(arrival, message, header, *link, now);
@@ -86,8 +86,8 @@ void Responder::answer_query(const Arrival& arrival, names::MessageReader& messa
   if (path.due <= now) flush(link, ipv6, room, now);
 }
 
-// may_send_unicast limits the rate of answers that a sender's address, which anybody can forge, directs. What goes to the
-// group has a limit of its own.
+// may_send_unicast limits the rate of answers that a sender's address, which anybody can forge, directs. Answers to the
+// group have a limit of their own.
 bool Responder::may_send_unicast(std::int64_t now) noexcept {
   if (unicast_due_ > now + kUnicastAhead) return false;
   unicast_due_ = std::max(unicast_due_, now) + kUnicastEvery;

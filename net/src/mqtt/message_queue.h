@@ -18,7 +18,7 @@ namespace coir::mqtt {
 //        front               next                 end
 //   .....|sent, not answered |not sent yet        |.....
 //
-// A message keeps the packet id that it was given when it was queued, on every connection. Whoever uses the queue holds
+// A message keeps the packet id that it was given when it was queued, on every connection. A user of the queue holds
 // the client's mutex.
 class MessageQueue {
  public:

@@ -41,7 +41,7 @@ ParsedPacket parse_large(std::string_view body, Packet packet, std::size_t size,
   ParsedPacket parsed{.state = PacketState::too_large, .packet = packet, .size = size};
   if (packet.qos == 0) return parsed;
   const std::size_t topic = body.size() < 2 ? 0 : number_at(body, 0);
-  // What lies behind all that a buffer holds cannot be found.
+  // A topic that ends behind the buffer cannot be found.
   if (topic + 9 > most || topic + 4 > size) return malformed();
   if (body.size() < topic + 4) return {};
   parsed.packet.id = number_at(body, 2 + topic);

@@ -1,4 +1,4 @@
-// What a MqttClient does with what the broker sends. Declared in mqtt/client_state.h.
+// How an MqttClient reads the broker's packets. Declared in mqtt/client_state.h.
 #include <string.h>
 
 #include <algorithm>
@@ -85,8 +85,8 @@ std::expected<void, Error> ClientState::handle(const Packet& packet) noexcept {
   }
 }
 
-// take_grants reads the broker's answer to the subscriptions that it was asked for, one code each. What it refuses is asked
-// for again behind a pause. Errors: protocol (not so many codes), cancelled, timed_out (a scope around it).
+// take_grants reads the broker's answer to the subscriptions that it was asked for, one code each. A refused subscription is
+// requested again after a pause. Errors: protocol (not so many codes), cancelled, timed_out (a scope around it).
 std::expected<void, Error> ClientState::take_grants(const Packet& packet) noexcept {
   auto held = lock.lock();
   if (!held) return std::unexpected(held.error());

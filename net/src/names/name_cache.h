@@ -8,7 +8,7 @@
 
 #include "names/dns_message.h"
 
-// What name servers have answered, for as long as they said, "there is no such name" too (RFC 2308): kCacheBytes for all
+// The answers of name servers, kept for as long as they allow, "there is no such name" too (RFC 2308): kCacheBytes for all
 // of the process, taken in a ring, where the newest answer takes the place of the oldest. From fibers and threads; nothing
 // parks. Cost: a walk over the answers that are there, some 80 at most.
 namespace coir::names {

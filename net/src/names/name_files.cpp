@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kLongestTimeout = 60, kMostAttempts = 10, kMostDots = 15;
 
-// Lines goes through a file's lines. What does not fit into `room` in one piece comes in several.
+// Lines goes through a file's lines. A line longer than `room` comes in several pieces.
 class Lines {
  public:
   Lines(const char* path, std::span<char> room) noexcept : room_(room), fd_(::open(path, O_RDONLY | O_CLOEXEC)) {}

@@ -10,7 +10,7 @@ namespace coir::names {
 
 inline constexpr std::uint16_t kTypePtr = 12, kTypeTxt = 16, kTypeSrv = 33, kTypeNsec = 47, kTypeAny = 255;
 inline constexpr std::uint16_t kClassAny = 255;
-// Of multicast DNS (RFC 6762, 10.2 and 5.4), in the class: the record replaces all that are known of its name and type;
+// Bits of the class in multicast DNS (RFC 6762, 10.2 and 5.4): the record replaces all that are known of its name and type;
 // the answer to the question may come by unicast.
 inline constexpr std::uint16_t kCacheFlush = 0x8000, kUnicastWanted = 0x8000;
 

@@ -62,7 +62,7 @@ class Asking {
     while ((over_[0] & over_[1]) != all()) {
       if (next_at_.passed()) ask_next();
       if (under_way() == 0) {
-        // Whoever is left is asked at once.
+        // The remaining servers are asked at once.
         if (exhausted_) break;
         continue;
       }

@@ -62,7 +62,7 @@ ConnectionPool::~ConnectionPool() {
   Pressure::remove(relief_);
   close_resting(SIZE_MAX, true);
 #if !COIR_NO_ASYNC
-  // What is left has a wake that is about to run; behind the end of the run none does.
+  // The connections left have a wake that is about to run; after the end of the run none does.
   const bool runs = current().id() != 0;
   for (;;) {
     PooledConnection* left;

@@ -13,7 +13,7 @@ constexpr int kClientGone = 499;
 std::expected<bool, Error> RelayedExchange::await_piece(OutboundRequest& onward) noexcept {
   Stream& stream = onward.stream();
   for (;;) {
-    // What the peer has said and nobody has heard is no news: no wait hears of it.
+    // Bytes of the peer that arrived before and were not read cause no new event: no wait reports them.
     const auto there = session.await_content(stream.fd(), stream.drained());
     // The wait may have taken the news of both.
     stream.mark_readable();

@@ -54,7 +54,7 @@ OutboundRequest::Outcome OutboundRequest::send_content(std::string_view bytes, P
       continue;
     }
     if (!sent.error().is_late()) return std::unexpected(sent.error());
-    // What the peer has said before is heard first: a wait hears only of more, and none comes while its socket is full.
+    // Read first what the peer has sent before: a wait hears only of more, and none comes while its socket is full.
     if (!stream().drained()) moved = true;
     if (std::exchange(moved, false)) in_time = pace.next();
     if (stream().drained()) {

@@ -11,7 +11,7 @@
 
 namespace coir {
 
-// What the proxy sends behind its consent before TLS has begun is no server's.
+// Bytes that the proxy sends behind its consent, before TLS has begun, do not come from the server.
 [[gnu::noinline]] Dialler::Outcome Dialler::tunnel(http::OutboundExchange& by, const http::Url& server,
                                                    std::string_view user_info, http::Pace pace) noexcept {
   using namespace http;
@@ -25,7 +25,7 @@ namespace coir {
   if (!head.fits()) return std::unexpected(Error{ErrorCode::limit});
   step = Step::send;
   if (auto sent = by.send_beginning(head.text(), {}, pace); !sent) return sent;
-  // Of the answer only the head is read.
+  // Only the head of the answer is read.
   by.answers = AnswerTo::connect;
   if (auto read = by.read_head(begin(Step::first_byte, times.connect)); !read) return read;
   const bool consents = by.response.status >= 200 && by.response.status < 300 && by.have == by.begin;

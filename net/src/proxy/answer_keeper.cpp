@@ -52,7 +52,7 @@ void AnswerKeeper::begin(Connection& connection, std::string_view, KeptMemory) n
   waiting.client = &connection;
   arm(waiting);
   connection.since_ns = coarse_ns();
-  // What the client has said or done meanwhile may be known to nobody any more, and no wait would hear of it.
+  // An event of the client's socket may have been consumed meanwhile, and no wait would report it again.
   const bool is_quiet = kernel::peek(connection.stream.fd()) == -EAGAIN && !connection.stream.midway();
   const auto has_work = [&] { return !is_quiet || waiting.news || server_stops(); };
   if (!rest(connection, Direction::readable, has_work)) serve_soon(connection);

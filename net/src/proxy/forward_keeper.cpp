@@ -136,7 +136,7 @@ bool ForwardKeeper::rest_pair(ForwardPair& pair) noexcept {
   return rest(*pair.client, Direction::readable, [&pair] { return pair.news; });
 }
 
-// woken runs on a worker's own stack. Whoever owns the pair hears of it by `news`; one that rests is served.
+// woken runs on a worker's own stack. The owner of the pair learns of it by `news`; a resting pair is served.
 void ForwardKeeper::woken(RestingWait& resting) noexcept {
   auto& wait = static_cast<ForwardPair::Wait&>(resting);
   ForwardPair& pair = *wait.pair;

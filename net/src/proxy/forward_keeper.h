@@ -83,7 +83,7 @@ class ForwardKeeper final : public Keeper {
   AnswerKeeper answers{*this};
 
  private:
-  // What becomes of a pair when nothing more can be done at once.
+  // The next step of a pair that can do nothing more at once.
   enum class Next : std::uint8_t { rest, again, end, cut };
 
   ForwardKeeper() noexcept;

@@ -22,8 +22,8 @@ namespace coir::http {
 class ForwardKeeper;
 
 // ForwardRules say how exchanges of one route are forwarded. They are copied where an exchange waits for its
-// upstream. What they refer to outlives the exchanges, but for those that have become streams and tunnels: they need the
-// rules no more. Lines are the program's own, "Name: value\r\n"
+// upstream. Everything they refer to must outlive the exchanges, except those that have become streams and tunnels, which
+// need the rules no more. Lines are the program's own, "Name: value\r\n"
 // each, and trusted; a field that is set by lines is named in `drops` too, so that the other side cannot send another.
 struct ForwardRules {
   std::string_view host = {};       // what the upstream is told as Host; empty: what the client said

@@ -143,7 +143,7 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
   static constexpr Column kDowns[] = {{"", &ServerState::downs}};
   write_servers(text, groups, "coir_upstream_requests_total", "Times that a server was chosen for a request.",
                 kRequests);
-  write_servers(text, groups, "coir_upstream_failures_total", "Of these, failed, by what was wrong.", kFailures);
+  write_servers(text, groups, "coir_upstream_failures_total", "Requests that failed, by cause.", kFailures);
   write_servers(text, groups, "coir_upstream_failed_checks_total", "Checks of a server that failed.", kChecks);
   write_servers(text, groups, "coir_upstream_downs_total", "Times that a server went down.", kDowns);
   text.about(Kind::histogram, "coir_upstream_latency_seconds",

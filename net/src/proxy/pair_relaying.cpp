@@ -41,7 +41,7 @@ ForwardKeeper::Next ForwardKeeper::pass_down(ForwardPair& pair, KeptMemory memor
     const auto got = pair.lease.stream().read(place, Deadline::now());
     if (!got && would_wait(got.error())) return Next::rest;
     const Next next = got ? take_content(pair, place.first(*got)) : end_of_upstream(pair, got.error());
-    // What could not be sent is lost, be it the last of a whole response.
+    // Bytes that could not be sent are lost, even the last bytes of a whole response.
     if (next == Next::end) pair.client_stays = false;
     if (next != Next::again) return next;
   }
@@ -95,8 +95,8 @@ ForwardKeeper::Next ForwardKeeper::end_of_upstream(ForwardPair& pair, Error erro
   return pair.writes_chunks ? put(pair.client->stream, pair.unsent_to_client, kLastChunk) : Next::again;
 }
 
-// pass_up passes on what the client has sent through a tunnel. What it says behind its request while that is answered is
-// not read, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
+// pass_up passes on what the client has sent through a tunnel. Bytes behind its request are not
+// read while the request is answered, so that it can be served later, and its end ends the response. On a kernel that would tell of it over and over
 // it is read and dropped, and the connection ends with the response.
 ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory) noexcept {
   const bool tunnel = pair.kind == ForwardPair::Kind::tunnel;
@@ -128,7 +128,7 @@ ForwardKeeper::Next ForwardKeeper::pass_up(ForwardPair& pair, KeptMemory memory)
       return Next::end;
     }
   }
-  // Who goes on talking instead of listening is no client.
+  // A peer that keeps sending instead of reading is no client.
   return tunnel ? Next::again : Next::end;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // After so much without waiting others get their turn.
 constexpr std::size_t kRelayedInTurn = 512 * 1024;
-// What is read at a time of content that is long.
+// How much of long content is read at a time.
 constexpr std::size_t kBulkBytes = 64 * 1024;
 
 }  // namespace
@@ -51,8 +51,8 @@ void Forwarding::relay() noexcept {
   lease.give_back(sent_whole && response.keep_alive && !strays && response.end != ContentEnd::close);
 }
 
-// read_content reads the next bytes, `have` of them, to the front of `bulk` or of `room`. What the client has not been
-// sent yet is sent before anything is waited for. False: nothing more is to be done here.
+// read_content reads the next bytes, `have` of them, to the front of `bulk` or of `room`. Pending output to the client is
+// sent before any wait. False: nothing more is to be done here.
 bool Forwarding::read_content(Buffer& bulk) noexcept {
   if (!bulk && have >= heads().size() / 2 && (response.end != ContentEnd::length || left > heads().size())) {
     if (auto taken = Buffer::take(kBulkBytes)) bulk = std::move(*taken);

@@ -8,7 +8,7 @@
 namespace coir::http {
 namespace {
 
-// What the session adds to a head takes less.
+// The session adds fewer bytes to a head.
 constexpr std::size_t kOwnFields = 256;
 
 }  // namespace
@@ -89,7 +89,7 @@ bool Forwarding::begin_response() noexcept {
         break;
     }
     if (response.status == 204 || response.status == 304) return exchange.begin_empty();
-    // What a GET would have been answered with.
+    // The length of the answer to a GET.
     if (request.method == Method::head && response.header("Content-Length").data() == nullptr) {
       return exchange.begin_empty();
     }

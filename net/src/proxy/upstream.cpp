@@ -67,7 +67,7 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
     }
     end(*member);
     failure = made.error();
-    // What is wrong here is no fault of the server's.
+    // These failures are not the server's.
     if (failure.ends_waits() || failure == ErrorCode::no_memory || failure == ErrorCode::limit) {
       return std::unexpected(failure);
     }

@@ -106,7 +106,7 @@ struct RoomWaiter {
   RoomWaiter* next = nullptr;
 };
 
-// UpstreamMember is one server of a group, and its pool. What is not set once is guarded by the group's lock_.
+// UpstreamMember is one server of a group, and its pool. The group's lock_ guards the fields that change.
 //
 // A server is `down` once so many of its exchanges have failed in a row, or so many checks, or where it could not be
 // connected to when the group began to be watched. It comes back by an exchange of this era that ends well, unless its

@@ -70,7 +70,7 @@ UpstreamMember* UpstreamGroup::choose(const UpstreamChoice& choice, std::uint32_
         }
         break;
       case Balance::hash: {
-        // Of the keys of a server that rises so many stay where they have been meanwhile, unless there is nobody else.
+        // This share of the keys of a rising server stays with the servers that had them, unless there is no other server.
         const std::uint64_t lot = mixed(~choice.key ^ mixed(i)) % kWhole;
         const bool its_own = lot * each.weight < share;
         const std::uint64_t own = score(choice.key, i, each.weight) >> 1 | std::uint64_t{its_own} << 63;

@@ -105,7 +105,7 @@ void UpstreamGroup::look_after() noexcept {
     } else {
       pause = 1s;
     }
-    // Of a round that is due anyway a server's fall is no reason to be earlier.
+    // A server's fall is no reason to begin a round early that is due anyway.
     const auto waited = next.is_never() ? due_.wait() : sleep_until(next);
     if (!waited) return;
   }

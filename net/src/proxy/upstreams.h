@@ -94,7 +94,7 @@ class Upstreams {
   static constexpr std::size_t kMost = UpstreamServer::kMost;
 
   // Errors: invalid (no server, more than kMost, an address, a weight or a path of health that is
-  // none), unsupported (https without UpstreamOptions::tls), no_memory. Nobody is asked yet.
+  // none), unsupported (https without UpstreamOptions::tls), no_memory. No server is contacted yet.
   [[nodiscard]] static std::expected<Upstreams, Error> create(std::span<const UpstreamServer> servers,
                                                               const UpstreamOptions& options = {}) noexcept;
   // create with one server.

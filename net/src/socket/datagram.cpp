@@ -35,7 +35,7 @@ std::expected<Datagram, Error> DatagramSocket::receive_from(std::span<char> into
 }
 
 std::expected<void, Error> DatagramSocket::wait_for_room(int fd, bool connected, Deadline deadline) noexcept {
-  // Of an unconnected Unix socket the kernel tells no readiness: it does not know whose queue is meant.
+  // The kernel reports no readiness of an unconnected Unix socket: it does not know whose queue is meant.
   if (family_ == AF_UNIX && !connected) return std::unexpected(Error{ErrorCode::queue_full});
   return wait(fd, Direction::writable, deadline);
 }

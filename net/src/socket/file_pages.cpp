@@ -31,7 +31,7 @@ Atomic<bool> preadv2_missing = false;
   return -EOPNOTSUPP;
 }
 
-// mapped_present asks for a run of at most kFileStep bytes by mincore. What cannot be asked for counts as there.
+// mapped_present asks for a run of at most kFileStep bytes by mincore. Pages that mincore cannot report count as present.
 [[gnu::noinline]] bool mapped_present(int file, std::uint64_t offset, std::size_t size) noexcept {
   constexpr std::size_t kPage = 4096;
   unsigned char there[kFileStep / kPage + 2];

@@ -36,8 +36,8 @@ ssize_t read_file(int file, void* into, std::size_t size, std::uint64_t offset) 
 inline constexpr std::size_t kFileStep = std::size_t{128} * 1024;
 
 // load_pages sees to it that what is sent next from `offset` on does not wait for a disk, and returns how many bytes
-// that is said of, `count` at most. Of each step the last page is asked for, and the very first: what lies between was
-// read with them. What is there is not touched; where `offset` is not there, a step is read through `scrap`, and the
+// that is said of, `count` at most. The last page of each step is examined, and the very first: pages between were
+// read with them. Present pages are not touched; where `offset` is not there, a step is read through `scrap`, and the
 // caller may park. Costs a system call for each step where everything is there.
 std::size_t load_pages(int file, std::uint64_t offset, std::size_t count, std::span<char> scrap) noexcept;
 

@@ -85,7 +85,7 @@ bool has_failed(int fd) noexcept {
 }
 
 std::uint64_t delivered(int fd) noexcept {
-  // Of tcp_info, which not every C library has in full.
+  // Offsets in tcp_info, which not every C library declares in full.
   struct {
     std::uint8_t before[144];
     std::uint32_t not_sent;
@@ -109,7 +109,7 @@ bool is_unanswered(int fd) noexcept {
 }
 
 bool is_unacknowledged(int fd) noexcept {
-  // What lies in the queue of another kind of socket has only not been read.
+  // Another kind of socket has only unread bytes in its queue.
   int value = 0;
   socklen_t size = sizeof value;
   return ::getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &value, &size) == 0 && unsent(fd) > 0;

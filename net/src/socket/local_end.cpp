@@ -14,7 +14,7 @@ bool all_zero(const unsigned char* bytes, std::size_t size) noexcept {
   return std::all_of(bytes, bytes + size, [](unsigned char byte) { return byte == 0; });
 }
 
-// What an IPv6 address begins with that stands for one of IPv4.
+// The beginning of an IPv6 address that stands for an IPv4 address.
 constexpr unsigned char kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 bool is_mapped(const unsigned char* address) noexcept {

@@ -42,7 +42,7 @@ std::expected<std::size_t, Error> TcpStream::read(std::span<char> into, Deadline
   spend_budget(kSystemCallCost);
   const Use use(socket_);
   if (!use) return closed();
-  // Who does not want to wait asks the kernel: a select may have taken the news of what has come since.
+  // A caller that does not want to wait asks the kernel: a select may have taken the news of what has come since.
   if (drained_ && deadline == Deadline::now()) drained_ = false;
   for (;;) {
     if (drained_) {

@@ -13,7 +13,7 @@ namespace coir::http {
 std::expected<WebSocket, Error> accept_websocket(Exchange& exchange, const WebSocketOffer& offer) noexcept {
   const auto agreed = SocketOpening::judge(exchange, offer.subprotocols, offer.origins);
   if (!agreed) return std::unexpected(Error{ErrorCode::invalid});
-  // Of the server's list, which stays.
+  // A view of the server's list, which stays.
   const std::string_view subprotocol = agreed->subprotocol;
   if (auto answered = SocketOpening::answer(exchange, offer.subprotocols); !answered) {
     return std::unexpected(answered.error());

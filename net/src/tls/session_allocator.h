@@ -34,7 +34,7 @@ class SessionAllocator {
   std::size_t used() const noexcept { return used_; }
   std::size_t high_water() const noexcept { return high_; }
 
-  // Of the allocator.
+  // take and give_back are the allocator's.
   [[nodiscard]] bool take(std::size_t bytes) noexcept {
     if (used_ + bytes > charged_ && !charge_more(used_ + bytes - charged_)) return false;
     used_ += bytes;

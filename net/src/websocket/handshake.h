@@ -24,8 +24,8 @@ struct Handshake {
 // read_handshake judges a request for a WebSocket, in this order: 405 for another method than GET; 400 for HTTP/1.0;
 // 426 where the client does not ask for the upgrade; 400 where Connection does not name Upgrade, for a request with
 // content, and for a version that is missing or there twice; 426 for another version than 13; 400 for a key that is
-// missing, there twice or not 16 bytes, and for a list of subprotocols that is none. Of the client's subprotocols the
-// first that is in `spoken` is chosen. Extensions are not agreed on, whatever the client offers.
+// missing, there twice or not 16 bytes, and for a list of subprotocols that is none. The first of the client's subprotocols
+// that is in `spoken` is chosen. Extensions are not agreed on, whatever the client offers.
 Handshake read_handshake(const Request& request, std::span<const std::string_view> spoken) noexcept;
 
 // refusal_fields are the lines that go with a refusal: the method or the version that would have been taken.

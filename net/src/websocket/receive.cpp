@@ -1,4 +1,4 @@
-// What reads of a WebSocket: messages made of what arrives, pings and the peer's close frame answered, silence noticed.
+// The reading side of a WebSocket: messages are assembled, pings and the peer's close frame answered, silence noticed.
 #include <coir/wait.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ std::expected<void, Error> WebSocket::State::fill(Deadline deadline) noexcept {
     const std::size_t wanted = decoder.between_messages() ? kFirstInput : kLargeInput;
     if (input.size() < wanted) {
       auto taken = Buffer::take(wanted);
-      // What is smaller serves too.
+      // A smaller buffer serves, too.
       if (!taken && !input) return std::unexpected(taken.error());
       if (taken) input = std::move(*taken);
     }
@@ -136,7 +136,7 @@ std::expected<void, Error> WebSocket::State::await_input(Deadline deadline) noex
   input.give();
   stream.rest();
   for (;;) {
-    // Who has closed waits for the answer only.
+    // After its close frame this end only waits for the peer's.
     const bool closing = sent_close.load(std::memory_order_acquire);
     const bool pings = options.ping_after.count() > 0 && !closing;
     const auto patience = closing ? options.close_timeout : pinged ? options.pong_timeout : options.ping_after;

@@ -1,4 +1,4 @@
-// What writes of a WebSocket: one frame after the other, each whole, by whoever has the turn.
+// The writing side of a WebSocket: one whole frame after the other, by the caller that has the turn.
 #include <coir/utf8.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -117,7 +117,7 @@ std::expected<void, Error> WebSocket::State::write(std::span<iovec> parts, bool&
       const bool waits = sent.error() == ErrorCode::timed_out || sent.error() == ErrorCode::cancelled;
       if (begun || stream.secure() || !waits) {
         broken.store(true, std::memory_order_release);
-        // Whoever receives is told by the end of the stream.
+        // The receiver learns it by the end of the stream.
         ::shutdown(stream.fd(), SHUT_RDWR);
       }
       return std::unexpected(waits || sent.error() == ErrorCode::no_memory ? sent.error() : Error{ErrorCode::closed});

@@ -36,7 +36,7 @@ using SendingTurn = Mutex;
 struct WebSocket::State {
   State(Stream&& stream_given, WebSocketRole role_given, const WebSocketOptions& given) noexcept
       : stream(std::move(stream_given)), options(given), decoder(role_given), role(role_given) {}
-  // Nobody may be inside `other`.
+  // No call on `other` may be in progress.
   State(State&& other) noexcept;
   ~State();
 
@@ -102,7 +102,7 @@ struct WebSocket::State {
   Atomic<bool> broken{false};        // a frame was cut off: nothing more can be sent
   const WebSocketRole role;
 
-  // Of a server's socket: the connection, and how it is given back when the socket ends; what tells that the server
+  // For a server's socket: the connection, how it is given back when the socket ends, and the event that the server
   // stops.
   void* served = nullptr;
   void (*served_ended)(void* of, Stream&& stream) noexcept = nullptr;

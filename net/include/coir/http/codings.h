@@ -27,7 +27,7 @@ constexpr bool holds(Codings set, Coding coding) noexcept {
 //   const auto chosen = accepted.best(Codings{} | Coding::identity | Coding::gzip);
 //   if (!chosen) return exchange.respond_status(406);
 //
-// An element that is malformed is left out. Of several elements for a coding the last counts. No allocation; a few
+// An element that is malformed is left out. If several elements name a coding the last counts. No allocation; a few
 // instructions a byte of the field.
 class AcceptedCodings {
  public:

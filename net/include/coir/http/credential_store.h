@@ -30,8 +30,8 @@ namespace coir::http {
 // remembered, by a digest under a key that the process has drawn, and costs the next requests some 5 us. An unknown
 // name takes as long as a wrong password.
 //
-// Whoever guesses keeps nobody out. Checks are made in the order of their requests, and three quarters of the places to
-// wait in are the most that one client address gets, of IPv6 by its /64. From the third wrong password of an address on,
+// A client that guesses passwords locks out no other. Checks are made in the order of their requests, and one client
+// address (an IPv6 /64) gets at most three quarters of the places to wait in. From the third wrong password of an address on,
 // the verdict on each is held back, at first for 50 ms and twice as long each time up to 3.2 s, while a right one is told
 // at once: who guesses waits, and the queue stays short. Ten seconds without a wrong one halve what counts. Without
 // fibers, where one request is served at a time, nothing is held back.

@@ -19,7 +19,7 @@ struct EventClientOptions {
   std::span<const RequestField> fields;
   const Address* to = nullptr;
   std::string_view last_id;  // to resume behind, known from an earlier run
-  // Of an event with its ids, and of a line that is no comment; up to 1 MiB less 1 KB.
+  // The longest event with its ids, and the longest line that is no comment; up to 1 MiB less 1 KB.
   std::size_t max_event_bytes = 3 * 1024;
   // The pause before the first attempt to connect anew, unless the stream names another, of 5 minutes at most. Behind an
   // attempt that brought no event it is 500 ms at least, unless `pause` is less, and doubles each time up to the longest.

@@ -68,7 +68,7 @@ class ForwardKeeper;
 //           family, of which musl's take 9.3 to 9.7 KB whatever they format
 //   16 KB   the default: 13 KB for the handler, snprintf among its calls, or 10 KB of its own arrays
 //
-// An overflow ends the process with a line that names the fiber. What is larger belongs into scratch(), or runs by
+// An overflow ends the process with a line that names the fiber. Keep larger objects in scratch(), or call
 // on_worker_stack (coir/worker_stack.h), as long as it does not wait.
 class Exchange {
  public:
@@ -130,7 +130,7 @@ class Exchange {
 
   // answer_errors_by has `look` answer in place of the status' own words, while this exchange lasts: when respond_status
   // is called with 400 or more, in this handler or by coir, and when the handler ends without an answer. It answers with
-  // that status, at once; the fields of respond_status are added. What it does not answer gets the status' own words.
+  // that status, at once; the fields of respond_status are added. If the function does not answer, the status' own words are sent.
   // `object` must live as long as the exchange. on_error of coir/http/routes.h calls this.
   using ErrorLook = void(void* object, Exchange& exchange, int status);
   void answer_errors_by(void* object, ErrorLook* look) noexcept;

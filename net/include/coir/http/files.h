@@ -37,8 +37,7 @@ struct ErrorPage {
   const char* path;
 };
 
-// FileTreeOptions is what a FileTree keeps and shows.
-// What it points to outlives the tree.
+// FileTreeOptions says what a FileTree keeps and shows. Everything it points to must outlive the tree.
 struct FileTreeOptions {
   // Small files are kept in memory, whole: this many of at most kCachedFileBytes. 0 keeps none.
   std::size_t cached_files = kFibers ? 64 : 16;
@@ -51,8 +50,8 @@ struct FileTreeOptions {
   // The first rule that fits a file counts; at most 255.
   std::span<const CacheRule> cache = {};
   std::span<const ErrorPage> error_pages = {};
-  // A folder below the root ("/" for the root itself) in which PUT and DELETE change files. Whoever sets it lets only
-  // those come to serve who may: the tree asks nobody.
+  // A folder below the root ("/" for the root itself) in which PUT and DELETE change files. The tree checks no
+  // permission: let only authorised requests reach it.
   const char* writable = nullptr;
 };
 

@@ -26,7 +26,7 @@ namespace coir::http {
 //
 // begin_json and a JsonWriter are for an answer that no value holds.
 
-// read_json reads a request's content as JSON. What is wrong it answers itself: 415 for another media type than
+// read_json reads a request's content as JSON. It answers an error itself: 415 for another media type than
 // application/json or one that ends in +json, 413 for content longer than `limits` allow or than `memory` holds, 400
 // for what is not JSON or nested too deep, with a line that tells where, 503 when the ledger has no room. After an
 // error the handler just returns.

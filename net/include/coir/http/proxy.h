@@ -82,7 +82,7 @@ class Proxy {
   // In a handler, on a fiber of 16 KB.
   void operator()(Exchange& exchange) noexcept;
 
-  // serve is the same, but returns false, without an answer, if no route is for the exchange. Of several, a route that
+  // serve is the same, but returns false, without an answer, if no route is for the exchange. If several fit, a route that
   // names the host comes before those for every host, then the longest prefix.
   bool serve(Exchange& exchange) noexcept;
 

@@ -37,7 +37,7 @@ class ProxyTable {
   ~ProxyTable();
 
   // add reads a line without its end (coir/http/proxy_rules.h) and copies it. False: the line is empty or a comment. A
-  // fault's word points into `line`. Of two routes no prefix and hosts may be the same.
+  // fault's word points into `line`. No two routes may have the same prefix and hosts.
   [[nodiscard]] std::expected<bool, RouteFault> add(std::string_view line) noexcept;
   // This adds a route of values. It copies the addresses; the rules' views outlive the proxy.
   [[nodiscard]] std::expected<void, RouteFault> add(std::span<const UpstreamServer> servers,

@@ -11,8 +11,8 @@ namespace coir::http {
 // has no name here, such as PROPFIND, Request::method_text says which it is.
 enum class Method : std::uint8_t { get, head, post, put, del, options, patch, trace, other };
 
-// is_idempotent tells whether a request may be made again where nobody knows whether it has been carried out (RFC 9110,
-// 9.2.2). Of a method without a name nobody knows.
+// is_idempotent tells whether a request may be made again if it is unknown whether it has been carried out (RFC 9110,
+// 9.2.2). It is false for a method without a name.
 constexpr bool is_idempotent(Method method) noexcept {
   return method != Method::post && method != Method::patch && method != Method::other;
 }

@@ -24,13 +24,13 @@
 //   auto server = Server::create(answered_by(app, {.max_active = 64}));
 //
 // A handler is anything that can be called: with the exchange, and behind it each parameter of the pattern, in order, as
-// std::string_view or as an integer. A path whose parameter is no such integer is 404. What has a name is kept by
-// reference and outlives the server, as the table does; what has none is moved into the table. Handlers run on several
+// std::string_view or as an integer. A path whose parameter is no such integer is 404. A handler that is a named object is kept by
+// reference and must outlive the server, as the table must; a temporary one is moved into the table. Handlers run on several
 // workers at once.
 //
 // A pattern is a path, written decoded. "{name}" stands for one segment that is not empty; "{name...}" at the end for
-// all that follows, which may be empty; a handler for such a pattern may take no parameters at all. Of several patterns
-// that fit a path the more special one counts, text before "{name}" before "{name...}". Patterns are checked and sorted
+// all that follows, which may be empty; a handler for such a pattern may take no parameters at all. If several patterns
+// fit a path the more special one counts, text before "{name}" before "{name...}". Patterns are checked and sorted
 // while compiling: two routes of a method that fit the same path, neither more special, do not compile.
 //
 // A path that fits no pattern is answered 404; one that fits, but has no route for the method, 405 with Allow. GET's
@@ -165,8 +165,8 @@ constexpr auto make_route(Handler&& handler, Middleware&&... middleware) {
 //
 // It is called for every error that coir answers itself: 404 and 405 of the table, 400, 413, 414 and their like of heads
 // and content, 500 where a handler answers nothing; and for what a handler answers by respond_status. It answers at
-// once, without waiting. A mounted table's own decides for its handlers. What is answered later by who has kept the
-// exchange (coir/http/proxy.h) is the first table's.
+// once, without waiting. A mounted table's own decides for its handlers. The first table's decides for answers that come after
+// the handler has returned (coir/http/proxy.h).
 template <class Handler>
 constexpr auto on_error(Handler&& handler) {
   static_assert(std::is_invocable_v<Handler&, Exchange&, int>, "on_error takes what is called with (Exchange&, int)");

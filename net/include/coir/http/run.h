@@ -41,7 +41,7 @@ namespace coir::http {
                                                     std::chrono::milliseconds drain_timeout = std::chrono::seconds(10),
                                                     TlsContextSlot* tls = nullptr) noexcept;
 
-// run_pool serves on `threads` threads; the calling one waits for signals. Whoever connects while each of them has a
+// run_pool serves on `threads` threads; the calling one waits for signals. A client that connects while each thread has a
 // connection waits in the backlog until one ends. A thread has 256 KB of stack and ServerOptions::handler_stack
 // besides, resident as far as they are used. Errors: invalid, no_memory, system; unsupported (a build with one worker
 // or without fibers), limit (no descriptor or no thread is left).

@@ -54,7 +54,7 @@ struct ServerOptions {
   // closes those that have been silent for longest.
   std::size_t max_connections = 1024;
   std::chrono::milliseconds evict_after{10'000};
-  // What the kernel holds for an idle connection, an estimate: the ledger is charged with it.
+  // An estimate of the memory that the kernel holds for an idle connection: the ledger is charged with it.
   std::size_t kernel_bytes_per_connection = kKernelBytesPerConnection;
   // Requests being served at once: each has a fiber and 28 KB of buffers, touched as far as they are used. More wait in
   // order, for header_timeout at most. Without fibers there is one at a time; a server for more is refused as
@@ -86,8 +86,8 @@ struct ServerOptions {
   std::chrono::milliseconds handshake_timeout{10'000};  // of TLS, from a connection's beginning
   std::chrono::milliseconds header_timeout{10'000};     // from a request's first byte to the end of its head
   std::chrono::milliseconds body_timeout{30'000};       // without the client sending anything of a request's content
-  // What a client whose content is waited for sends at least, in bytes a second, once it has been waited for as long as
-  // body_timeout: content that drips ends, and an upload takes as long as its line needs. 0: any rate.
+  // The least rate of a request's content, in bytes a second, once it has taken longer than body_timeout: content that
+  // drips ends the request, and an upload may take as long as its line needs. 0: any rate.
   std::uint32_t body_rate = 500;
   std::chrono::milliseconds write_timeout{30'000};  // without the client taking anything
   std::chrono::milliseconds linger_timeout{2'000};  // after an error was answered, for the client to read it

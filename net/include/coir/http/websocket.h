@@ -65,7 +65,7 @@ struct WebSocketRequest {
 // receive also answers pings and the peer's close frame, and sends pings to a peer that has been silent for ping_after.
 // So a socket that nobody receives from neither answers nor notices that its peer is gone.
 //
-// What ends a socket, with which it answers every later receive:
+// The outcome that ends a socket, which every later receive returns:
 //
 //   end_of_stream  the peer has closed, or answered this side's close: close_code and close_reason tell more
 //   truncated      the connection has ended without a close frame, or the peer is silent: close_code is `abnormal`
@@ -132,7 +132,7 @@ class WebSocket {
   CloseCode close_code() const noexcept;
   std::string_view close_reason() const noexcept;
 
-  // subprotocol is the one that was agreed on, empty for none. Of the server's list, or the client's.
+  // subprotocol is the one that was agreed on, empty for none. The text belongs to the server's list, or the client's.
   std::string_view subprotocol() const noexcept;
 
   // stream is the connection below, for its addresses and its certificate.

@@ -25,8 +25,8 @@ struct WebSocketWish {
 };
 
 // connect_websocket opens a WebSocket to an address of ws or wss, by `client`: with its trust, its pinned keys, the times
-// of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too. What the address says of its user
-// ("wss://user:password@board.example/") goes into Authorization, unless wish.fields have such a line.
+// of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too. User information of the address
+// ("wss://user:password@board.example/") becomes the Authorization line, unless wish.fields have such a line.
 //
 //   auto client = Client::create();
 //   auto socket = connect_websocket(*client, "wss://board.example/live", {}, Deadline::after(5s));

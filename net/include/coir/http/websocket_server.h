@@ -11,7 +11,7 @@
 
 namespace coir::http {
 
-// WebSocketOffer is what a server offers to those who ask for a WebSocket. What it refers to outlives the socket.
+// WebSocketOffer is what a server offers to those who ask for a WebSocket. Everything it refers to must outlive the socket.
 struct WebSocketOffer {
   // The subprotocols that the program speaks; of a client's list the first that is among them is agreed on.
   std::span<const std::string_view> subprotocols = {};

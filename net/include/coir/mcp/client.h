@@ -172,7 +172,7 @@ class McpClient {
     std::swap(state_, other.state_);
     return *this;
   }
-  // Nobody is inside. A legacy session is left to end by itself: `leave` ends it.
+  // No call may be in progress. A legacy session ends by itself later; `leave` ends it at once.
   ~McpClient();
 
   // run starts the program, reads what it says, and starts it anew when it has died, until close or cancellation; then
@@ -243,7 +243,7 @@ struct Branch {
   std::string_view arguments;                // a JSON object; empty: none
   std::chrono::milliseconds within{30'000};  // its own deadline, from the start on
 
-  // Until it has ended: stale. Of one that a faster one has ended: cancelled.
+  // Until the call has ended: stale. If a faster call ended it: cancelled.
   std::expected<Answer, Failure> outcome = std::unexpected(Failure(ErrorCode::stale));
   std::chrono::milliseconds took{0};
 };

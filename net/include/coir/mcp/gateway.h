@@ -21,7 +21,7 @@ struct GatewayState;
 //
 // A tool and a prompt NAME is offered as PREFIX_NAME, or as NAME where the prefix is empty. A resource keeps its URI,
 // which results of its server's tools may name; where a mount before it has the same URI, it is offered as PREFIX+URI.
-// Of two with the same name the mount that stands first counts.
+// If two items have the same name, the first mount's counts.
 struct Mount {
   std::string_view prefix;                     // letters, digits, '_' and '-', at most 32; no two mounts have the same
   McpClientOptions upstream;                   // by url or command
@@ -67,7 +67,7 @@ struct MountGauges {
 // A mount that is down leaves the others alone: it is asked again and again, and what was listed of it before is offered
 // until then. Lists are kept for as long as their server says, and asked for anew after a change was told. Errors of
 // upstreams are passed on as they say them; where there is no answer the client is told by the prefix whose, never by an
-// address. What modern upstreams ask of the client is handed on; legacy ones are told that nobody can be asked.
+// address. Requests of modern upstreams to the client are passed on; legacy ones get the error that the client cannot be asked.
 //
 // Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each.
 //
@@ -84,7 +84,7 @@ class Gateway {
     std::swap(state_, other.state_);
     return *this;
   }
-  // Nobody is inside.
+  // No call may be in progress.
   ~Gateway();
 
   // source stays where it is when the gateway is moved.

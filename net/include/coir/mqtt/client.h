@@ -123,7 +123,7 @@ struct ClientCounters {
 //   client->publish("boards/7/temperature", "21.5");
 //   while (auto message = client->receive()) handle(*message);
 //
-// publish queues and returns. What is queued goes out in order, over any number of connections: a message of QoS 1 stays
+// publish queues and returns. Queued messages are sent in order, over any number of connections: a message of QoS 1 stays
 // in the queue until the broker has acknowledged it, one of QoS 0 until it is written. A message that came at QoS 1 is
 // acknowledged once the program asks for the next one, so that a crash while it is handled loses nothing. While the
 // program does not ask, nothing more is read from the broker.
@@ -141,7 +141,7 @@ class MqttClient {
     std::swap(state_, other.state_);
     return *this;
   }
-  // Nobody is inside.
+  // No call may be in progress.
   ~MqttClient();
 
   // run connects, and again whenever the connection is lost, until close or cancellation. One fiber, once.
@@ -154,8 +154,8 @@ class MqttClient {
   [[nodiscard]] std::expected<void, Error> publish(std::string_view topic, std::string_view payload,
                                                    PublishOptions options = {}) noexcept;
 
-  // receive waits for the next message of a subscription. One fiber or thread at a time. What an earlier session has left
-  // of other topics is acknowledged and dropped.
+  // receive waits for the next message of a subscription. One fiber or thread at a time. Messages of other topics
+  // that an earlier session left are acknowledged and dropped.
   // Errors: timed_out, cancelled, end_of_stream (the client is closed, or run has ended), unsupported.
   [[nodiscard]] std::expected<Message, Error> receive(Deadline deadline = Deadline::never()) noexcept;
 
@@ -163,7 +163,7 @@ class MqttClient {
   // behind messages. Errors: timed_out, cancelled, end_of_stream, unsupported.
   [[nodiscard]] std::expected<void, Error> flush(Deadline deadline = Deadline::never()) noexcept;
 
-  // close takes leave of the broker, which then does not publish the will, and ends run, an attempt to connect too. What is queued stays in the
+  // close takes leave of the broker, which then does not publish the will, and ends run, an attempt to connect too. Queued messages stay in the
   // queue's file. Idempotent; any fiber or thread.
   void close() noexcept;
 

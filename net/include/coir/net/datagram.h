@@ -20,7 +20,7 @@ namespace coir {
 // those that it is to leave by. A value; one that is all zero leaves both to the kernel.
 struct LocalEnd {
   // As the socket's family has it: 4 bytes of IPv4 and zeros, or 16 of IPv6, where IPv4 is mapped ("::ffff:192.0.2.1").
-  // Of a datagram to a group: for IPv4 the interface's own address, else zeros.
+  // For a datagram to a group: the interface's own address for IPv4, else zeros.
   unsigned char address[16] = {};
   std::uint32_t interface = 0;  // its index, as if_nametoindex(3) has it
   bool group = false;           // it was sent to a multicast group, or to all
@@ -80,8 +80,8 @@ class DatagramBatch {
 //   }
 //
 // Called the same way from a fiber, a thread and a build without fibers. One receiver and one sender may use a socket at
-// the same time. Nothing is allocated; a call that need not wait is one system call. What the kernel holds until it is
-// received is bounded by Options::receive_bytes; beyond that it drops datagrams.
+// the same time. Nothing is allocated; a call that need not wait is one system call. Options::receive_bytes bounds
+// the datagrams that the kernel holds until they are received; beyond that it drops datagrams.
 //
 // An unconnected socket is told of no ICMP error (IP_RECVERR stays off): nobody can make its calls fail by having
 // datagrams refused. A connected one is: by ECONNREFUSED of the next call, which has neither sent nor received then.
@@ -96,13 +96,13 @@ class DatagramSocket {
   };
 
   DatagramSocket() noexcept = default;
-  // Nobody may use either side.
+  // No call may be in progress on either side.
   DatagramSocket(DatagramSocket&& other) noexcept = default;
   DatagramSocket& operator=(DatagramSocket&& other) noexcept;
   ~DatagramSocket() { close(); }
 
   // bind opens a socket on an address. ":53" and "*:53" take both families, or IPv4 alone where the kernel has no IPv6.
-  // The path of a Unix socket that nobody has open any more is taken over. Of groups it receives those alone that it has
+  // The path of a Unix socket that nobody has open any more is taken over. From groups it receives only those that it has
   // joined. Never waits.
   // Errors: unsupported (the kernel lacks the family), limit (no descriptor is left), not_found (no folder for the Unix
   // socket), no_memory, invalid, system (EADDRINUSE, EACCES ...).

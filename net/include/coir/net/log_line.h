@@ -9,8 +9,8 @@ namespace coir {
 
 // log_line writes one line, its end included, to standard error, and never waits: if the reader of standard error
 // leaves no room, the line is dropped and counted. The next line that finds room follows one that says how many were
-// dropped. Of up to 4096 bytes a line goes out whole or not at all, and lines of several threads do not mix. False: it
-// was dropped. Any thread; one system call.
+// dropped. A line of at most 4,096 bytes is written whole or not at all, and lines of several threads do not mix. False: the
+// line was dropped. Any thread; one system call.
 //
 // Standard error keeps its flags, for other programs may share it: a pipe or a terminal is opened a second time, by
 // /proc, for writing without waiting. Where that fails log_line asks for room first; another program that writes to the

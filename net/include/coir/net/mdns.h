@@ -23,7 +23,7 @@ namespace coir::mdns {
 
 inline constexpr std::size_t kMostServices = 5;
 
-// What serve charges to account::mdns for as long as it runs, at most.
+// The most that serve charges to account::mdns while it runs.
 inline constexpr std::size_t kServeBytes = 10 * 1024;
 
 // Service is something that this machine offers.

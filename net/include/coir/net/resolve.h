@@ -58,8 +58,8 @@ class Addresses {
 //   for (std::size_t i = 0; found && i < found->size(); ++i) if (auto stream = connect((*found)[i])) ...
 //
 // From a fiber, a thread or a build without fibers, alike: no thread is made, and the call ends at the deadline, when its
-// fiber is cancelled, or once the name servers' patience (timeout) is over. What they answer is kept for as long as they
-// say, "there is no such name" too, for all of the process, in 4 KB. "localhost" and the names below it are this machine
+// fiber is cancelled, or once the name servers' patience (timeout) is over. Their answers, "there is no such name" too, are kept for as
+// long as they allow, in 4 KB for the whole process. "localhost" and the names below it are this machine
 // (RFC 6761). A name of ".local" is asked for as any other.
 //
 // A name server is asked by UDP from a port and with a number that nobody can foresee; what does not answer that question

@@ -36,7 +36,7 @@ struct TimeQuery {
 // server that has no time itself, or whose time lies before the year 2026 or more than a century behind it, is passed
 // over as one that does not answer; times after 2036, when the protocol's seconds begin again at 0, are right.
 //
-// Who asks often asks in intervals of a minute at least, with some chance in them, and longer ones after an error.
+// Poll at most once a minute, with jitter, and less often after an error.
 //
 // From a fiber, a thread or a build without fibers. Nothing is allocated beyond what resolve takes. Errors: those of
 // resolve and of coir::wait; temporary (no address answered with a time), timed_out, cancelled; alert (a server refused
@@ -45,7 +45,7 @@ struct TimeQuery {
 [[nodiscard]] std::expected<TimeSample, Error> query_time(std::string_view server, const TimeQuery& how = {},
                                                           Deadline deadline = Deadline::never()) noexcept;
 
-// What stands in Error::sys of an alert: the code's letters, the first highest.
+// Error::sys of an alert holds the letters of its code, the first letter highest.
 inline constexpr int kKissRate = 'R' << 24 | 'A' << 16 | 'T' << 8 | 'E';        // ask less often
 inline constexpr int kKissDeny = 'D' << 24 | 'E' << 16 | 'N' << 8 | 'Y';        // do not ask again
 inline constexpr int kKissRestricted = 'R' << 24 | 'S' << 16 | 'T' << 8 | 'R';  // do not ask again

@@ -33,7 +33,7 @@ class TcpStream {
   TcpStream() noexcept = default;
   // Takes over `fd`, a connected, non-blocking, close-on-exec stream socket.
   explicit TcpStream(int fd) noexcept : socket_(fd) {}
-  // Nobody may use either side.
+  // No call may be in progress on either side.
   TcpStream(TcpStream&& other) noexcept = default;
   TcpStream& operator=(TcpStream&& other) noexcept = default;
   ~TcpStream() = default;

@@ -65,8 +65,8 @@ class TlsContext {
   static constexpr std::size_t kMaxPins = 4;
 
   struct Server {
-    // The first is shown to clients that ask for none of the names of the others, or name none. Of an ECDSA and an RSA
-    // certificate for the same name each client is shown the one it can judge.
+    // The first is shown to clients that ask for none of the names of the others, or name none. With an ECDSA and an RSA
+    // certificate for one name, each client gets the one it supports.
     std::span<const TlsCertificate> certificates;
     // Where present, a client has to show a certificate that one of these signed. An empty text is refused, as any text
     // without a certificate.

@@ -11,7 +11,7 @@ namespace coir::http {
 using namespace std::chrono_literals;
 
 void FiberEngine::begin_stop() noexcept {
-  // Whoever calls it again renews nothing.
+  // A second call renews nothing.
   std::int64_t none = 0;
   heads_end_ns_.compare_exchange_strong(none, coarse_ns() + kHeadGraceAtStopNs, std::memory_order_relaxed);
   stopping_.store(true, std::memory_order_relaxed);
@@ -53,7 +53,7 @@ std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
 std::size_t FiberEngine::cut_off() noexcept {
   const std::size_t open = dispatcher.gauges().open;
   shutdown();
-  // Whoever serves by a local server destroys it next. The run would wait for the handlers anyhow.
+  // The owner of a local server destroys it next. The run would wait for the handlers anyhow.
   const Shield shield(Deadline::never());
   while (!stopped()) static_cast<void>(sleep(5ms));
   return open;

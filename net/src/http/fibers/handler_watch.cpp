@@ -43,7 +43,7 @@ const char* HandlerWatch::about_to_wait(Scope& scope) noexcept {
   return nullptr;
 }
 
-// work is around_work. What was noticed of the socket is told by the next pause.
+// work is around_work. The next pause reports events of the socket.
 bool HandlerWatch::work(Scope& scope, bool begins) noexcept {
   auto& self = static_cast<HandlerWatch&>(scope);
   if (!begins) {
@@ -176,7 +176,7 @@ bool HandlerWatch::finish() noexcept {
   used_ = false;
   const bool noticed = watching_ ? let_go() : take_noticed();
   if (cancelled.load(std::memory_order_relaxed)) {
-    // What ended this handler is not the next one's.
+    // The reason that ended this handler does not apply to the next one.
     coir::detail::leave(*this);
     cancelled.store(false, std::memory_order_relaxed);
     reason.store(nullptr, std::memory_order_relaxed);

@@ -39,7 +39,7 @@ void Reaper::run() noexcept {
     dispatcher_.grant_places();
     if (!some_wait) continue;
     dispatcher_.waits.end_slow_heads();
-    // The places of slow transfers are lent to others. Who waits for longer wants the memory, or the stack, of one.
+    // The places of slow transfers are lent to others. A request that waits for longer needs the memory, or the stack, of one.
     if (dispatcher_.is_held_up(now - kHeldUpNs)) dispatcher_.waits.end_slowest_transfer();
     evictor_.shed_waiting(now - std::chrono::nanoseconds(options.header_timeout).count());
   }

@@ -25,7 +25,7 @@ constexpr std::uint8_t kind_of(bool directory, Coding form) noexcept {
   return static_cast<std::uint8_t>((directory ? 1 : 0) | static_cast<unsigned>(form) << 1);
 }
 
-// FNV-1a. Whoever can name the files can make them collide; a bucket holds no more than the cache has places.
+// FNV-1a. An author of file names can make them collide; a bucket holds no more than the cache has places.
 std::uint32_t hash_of(std::string_view path, std::uint8_t kind) noexcept {
   std::uint32_t hash = 0x811c9dc5u ^ kind;
   for (char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;

@@ -26,7 +26,7 @@ constexpr std::string_view kIndex = "index.html";
 constexpr std::size_t kRoomBehind = 1 + kIndex.size() + 4;
 static_assert(FileCache::kPathBytes + kRoomBehind < kContentAt);
 
-// redirect_to_directory answers 301 to the same path with a slash. Of leading slashes one is left: "//host/" would be
+// redirect_to_directory answers 301 to the same path with a slash. One leading slash is kept: "//host/" would be
 // another server.
 void redirect_to_directory(Exchange& exchange) noexcept {
   const Request& request = exchange.request();

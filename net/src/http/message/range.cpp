@@ -25,7 +25,7 @@ Range part(std::uint64_t first, std::uint64_t last) noexcept {
   return {Range::Kind::part, first, last};
 }
 
-// parse_suffix reads the length of "-500". Of an empty representation there is nothing to give a part of, but a suffix
+// parse_suffix reads the length of "-500". An empty representation has no part, but a suffix
 // of it is no error (RFC 9110, 14.1.2): it is served whole.
 Range parse_suffix(std::string_view spec, std::uint64_t size) noexcept {
   spec.remove_prefix(1);

@@ -144,8 +144,8 @@ std::int64_t ServingLoop::expiry_ns(const Connection& connection) const noexcept
   return connection.since_ns + limit.count();
 }
 
-// expire_resting follows a poll, so that nobody whose request has arrived is closed. Whoever owes the rest of a head is
-// told so.
+// expire_resting follows a poll, so that no client whose request has arrived is closed. A client that owes the rest of a head gets
+// 408.
 void ServingLoop::expire_resting() noexcept {
   const std::int64_t now = monotonic_ns();
   for (Connection* connection = engine_.resting.front(); connection != nullptr;) {
@@ -211,7 +211,7 @@ void ServingLoop::await_head(int fd, Deadline deadline) noexcept {
       there || there.error() != ErrorCode::timed_out || deadline.passed()) {
     return;
   }
-  // Whoever is first, this client or another, decides.
+  // The first event decides, of this client or another.
   while (engine_.ready.front() == nullptr) {
     watch(fd);
     if (!poll_set_.wait(deadline) || poll_set_.is_served_ready()) return;

@@ -143,7 +143,7 @@ void Session::told_end() noexcept {
   if (engine_.options.access_log) log_access();
 }
 
-// log_access writes the line. Nobody waits for the reader of the log.
+// log_access writes the line. It does not wait for the reader of the log.
 void Session::log_access() noexcept {
   LogLine line(std::span<char>(buffers->scratch).first(kLogLineBytes));
   compose(line, nullptr);

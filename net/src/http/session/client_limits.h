@@ -14,8 +14,8 @@ namespace coir::http {
 // the requests of the last second. IPv6 addresses count by their /64, which one subscriber has to himself; an IPv4
 // address is the same client by either family. Unix sockets have no address and no limit.
 //
-// The table is bounded: a client with connections has an entry, and there are as many as connections can be. Of those
-// without connections the one that has been gone for longest makes room, so that whoever comes from ever new addresses
+// The table is bounded: a client with connections has an entry, and there are as many as connections can be. Among clients
+// without connections, the one that left first is evicted, so that a client with ever new addresses
 // only forgets its own past. Entries are found by a hash with a multiplier of the process's own: nobody can choose
 // addresses that fall together.
 //

@@ -25,7 +25,7 @@ class HandlerWatch;
 class Keeper;
 struct StreamLog;
 
-// Eviction is the state of a wait for a slow client that may be ended early to make room. Whoever ends the wait shuts
+// Eviction is the state of a wait for a slow client that may be ended early to make room. The fiber that ends the wait shuts
 // the socket down between `running` and `ended`; the fiber that waits does nothing with the socket before `ended`.
 enum class Eviction : std::uint8_t { none, running, ended };
 

@@ -223,7 +223,7 @@ void Keepers::forget() noexcept {
 bool Keepers::add(Keeper& keeper) noexcept {
   if (keeper.engine() == &engine_) return true;
   Locked locked(lock_);
-  // Of two that add it at the same time one does.
+  // If two add it at the same time, one of them does.
   if (keeper.engine() != nullptr) return keeper.engine() == &engine_;
   list_.push_back(keeper);
   keeper.set_engine(&engine_);

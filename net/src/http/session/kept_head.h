@@ -9,8 +9,8 @@
 namespace coir::http {
 
 // KeptHead is where the head of a request lies while its handler runs, if it is short: beside the session instead of in
-// its buffers, so that these can be given to others while the handler waits. Whoever has a view of the request, the
-// handler's children and other fibers too, may use it all the time.
+// its buffers, so that these can be given to others while the handler waits. A view of the request stays valid
+// all the time, also for the handler's children and other fibers.
 class KeptHead {
  public:
   // Of 8 fields, 350 bytes fit.

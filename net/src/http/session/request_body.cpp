@@ -27,7 +27,7 @@ void Session::begin_body(std::size_t head_bytes) noexcept {
 std::expected<void, Error> Session::begin_taking() noexcept {
   if (body_begun_) return {};
   body_begun_ = true;
-  // Whoever has begun to send the content does not wait for leave.
+  // A client that has begun to send the content does not wait for 100.
   if (!request_.expects_continue || body_at_ != end_ || phase_ != Phase::none) return {};
   if (auto sent = append("HTTP/1.1 100 Continue\r\n\r\n"); !sent) return sent;
   engine_.counters.responses[0].fetch_add(1, std::memory_order_relaxed);

@@ -34,7 +34,7 @@ std::expected<std::size_t, Error> Session::send_patiently(Attempt attempt) noexc
     if (!sent && sent.error() == ErrorCode::timed_out) {
       const Deadline deadline = Deadline::after(half);
       begin_waiting(Direction::writable, Owes::content, deadline);
-      // What is sent may lie in the buffers.
+      // The content that is sent may be in the buffers.
       watch_->lend_place(true);
       sent = attempt(deadline);
       const bool may_go_on = end_waiting();

@@ -91,7 +91,7 @@ Session::After Session::run() noexcept {
   }
 }
 
-// is_misdirected tells whether a request is for somebody else. Who only looks may call this machine by any name.
+// is_misdirected tells whether a request is for somebody else. Requests that change nothing may use any name.
 bool Session::is_misdirected() const noexcept {
   if (request_.https && !connection_->stream.secure()) return true;
   const bool looks =

@@ -33,7 +33,7 @@ enum class Owes : std::uint8_t;
 // Session is what a fiber serves a connection with while there is something to serve: the parsed request, the state of
 // its content and of the response, and buffers. It lies on the fiber's stack, and serves many connections in turn.
 //
-// What touches the buffers begins by `hold`, for a handler that has waited may have none.
+// A function that touches the buffers begins with `hold`, because a handler that has waited may have none.
 struct Session : ActivePlace {
  public:
   // As much content that nobody wants is read, so that the connection may be kept. Before more of it is read the answer
@@ -65,7 +65,7 @@ struct Session : ActivePlace {
   friend struct RelayedExchange;
   friend class AnswerKeeper;
 
-  // What becomes of the connection.
+  // The connection's next state.
   enum class After : std::uint8_t { go_on, rest, close, linger, kept, detached };
   enum class Phase : std::uint8_t { none, head, content };
   enum class Content : std::uint8_t { fixed, chunked, until_close, upgrade, empty };
@@ -175,7 +175,7 @@ struct Session : ActivePlace {
   Connection* connection_ = nullptr;
   HandlerWatch* watch_ = nullptr;
 
-  // Who keeps the connection once the handler has returned, and what it wants to stand in the record.
+  // The keeper of the connection once the handler has returned, and the word that it stores in the record.
   Keeper* keeper_ = nullptr;
   std::uint64_t mark_ = 0;
   std::uint32_t part_ = 0;
@@ -229,7 +229,7 @@ struct Session : ActivePlace {
 
   Request request_;
   KeptHead kept_head_;
-  // Of the buffers, beside what the numbers above tell: the handler has been given memory, or the head lies in them.
+  // The use of the buffers, beside the numbers above: the handler has been given memory, or the head is in them.
   bool lends_scratch_ = false;
   bool lends_path_ = false;
   bool head_in_buffers_ = false;

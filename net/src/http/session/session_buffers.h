@@ -34,7 +34,7 @@ struct alignas(kBufferAlignment) SessionBuffers {
 
   SessionBuffers* next_free = nullptr;
   CachedDate date;
-  // What is needed for longest lies in front.
+  // The parts that are needed for longest are in front.
   Header headers[kHeaders];
   char in[kInputBytes];
   char out[kOutputBytes];

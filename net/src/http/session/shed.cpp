@@ -26,7 +26,7 @@ constexpr std::string_view kInternalError{"\x15\x03\x03\x00\x02\x02\x50", 7};
 
 }  // namespace
 
-// The answer fits any socket buffer. What has been received is read, for closing with unread bytes would reset the
+// The answer fits any socket buffer. Received bytes are read, because closing with unread bytes would reset the
 // connection, and the client could lose the answer.
 void shed(Stream& stream, bool expects_handshake, Shed why) noexcept {
   // In the middle of a handshake nothing can be said.

@@ -18,7 +18,7 @@
 namespace coir::http {
 
 // ThreadEngine is the engine of run and run_pool in a build with fibers: each place is a plain thread, which accepts a
-// connection, serves it until it ends, and accepts the next. What waits blocks the thread. A connection that rests
+// connection, serves it until it ends, and accepts the next. A wait blocks the thread. A connection that rests
 // keeps its place; the one place of run is given up when another client waits.
 class ThreadEngine : public Engine {
  public:

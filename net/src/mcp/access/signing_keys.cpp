@@ -100,7 +100,7 @@ Verdict SigningKeys::judge(std::string_view token, Principal& who) const noexcep
     const auto found = judge_token(*state_, token);
     if (!found) return Verdict::unavailable;
     judged = *found;
-    // What is made up costs nothing that would have to be remembered, but for a signature.
+    // An invented token costs only the check of a signature, which need not be remembered.
     if (judged.verdict == Verdict::allowed || judged.verdict == Verdict::forbidden) {
       state_->verdicts.keep(digest, monotonic_ns(), judged);
     }

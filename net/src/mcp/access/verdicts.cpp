@@ -28,7 +28,7 @@ void Verdicts::keep(const Digest& token, std::int64_t now_ns, const Judgement& j
   Place& place = *std::ranges::min_element(places_, [&](const Place& a, const Place& b) {
     return worth(a) != worth(b) ? worth(a) < worth(b) : a.until_ns < b.until_ns;
   });
-  // What is made up takes no place of what is good.
+  // An invented token takes no good token's place.
   if (judged.verdict == Verdict::unknown && worth(place) == 3) return;
   place = {.token = token, .until_ns = now_ns + seconds * 1'000'000'000, .verdict = judged.verdict, .who = judged.who};
 }

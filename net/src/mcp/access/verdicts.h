@@ -10,8 +10,8 @@
 
 namespace coir::mcp {
 
-// Verdicts remembers the latest judgements by their tokens' digests. Of those that do not fit, tokens that are not allowed leave
-// first, so that somebody who makes up tokens drives out no good one. No allocation. Any fiber or thread.
+// Verdicts remembers the latest judgements by their tokens' digests. If there is no room, refused tokens are evicted
+// first, so that invented tokens evict no good one. No allocation. Any fiber or thread.
 class Verdicts {
  public:
   static constexpr std::size_t kPlaces = 32;

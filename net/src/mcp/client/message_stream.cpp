@@ -93,7 +93,7 @@ std::expected<void, Error> MessageStream::make_room(std::size_t bytes) noexcept 
   const std::size_t wanted = parser_.kept_bytes() + kMended * bytes + kSlack;
   const bool too_large = kept_.size() > 4 * Buffer::kLeast && wanted <= Buffer::kLeast;
   if (wanted <= kept_.size() && !too_large) return {};
-  // Of a message that is longer than any buffer the parser tells.
+  // The parser reports a message that is longer than any buffer.
   const std::size_t size = std::min(wanted, Buffer::kMost);
   if (size <= kept_.size() && !too_large) return {};
   auto taken = Buffer::take(size);

@@ -17,8 +17,8 @@
 
 namespace coir::mcp::detail {
 
-// Pending is a request that waits for a program's answer, in the frame of the fiber that asks. What comes for it is queued
-// until that fiber takes it.
+// Pending is a request that waits for a program's answer, in the frame of the fiber that asks. Messages for it are queued
+// until that fiber takes them.
 struct Pending {
   static constexpr std::uint32_t kMostQueued = 64;
 

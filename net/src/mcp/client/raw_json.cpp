@@ -72,7 +72,7 @@ std::optional<RawMembers::Member> RawMembers::next() noexcept {
   take(left_, ':');
   const std::string_view value = take_value(left_);
   take(left_, ',');
-  // Of what is no JSON a piece may be empty; the walk must still end.
+  // In text that is no JSON a piece may be empty; the walk must still end.
   if (left_.size() == before || name.size() < 2) return std::nullopt;
   return Member{name.substr(1, name.size() - 2), value};
 }

@@ -15,8 +15,8 @@
 
 namespace coir::mcp::detail {
 
-// CatalogueBlock is one list as it was had: items one behind the other, each two sizes, a name and JSON. Whoever looks
-// into it holds it.
+// CatalogueBlock is one list as it was had: items one behind the other, each two sizes, a name and JSON. A reader
+// holds a reference.
 struct CatalogueBlock {
   explicit CatalogueBlock(std::size_t most) noexcept : items({}, most) {}
   Text items;

@@ -59,7 +59,7 @@ std::expected<void, Error> Mounted::ask_for(ItemKind kind) noexcept {
     differs = before.get() == nullptr ? block->count != 0 : before.get()->items.view() != block->items.view();
   }
   list(kind).put(block, fresh);
-  // Of what the upstream has told the client knows.
+  // The client knows the changes that the upstream has announced.
   if (!told[static_cast<std::size_t>(kind)].exchange(false, std::memory_order_relaxed) && differs) changed(kind);
   return {};
 }
@@ -130,7 +130,7 @@ std::expected<void, Failure> Mounted::listen(CancelScope& scope) noexcept {
   hearing.told = [](void* context, const Notification& notification) noexcept {
     static_cast<Mounted*>(context)->take_change(notification);
   };
-  // What is added from here on cancels the scope.
+  // A subscription that is added from here on cancels the scope.
   auto listened =
       client.listen({.tools = true, .prompts = true, .resources = true, .uris = watched.current()}, hearing);
   const Shield shield(Deadline::never());
@@ -161,7 +161,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
         if (auto slept = sleep(options.longest_pause); !slept) return slept;
         continue;
       }
-      // Nobody has told of changes while nobody listened.
+      // Without a listener no change was announced.
       for (const ItemKind kind : kKinds) list(kind).make_stale();
     } else if (had.error().ends_waits()) {
       return had;
@@ -198,7 +198,7 @@ bool Mounted::has(ItemKind kind, std::string_view own) noexcept {
 
 std::string_view Mounted::own_name(ItemKind kind, std::string_view name) noexcept {
   const std::string_view own = of_prefix(kind, name);
-  // Of a list that may have changed the upstream itself knows.
+  // If a list may have changed, the upstream itself decides.
   if (!own.empty() && (has(kind, own) || (!mount.prefix.empty() && !list(kind).is_fresh()))) return own;
   return names_by_uri(kind) && has(kind, name) ? name : std::string_view();
 }

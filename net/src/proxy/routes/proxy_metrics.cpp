@@ -1,4 +1,4 @@
-// What a Proxy adds to a page of metrics. Declared in coir/http/proxy.h and proxy/gateway_metrics.h.
+// The metrics of a Proxy. Declared in coir/http/proxy.h and proxy/gateway_metrics.h.
 #include <optional>
 
 #include "proxy/gateway_metrics.h"

@@ -47,8 +47,8 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
   return rules;
 }
 
-// admits tells whether an exchange keeps to its route's limits. False: it has been answered. What depends on who asks
-// is put into the rules.
+// admits tells whether an exchange keeps to its route's limits. False: it has been answered. Values that depend on the client
+// are put into the rules.
 [[gnu::noinline]] bool ProxyState::admits(Exchange& exchange, ProxyRoute& route, ForwardRules& rules) noexcept {
   const RouteLine& line = route.line;
   const bool hashes = line.balance == Balance::hash;

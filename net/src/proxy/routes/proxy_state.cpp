@@ -96,8 +96,8 @@ std::expected<void, Error> ProxyState::watch() noexcept {
   return all;
 }
 
-// prepare finds or makes what the table needs. Nobody else changes current_ meanwhile, which holds its routes; nothing
-// that runs is changed.
+// prepare finds or makes what the table needs. No other call changes current_ meanwhile, which holds its routes; running
+// exchanges are not affected.
 std::expected<void, ProxyFault> ProxyState::prepare(Running& made, const ProxyTable::List& list) noexcept {
   for (std::size_t i = 0; i < list.count; ++i) {
     ProxyRoute* const route = list.routes[i];

@@ -60,7 +60,7 @@ struct ProxyView {
   std::size_t streams = 0;  // responses and tunnels that rest
 };
 
-// ProxyGroup is a group of servers, which routes share. What its views point to stands behind it.
+// ProxyGroup is a group of servers, which routes share. The text of its views is stored behind it.
 struct ProxyGroup {
   explicit ProxyGroup(std::size_t text_bytes) noexcept : bytes(text_bytes) {}
 
@@ -119,8 +119,8 @@ struct ProxyTable::List {
 // ProxyState is a Proxy.
 //
 // A search for a route holds the table meanwhile, and the exchange, stream or tunnel that comes of it holds the
-// route: by counts, and lock_ is held for no more than to take the table that counts. What nobody holds any more is
-// taken out under lock_ and destroyed behind it: by the next exchange that ends, or by apply. So a table is never
+// route: by counts, and lock_ is held for no more than to take the table that counts. A table that is held no more is
+// removed under lock_ and destroyed after it: by the next exchange that ends, or by apply. So a table is never
 // changed once it counts, and nothing that is held is destroyed.
 //
 //   current_ --> Running table --> ProxyRoute --> ProxyGroup
