@@ -112,7 +112,8 @@ class FastCgi {
   void operator()(Exchange& exchange) noexcept;
   bool serve(Exchange& exchange) noexcept;
 
-  // watch is Proxy's, by connecting. It happens by itself if there is on_change.
+  // watch is Proxy's, by connecting. It happens by itself if there is on_change. Errors: invalid (problem says why),
+  // no_memory, limit, unsupported.
   [[nodiscard]] std::expected<void, Error> watch() noexcept;
 
   const FastCgiCounters& counters() const noexcept;

@@ -94,7 +94,7 @@ class Proxy {
   // watch begins to check servers that are not checked yet: by `health` in rounds, else by connecting to each once, and
   // again to those that could not be connected to. Call it after apply, on a fiber; a proxy with one route that has
   // `health` or on_change does so by itself. It costs a fiber with 16 KB of stack for each group of servers. Errors:
-  // those of spawn; the other servers are checked all the same.
+  // no_memory, limit, unsupported (those of spawn); the other servers are checked all the same.
   [[nodiscard]] std::expected<void, Error> watch() noexcept;
 
   // state is for this library.

@@ -88,7 +88,7 @@ struct ProxyRules {
       0;  // while so many exchanges wait for an answer to begin, one more is answered 503; 0: any number
 };
 
-// RouteLine is one line of a file of routes:
+// RouteLine is one line of a file of routes (route_line.cpp reads it):
 //
 //   PREFIX URL[,URL...] [KEY=VALUE]...
 //

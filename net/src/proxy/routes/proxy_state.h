@@ -60,7 +60,7 @@ struct ProxyView {
   std::size_t streams = 0;  // responses and tunnels that rest
 };
 
-// ProxyGroup is a group of servers, which routes share. The text of its views is stored behind it.
+// ProxyGroup is a group of servers, which routes share (proxy_group.cpp). The text of its views is stored behind it.
 struct ProxyGroup {
   explicit ProxyGroup(std::size_t text_bytes) noexcept : bytes(text_bytes) {}
 
