@@ -146,6 +146,9 @@ none "each public header stands in the table of its layer's README"
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
 
+scripts/pictures --check >"$found" || true
+none "the pictures are as scripts/pictures draws them"
+
 # A sentence begins with its subject (the kernel's recipes are left alone: their text decides what the cache holds).
 grep -rnE '(^|[.:;!?] +|// +|^# *|^ *\* |\| )(What|Who|Whoever|Whatever|Of|Nobody|That which) [a-z]' \
   port core net apps scripts qemu toolchains README.md CHANGELOG.md CMakeLists.txt | grep -v '^qemu/kernel/' >"$found" || true

@@ -165,8 +165,10 @@ void EventKeeper::let_fall(Connection& connection) noexcept {
   close(connection);
 }
 
+// An event that is published while the time for keep-alives comes may leave no news: each time sends what there is.
 void EventKeeper::work(bool told) noexcept {
-  told ? send_to_all() : send_keep_alives();
+  send_to_all();
+  if (!told) send_keep_alives();
 }
 
 void EventKeeper::send_to_all() noexcept {

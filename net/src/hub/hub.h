@@ -43,8 +43,8 @@ class Hub : public Keeper {
   void leave_all() noexcept;
   bool ends() const noexcept { return leaves_.load(std::memory_order_relaxed) || server_stops(); }
 
-  // work is done by the fiber, at the latest `interval` behind the last time: `told` by news, or else as the time has come.
-  // An interval of 0 is without end.
+  // work is done by the fiber, at the latest `interval` behind the last time: `told` by news, or else as the time has come;
+  // there may be news then, too. An interval of 0 is without end.
   virtual void work(bool) noexcept {}
   virtual std::chrono::milliseconds interval() const noexcept { return {}; }
 

@@ -31,9 +31,12 @@ void UpstreamGroup::stopping() noexcept {
   closing_.store(true, std::memory_order_relaxed);
   // The pools' locks order this behind the store: see rest.
   for (UpstreamMember& member : members_) member.close_resting(SIZE_MAX, true);
-  const Locked locked(lock_);
-  if (watching_.load(std::memory_order_relaxed) && watcher_.started())
-    static_cast<void>(watcher_.cancel("the upstreams are not watched any more"));
+  FiberRef watcher;
+  {
+    const Locked locked(lock_);
+    if (watching_.load(std::memory_order_relaxed)) watcher = watcher_;
+  }
+  static_cast<void>(watcher.cancel("the upstreams are not watched any more"));
 }
 
 // rest has a connection rest, unless the server has stopped. Either this sees so, or stopping finds the connection.
