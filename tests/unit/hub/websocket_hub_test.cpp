@@ -618,12 +618,13 @@ TEST(WebSocketHub, topics_are_told_apart_and_as_many_as_there_are_subscriptions)
   options.max_subscriptions = 40;
   serving([&] {
     auto peer = joined();
-    // As long as a name may be, and alike but for one place. The first letter is the wish.
+    // As long as a name may be, and alike but for one place, where two that follow each other hash to one chain. The first
+    // letter is the wish.
     static char wish[1 + 65 + 1];
     memset(wish, 'r', 66);
     const auto room = [&](char letter, int number) {
       wish[0] = letter;
-      wish[61] = static_cast<char>('0' + number % 40);
+      wish[61] = static_cast<char>(' ' + number % 40 / 2 + number % 2 * 64);
       return std::string_view(wish, 65);
     };
     const auto subscribers = [&](int number) { return g_hub->subscribers(room('s', number).substr(1)); };
