@@ -10,6 +10,7 @@
 
 #include <optional>
 
+#include "tests/support/scale.h"
 #include "tests/unit/http/handler_server.h"
 
 namespace http_places_test {

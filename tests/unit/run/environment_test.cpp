@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/src/schedule/scheduler.h"
 #include "core/src/wait/park.h"

@@ -1,5 +1,6 @@
 #include "mcp/client/http_call.h"
 
+#include "base/charged.h"
 #include "client/transfer.h"
 #include "http/message/base64.h"
 #include "mcp/client/account.h"

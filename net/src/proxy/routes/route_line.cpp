@@ -235,7 +235,7 @@ Result parse_route_line(std::string_view line, RouteLine& route) noexcept {
     return fault(route.prefix, "not a path", "a line is PREFIX URL[,URL...] [KEY=VALUE]...");
   route.urls = next_word(line);
   if (has_empty_item(route.urls)) return fault(route.prefix, "no server", "such as /api http://127.0.0.1:8081");
-  if (items(route.urls) > Upstreams::kMost) return fault(route.prefix, "more than 16 servers", "name fewer");
+  if (items(route.urls) > UpstreamServer::kMost) return fault(route.prefix, "more than 16 servers", "name fewer");
   while (true) {
     const std::string_view word = next_word(line);
     if (word.empty()) return true;

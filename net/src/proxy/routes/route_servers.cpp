@@ -97,7 +97,7 @@ std::expected<bool, RouteFault> check_servers(std::string_view prefix, std::stri
   do {
     const std::string_view url = next_item(rest);
     if (first.empty()) first = url;
-    if (++count > Upstreams::kMost) return fault(prefix, "more than 16 servers", "name fewer");
+    if (++count > UpstreamServer::kMost) return fault(prefix, "more than 16 servers", "name fewer");
     if (url.starts_with("unix:")) {
       if (!Address::parse(url)) return fault(url, "no path of a Unix socket", "such as unix:/run/app.sock");
       if (!path_of(first).empty()) return fault(url, "all servers of a prefix have the same path", "unix: has none");
