@@ -26,17 +26,17 @@ constinit std::array<SpareMappings, 5> g_pool = {{
 
 }  // namespace
 
-std::expected<Buffer, Error> Buffer::take(std::size_t bytes) noexcept {
+std::expected<Buffer, Error> Buffer::take(std::size_t bytes, bool may_relieve) noexcept {
   if (bytes > kMost) return std::unexpected(Error{ErrorCode::limit});
   std::uintptr_t number = 0;
   while (kLeast << 2 * number < bytes) ++number;
-  void* const memory = g_pool[number].take();
+  void* const memory = g_pool[number].take(may_relieve);
   if (memory == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return Buffer(reinterpret_cast<std::uintptr_t>(memory) | number);
 }
 
-std::expected<void, Error> Buffer::grow(std::size_t used) noexcept {
-  auto larger = take(size() + 1);
+std::expected<void, Error> Buffer::grow(std::size_t used, bool may_relieve) noexcept {
+  auto larger = take(size() + 1, may_relieve);
   if (!larger) return std::unexpected(larger.error());
   if (used != 0) memcpy(larger->data(), data(), used);
   *this = std::move(*larger);

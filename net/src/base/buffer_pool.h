@@ -39,12 +39,13 @@ class Buffer {
   ~Buffer() { give(); }
 
   // take borrows the smallest buffer that holds `bytes`. Its content is the last borrower's, or zero.
+  // Without `may_relieve` no idle connection is closed for it: for a caller that holds a lock of one.
   // Errors: no_memory (the ledger or the kernel refuses), limit (`bytes` is over kMost).
-  [[nodiscard]] static std::expected<Buffer, Error> take(std::size_t bytes) noexcept;
+  [[nodiscard]] static std::expected<Buffer, Error> take(std::size_t bytes, bool may_relieve = true) noexcept;
 
   // grow moves the first `used` bytes into the next larger buffer. On an error the buffer stays as it is.
   // Errors: as take.
-  [[nodiscard]] std::expected<void, Error> grow(std::size_t used) noexcept;
+  [[nodiscard]] std::expected<void, Error> grow(std::size_t used, bool may_relieve = true) noexcept;
 
   // give gives the buffer back. It does nothing where there is none.
   void give() noexcept;

@@ -13,10 +13,10 @@ void* SpareMappings::take_above(std::size_t left) noexcept {
   return spares_.pop();
 }
 
-void* SpareMappings::take() noexcept {
+void* SpareMappings::take(bool may_relieve) noexcept {
   if (void* const spare = take_above(kept_); spare != nullptr) return spare;
   begin();
-  if (!Pressure::charge(account_, bytes_)) return nullptr;
+  if (!(may_relieve ? Pressure::charge(account_, bytes_) : account_.charge(bytes_))) return nullptr;
   void* const mapping = port::reserve(bytes_);
   if (mapping == nullptr) account_.refund(bytes_);
   return mapping;

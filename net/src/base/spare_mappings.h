@@ -26,8 +26,9 @@ class SpareMappings {
   SpareMappings& operator=(const SpareMappings&) = delete;
 
   // take lends a mapping, or returns null when the ledger or the kernel refuses. Its content is what the last borrower
-  // left, or zero.
-  void* take() noexcept;
+  // left, or zero. Without `may_relieve` it makes no room by the reliefs of Pressure: for a caller that holds a lock which
+  // they take.
+  void* take(bool may_relieve = true) noexcept;
   // take_spare lends one that is spare, the kept ones too, or returns null.
   void* take_spare() noexcept { return take_above(0); }
   // give takes a mapping back. Its first word is overwritten.

@@ -63,7 +63,7 @@ bool Hub::start() noexcept {
   // If two begin at the same time, one of them spawns.
   if (runs_.load(std::memory_order_acquire) || runs_.exchange(true, std::memory_order_acq_rel)) return true;
   stops_.store(false, std::memory_order_relaxed);
-  const Fiber fiber = spawn({.name = name_, .stack = 8_KiB}, [this]() noexcept { run(); });
+  const Fiber fiber = spawn({.name = name_, .stack = 8_KiB, .detached = true}, [this]() noexcept { run(); });
   if (!fiber.started()) runs_.store(false, std::memory_order_release);
   return fiber.started();
 }

@@ -119,11 +119,12 @@ std::expected<void, Error> SocketTable::append_held(SocketRecord& record, std::s
   return {};
 }
 
-// room_held makes room for that many bytes behind those that wait.
+// room_held makes room for that many bytes behind those that wait. To relieve the ledger could close this very socket,
+// whose lock is held.
 bool SocketTable::room_held(SocketRecord& record, std::size_t bytes) noexcept {
   constexpr std::uint32_t kFront = sizeof(SocketRecord::Part);
   if (!record.unsent) {
-    auto taken = Buffer::take(kFront + bytes);
+    auto taken = Buffer::take(kFront + bytes, false);
     if (!taken) return false;
     record.unsent = std::move(*taken);
     record.unsent_part() = {kFront, kFront};
@@ -136,7 +137,7 @@ bool SocketTable::room_held(SocketRecord& record, std::size_t bytes) noexcept {
       const auto waits = static_cast<std::uint32_t>(record.waiting());
       memmove(record.unsent.data() + kFront, record.unsent.data() + part.at, waits);
       part = {kFront, kFront + waits};
-    } else if (!record.unsent.grow(part.end)) {
+    } else if (!record.unsent.grow(part.end, false)) {
       return false;
     }
   }

@@ -1,6 +1,7 @@
 #include "http/routing/guess_limits.h"
 
 #include <coir/config.h>
+#include <coir/sleep.h>
 
 #include <algorithm>
 #include <span>

@@ -193,6 +193,7 @@ void Keeper::forget_all() noexcept {
     while (Connection* const connection = list.front()) {
       list.remove(*connection);
       connection->rests = false;
+      end_log(*connection);
       farewell(*connection);
     }
   }

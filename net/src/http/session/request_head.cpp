@@ -64,6 +64,7 @@ void Session::refuse(int status) noexcept {
   head_only_ = asks_for_head({buffers->in + begin_, end_ - begin_});
   body_done_ = true;
   answer_status(status, {});
+  end_content();
   told_end();
 }
 
