@@ -111,10 +111,14 @@ void UpstreamLease::give_back(bool reusable) noexcept {
   if (connection_ == nullptr) return;
   UpstreamMember& member = server();
   member.group.note_success(member, connection_->era);
-  member.group.end(member);
   PooledConnection& connection = *std::exchange(connection_, nullptr);
-  if (reusable) return member.group.rest(member, connection);
-  ConnectionPool::close(connection, true);
+  // The connection rests first: the exchange that end hands the room to takes it, and opens none.
+  if (reusable) {
+    member.group.rest(member, connection);
+  } else {
+    ConnectionPool::close(connection, true);
+  }
+  member.group.end(member);
 }
 
 void UpstreamLease::leave() noexcept {
