@@ -146,7 +146,7 @@ none "each public header stands in the table of its layer's README"
 sources port/include core/include net/include | xargs -r grep -HnE '^ *# *include *"' >"$found" || true
 none "a public header includes public headers only"
 
-scripts/pictures --check >"$found" || true
+scripts/pictures --check >"$found" 2>&1 || true
 none "the pictures are as scripts/pictures draws them"
 
 # A sentence begins with its subject (the kernel's recipes are left alone: their text decides what the cache holds).

@@ -72,7 +72,7 @@ void Hub::run() noexcept {
   put_off();
   while (!stops_.load(std::memory_order_acquire)) {
     const auto told = news_.wait(due_);
-    if (!told && (told.error() != ErrorCode::timed_out || told.error().ends_waits())) break;
+    if (!told && !told.error().is_late()) break;
     // News from here on set it again.
     news_.reset();
     if (stops_.load(std::memory_order_acquire)) break;

@@ -21,7 +21,7 @@ void ClientState::send_all() noexcept {
     std::size_t size = 0;
     while (!lost && (size = gather()) == 0) {
       const auto waited = to_send.wait(*held, next_look());
-      if (!waited && (waited.error() != ErrorCode::timed_out || waited.error().ends_waits())) return;
+      if (!waited && !waited.error().is_late()) return;
     }
     if (lost) return;
     const bool leaves = said_goodbye;

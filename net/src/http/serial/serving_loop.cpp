@@ -199,7 +199,7 @@ void ServingLoop::await_content(Connection& connection, Deadline deadline) noexc
       if (engine_.ready.front() != nullptr || (asked && others_want())) break;
     }
     const auto there = wait(fd, connection.awaits, std::min(deadline, Deadline::after(kLook)));
-    if (there || there.error() != ErrorCode::timed_out || there.error().ends_waits() || deadline.passed()) return;
+    if (there || !there.error().is_late() || deadline.passed()) return;
   }
   engine_.counters.evicted_slow.fetch_add(1);
   ::shutdown(fd, reads ? SHUT_RD : SHUT_RDWR);

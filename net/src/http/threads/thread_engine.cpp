@@ -104,7 +104,7 @@ bool ThreadEngine::rest_here(Place& place) noexcept {
     if (others && (place.requests > 0 || first.passed())) break;
     const Awaited several[] = {{fd}, {signals_fd()}, {others ? -1 : listener_.fd()}};
     const auto there = wait_several(several, others ? std::min(deadline, first) : deadline);
-    if (!there && (there.error() != ErrorCode::timed_out || there.error().ends_waits())) break;
+    if (!there && !there.error().is_late()) break;
   }
   (stopping() ? counters.stopped_idle : others ? counters.evicted : counters.expired).fetch_add(1);
   end(place);
