@@ -1,7 +1,7 @@
 #include "fetch_options.h"
 
 #include <coir/format.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 #include <unistd.h>
 
 const std::string_view fetch_help =

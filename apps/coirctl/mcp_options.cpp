@@ -1,6 +1,6 @@
 #include "mcp_options.h"
 
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 
 #include <cstddef>
 

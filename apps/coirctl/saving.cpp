@@ -2,7 +2,7 @@
 
 #include <coir/descriptor_stream.h>
 #include <coir/format.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #if COIR_TLS && COIR_SITE
 
 #include <coir/file.h>
-#include <coir/http/accounts.h>
 #include <coir/http/authorization.h>
+#include <coir/http/server.h>
 #include <string.h>
 #include <termios.h>
 #include <unistd.h>

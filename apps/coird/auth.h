@@ -5,7 +5,7 @@
 #include "options/options.h"
 
 #if COIR_TLS && COIR_SITE
-#include <coir/http/credential_store.h>
+#include <coir/http/authorization.h>
 
 // load_auth reads a file of credentials, that of --auth or of a route, into the store. False: one line on standard error, "coird: FILE: what is wrong
 // (CURE)", has said why, and what the store held before counts on. Before the run or from a fiber of 16 KB.

@@ -17,7 +17,7 @@
 #include "reporting.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 #if COIRD_MCP
 #include <coir/mcp.h>

@@ -5,7 +5,7 @@
 #include "options/options.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 // load_credentials makes the server's context of the files that the options name; where they name none, of coird's own
 // (own_certificate.h). Null: one line on standard error, "coird: FILE: what is wrong (CURE)", has said

@@ -13,10 +13,10 @@
 #include "scripts.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 #if COIR_TLS && COIR_SITE
-#include <coir/http/credential_store.h>
+#include <coir/http/authorization.h>
 #endif
 
 class Announcing;

@@ -8,7 +8,7 @@
 #if COIRD_GATEWAY
 #include <coir/file.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
+#include <coir/http/server.h>
 
 #include <algorithm>
 #endif

@@ -27,7 +27,7 @@ inline constexpr Take take_proxy = nullptr, take_proxy_ca = nullptr, take_proxy_
 #include <coir/http/proxy_table.h>
 #include <coir/net/stream.h>
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 #include <cstddef>

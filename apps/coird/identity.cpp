@@ -1,8 +1,8 @@
 #include "identity.h"
 
 #include <coir/file.h>
-#include <coir/http/accounts.h>
-#include <coir/http/percent.h>
+#include <coir/http/server.h>
+#include <coir/http/wire/query.h>
 #include <errno.h>
 #include <grp.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #if COIR_TLS
 
 #include <coir/file.h>
-#include <coir/net/self_signed.h>
+#include <coir/net/certificates.h>
 #include <coir/worker_stack.h>
 #include <errno.h>
 #include <string.h>

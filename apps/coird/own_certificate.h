@@ -5,7 +5,7 @@
 #include "options/options.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 // kProtocols is what coird speaks over TLS.
 inline constexpr const char* kProtocols[] = {"http/1.1"};

@@ -13,8 +13,8 @@
 #include <coir/cancel_scope.h>
 #include <coir/file.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
-#include <coir/mqtt/broker_url.h>
+#include <coir/http/server.h>
+#include <coir/mqtt.h>
 #include <coir/nursery.h>
 #include <coir/stack_size.h>
 #include <signal.h>

@@ -8,9 +8,9 @@
 #if COIR_MQTT && !COIR_NO_ASYNC
 #include <coir/event.h>
 #include <coir/fiber.h>
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 #endif
 

@@ -6,7 +6,7 @@
 #define COIRD_ROUTE_AUTH (COIR_PROXY && !COIR_NO_ASYNC && COIR_TLS && COIR_SITE)
 
 #if COIRD_ROUTE_AUTH
-#include <coir/http/credential_store.h>
+#include <coir/http/authorization.h>
 #include <coir/http/proxy_table.h>
 #include <coir/spinlock.h>
 

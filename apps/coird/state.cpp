@@ -5,7 +5,7 @@
 #if COIR_TLS
 
 #include <coir/file.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>

@@ -3,8 +3,8 @@
 #if COIR_TLS && COIR_PROXY && !COIR_NO_ASYNC
 
 #include <coir/file.h>
-#include <coir/http/accounts.h>
-#include <coir/net/tls_authorities.h>
+#include <coir/http/server.h>
+#include <coir/net/certificates.h>
 #include <string.h>
 
 #include "complaint.h"

@@ -5,7 +5,7 @@
 #include "options/options.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 // load_upstream_trust reads whom servers behind https have to be certified by, and what coird shows to those that ask:
 // --proxy-ca, --proxy-cert and --proxy-key. Empty: one line has said what is wrong.

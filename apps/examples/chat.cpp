@@ -4,7 +4,6 @@
 
 #include <coir/broadcast.h>
 #include <coir/format.h>
-#include <coir/net/accept.h>
 #include <coir/nursery.h>
 #include <coir/print.h>
 #include <coir/runtime.h>
@@ -12,6 +11,7 @@
 #include <coir/signal.h>
 #include <coir/spinlock.h>
 #include <coir/stream_lines.h>
+#include <coir/tcp.h>
 #include <signal.h>
 #include <unistd.h>
 

@@ -11,9 +11,9 @@
 #include <coir/group.h>
 #include <coir/heap.h>
 #include <coir/mutex.h>
-#include <coir/net/connect.h>
 #include <coir/print.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <stdlib.h>
 
 #include <charconv>

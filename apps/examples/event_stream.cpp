@@ -1,10 +1,9 @@
 // Events that a handler sends from its own fiber, top to bottom: the countdown of one client, which nobody else hears.
 // A client that follows it and loses its connection goes on where it was.
 
+#include <coir/events.h>
 #include <coir/format.h>
-#include <coir/http/event_client.h>
-#include <coir/http/event_stream.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 #include <coir/runtime.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>

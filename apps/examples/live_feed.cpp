@@ -7,11 +7,11 @@
 #include <coir/broadcast.h>
 #include <coir/every.h>
 #include <coir/fiber.h>
-#include <coir/net/accept.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 #include <coir/select.h>
 #include <coir/stream_lines.h>
+#include <coir/tcp.h>
 #include <stdio.h>
 
 #include <iterator>

@@ -3,7 +3,7 @@
 
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
 #include <stdio.h>

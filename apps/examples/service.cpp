@@ -13,9 +13,9 @@
 #include <coir/format.h>
 #include <coir/http/exchange.h>
 #include <coir/http/files.h>
-#include <coir/http/query.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
+#include <coir/http/wire/query.h>
 #include <coir/mutex.h>
 #include <coir/net/log_line.h>
 #include <coir/print.h>

@@ -3,9 +3,8 @@
 // on the main thread.
 
 #include <coir/file.h>
-#include <coir/net/tls.h>
-#include <coir/net/tls_ticket.h>
 #include <coir/program.h>
+#include <coir/tls.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <coir/file.h>
 #include <coir/format.h>
 #include <coir/http/client.h>
-#include <coir/http/multipart.h>
+#include <coir/http/content.h>
 #include <coir/http/routes.h>
 #include <coir/runtime.h>
 #include <coir/worker_stack.h>

@@ -3,8 +3,8 @@
 
 #include <coir/fiber.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <coir/websocket.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 
 #include <coir/fiber.h>
 #include <coir/http/server.h>
-#include <coir/http/websocket_server.h>
-#include <coir/net/tcp.h>
+#include <coir/http/websocket.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <coir/worker_stack.h>
 #include <stdio.h>
 

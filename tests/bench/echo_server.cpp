@@ -2,8 +2,8 @@
 // is ended. epoll_echo.cpp is the same without coir.
 
 #include <coir/fiber.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <stdio.h>
 
 using namespace coir;

@@ -4,7 +4,7 @@
 // and acknowledged at QoS 1. mosquitto_bench.c is the same by libmosquitto.
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 #include <coir/nursery.h>
 #include <coir/program.h>
 #include <stdio.h>

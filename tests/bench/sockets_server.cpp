@@ -11,9 +11,9 @@
 #include <coir/format.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
-#include <coir/net/self_signed.h>
-#include <coir/net/tls.h>
+#include <coir/net/certificates.h>
 #include <coir/runtime.h>
+#include <coir/tls.h>
 #include <coir/websocket.h>
 #include <signal.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
 // For one pair also "server_step_ms: N ms": a handshake yields between the steps of mbedTLS only, and this is how
 // long the longest of a server's takes when nothing disturbs it.
 #include <coir/fiber.h>
-#include <coir/net/self_signed.h>
-#include <coir/net/tls.h>
+#include <coir/net/certificates.h>
 #include <coir/runtime.h>
+#include <coir/tls.h>
 #include <mbedtls/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Compressed data decompress to the same at once and in pieces, nothing moves backwards, and all memory is given back.
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/gzip.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // A chunked body decodes to the same content and the same end however it is cut, and to what picohttpparser's own,
 // laxer decoder makes of it: a body that we accept means the same to a server that accepts more.
 
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 #include <picohttpparser.h>
 
 #include <algorithm>

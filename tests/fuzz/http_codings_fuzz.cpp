@@ -1,6 +1,6 @@
 // Whatever Accept-Encoding says, what is chosen is there and is not refused; and a pattern for Cache-Control ends.
 
-#include <coir/http/codings.h>
+#include <coir/http/wire/representation.h>
 
 #include "http/files/glob.h"
 #include "require.h"

@@ -1,6 +1,6 @@
 // A date that is read is written back as the same moment, and every moment can be written.
 
-#include <coir/http/date.h>
+#include <coir/http/wire/date.h>
 
 #include "require.h"
 

@@ -1,7 +1,7 @@
 // A head that is accepted keeps every promise of request.h, and arrives at the same verdict however it is cut into
 // pieces.
 
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <algorithm>
 

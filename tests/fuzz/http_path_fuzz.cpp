@@ -1,6 +1,6 @@
 // A resolved path names something below the root: no empty, "." or ".." segment, no control, no leading slash.
 
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // A range that is served lies inside the representation, and If-Match's and If-None-Match's lists are read within their
 // bounds.
 
-#include <coir/http/conditional.h>
-#include <coir/http/range.h>
+#include <coir/http/wire/representation.h>
 
 #include "require.h"
 

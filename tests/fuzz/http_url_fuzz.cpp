@@ -1,6 +1,6 @@
 // What parse_url accepts can be sent, and what resolve_url writes can be read or is refused; neither splits a request.
 
-#include <coir/http/url.h>
+#include <coir/http/wire/url.h>
 
 #include <algorithm>
 

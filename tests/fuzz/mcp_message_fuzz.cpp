@@ -1,7 +1,7 @@
 // A client says anything. What is over a limit is refused before it is parsed; a message that is read is one of the four
 // kinds, and its values, written again, are read the same; a field's value says what it decodes to, and nothing else.
 
-#include <coir/mcp/tool.h>
+#include <coir/mcp/detail/tool.h>
 
 #include "mcp/message/field_value.h"
 #include "mcp/message/message.h"

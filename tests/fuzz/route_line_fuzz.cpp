@@ -1,8 +1,8 @@
 // Whatever a line of a file of routes says, it is a route that can be used, nothing, or a fault that names a word of the
 // line; what it sets cannot split a head, and whoever is trusted was named.
 
-#include <coir/http/proxy_rules.h>
-#include <coir/http/url.h>
+#include <coir/http/proxy_table.h>
+#include <coir/http/wire/url.h>
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // Certificates, keys and lists of authorities that are no such things are refused with a phrase, and nothing is left of
 // them.
 
-#include <coir/net/self_signed.h>
-#include <coir/net/tls.h>
+#include <coir/net/certificates.h>
+#include <coir/tls.h>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // What a stranger sends to a TLS port, garbage or broken handshakes, ends with an error and leaves nothing behind; a
 // server that has answered goes on to answer the next.
 
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <sys/socket.h>
 
 #include "require.h"

@@ -8,14 +8,13 @@
 //   /told      what the page tells, with what the server still holds
 //   /drawn     nothing, as soon as the page has told
 
+#include <coir/detail/accounts.h>
 #include <coir/event.h>
 #include <coir/events.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <coir/http/content.h>
-#include <coir/http/multipart.h>
 #include <coir/http/run_async.h>
-#include <coir/http/websocket_server.h>
+#include <coir/http/websocket.h>
 #include <coir/worker_stack.h>
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 // Tools of mcp_peer that ask the client, in either era.
 
 #include <coir/format.h>
-#include <coir/mcp/tool.h>
+#include <coir/mcp/detail/tool.h>
 
 #include <string_view>
 

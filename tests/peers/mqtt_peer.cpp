@@ -2,7 +2,7 @@
 //
 // Publishes the numbers from 1 to COUNT to the broker on that port of this machine, through the queue's file if one is
 // named, and prints "queued", and "sent MICROSECONDS" once all are out; or receives them all, and prints "ready" and "all".
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 
 #include <coir/fiber.h>
 #include <coir/format.h>

@@ -4,9 +4,9 @@
 //   /pieces       in pieces, as they come, of up to 16 MiB
 //   /close/CODE   closed by this side with that code, behind the first message
 
-#include <coir/http/percent.h>
 #include <coir/http/run_async.h>
-#include <coir/http/websocket_server.h>
+#include <coir/http/websocket.h>
+#include <coir/http/wire/query.h>
 #include <signal.h>
 #include <stdio.h>
 

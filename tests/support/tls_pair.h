@@ -1,7 +1,7 @@
 #pragma once
 
-#include <coir/net/self_signed.h>
-#include <coir/net/tls.h>
+#include <coir/net/certificates.h>
+#include <coir/tls.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 #include <string_view>
 

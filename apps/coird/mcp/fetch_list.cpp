@@ -1,8 +1,8 @@
 #include "fetch_list.h"
 
 #include <coir/format.h>
-#include <coir/http/percent.h>
-#include <coir/net/public_address.h>
+#include <coir/http/wire/query.h>
+#include <coir/net/address.h>
 #include <strings.h>
 
 #include <optional>

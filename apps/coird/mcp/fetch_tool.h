@@ -4,8 +4,7 @@
 
 #if COIRD_MCP && COIR_CLIENT
 #include <coir/http/client.h>
-#include <coir/http/client_guard.h>
-#include <coir/mcp/tool.h>
+#include <coir/mcp.h>
 
 #include <cstdint>
 #include <optional>

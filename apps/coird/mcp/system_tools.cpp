@@ -4,7 +4,7 @@
 
 #if COIRD_MCP
 
-#include <coir/http/date.h>
+#include <coir/http/wire/date.h>
 #include <coir/inspect.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>

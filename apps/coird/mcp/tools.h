@@ -3,7 +3,7 @@
 #include "options.h"
 
 #if COIRD_MCP
-#include <coir/mcp/tool.h>
+#include <coir/mcp.h>
 #include <coir/mutex.h>
 #include <coir/port/hardware.h>
 

@@ -2,7 +2,7 @@
 
 #include <coir/file.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
+#include <coir/http/server.h>
 #include <ini.h>
 #include <string.h>
 

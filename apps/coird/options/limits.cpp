@@ -1,7 +1,7 @@
 #include "limits.h"
 
 #include <coir/config.h>
-#include <coir/http/accounts.h>
+#include <coir/http/server.h>
 #include <coir/net/stream.h>
 #include <coir/program.h>
 
@@ -11,7 +11,7 @@
 #include "take.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 #if COIRD_MCP
 #include <coir/mcp.h>

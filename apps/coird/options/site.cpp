@@ -1,7 +1,7 @@
 #include "site.h"
 
 #include <coir/config.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 #include <coir/net/stream.h>
 
 #include <algorithm>

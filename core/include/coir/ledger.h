@@ -82,7 +82,7 @@ class Ledger {
   static Account* find(const char* name) noexcept;
 };
 
-// The accounts that core itself charges; net's are in coir/http/accounts.h.
+// The accounts that core itself charges; net's are in coir/detail/accounts.h.
 namespace account {
 extern Account stacks;    // fiber stacks in use or kept hot
 extern Account channels;  // what was sent and not received yet

@@ -18,17 +18,21 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
-#include <coir/http/server_event.h>
+#include <coir/http/wire/server_event.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #if COIR_CLIENT
-#include <coir/http/event_client.h>
+#include <coir/http/client.h>
 #endif
 #if !COIR_NO_ASYNC
-#include <coir/http/event_stream.h>
+#include <coir/http/detail/detached.h>
+#include <coir/select.h>
 #endif
 
 namespace coir::http {
@@ -98,5 +102,151 @@ class EventHub {
  private:
   EventKeeper* const keeper_;  // null: there was no memory
 };
+
+#if !COIR_NO_ASYNC
+
+struct EventStreamOptions {
+  // How long a client that has lost the connection waits before it connects anew; 0: as it likes.
+  std::chrono::milliseconds retry{0};
+  // pause sends a comment after so long without an event; 0: never.
+  std::chrono::milliseconds keep_alive{15'000};
+  // How long the kernel waits for a client that acknowledges nothing before it gives the connection up; 0: as it likes,
+  // a quarter of an hour.
+  std::chrono::milliseconds vanished_after{30'000};
+};
+
+// EventStream (event_stream.cpp) sends events to one client, from the handler's own fiber. Many clients that get the same
+// events cost less with an EventHub.
+//
+//   void countdown(Exchange& exchange) {
+//     auto stream = EventStream::open(exchange);
+//     if (!stream) return;                                     // answered already
+//     for (int left = 10; left > 0; --left) {
+//       if (!stream->send({.data = digits(left)})) return;     // the client has hung up, or the server stops
+//       if (!stream->pause(Deadline::after(1s))) return;
+//     }
+//   }                                                          // the end of the stream
+//
+// While the handler goes on it holds its stack and the record of its connection: the session, with its buffers, serves
+// others. Owned by one fiber, the handler's, and destroyed by the time the handler returns. Move-only.
+//
+// From `open` on the stream's calls alone tell the handler of a client that hangs up, and of the server's stop: its
+// other waits are no longer ended by either. A handler that waits for something else than time selects on `stopping`
+// too, or bounds the wait and calls keep_alive.
+class EventStream {
+ public:
+  // open answers the request with the head of a stream and its first byte. From then on the exchange, and all that was
+  // read from it, is gone: a handler that wants a field, such as Last-Event-ID, copies it before. A request by HEAD
+  // gets the head alone and one by another method than GET 405; then, as after every error, the handler just returns.
+  // Errors: invalid (not a GET, content of the request is unread, or a response was begun before), limit (the fields
+  // that were added to the head do not fit), closed (the client is gone).
+  [[nodiscard]] static std::expected<EventStream, Error> open(Exchange& exchange,
+                                                              const EventStreamOptions& options = {}) noexcept;
+
+  EventStream(EventStream&&) noexcept = default;
+  EventStream& operator=(EventStream&&) = delete;
+  // The destructor ends the stream and its connection. A client of the browser's kind then connects anew.
+  ~EventStream() = default;
+
+  // send sends an event whole. It waits for a client that is slow until the deadline, and at most for as long as
+  // ServerOptions::write_timeout. An event that was sent in part ends the stream.
+  // Errors: invalid (a NUL or a line end in the id, a line end in the type; nothing was sent), closed (the client has
+  // hung up, the server stops, or the stream has ended before), timed_out (the client is too slow: the stream has
+  // ended), cancelled, and those of the connection.
+  [[nodiscard]] std::expected<void, Error> send(const ServerEvent& event,
+                                                Deadline deadline = Deadline::never()) noexcept;
+
+  // keep_alive sends a comment, which clients drop. A handler that waits for something else than time calls it now and
+  // then; pause does so by itself. Errors: as send.
+  [[nodiscard]] std::expected<void, Error> keep_alive(Deadline deadline = Deadline::never()) noexcept;
+
+  // pause waits until `until`, while comments keep the connection open. It ends at once when the client hangs up or the
+  // server stops. Errors: as send, without invalid; timed_out as well when an enclosing scope's deadline passes, which
+  // leaves the stream open.
+  [[nodiscard]] std::expected<void, Error> pause(Deadline until) noexcept;
+
+  // stopping is a case for a select of coir/select.h: ready once the server stops.
+  Case stopping() const noexcept { return Case::cancelled(detached_.stops()); }
+
+ private:
+  EventStream(Detached&& detached, const EventStreamOptions& options) noexcept
+      : detached_(std::move(detached)), keep_alive_(options.keep_alive) {}
+
+  std::expected<void, Error> write(std::string_view bytes, Deadline deadline) noexcept;
+  std::expected<void, Error> hear() noexcept;
+  std::expected<std::size_t, Error> read_while_serving(std::span<char> into, Deadline deadline) noexcept;
+  std::unexpected<Error> end(Error error) noexcept;
+  Deadline patience(Deadline deadline) const noexcept;
+
+  Detached detached_;
+  std::chrono::milliseconds keep_alive_;
+  Deadline keep_alive_at_;
+};
+
+#endif
+
+#if COIR_CLIENT
+
+namespace detail {
+struct EventFollowing;
+}  // namespace detail
+
+struct EventClientOptions {
+  // As in ClientRequest; all that is pointed to outlives the EventClient. At most 12 fields.
+  std::string_view url;
+  std::span<const RequestField> fields;
+  const Address* to = nullptr;
+  std::string_view last_id;  // to resume behind, known from an earlier run
+  // The longest event with its ids, and the longest line that is no comment; up to 1 MiB less 1 KB.
+  std::size_t max_event_bytes = 3 * 1024;
+  // The pause before the first attempt to connect anew, unless the stream names another, of 5 minutes at most. Behind an
+  // attempt that brought no event it is 500 ms at least, unless `pause` is less, and doubles each time up to the longest.
+  // To each up to a quarter is added.
+  std::chrono::milliseconds pause{1'000};
+  std::chrono::milliseconds longest_pause{300'000};
+};
+
+// EventClient (event_client.cpp) follows a stream of events (WHATWG HTML, 9.2), as a browser's EventSource does: when the stream ends or
+// breaks it connects anew after a pause, and asks to go on behind the last event that came.
+//
+//   auto events = EventClient::create(client, {.url = "http://board/events"});
+//   while (auto event = events->next()) handle(*event);
+//
+// A stream that is silent for longer than the client's Timeouts::between_bytes counts as broken: servers send comments.
+// One fiber or thread at a time. Memory: one buffer for max_event_bytes beside those of the request.
+class EventClient {
+ public:
+  // create makes ready and does not connect yet. `client` outlives it. Errors: no_memory, limit (too many fields, too
+  // large an event), invalid (last_id does not fit).
+  [[nodiscard]] static std::expected<EventClient, Error> create(Client& client,
+                                                                const EventClientOptions& options) noexcept;
+
+  EventClient(EventClient&& other) noexcept : following_(std::exchange(other.following_, nullptr)) {}
+  EventClient& operator=(EventClient&& other) noexcept {
+    std::swap(following_, other.following_);
+    return *this;
+  }
+  ~EventClient();
+
+  // next returns the next event, valid until it is called again. Broken connections are not told. After timed_out and
+  // cancelled it may be called again, and misses nothing; after anything else it returns the same error for ever.
+  // Errors: timed_out, cancelled; end_of_stream (the server wants no more of us: 204); those of
+  // Response::expect_success (any other status than 200); protocol (the content is no event stream); limit (an event is
+  // too long); invalid and unsupported (the URL or a field); untrusted; those of Response::read, as far as no other
+  // connection can mend them.
+  [[nodiscard]] std::expected<ServerEvent, Error> next(Deadline deadline = Deadline::never()) noexcept;
+
+  // last_id is the id of the last event that came whole, empty for none. attempts counts the connections that were
+  // tried.
+  std::string_view last_id() const noexcept;
+  std::uint64_t attempts() const noexcept;
+
+ private:
+  explicit EventClient(detail::EventFollowing* following) noexcept : following_(following) {}
+
+  detail::EventFollowing* following_;
+};
+
+#endif
 
 }  // namespace coir::http

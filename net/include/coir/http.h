@@ -16,13 +16,9 @@
 //     return serve({.listen = ":8080", .memory = 8 << 20}, app);
 //   }
 
-#include <coir/config.h>
 #include <coir/format.h>
+#include <coir/http/content.h>
 #include <coir/http/exchange.h>
 #include <coir/http/files.h>
 #include <coir/http/routes.h>
 #include <coir/http/serve.h>
-
-#if COIR_JSON
-#include <coir/http/json_content.h>
-#endif

@@ -26,7 +26,7 @@ namespace coir {
 //   }
 //
 // fields_of stands in the struct's namespace. With it write_json and Exchange::respond_json write such a struct, and
-// lists of them. A tool of MCP names its declarations itself (coir/mcp/tool.h), and is given structs read by them.
+// lists of them. A tool of MCP names its declarations itself (coir/mcp/detail/tool.h), and is given structs read by them.
 
 enum class FieldKind : std::uint8_t { boolean, integer, number, text, json };
 

@@ -27,8 +27,8 @@
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/ledger.h>
-#include <coir/mcp/call.h>
-#include <coir/mcp/tool.h>
+#include <coir/mcp/detail/call.h>
+#include <coir/mcp/detail/tool.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -34,13 +34,6 @@
 #include <type_traits>
 #include <utility>
 
-#if COIR_CLIENT
-#include <coir/http/websocket_client.h>
-#endif
-#if !COIR_NO_ASYNC
-#include <coir/http/websocket_server.h>
-#endif
-
 namespace coir::http {
 
 class SocketTable;

@@ -1,4 +1,4 @@
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 namespace coir::account {
 

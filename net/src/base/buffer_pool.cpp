@@ -1,6 +1,6 @@
 #include "base/buffer_pool.h"
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <string.h>
 
 #include <array>

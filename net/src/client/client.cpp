@@ -1,8 +1,8 @@
 #include <coir/http/client.h>
 
+#include <coir/detail/accounts.h>
 #include <coir/detail/fatal.h>
-#include <coir/http/accounts.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 #include <string.h>
 
 #include "base/charged.h"

@@ -1,6 +1,6 @@
 #include "client/client_fault.h"
 
-#include <coir/http/response.h>
+#include <coir/http/wire/response.h>
 
 namespace coir::http {
 namespace {

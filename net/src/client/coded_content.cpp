@@ -1,5 +1,5 @@
 // The content of a response, decompressed where it has a coding that was asked for. Declared in client/transfer.h.
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include "base/charged.h"
 #include "client/transfer.h"

@@ -1,6 +1,6 @@
 // A transfer's connection: one that rests, or a new one, through a proxy or not. Declared in client/transfer.h.
 #include <coir/format.h>
-#include <coir/http/client_guard.h>
+#include <coir/http/client.h>
 
 #include "client/transfer.h"
 

@@ -1,7 +1,7 @@
-#include <coir/http/event_client.h>
+#include <coir/events.h>
 
 #include <coir/cancel_scope.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/sleep.h>
 
 #include <algorithm>

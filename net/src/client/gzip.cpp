@@ -1,5 +1,5 @@
 // gzip by zlib: of the libraries that read it the one that takes memory by the caller's functions, and says beforehand how much.
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/gzip.h>
 #include <zlib.h>
 

@@ -1,8 +1,8 @@
 #include "client/proxies.h"
 
 #include <coir/format.h>
-#include <coir/http/percent.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/query.h>
+#include <coir/http/wire/request.h>
 #include <coir/net/address.h>
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/url.h>
+#include <coir/http/wire/url.h>
 
 #include <optional>
 #include <string_view>

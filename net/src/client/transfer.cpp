@@ -1,7 +1,7 @@
 #include "client/transfer.h"
 
-#include <coir/http/accounts.h>
-#include <coir/http/client_guard.h>
+#include <coir/detail/accounts.h>
+#include <coir/http/client.h>
 
 #include <algorithm>
 

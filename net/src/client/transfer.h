@@ -1,7 +1,8 @@
 #pragma once
 
-#include <coir/http/url.h>
-#include <coir/net/resolve.h>
+#include <coir/http/detail/content_coding.h>
+#include <coir/http/wire/url.h>
+#include <coir/net/address.h>
 
 #include <algorithm>
 

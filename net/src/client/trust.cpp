@@ -1,5 +1,5 @@
 // Whom the client trusts. Declared in client/client_core.h.
-#include <coir/net/tls_authorities.h>
+#include <coir/net/certificates.h>
 
 #include "client/client_core.h"
 #include "client/client_fault.h"

@@ -1,4 +1,4 @@
-#include <coir/http/websocket_client.h>
+#include <coir/http/websocket.h>
 
 #include <coir/format.h>
 

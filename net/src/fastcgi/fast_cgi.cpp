@@ -1,10 +1,10 @@
 // FastCgi, of coir/http/fastcgi.h: which script answers.
 #include "fastcgi/fast_cgi.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <coir/http/files.h>
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 #include <string.h>
 
 #include "base/charged.h"

@@ -1,7 +1,7 @@
 #include "fastcgi/scripts.h"
 
 #include <coir/http/files.h>
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 #include <string.h>
 
 #include <algorithm>

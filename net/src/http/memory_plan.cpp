@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir::http {

@@ -16,7 +16,7 @@
 #include "http/session/pressure_steps.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir::http {

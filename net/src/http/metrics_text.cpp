@@ -1,6 +1,6 @@
 #include "http/metrics_text.h"
 
-#include <coir/http/response.h>
+#include <coir/http/wire/response.h>
 #include <string.h>
 
 namespace coir::http {

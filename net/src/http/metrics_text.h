@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/duration_histogram.h>
+#include <coir/http/detail/duration_histogram.h>
 #include <coir/http/exchange.h>
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 #include "hub/event_keeper.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/detail/fatal.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <string.h>
 
 #include <algorithm>

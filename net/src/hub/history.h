@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/http/server_event.h>
+#include <coir/http/wire/server_event.h>
 #include <coir/ledger.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 #include "hub/socket_table.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/detail/fatal.h>
-#include <coir/http/accounts.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 

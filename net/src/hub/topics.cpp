@@ -1,5 +1,5 @@
 // Subscriptions of sockets to topics, and publishing to their subscribers.
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/pressure.h>
 #include <coir/utf8.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include <coir/mqtt/broker_url.h>
+#include <coir/mqtt.h>
 
 #include <algorithm>
 #include <charconv>

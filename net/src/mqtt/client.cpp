@@ -1,4 +1,4 @@
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 
 #include <coir/cancel_scope.h>
 #include <coir/utf8.h>

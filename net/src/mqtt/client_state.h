@@ -2,7 +2,7 @@
 
 #include <coir/cancellation.h>
 #include <coir/condition.h>
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 #include <coir/mutex.h>
 #include <coir/net/stream.h>
 

@@ -1,6 +1,6 @@
 #include "mqtt/packet.h"
 
-#include <coir/mqtt/topic.h>
+#include <coir/mqtt.h>
 #include <string.h>
 
 namespace coir::mqtt {

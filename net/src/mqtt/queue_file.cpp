@@ -1,7 +1,7 @@
 #include "mqtt/queue_file.h"
 
-#include <coir/http/accounts.h>
-#include <coir/mqtt/topic.h>
+#include <coir/detail/accounts.h>
+#include <coir/mqtt.h>
 #include <string.h>
 
 #include <array>

@@ -1,4 +1,4 @@
-#include <coir/mqtt/topic.h>
+#include <coir/mqtt.h>
 
 #include <coir/utf8.h>
 

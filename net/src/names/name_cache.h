@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/net/resolve.h>
+#include <coir/net/address.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include <coir/net/resolve.h>
+#include <coir/net/address.h>
 
 #include <netinet/in.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "names/servers.h"
 
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <sys/socket.h>

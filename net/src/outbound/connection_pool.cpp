@@ -1,8 +1,8 @@
 #include "outbound/connection_pool.h"
 
-#include <coir/http/accounts.h>
-#include <coir/http/percent.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/server.h>
+#include <coir/http/wire/query.h>
 #include <errno.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "outbound/dialler.h"
 
-#include <coir/net/connect.h>
+#include <coir/tcp.h>
 #include <string.h>
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir {

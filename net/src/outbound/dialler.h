@@ -2,7 +2,7 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/net/resolve.h>
+#include <coir/net/address.h>
 #include <coir/net/stream.h>
 
 #include <algorithm>

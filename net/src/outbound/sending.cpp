@@ -1,5 +1,5 @@
 // How a request is sent. Declared in outbound/exchange.h.
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 #include <coir/wait.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // How a proxy is asked to lead on to a server. Declared in outbound/dialler.h.
 #include <coir/format.h>
-#include <coir/http/percent.h>
-#include <coir/http/url.h>
+#include <coir/http/wire/query.h>
+#include <coir/http/wire/url.h>
 
 #include "http/message/base64.h"
 #include "outbound/basic_field.h"

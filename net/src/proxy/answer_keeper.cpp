@@ -1,7 +1,7 @@
 #include "proxy/answer_keeper.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
 #include <errno.h>
 #include <string.h>
 

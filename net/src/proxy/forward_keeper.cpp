@@ -1,8 +1,8 @@
 #include "proxy/forward_keeper.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <string.h>
 #include <sys/random.h>
 

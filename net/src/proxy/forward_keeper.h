@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 #include <coir/resting_wait.h>
 
 #include "base/buffer_pool.h"

@@ -1,5 +1,5 @@
 // How bytes pass between the two sides of a pair. Declared in proxy/forward_keeper.h.
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 #include <string.h>
 
 #include <algorithm>

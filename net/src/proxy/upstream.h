@@ -8,7 +8,6 @@
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/net/address.h>
-#include <coir/net/resolve.h>
 #include <coir/net/stream.h>
 #include <coir/spinlock.h>
 

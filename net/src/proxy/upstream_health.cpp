@@ -12,7 +12,7 @@
 #include "proxy/upstream.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir::http {

@@ -1,7 +1,7 @@
 // Upstreams, of proxy/upstreams.h: a group is made of the addresses of its servers.
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
-#include <coir/http/url.h>
+#include <coir/http/wire/url.h>
 #include <string.h>
 
 #include <algorithm>

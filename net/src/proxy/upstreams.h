@@ -3,9 +3,10 @@
 #include <coir/port/needs_fibers.h>
 
 #include <coir/deadline.h>
+#include <coir/detail/chrono.h>
 #include <coir/error.h>
-#include <coir/http/duration_histogram.h>
-#include <coir/http/proxy_rules.h>
+#include <coir/http/detail/duration_histogram.h>
+#include <coir/http/detail/upstream_server.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include <coir/net/sntp.h>
 
+#include <coir/net/address.h>
 #include <coir/net/datagram.h>
-#include <coir/net/resolve.h>
 #include <errno.h>
 #include <time.h>
 

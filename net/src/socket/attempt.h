@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 namespace coir {
 

@@ -1,4 +1,4 @@
-#include <coir/net/connect.h>
+#include <coir/tcp.h>
 
 #include <coir/wait.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include <coir/net/public_address.h>
+#include <coir/net/address.h>
 #include <netinet/in.h>
 #include <string.h>
 

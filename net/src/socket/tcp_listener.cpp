@@ -1,5 +1,5 @@
 #include <coir/budget.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 #include "stream/event_encoder.h"
 
-#include <coir/http/response.h>
+#include <coir/http/wire/response.h>
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/server_event.h>
+#include <coir/http/wire/server_event.h>
 #include <coir/utf8.h>
 
 #include <cstddef>

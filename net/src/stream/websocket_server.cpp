@@ -1,5 +1,5 @@
 #include <coir/http/detail/detached.h>
-#include <coir/http/websocket_server.h>
+#include <coir/http/websocket.h>
 
 #include <utility>
 

@@ -2,7 +2,7 @@
 
 #include <coir/file.h>
 #include <coir/format.h>
-#include <coir/net/self_signed.h>
+#include <coir/net/certificates.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 #include <expected>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/atomic.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <mbedtls/pk.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/ssl_ticket.h>

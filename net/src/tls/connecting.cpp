@@ -1,7 +1,6 @@
 // A client's way to its server: names, addresses, connection, handshake.
-#include <coir/net/connect.h>
-#include <coir/net/tls.h>
-#include <coir/net/tls_ticket.h>
+#include <coir/tcp.h>
+#include <coir/tls.h>
 #include <string.h>
 
 namespace coir {

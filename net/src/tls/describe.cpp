@@ -1,4 +1,4 @@
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509.h>
 

@@ -1,6 +1,6 @@
 #include <coir/config.h>
-#include <coir/net/tls_ticket.h>
 #include <coir/program.h>
+#include <coir/tls.h>
 
 #include "tls/mbedtls_internals.h"
 #include "tls/session.h"

@@ -1,4 +1,4 @@
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 #include <mbedtls/sha256.h>
 #include <string.h>
 

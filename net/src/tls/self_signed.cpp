@@ -1,4 +1,4 @@
-#include <coir/net/self_signed.h>
+#include <coir/net/certificates.h>
 
 #include <arpa/inet.h>
 #include <coir/worker_stack.h>

@@ -2,7 +2,7 @@
 
 #include <coir/atomic.h>
 #include <coir/budget.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <coir/wait.h>
 #include <coir/worker_stack.h>
 #include <mbedtls/error.h>

@@ -1,8 +1,8 @@
 #include "tls/session_allocator.h"
 
 #include <coir/config.h>
-#include <coir/net/tls.h>
 #include <coir/pressure.h>
+#include <coir/tls.h>
 #include <stdlib.h>
 #include <string.h>
 

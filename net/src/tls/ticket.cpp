@@ -1,6 +1,6 @@
 #include "tls/ticket.h"
 
-#include <coir/net/tls_ticket.h>
+#include <coir/tls.h>
 #include <coir/worker_stack.h>
 #include <string.h>
 

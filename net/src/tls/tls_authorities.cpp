@@ -1,5 +1,5 @@
-#include <coir/net/tls.h>
-#include <coir/net/tls_authorities.h>
+#include <coir/net/certificates.h>
+#include <coir/tls.h>
 #include <stdlib.h>
 
 namespace coir {

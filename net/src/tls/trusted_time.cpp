@@ -1,7 +1,7 @@
 #include "tls/trusted_time.h"
 
 #include <coir/atomic.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <time.h>
 
 namespace coir {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/http/websocket_codes.h>
+#include <coir/http/websocket.h>
 
 #include <expected>
 #include <span>

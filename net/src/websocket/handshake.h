@@ -1,8 +1,8 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 
 #include <cstdint>
 #include <expected>

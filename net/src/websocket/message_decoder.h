@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/websocket_codes.h>
+#include <coir/http/websocket.h>
 #include <coir/utf8.h>
 
 #include <array>

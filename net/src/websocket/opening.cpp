@@ -1,6 +1,6 @@
 // The client's opening handshake.
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 #include <string.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 // one byte is allocated for each connection, to see that it is found. With COIR_MEMINFO=FILE the daemon reads that file
 // instead of /proc/meminfo.
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <pthread.h>
 #include <signal.h>

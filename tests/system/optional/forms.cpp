@@ -1,6 +1,5 @@
-#include <coir/http/cookies.h>
-#include <coir/http/form.h>
-#include <coir/http/multipart.h>
+#include <coir/http/content.h>
+#include <coir/http/wire/cookies.h>
 
 using namespace coir::http;
 

@@ -1,4 +1,4 @@
-#include <coir/http/json_content.h>
+#include <coir/http/content.h>
 
 using namespace coir;
 

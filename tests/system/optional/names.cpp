@@ -1,4 +1,4 @@
-#include <coir/net/connect.h>
+#include <coir/tcp.h>
 
 using namespace coir;
 

@@ -1,4 +1,4 @@
-#include <coir/http/websocket_server.h>
+#include <coir/http/websocket.h>
 
 using namespace coir::http;
 

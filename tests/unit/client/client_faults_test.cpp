@@ -3,7 +3,7 @@
 // an error, the next succeeds, and nothing is left over.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/client.h>
 #include <coir/program.h>
 #include <errno.h>

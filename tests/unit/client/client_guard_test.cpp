@@ -1,8 +1,7 @@
 // Where a client may go that is told by others what to fetch.
 
 #include <coir/http/client.h>
-#include <coir/http/client_guard.h>
-#include <coir/net/public_address.h>
+#include <coir/net/address.h>
 
 #include <CppUTest/TestHarness.h>
 

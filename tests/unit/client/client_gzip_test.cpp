@@ -3,7 +3,7 @@
 #include <coir/http/gzip.h>
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include <atomic>
 #include <string>

@@ -3,7 +3,7 @@
 #include <coir/http/client.h>
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include <memory>
 #include <string_view>

@@ -1,6 +1,6 @@
 // When a client's connections are kept, used again, given up and replaced.
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/client.h>
 #include <coir/pressure.h>
 

@@ -4,7 +4,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #if COIR_JSON
 #include <coir/json.h>
 #endif

@@ -2,7 +2,7 @@
 
 #include <coir/http/client.h>
 #if COIR_STREAMS
-#include <coir/http/event_client.h>
+#include <coir/events.h>
 #endif
 
 #include <CppUTest/TestHarness.h>

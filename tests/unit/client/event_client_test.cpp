@@ -1,9 +1,9 @@
-// How coir/http/event_client.h follows a stream of events over broken connections.
+// How coir/events.h follows a stream of events over broken connections.
 
-#include <coir/http/event_client.h>
+#include <coir/events.h>
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"

@@ -3,9 +3,9 @@
 // Each ends whole or with an error, the next is whole, and nothing is left over.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
-#include <coir/http/event_client.h>
-#include <coir/http/websocket_client.h>
+#include <coir/detail/accounts.h>
+#include <coir/events.h>
+#include <coir/http/websocket.h>
 #include <coir/program.h>
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // What connect_websocket promises, from a thread and from fibers.
 
-#include <coir/http/websocket_client.h>
+#include <coir/http/websocket.h>
 
 #include <CppUTest/TestHarness.h>
 #include <stdlib.h>

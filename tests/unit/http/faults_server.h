@@ -2,7 +2,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/files.h>
 #include <coir/http/metrics.h>
 #include <coir/http/server.h>

@@ -1,7 +1,7 @@
 // The table of what each client address has taken: whom it takes for one client, and that it is bounded.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include <cstdint>
 #include <string_view>

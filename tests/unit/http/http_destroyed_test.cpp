@@ -5,13 +5,13 @@
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
 #include <coir/signal.h>
+#include <coir/tcp.h>
 #include <signal.h>
 #include <unistd.h>
 #if COIR_STREAMS
-#include <coir/http/event_stream.h>
+#include <coir/events.h>
 #endif
 
 #include <optional>

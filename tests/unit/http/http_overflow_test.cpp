@@ -3,8 +3,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/http/routes.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <signal.h>
 
 #include "tests/support/child.h"

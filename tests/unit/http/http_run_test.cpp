@@ -2,8 +2,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <coir/http/run.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/server.h>
 #include <coir/ledger.h>
 #include <coir/pressure.h>

@@ -1,9 +1,9 @@
 // What a hub promises the server that it belongs to: memory, TLS, the kernel's timeout, pressure, the end.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/detail/accounts.h>
 #include <coir/events.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
 #include <coir/pressure.h>
 #include <coir/program.h>
 #include <netinet/tcp.h>

@@ -3,11 +3,11 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
+#include <coir/detail/accounts.h>
 #include <coir/events.h>
-#include <coir/http/accounts.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
 #include <coir/program.h>
+#include <coir/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

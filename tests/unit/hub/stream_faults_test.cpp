@@ -5,7 +5,6 @@
 
 #include <coir/events.h>
 #include <coir/fiber.h>
-#include <coir/http/event_stream.h>
 
 #include <optional>
 

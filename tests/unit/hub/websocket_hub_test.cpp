@@ -1,7 +1,7 @@
 // What a hub of WebSockets promises a program and its clients.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <coir/websocket.h>
 

@@ -1,10 +1,10 @@
-// coir/mqtt/client.h against a broker that does as a test wants.
+// coir/mqtt.h against a broker that does as a test wants.
 
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancel_scope.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 

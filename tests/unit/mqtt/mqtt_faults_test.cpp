@@ -4,9 +4,9 @@
 // is left over.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
-#include <coir/mqtt/client.h>
+#include <coir/mqtt.h>
 #include <coir/runtime.h>
 #include <errno.h>
 

@@ -1,10 +1,9 @@
-// The packets of MQTT, as mqtt/packet.h reads and writes them, and the topics of coir/mqtt/topic.h.
+// The packets of MQTT, as mqtt/packet.h reads and writes them, and the topics of coir/mqtt.h.
 
 #include "mqtt/packet.h"
 
 #include <CppUTest/TestHarness.h>
-#include <coir/mqtt/broker_url.h>
-#include <coir/mqtt/topic.h>
+#include <coir/mqtt.h>
 
 #include <array>
 

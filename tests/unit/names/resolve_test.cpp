@@ -1,5 +1,5 @@
 #include <coir/config.h>
-#include <coir/net/resolve.h>
+#include <coir/net/address.h>
 
 #include <CppUTest/TestHarness.h>
 #include <coir/ledger.h>

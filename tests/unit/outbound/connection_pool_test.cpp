@@ -2,8 +2,8 @@
 
 #include "net/src/outbound/connection_pool.h"
 
-#include <coir/http/accounts.h>
-#include <coir/net/tcp.h>
+#include <coir/detail/accounts.h>
+#include <coir/tcp.h>
 
 #include <CppUTest/TestHarness.h>
 

@@ -2,9 +2,9 @@
 
 #include "net/src/outbound/dialler.h"
 
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 #include <CppUTest/TestHarness.h>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <string.h>
 
 #include <optional>

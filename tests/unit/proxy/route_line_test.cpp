@@ -1,6 +1,6 @@
 // Lines of a file of routes.
 
-#include <coir/http/proxy_rules.h>
+#include <coir/http/proxy_table.h>
 
 #include <CppUTest/TestHarness.h>
 

@@ -3,7 +3,7 @@
 #include "proxy/routes/route_values.h"
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/proxy_rules.h>
+#include <coir/http/proxy_table.h>
 
 namespace route_values_test {
 

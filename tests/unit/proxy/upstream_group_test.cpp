@@ -3,7 +3,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include <array>
 #include <string_view>

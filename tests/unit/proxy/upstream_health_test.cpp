@@ -1,7 +1,7 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include <atomic>
 #include <string_view>

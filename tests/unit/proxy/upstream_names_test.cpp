@@ -2,8 +2,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
 #include <coir/format.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 // accept_each is the same call on a plain thread and in a build without fibers: the client is served in its body.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/net/accept.h>
+#include <coir/tcp.h>
 
 namespace accept_anywhere_test {
 

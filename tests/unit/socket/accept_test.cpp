@@ -1,8 +1,8 @@
 // What accept_each promises of a listener's connections.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/net/accept.h>
 #include <coir/runtime.h>
+#include <coir/tcp.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

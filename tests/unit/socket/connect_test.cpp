@@ -1,6 +1,6 @@
 // connect: to a host by its name, and to the first of its addresses that accepts.
-#include <coir/net/connect.h>
 #include <coir/program.h>
+#include <coir/tcp.h>
 
 #include <CppUTest/TestHarness.h>
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // Which addresses are the public Internet's.
 
-#include <coir/net/public_address.h>
+#include <coir/net/address.h>
 
 #include <CppUTest/TestHarness.h>
 #include <stdio.h>

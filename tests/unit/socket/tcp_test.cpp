@@ -3,9 +3,9 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/atomic.h>
 #include <coir/fiber.h>
-#include <coir/net/tcp.h>
 #include <coir/runtime.h>
 #include <coir/select.h>
+#include <coir/tcp.h>
 #include <coir/wait.h>
 #include <errno.h>
 #include <fcntl.h>

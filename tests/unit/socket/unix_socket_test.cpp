@@ -2,7 +2,7 @@
 // the end.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // What EventStream promises a handler that streams from its own fiber.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/events.h>
 #include <coir/fiber.h>
-#include <coir/http/event_stream.h>
 #include <coir/select.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <coir/http/server.h>
-#include <coir/net/connect.h>
-#include <coir/net/tls.h>
+#include <coir/tcp.h>
+#include <coir/tls.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 

@@ -1,9 +1,9 @@
 // What accept_websocket promises a handler and its client.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
-#include <coir/http/websocket_server.h>
+#include <coir/http/websocket.h>
 
 #include <array>
 #include <atomic>

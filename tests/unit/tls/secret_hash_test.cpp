@@ -1,7 +1,7 @@
 // The hashes of secrets, by the vectors of their standards.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 #include <stdio.h>
 
 #include <string_view>

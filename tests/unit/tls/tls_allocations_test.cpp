@@ -1,9 +1,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
-#include <coir/net/tls_ticket.h>
 #include <coir/runtime.h>
+#include <coir/tls.h>
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 // builds with one worker no second thread may touch the ledger.
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

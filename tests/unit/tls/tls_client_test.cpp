@@ -1,8 +1,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
-#include <coir/net/tls_ticket.h>
 #include <coir/program.h>
+#include <coir/tls.h>
 #include <string.h>
 
 #include <string_view>

@@ -2,7 +2,7 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/event.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #include <string.h>
 
 #include <algorithm>

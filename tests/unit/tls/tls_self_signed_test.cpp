@@ -1,7 +1,7 @@
 // Self-signed certificates: their names, their key, and what is shown of them.
 #include <CppUTest/TestHarness.h>
-#include <coir/net/self_signed.h>
-#include <coir/net/tls.h>
+#include <coir/net/certificates.h>
+#include <coir/tls.h>
 #include <string.h>
 
 #include <array>

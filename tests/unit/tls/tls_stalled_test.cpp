@@ -1,8 +1,8 @@
 // How handshakes end whose peer falls silent: by deadline and by cancellation, in every flight.
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
 #include <coir/program.h>
+#include <coir/tls.h>
 
 #include <algorithm>
 #include <atomic>

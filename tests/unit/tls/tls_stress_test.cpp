@@ -2,8 +2,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
 #include <coir/runtime.h>
+#include <coir/tls.h>
 #include <stdlib.h>
 
 #include <array>

@@ -1,8 +1,8 @@
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
 #include <coir/program.h>
+#include <coir/tls.h>
 #include <string.h>
 
 #include <array>

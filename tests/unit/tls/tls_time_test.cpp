@@ -1,8 +1,8 @@
 // The time by which certificates are judged. A time once seen stays seen, so all of it is one test.
 #include <CppUTest/TestHarness.h>
 #include <coir/fiber.h>
-#include <coir/net/tls.h>
 #include <coir/runtime.h>
+#include <coir/tls.h>
 #include <mbedtls/platform_time.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <coir/pressure.h>
 

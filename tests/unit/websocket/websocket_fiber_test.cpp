@@ -2,10 +2,10 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancellation.h>
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
-#include <coir/http/response.h>
 #include <coir/http/websocket.h>
+#include <coir/http/wire/response.h>
 #include <coir/nursery.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
 // and masks are the same however the payload is cut and wherever it lies.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/websocket_codes.h>
+#include <coir/http/websocket.h>
 
 #include <cstdint>
 #include <cstdlib>

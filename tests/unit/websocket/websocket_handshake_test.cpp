@@ -1,8 +1,8 @@
 // Handshakes by RFC 6455, 4: the digest by its standard's own vectors, the server's rules one by one, and the client's.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 
 #include <cstdio>
 #include <cstring>

@@ -1,7 +1,7 @@
 // What a WebSocket promises whoever receives and sends by it, on fibers, plain threads and without fibers alike.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/websocket.h>
 #include <coir/ledger.h>
 

@@ -8,10 +8,10 @@
 
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 #include <coir/net/address.h>
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 #include <cstddef>
@@ -32,7 +32,7 @@ namespace detail {
 struct ClientCore;
 struct Transfer;
 }  // namespace detail
-struct ClientGuard;
+struct ContentCoding;  // coir/http/gzip.h
 
 // A client of HTTP/1.1, called the same way from fibers, threads and in a build without fibers.
 //
@@ -57,22 +57,22 @@ struct Timeouts {
   std::chrono::milliseconds between_bytes{30'000};
 };
 
-// ContentCoding is a way in which servers compress content: kGzip of coir/http/gzip.h.
-struct ContentCoding {
-  enum class Progress : std::uint8_t {
-    goes_on,  // all of `from` is taken, or `into` is full
-    ended,    // the compressed data has ended; bytes behind it are left in `from`
-    no_memory,
-    malformed,
-  };
-
-  std::string_view name;
-  // begin returns what one response's decoding remembers, or null where there is no memory; end frees it.
-  void* (*begin)() noexcept;
-  void (*end)(void* state) noexcept;
-  // decode takes from the front of `from` and puts into the front of `into`, and makes both begin behind that. After `ended`
-  // it begins anew.
-  Progress (*decode)(void* state, std::span<const char>& from, std::span<char>& into) noexcept;
+// ClientGuard says where a Client may go (ClientOptions::guard), for clients that are told by others what to fetch. It is
+// asked twice: for the name of each hop, the first as every redirect's, before anything is looked up; and for each address
+// that the name stands for, each time that a connection is made. Addresses that it does not admit are not connected
+// to, and a hop that has none left fails as `invalid`, which describe_client tells.
+//
+//   struct OnlyPublic : ClientGuard { ... };
+//   OnlyPublic guard{{.admits_host = &anybody, .admits_address = &is_public_one}};
+//   auto client = Client::create({.guard = &guard});
+//
+// A client with a guard asks no proxy: a proxy would look the names up itself. Both functions are called from the request's fiber
+// or thread; they must not wait.
+struct ClientGuard {
+  // `host` is a name or an address without brackets, in the case that the URL has; no dot is taken off its end.
+  bool (*admits_host)(const ClientGuard& self, std::string_view host, std::uint16_t port) noexcept = nullptr;
+  // `address` carries the port; it is a Unix socket's where ClientRequest::to names one.
+  bool (*admits_address)(const ClientGuard& self, std::string_view host, const Address& address) noexcept = nullptr;
 };
 
 struct ClientOptions {
@@ -91,7 +91,7 @@ struct ClientOptions {
   // http_proxy, https_proxy and no_proxy, in either case, say which proxy to take. HTTP_PROXY does not count inside CGI
   // (REQUEST_METHOD is set), where a request's field `Proxy` would set it.
   bool proxy_by_environment = true;
-  // Asked for each place where a request leads, redirects included (coir/http/client_guard.h); no proxy is asked then. It outlives
+  // Asked for each place where a request leads, redirects included (coir/http/client.h); no proxy is asked then. It outlives
   // the client. Null: a request may go anywhere.
   const ClientGuard* guard = nullptr;
   // Asked for where a request neither has a range nor says what it accepts (Accept-Encoding), and taken off the content that is

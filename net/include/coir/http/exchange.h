@@ -3,8 +3,8 @@
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 #include <coir/net/address.h>
 
 #include <cstddef>
@@ -87,7 +87,7 @@ class Exchange {
   std::expected<Address, Error> peer_address() const noexcept;
 
   // certificate is who the client is by its certificate: null without TLS, where the context asks for none or does not
-  // remember clients (TlsContext::Server::remember_clients; coir/net/tls.h has TlsPeer). It lives as long as the
+  // remember clients (TlsContext::Server::remember_clients; coir/tls.h has TlsPeer). It lives as long as the
   // handler runs.
   const TlsPeer* certificate() const noexcept;
 
@@ -139,7 +139,7 @@ class Exchange {
   // respond_json answers with a value as JSON, with its Content-Length: a struct that fields_of declares
   // (coir/json_fields.h), a list of values, a text, a number or a truth. An empty std::optional and a null pointer are
   // answered by 404, others by what they hold. The value is written twice, the first time to be measured, and must not
-  // change meanwhile; nothing is allocated. coir/http/json_content.h, which coir/http.h includes, defines it.
+  // change meanwhile; nothing is allocated. coir/http/content.h, which coir/http.h includes, defines it.
   template <class T>
   void respond_json(const T& value, int status = 200) noexcept;
 #endif

@@ -7,8 +7,8 @@
 //                                               {.root = "/srv/www", .files = &files, .suffix = ".php"}}));
 
 #include <coir/atomic.h>
+#include <coir/http/detail/upstream_server.h>
 #include <coir/http/exchange.h>
-#include <coir/http/proxy_rules.h>
 
 #if !COIR_FASTCGI
 #error "this build of coir has no FastCGI: configure it with -DCOIR_FASTCGI=ON"

@@ -7,6 +7,7 @@
 #endif
 
 #include <coir/http/client.h>
+#include <coir/http/detail/content_coding.h>
 
 namespace coir::http {
 

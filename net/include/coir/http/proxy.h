@@ -6,15 +6,18 @@
 //                     any<"/shop/{path...}">(Proxy{"https://shop.example", {.health = "/up"}, {.tls = &trust}}));
 //   return serve({.listen = ":8080"}, app);
 
+#include <coir/detail/chrono.h>
+#include <coir/http/detail/upstream_server.h>
 #include <coir/http/exchange.h>
-#include <coir/http/proxy_rules.h>
 
 #if !COIR_PROXY
 #error "this build of coir has no reverse proxy: configure it with -DCOIR_PROXY=ON"
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -30,6 +33,53 @@ class ProxyState;
 class ProxyTable;
 struct ProxyChange;
 struct ProxyFault;
+
+// FieldChanges is what a route does to the fields of a head: fields that are dropped, and lines that are set.
+struct FieldChanges {
+  static constexpr std::size_t kMost = 4;
+  static constexpr std::size_t kLineBytes = 128;
+
+  std::string_view names[kMost] = {};  // dropped, those that are set among them
+  std::size_t count = 0;
+  std::size_t size = 0;
+  char memory[kLineBytes] = {};  // "Name: value\r\n" of each field that is set
+
+  std::span<const std::string_view> drops() const noexcept { return {names, count}; }
+  std::string_view lines() const noexcept { return {memory, size}; }
+};
+
+// ProxyRules is what a route of a proxy does. Behind each member is its key in a file of routes.
+struct ProxyRules {
+  // The beginning of the paths that are passed on. If the servers' URLs have a path, that takes its place.
+  std::string_view prefix = "/";
+  std::string_view host = {};  // send-host=NAME: what the upstream is told as Host; empty: what the client said
+  Balance balance = Balance::round_robin;  // balance=turn, =least or =client: hash, by the client's address
+  std::uint32_t max_connections =
+      0;                         // max-connections=N: most exchanges, streams and tunnels of a server; 0: any number
+  std::string_view health = {};  // health=PATH: what the servers are asked for, to know whether they are well
+  std::chrono::milliseconds health_interval{5'000};  // health-interval=TIME: a number and ms, s or m
+  std::chrono::milliseconds slow_start{0};           // slow-start=TIME: of a server that is back
+  FieldChanges request;   // set-request=NAME:VALUE, drop-request=NAME, FieldChanges::kMost of both
+  FieldChanges response;  // the same with -response
+
+  // These are checked before an exchange is passed on, in this order.
+  std::uint32_t rate = 0;               // rate=N[,BURST]: requests a second of one client, over it 429; 0: any number
+  std::uint32_t burst = 0;              // of these at once; not given: `rate`
+  std::string_view auth = {};           // auth=FILE: whose credentials are wanted, else 401; the program reads the file
+  std::uint64_t max_body = UINT64_MAX;  // max-body=BYTES: content over it is answered 413
+  std::chrono::milliseconds body_timeout{};  // body-timeout=TIME and body-rate=BYTES, a second: as for ServerOptions;
+  std::optional<std::uint32_t> body_rate = {};  // 0, or absent: the server's own
+  std::string_view trust = {};  // trust=A[,B...]: peers whose X-Forwarded-* are believed, as is_trusted reads it
+  bool forwarded = false;       // forwarded: RFC 7239's Forwarded is sent, beside X-Forwarded-*
+  bool request_id = false;      // request-id: each request has an X-Request-ID, which the server and the access log get
+  std::uint32_t max_head = 0;   // head=BYTES: a response with a longer head is answered 502, 4K to 48K; 0: 12 KB
+  std::chrono::milliseconds connect{};     // connect=TIME: to get a connection; 0: 5 s
+  std::chrono::milliseconds first_byte{};  // first-byte=TIME: until the answer begins; 0: 60 s
+  std::chrono::milliseconds idle{};        // idle=TIME: between two parts of it; 0: 60 s
+  std::chrono::milliseconds rest_idle{};   // rest-idle=TIME: without a byte on a stream or tunnel; 0: any time
+  std::uint32_t max_waiting =
+      0;  // while so many exchanges wait for an answer to begin, one more is answered 503; 0: any number
+};
 
 // ProxyOptions is what all routes of a proxy share. It refers to what outlives the proxy.
 struct ProxyOptions {

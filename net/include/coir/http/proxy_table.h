@@ -3,6 +3,7 @@
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/http/proxy.h>
+#include <coir/net/address.h>
 
 #include <cstddef>
 #include <expected>
@@ -14,6 +15,35 @@ namespace coir::http {
 
 struct ProxyRoute;
 class ProxyState;
+
+// RouteLine is one line of a file of routes (route_line.cpp reads it):
+//
+//   PREFIX URL[,URL...] [KEY=VALUE]...
+//
+// Its views point into the line.
+struct RouteLine : ProxyRules {
+  std::string_view urls = {};                         // separated by commas; parse_route_line does not look at them
+  std::string_view hosts = {};                        // host=A[,B...]: whom the client asks; empty: anybody
+  unsigned char weights[UpstreamServer::kMost] = {};  // weights=N[,N...], one for each URL, 1 to 100; not given: 0
+
+  // admits tells whether the route is for a client that asks `authority`: a host, in any case, maybe with a port.
+  bool admits(std::string_view authority) const noexcept;
+};
+
+// RouteFault says which word of a line is wrong, and the cure.
+struct RouteFault {
+  std::string_view word;
+  const char* what;
+  const char* cure;
+};
+
+// is_trusted tells whether an address is one of a list: addresses ("::1"), networks ("10.0.0.0/8"), or "unix" for
+// whoever comes by a Unix socket.
+bool is_trusted(std::string_view list, const Address& address) noexcept;
+
+// parse_route_line reads a line without its end into `route`, which is new. False: the line is empty or a comment, which
+// begins with '#'. A field that frames, routes or belongs to one hop can be neither set nor dropped.
+[[nodiscard]] std::expected<bool, RouteFault> parse_route_line(std::string_view line, RouteLine& route) noexcept;
 
 // ProxyTable is a list of routes for a Proxy, which can replace it while it runs:
 //
@@ -36,7 +66,7 @@ class ProxyTable {
   ProxyTable& operator=(ProxyTable&&) = delete;
   ~ProxyTable();
 
-  // add reads a line without its end (coir/http/proxy_rules.h) and copies it. False: the line is empty or a comment. A
+  // add reads a line without its end (parse_route_line) and copies it. False: the line is empty or a comment. A
   // fault's word points into `line`. No two routes may have the same prefix and hosts.
   [[nodiscard]] std::expected<bool, RouteFault> add(std::string_view line) noexcept;
   // This adds a route of values. It copies the addresses; the rules' views outlive the proxy.

@@ -2,8 +2,8 @@
 
 #include <coir/http/detail/route_table.h>
 #include <coir/http/exchange.h>
-#include <coir/http/request.h>
 #include <coir/http/server.h>
+#include <coir/http/wire/request.h>
 
 #include <cstddef>
 #include <cstdint>

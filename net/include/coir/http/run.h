@@ -2,7 +2,7 @@
 
 #include <coir/error.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include <cstddef>
 #include <expected>

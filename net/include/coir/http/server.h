@@ -2,13 +2,14 @@
 
 #include <coir/atomic.h>
 #include <coir/deadline.h>
+#include <coir/detail/accounts.h>
 #include <coir/error.h>
-#include <coir/http/duration_histogram.h>
+#include <coir/http/detail/duration_histogram.h>
 #include <coir/http/exchange.h>
-#include <coir/http/request.h>
-#include <coir/net/tcp.h>
+#include <coir/http/wire/request.h>
 #include <coir/program.h>
 #include <coir/stack_size.h>
+#include <coir/tcp.h>
 
 #include <cstddef>
 #include <cstdint>

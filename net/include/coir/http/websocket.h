@@ -1,8 +1,14 @@
 #pragma once
 
+#include <coir/config.h>
+
+#if !COIR_STREAMS
+#error "this build of coir has no WebSockets: configure it with -DCOIR_STREAMS=ON"
+#endif
+
 #include <coir/deadline.h>
 #include <coir/error.h>
-#include <coir/http/websocket_codes.h>
+#include <coir/http/exchange.h>
 #include <coir/net/stream.h>
 
 #include <cstddef>
@@ -11,7 +17,37 @@
 #include <span>
 #include <string_view>
 
+#if COIR_CLIENT
+#include <coir/http/client.h>
+#endif
+
 namespace coir::http {
+
+// CloseCode says why a WebSocket was closed (RFC 6455, 7.4, and IANA's registry). Libraries and frameworks use 3000 to
+// 3999, programs 4000 to 4999: CloseCode{4001}.
+enum class CloseCode : std::uint16_t {
+  normal = 1000,             // its purpose is fulfilled
+  going_away = 1001,         // the server stops, or the page was left
+  protocol_error = 1002,     // the peer does not keep to the framing
+  unsupported_data = 1003,   // a kind of message that is not taken, such as binary where text is wanted
+  no_status = 1005,          // never sent: the peer's close frame named no code
+  abnormal = 1006,           // never sent: the connection ended without a close frame
+  invalid_payload = 1007,    // text that is not UTF-8
+  policy_violation = 1008,   // a message that is not wanted, for a reason that has no code of its own
+  too_big = 1009,            // a message over the receiver's ceiling
+  missing_extension = 1010,  // sent by clients only: the server did not agree on an extension
+  internal_error = 1011,     // the server cannot go on
+  service_restart = 1012,    // come back after a while
+  try_again_later = 1013,    // the server is full
+  bad_gateway = 1014,        // the server behind the server failed
+  tls_failure = 1015,        // never sent: the TLS handshake failed
+};
+
+// may_be_sent tells whether a close frame may hold `code`. A code that was received and may not is a protocol error.
+constexpr bool may_be_sent(CloseCode code) noexcept {
+  const auto number = static_cast<std::uint16_t>(code);
+  return (number >= 1000 && number <= 1003) || (number >= 1007 && number <= 1014) || (number >= 3000 && number <= 4999);
+}
 
 // WebSocketOptions bounds what a peer may send, and how long this side is patient with it.
 struct WebSocketOptions {
@@ -150,5 +186,68 @@ class WebSocket {
 
   alignas(8) char memory_[kStateBytes];
 };
+
+#if !COIR_NO_ASYNC
+
+// WebSocketOffer is what a server offers to those who ask for a WebSocket. Everything it refers to must outlive the socket.
+struct WebSocketOffer {
+  // The subprotocols that the program speaks; of a client's list the first that is among them is agreed on.
+  std::span<const std::string_view> subprotocols = {};
+  // The pages that may connect besides those of the server's own origin, as a browser writes their origins
+  // ("https://panel.example"), or "*" for all. A client that is no browser names none and may connect.
+  std::span<const std::string_view> origins = {};
+  WebSocketOptions options = {};
+};
+
+// accept_websocket (websocket_server.cpp) answers a request for a WebSocket, and the handler goes on with it:
+//
+//   void echo(Exchange& exchange) {
+//     auto socket = accept_websocket(exchange);
+//     if (!socket) return;                                  // it has been answered
+//     while (auto message = socket->receive()) {
+//       if (!socket->send_text(message->bytes)) return;
+//     }
+//   }
+//
+// The exchange is over then: nothing of it may be used behind the call, its request neither. The connection serves no
+// other request, and its session serves others: while the handler waits for a message it costs its stack and the
+// connection's record. When the server stops, receive tells the client 1001 and ends as if the client had closed; a
+// handler that does not receive is waited for.
+//
+// Permessage-deflate is not agreed on. On a fiber.
+// Errors: invalid (the request is none for a WebSocket; it has been answered by 400, 403, 405 or 426, or its answer has
+// been begun before), limit (the head of the answer is too long), closed (the client is gone), no_memory (for what the
+// client has sent already; it has been closed).
+[[nodiscard]] std::expected<WebSocket, Error> accept_websocket(Exchange& exchange,
+                                                               const WebSocketOffer& offer = {}) noexcept;
+
+#endif
+
+#if COIR_CLIENT
+
+// WebSocketWish is what a client asks for beside the address.
+struct WebSocketWish {
+  std::span<const std::string_view> subprotocols = {};
+  std::string_view fields = {};  // further header lines, each ended by CRLF, trusted: "Authorization: Bearer 1\r\n"
+  WebSocketOptions options = {};
+};
+
+// connect_websocket (websocket_client.cpp) opens a WebSocket to an address of ws or wss, by `client`: with its trust, its pinned keys, the times
+// of its phases, and through its proxy, which is asked for a tunnel (CONNECT) by ws too. User information of the address
+// ("wss://user:password@board.example/") becomes the Authorization line, unless wish.fields have such a line.
+//
+//   auto client = Client::create();
+//   auto socket = connect_websocket(*client, "wss://board.example/live", {}, Deadline::after(5s));
+//   while (auto message = socket->receive()) show(message->bytes);
+//
+// The socket's connection is its own: it counts neither against ClientOptions::max_connections nor in the pool, and may
+// outlive the client. Called the same way from a fiber, a thread and in a build without fibers. Redirects are not
+// followed. Errors: invalid (the address), unsupported (another scheme than ws and wss; wss in a build without TLS),
+// limit; those of Client's requests but of the response, and those of WebSocket::connect.
+[[nodiscard]] std::expected<WebSocket, Error> connect_websocket(Client& client, std::string_view url,
+                                                                const WebSocketWish& wish = {},
+                                                                Deadline deadline = Deadline::never()) noexcept;
+
+#endif
 
 }  // namespace coir::http

@@ -11,8 +11,8 @@
 #include <coir/deadline.h>
 #include <coir/http/client.h>
 #include <coir/json_writer.h>
-#include <coir/mcp/answer.h>
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/answer.h>
+#include <coir/mcp/detail/protocol.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include <coir/config.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #include <coir/wait.h>
 
 namespace coir {

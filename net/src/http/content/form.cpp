@@ -1,5 +1,4 @@
 #include <coir/http/content.h>
-#include <coir/http/form.h>
 
 namespace coir::http {
 

@@ -1,5 +1,4 @@
 #include <coir/http/content.h>
-#include <coir/http/json_content.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include <coir/http/multipart.h>
+#include <coir/http/content.h>
 #include <string.h>
 
 #include <algorithm>

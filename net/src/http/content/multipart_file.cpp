@@ -1,7 +1,7 @@
 // Multipart::save, of multipart.h: programs that store no part in a file do without it.
 
 #include <coir/file.h>
-#include <coir/http/multipart.h>
+#include <coir/http/content.h>
 #include <errno.h>
 
 namespace coir::http {

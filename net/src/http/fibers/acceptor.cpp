@@ -1,6 +1,6 @@
 #include "http/fibers/acceptor.h"
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/memory_watch.h>
 
 #include "http/session/coarse_clock.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/fiber.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include "http/fibers/dispatcher.h"
 #include "http/fibers/evictor.h"

@@ -1,7 +1,7 @@
 #include "http/fibers/dispatcher.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
 
 #include "http/fibers/fiber_engine.h"
 #include "http/session/coarse_clock.h"

@@ -1,7 +1,7 @@
 #include "http/fibers/evictor.h"
 
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
 #include <coir/memory_watch.h>
 
 #include "http/session/coarse_clock.h"

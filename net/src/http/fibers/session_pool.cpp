@@ -1,6 +1,6 @@
 #include "http/fibers/session_pool.h"
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <coir/port/memory.h>
 

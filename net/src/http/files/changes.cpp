@@ -4,9 +4,9 @@
 
 #include <coir/blocking.h>
 #include <coir/file.h>
-#include <coir/http/conditional.h>
 #include <coir/http/files.h>
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
+#include <coir/http/wire/representation.h>
 #include <coir/port/beneath.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // FileTree, of coir/http/files.h: what is answered instead of a file.
 
 #include <coir/http/files.h>
-#include <coir/http/mime.h>
+#include <coir/http/wire/path.h>
 #include <coir/port/beneath.h>
 
 #include "http/files/open_file.h"

@@ -1,11 +1,8 @@
 // FileTree, of coir/http/files.h: what is answered with a file that was found.
 
-#include <coir/http/codings.h>
-#include <coir/http/conditional.h>
 #include <coir/http/files.h>
-#include <coir/http/mime.h>
-#include <coir/http/path.h>
-#include <coir/http/range.h>
+#include <coir/http/wire/path.h>
+#include <coir/http/wire/representation.h>
 #include <errno.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "http/files/file_cache.h"
 
-#include <coir/http/accounts.h>
-#include <coir/http/date.h>
-#include <coir/http/response.h>
+#include <coir/detail/accounts.h>
+#include <coir/http/wire/date.h>
+#include <coir/http/wire/response.h>
 #include <coir/port/memory.h>
 #include <string.h>
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <coir/http/codings.h>
-#include <coir/http/conditional.h>
-#include <coir/http/date.h>
 #include <coir/http/files.h>
+#include <coir/http/wire/date.h>
+#include <coir/http/wire/representation.h>
 #include <coir/pressure.h>
 #include <coir/spinlock.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 #include <coir/http/files.h>
-#include <coir/http/mime.h>
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 #include <coir/port/beneath.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "http/files/listing.h"
 
 #include <coir/blocking.h>
-#include <coir/http/accounts.h>
-#include <coir/http/percent.h>
+#include <coir/detail/accounts.h>
+#include <coir/http/wire/query.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 
 #include <algorithm>
 #include <cstring>

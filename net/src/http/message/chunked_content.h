@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 #include <string.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <coir/http/codings.h>
+#include <coir/http/wire/representation.h>
 
 #include "http/message/characters.h"
 

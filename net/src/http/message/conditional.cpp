@@ -1,5 +1,5 @@
-#include <coir/http/conditional.h>
-#include <coir/http/date.h>
+#include <coir/http/wire/date.h>
+#include <coir/http/wire/representation.h>
 
 #include "http/message/characters.h"
 

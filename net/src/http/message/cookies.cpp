@@ -1,5 +1,5 @@
-#include <coir/http/cookies.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/cookies.h>
+#include <coir/http/wire/response.h>
 
 #include "http/message/characters.h"
 

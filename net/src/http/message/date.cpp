@@ -1,4 +1,4 @@
-#include <coir/http/date.h>
+#include <coir/http/wire/date.h>
 
 #include <algorithm>
 #include <cstring>

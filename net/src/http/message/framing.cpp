@@ -1,6 +1,6 @@
 #include "http/message/framing.h"
 
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include "http/message/characters.h"
 

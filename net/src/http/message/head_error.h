@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include <coir/http/mime.h>
+#include <coir/http/wire/path.h>
 
 #include <algorithm>
 #include <cstdint>

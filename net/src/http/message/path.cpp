@@ -1,4 +1,4 @@
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 
 #include "http/message/characters.h"
 

@@ -1,4 +1,4 @@
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 
 #include "http/message/characters.h"
 

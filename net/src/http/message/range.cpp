@@ -1,6 +1,6 @@
-#include <coir/http/range.h>
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/representation.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 #include <picohttpparser.h>
 
 #include <algorithm>

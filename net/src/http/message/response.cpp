@@ -1,4 +1,4 @@
-#include <coir/http/response.h>
+#include <coir/http/wire/response.h>
 
 #include "http/message/characters.h"
 

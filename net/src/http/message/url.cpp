@@ -1,5 +1,5 @@
-#include <coir/http/request.h>
-#include <coir/http/url.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/url.h>
 
 #include <cstring>
 

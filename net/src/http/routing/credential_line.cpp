@@ -1,6 +1,6 @@
 #include "http/routing/credential_line.h"
 
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 
 #include <cstddef>
 #include <cstdint>

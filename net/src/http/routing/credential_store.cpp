@@ -1,9 +1,8 @@
 #include <coir/atomic.h>
 #include <coir/blocking.h>
+#include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/accounts.h>
 #include <coir/http/authorization.h>
-#include <coir/http/credential_store.h>
 #include <coir/port/memory.h>
 #include <coir/pressure.h>
 #include <coir/spinlock.h>

@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include <coir/deadline.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include <cstddef>
 #include <expected>

@@ -1,6 +1,6 @@
 #include "http/serial/serial_engine.h"
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/port/memory.h>

@@ -1,5 +1,5 @@
-#include <coir/http/accounts.h>
-#include <coir/http/date.h>
+#include <coir/detail/accounts.h>
+#include <coir/http/wire/date.h>
 #include <coir/net/log_line.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "http/session/client_limits.h"
 
 #include <arpa/inet.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/port/memory.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 
 #include "http/session/session.h"
 

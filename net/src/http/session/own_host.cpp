@@ -9,7 +9,7 @@
 #include "socket/own_address.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir::http {

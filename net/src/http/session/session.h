@@ -3,8 +3,8 @@
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
-#include <coir/http/request.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/request.h>
+#include <coir/http/wire/response.h>
 #include <coir/wait.h>
 #include <sys/uio.h>
 

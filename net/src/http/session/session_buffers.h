@@ -1,8 +1,8 @@
 #pragma once
 
-#include <coir/http/date.h>
 #include <coir/http/exchange.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/date.h>
+#include <coir/http/wire/request.h>
 #include <coir/port/memory.h>
 #include <coir/program.h>
 

@@ -1,6 +1,6 @@
 // Session, of session.h: the fields that follow chunked content of a response.
 
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 #include <string.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "http/threads/thread_engine.h"
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/port/memory.h>
 #include <coir/signal.h>
 #include <coir/sleep.h>

@@ -2,7 +2,7 @@
 
 #include <coir/http/server.h>
 #include <coir/mutex.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 #include <coir/wait_group.h>
 #include <pthread.h>
 

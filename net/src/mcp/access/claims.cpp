@@ -1,6 +1,6 @@
 #include "mcp/access/claims.h"
 
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 #include <string.h>
 
 #include <algorithm>

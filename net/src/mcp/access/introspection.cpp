@@ -1,5 +1,5 @@
-#include <coir/http/percent.h>
-#include <coir/http/url.h>
+#include <coir/http/wire/query.h>
+#include <coir/http/wire/url.h>
 #include <coir/mcp/access.h>
 #include <string.h>
 

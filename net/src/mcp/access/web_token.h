@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 
 #include <cstddef>
 #include <expected>

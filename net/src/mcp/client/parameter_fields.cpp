@@ -1,7 +1,7 @@
 #include "mcp/client/parameter_fields.h"
 
 #include <coir/json.h>
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/protocol.h>
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 #include "mcp/client/reply.h"
 
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/protocol.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <string.h>

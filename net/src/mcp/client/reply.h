@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/json.h>
-#include <coir/mcp/answer.h>
+#include <coir/mcp/detail/answer.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <coir/json.h>
 #include <coir/mcp.h>
-#include <coir/mcp/call.h>
+#include <coir/mcp/detail/call.h>
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 
 #include <coir/json.h>
 #include <coir/json_writer.h>
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/protocol.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/protocol.h>
 
 #include <iterator>
 

@@ -5,7 +5,7 @@
 
 #if COIR_TLS
 #include <coir/http/authorization.h>
-#include <coir/net/secret_hash.h>
+#include <coir/net/detail/secret_hash.h>
 #endif
 
 #include "http/message/base64.h"

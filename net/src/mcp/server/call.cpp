@@ -1,6 +1,6 @@
-#include <coir/mcp/call.h>
+#include <coir/mcp/detail/call.h>
 
-#include <coir/mcp/tool.h>
+#include <coir/mcp/detail/tool.h>
 
 #include "http/message/base64.h"
 #include "mcp/server/call_state.h"

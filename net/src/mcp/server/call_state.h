@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/deadline.h>
-#include <coir/mcp/call.h>
+#include <coir/mcp/detail/call.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include "proxy/routes/route_servers.h"
 
 #if COIR_TLS
-#include <coir/net/tls.h>
+#include <coir/tls.h>
 #endif
 
 namespace coir::http {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <coir/detail/accounts.h>
 #include <coir/detail/intrusive_list.h>
-#include <coir/http/accounts.h>
 #include <coir/http/proxy_table.h>
 #include <coir/spinlock.h>
 

@@ -1,4 +1,4 @@
-#include <coir/http/proxy_rules.h>
+#include <coir/http/proxy_table.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "proxy/routes/route_servers.h"
 
-#include <coir/http/url.h>
+#include <coir/http/wire/url.h>
 #include <coir/net/address.h>
 #include <coir/net/stream.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <coir/http/proxy_rules.h>
+#include <coir/http/proxy_table.h>
 
 #include <expected>
 #include <optional>

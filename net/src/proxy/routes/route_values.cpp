@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 #include <coir/format.h>
-#include <coir/http/proxy_rules.h>
+#include <coir/http/proxy_table.h>
 #include <netinet/in.h>
 #include <string.h>
 

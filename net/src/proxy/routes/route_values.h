@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/deadline.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 #include <coir/net/address.h>
 
 #include <cstdint>

@@ -2,9 +2,8 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/content.h>
-#include <coir/http/form.h>
-#include <coir/http/percent.h>
 #include <coir/http/server.h>
+#include <coir/http/wire/query.h>
 
 #include <cstring>
 #include <string_view>

@@ -1,7 +1,7 @@
 // What read_json promises to a handler, and its answers.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/json_content.h>
+#include <coir/http/content.h>
 #include <coir/http/server.h>
 
 #include <cstring>

@@ -2,7 +2,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/file.h>
-#include <coir/http/multipart.h>
+#include <coir/http/content.h>
 #include <coir/http/server.h>
 #include <sys/stat.h>
 

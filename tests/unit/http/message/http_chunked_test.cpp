@@ -1,7 +1,7 @@
 // What the chunked decoder takes off and what it refuses. Every vector is decoded at once and in steps of every size.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/chunked.h>
+#include <coir/http/wire/chunked.h>
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // Which form of a file a client wants, by Accept-Encoding.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/codings.h>
+#include <coir/http/wire/representation.h>
 
 #include <string_view>
 

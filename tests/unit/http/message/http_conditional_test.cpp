@@ -1,7 +1,7 @@
 // Preconditions in the order of RFC 9110, 13.2.2.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/conditional.h>
+#include <coir/http/wire/representation.h>
 
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/cookies.h>
+#include <coir/http/wire/cookies.h>
 
 #include <cstdint>
 #include <string_view>

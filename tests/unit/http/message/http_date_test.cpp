@@ -1,5 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/date.h>
+#include <coir/http/wire/date.h>
 
 #include <string_view>
 

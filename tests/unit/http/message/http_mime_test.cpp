@@ -1,5 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/mime.h>
+#include <coir/http/wire/path.h>
 
 #include <string_view>
 

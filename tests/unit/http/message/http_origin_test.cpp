@@ -1,7 +1,7 @@
 // Which pages may send a request: those of its own origin, and those of a list.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <cstdio>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/path.h>
+#include <coir/http/wire/path.h>
 
 #include <cstdlib>
 #include <cstring>

@@ -1,6 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/percent.h>
-#include <coir/http/query.h>
+#include <coir/http/wire/query.h>
 
 #include <cstdint>
 #include <string_view>

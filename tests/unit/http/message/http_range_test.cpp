@@ -1,5 +1,5 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/range.h>
+#include <coir/http/wire/representation.h>
 
 #include <string_view>
 

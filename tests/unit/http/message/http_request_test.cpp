@@ -2,7 +2,7 @@
 // times: at once, one byte at a time, and in two pieces at every place; the outcome must be the same.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <array>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #include <CppUTest/TestHarness.h>
-#include <coir/http/date.h>
-#include <coir/http/response.h>
+#include <coir/http/wire/date.h>
+#include <coir/http/wire/response.h>
 
 #include <cstdio>
 #include <string_view>

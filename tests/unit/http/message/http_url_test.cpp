@@ -1,6 +1,6 @@
-// What coir/http/url.h promises: addresses taken apart, and references resolved.
+// What coir/http/wire/url.h promises: addresses taken apart, and references resolved.
 
-#include <coir/http/url.h>
+#include <coir/http/wire/url.h>
 
 #include <CppUTest/TestHarness.h>
 

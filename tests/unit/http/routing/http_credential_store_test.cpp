@@ -1,7 +1,7 @@
 // Who may ask: the lines of a store, and what it thinks of requests.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/credential_store.h>
+#include <coir/http/authorization.h>
 #include <string.h>
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // Fairness of the server without fibers: one connection is served at a time, and none keeps the others waiting.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/server.h>
 #include <coir/signal.h>
 #include <coir/wait.h>

@@ -3,7 +3,7 @@
 // `unavailable`, is not remembered, and nothing is left over.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 #include <coir/mcp/access.h>
 #include <coir/program.h>
 #include <errno.h>

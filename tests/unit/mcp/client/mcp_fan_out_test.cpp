@@ -1,8 +1,8 @@
 // coir/mcp/client.h: one call over several servers, of which some are dead or slow.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/detail/accounts.h>
 #include <coir/fiber.h>
-#include <coir/http/accounts.h>
 #include <coir/mcp/client.h>
 #include <coir/program.h>
 #include <coir/runtime.h>

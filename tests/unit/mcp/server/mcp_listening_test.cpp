@@ -1,6 +1,6 @@
 // Streams that listen: told first what they will hear of, then that, and nothing else; a record while nothing comes.
 
-#include <coir/http/accounts.h>
+#include <coir/detail/accounts.h>
 
 #include "mcp_stage.h"
 

@@ -5,8 +5,8 @@
 #include <coir/format.h>
 #include <coir/http/server.h>
 #include <coir/mcp.h>
-#include <coir/net/tcp.h>
 #include <coir/spinlock.h>
+#include <coir/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

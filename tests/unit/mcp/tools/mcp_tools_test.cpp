@@ -1,7 +1,7 @@
 // Tools: a schema made while compiling, arguments checked against it, and what is wrong told by its path.
 
 #include <CppUTest/TestHarness.h>
-#include <coir/mcp/tool.h>
+#include <coir/mcp/detail/tool.h>
 
 #include <string_view>
 

@@ -2,7 +2,7 @@
 
 #include <coir/http/detail/route_pattern.h>
 #include <coir/http/exchange.h>
-#include <coir/http/percent.h>
+#include <coir/http/wire/query.h>
 
 #include <cstddef>
 #include <string_view>

@@ -2,7 +2,7 @@
 
 #include <coir/http/detail/route_call.h>
 #include <coir/http/detail/route_pattern.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <cstddef>
 #include <cstdint>

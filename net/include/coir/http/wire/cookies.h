@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/error.h>
-#include <coir/http/request.h>
+#include <coir/http/wire/request.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <coir/port/needs_fibers.h>
+#include <coir/config.h>
+
+#if !COIR_MQTT
+#error "this build of coir has no MQTT: configure it with -DCOIR_MQTT=ON"
+#endif
 
 #include <coir/atomic.h>
-#include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <coir/ledger.h>
-#include <coir/mqtt/topic.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,35 @@ extern Account mqtt;  // clients; their buffers are of account::buffers
 }  // namespace coir
 
 namespace coir::mqtt {
+
+// is_topic (topic.cpp) tells whether a message may be published under `text` (MQTT 3.1.1, 4.7): 1 to 65,535 bytes of UTF-8 without
+// NUL and without the wildcards `+` and `#`. Topics that begin with `$` are the broker's own. Any context.
+[[nodiscard]] bool is_topic(std::string_view text) noexcept;
+[[nodiscard]] bool may_publish(std::string_view topic) noexcept;
+
+// is_filter tells whether `text` may be subscribed to: as a topic, but `+` may stand for a whole level and `#` for all
+// levels at the end. Any context.
+[[nodiscard]] bool is_filter(std::string_view text) noexcept;
+
+// matches tells whether a filter takes a topic in; both are well-formed. A wildcard in front takes no topic that begins
+// with `$`. Any context.
+[[nodiscard]] bool matches(std::string_view filter, std::string_view topic) noexcept;
+
+// BrokerUrl is the address of a broker, "mqtt://user@host:port/path". It owns nothing; its views point into the text.
+struct BrokerUrl {
+  bool secure = false;        // mqtts
+  std::uint16_t port = 1883;  // 8883 of mqtts
+  std::string_view host;      // a name or an address, without the brackets of IPv6; never empty
+  std::string_view user;      // empty: none
+  std::string_view path;      // without the slash in front
+};
+
+// parse_broker_url (broker_url.cpp) takes an address apart. A password in it, which every user of the machine could read
+// in the list of processes, is refused. Errors: unsupported (another scheme), untrusted (a password), invalid (anything
+// else that is malformed; a byte that is not visible ASCII, a `%`). Any context.
+[[nodiscard]] std::expected<BrokerUrl, Error> parse_broker_url(std::string_view text) noexcept;
+
+#if !COIR_NO_ASYNC
 
 // Qos is how a message is delivered: at most once (0), or at least once (1), acknowledged. There is no QoS 2 here: a
 // broker that sends a message by it, from a session that another program has left, gets its answers, and the program
@@ -180,5 +211,7 @@ class MqttClient {
 
   struct ClientState* state_;
 };
+
+#endif
 
 }  // namespace coir::mqtt

@@ -6,7 +6,7 @@
 #include <coir/error.h>
 #include <coir/json.h>
 #include <coir/json_writer.h>
-#include <coir/mcp/protocol.h>
+#include <coir/mcp/detail/protocol.h>
 
 #if !COIR_MCP
 #error "this build of coir has no MCP: configure it with -DCOIR_MCP=ON"
@@ -80,7 +80,7 @@ class Call {
   // suggest adds a value to a completion, of which the protocol allows 100: false, there is no room for more.
   bool suggest(std::string_view value) noexcept;
 
-  // structured is a tool's structured content, by its declaration of fields (coir/mcp/tool.h), and the same as text for
+  // structured is a tool's structured content, by its declaration of fields (coir/mcp/detail/tool.h), and the same as text for
   // clients that know only that.
   void structured(std::span<const Field> fields, const void* object) noexcept;
   // structured_json is the same of JSON that the program has written: an object.

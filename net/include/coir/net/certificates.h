@@ -1,7 +1,15 @@
 #pragma once
 
-#include <coir/error.h>
+#include <coir/config.h>
 
+#if !COIR_TLS
+#error "this build of coir has no TLS: configure it with -DCOIR_TLS=ON"
+#endif
+
+#include <coir/error.h>
+#include <coir/file.h>
+
+#include <cstddef>
 #include <expected>
 #include <span>
 #include <string_view>
@@ -16,7 +24,7 @@ struct SelfSigned {
   char key[kMaxBytes];
 };
 
-// make_self_signed makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or addresses, of
+// make_self_signed (self_signed.cpp) makes a key on P-256 and a certificate for `names`, up to kMaxNames host names or addresses, of
 // which the first is its subject too; it holds from 2020 to 2050, so that it serves a board whose clock is not set.
 // Wipe copies of `into` after use. Costs a fraction of a second on a slow board. Fiber or thread. Errors: no_memory,
 // invalid (a name is too long, or there are too many).
@@ -43,5 +51,16 @@ inline constexpr std::size_t kFingerprintBytes = 32 * 3;
 [[nodiscard]] std::expected<void, Error> fingerprint(std::string_view pem, char (&into)[kFingerprintBytes]) noexcept;
 [[nodiscard]] std::expected<void, Error> key_fingerprint(std::string_view pem,
                                                          char (&into)[kFingerprintBytes]) noexcept;
+
+// read_system_authorities (tls_authorities.cpp) reads the certificates that this machine trusts, as PEM for TlsContext::Client::authorities:
+// from $SSL_CERT_FILE, or from where systems keep them.
+//
+//   auto authorities = coir::read_system_authorities();
+//   if (!authorities) return complain(describe(authorities.error()));
+//   auto trust = coir::TlsContext::client({.authorities = authorities->text()});
+//
+// Bundles have some 230 KB, charged to account::tls. Errors: not_found (there are none), limit (over 1 MiB); those of
+// File::open and File::read_all.
+[[nodiscard]] std::expected<FileBytes, Error> read_system_authorities() noexcept;
 
 }  // namespace coir

@@ -3,7 +3,7 @@
 #include <coir/config.h>
 
 #if !COIR_TLS
-#error "coir/net/tls.h: this build has no TLS (COIR_TLS=OFF)"
+#error "this build of coir has no TLS: configure it with -DCOIR_TLS=ON"
 #endif
 
 #include <coir/deadline.h>
@@ -28,6 +28,7 @@ extern Account handshakes;  // sessions whose handshake is under way: its ceilin
 
 namespace tls {
 struct Config;
+struct Ticket;
 }  // namespace tls
 
 // TlsCertificate is a chain, the peer's own certificate first, and the key of that one; each as PEM or DER.
@@ -143,6 +144,42 @@ class TlsContextSlot {
   TlsContext context_;
 };
 
+// TlsTicket is a session ticket (RFC 5077, RFC 8446 4.6.1; by TLS 1.2 the session's number too, where the server gives
+// that instead): with it a client takes up a session again, at a fraction of the cost of a handshake and without
+// certificates.
+//
+//   auto first = connect_tls("board.example", 443, context, deadline);    // context: made with .tickets = true
+//   ...                                                                   // read the answer
+//   TlsTicket ticket = first->ticket().value_or(TlsTicket());
+//   auto second = connect_tls("board.example", 443, context, ticket, deadline);    // second->resumed() if it was taken
+//
+// A ticket is bound to what was verified when it was given: the server's name, and the context, which it keeps alive.
+// For another name or context, and past its lifetime, it counts as empty, and the handshake is a full one. If the
+// server declines the ticket the handshake is a full one too, by the version of the ticket's session: with a ticket of
+// TLS 1.2 no other version is offered. It may be used more than once; by TLS 1.3 a watcher of the network then sees
+// that both connections are the same client's.
+//
+// Move-only; the destructor wipes it. About 1 KB of account::tls. One thread at a time.
+class TlsTicket {
+ public:
+  TlsTicket() noexcept = default;
+  TlsTicket(TlsTicket&& other) noexcept : ticket_(std::exchange(other.ticket_, nullptr)) {}
+  TlsTicket& operator=(TlsTicket&& other) noexcept {
+    std::swap(ticket_, other.ticket_);
+    return *this;
+  }
+  ~TlsTicket();
+
+  explicit operator bool() const noexcept { return ticket_ != nullptr; }
+  const tls::Ticket* get() const noexcept { return ticket_; }
+
+ private:
+  friend class TlsStream;
+  explicit TlsTicket(tls::Ticket* ticket) noexcept : ticket_(ticket) {}
+
+  tls::Ticket* ticket_ = nullptr;
+};
+
 // Bytes to plan with: resident bytes of a session at rest; its record buffers while it reads or writes; and the peak of
 // a handshake, with buffers and without the peer's certificates.
 inline constexpr std::size_t kTlsIdleBytes = 3584;
@@ -175,8 +212,7 @@ class TlsStream : public Stream {
   bool resumed() const noexcept;          // whether the handshake took up an earlier session
 
   // ticket takes the latest ticket that the server has given, of a client's session: by TLS 1.2 it comes with the
-  // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. coir/net/tls_ticket.h has
-  // TlsTicket. Errors: not_found (none has come, or the context is without), no_memory.
+  // handshake, by TLS 1.3 after it, with the first bytes that are read. Each is given once. Errors: not_found (none has come, or the context is without), no_memory.
   [[nodiscard]] std::expected<TlsTicket, Error> ticket() noexcept;
 
  private:
@@ -185,7 +221,7 @@ class TlsStream : public Stream {
                                                      const TlsTicket* ticket, Deadline deadline) noexcept;
 };
 
-// connect_tls connects to a host (coir/net/connect.h) and is the client's side of the handshake with it: the address
+// connect_tls connects to a host (coir/tcp.h) and is the client's side of the handshake with it: the address
 // that accepts the connection has to have a certificate for the host's name, by the context. All of it ends within
 // `deadline`. From a fiber or a thread. connecting.cpp has it.
 // Errors: those of connect and TlsStream::connect.

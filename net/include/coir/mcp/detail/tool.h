@@ -1,7 +1,7 @@
 #pragma once
 
 #include <coir/json_fields.h>
-#include <coir/mcp/call.h>
+#include <coir/mcp/detail/call.h>
 #include <coir/mcp/detail/schema.h>
 
 #include <cstddef>

@@ -4,8 +4,10 @@
 #include <coir/detail/used_descriptor.h>
 #include <coir/error.h>
 #include <coir/net/address.h>
+#include <coir/sleep.h>
 #include <sys/uio.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -143,5 +145,50 @@ class TcpListener {
   detail::UsedDescriptor socket_;
   Address address_;
 };
+
+// accept_each hands each connection of a listener to `body`, which spawns what serves it and returns:
+//
+//   Nursery clients{{.limit = 100}};                    // the hundred and first waits in the backlog
+//   return accept_each(listener, [&](TcpStream client) {
+//     clients.start([client = std::move(client)]() mutable { return serve(client); });
+//   });
+//
+// It goes on where accept fails: a process that is out of descriptors or of memory asks again after 50 ms, and the
+// connection waits in the backlog. It returns when the listener is closed, and when the caller is cancelled. From a
+// fiber or a plain thread; a thread, and a build without fibers, serves the client in `body` itself. Errors: cancelled,
+// timed_out (of a scope), unsupported (on a worker's own stack).
+template <std::invocable<TcpStream&&> F>
+[[nodiscard]] std::expected<void, Error> accept_each(TcpListener& listener, F&& body) {
+  for (;;) {
+    auto accepted = listener.accept();
+    if (accepted) {
+      body(std::move(*accepted));
+    } else if (accepted.error() == ErrorCode::closed) {
+      return {};
+    } else if (auto slept = sleep(std::chrono::milliseconds(50)); !slept) {
+      return slept;  // what has ended accept's wait for good ends this one as well
+    }
+  }
+}
+
+// connect (connect.cpp) makes a connection to a host: its name is resolved (coir/net/address.h; an address needs no lookup), and of
+// its addresses the first that accepts is taken, IPv6 and IPv4 in turn, the resolver's best first.
+//
+//   auto stream = coir::connect("time.example", 80, Deadline::after(5s));
+//   if (!stream) return complain(describe(stream.error()));
+//
+// An address has a quarter of a second to answer before the next is tried beside it, and an address that fails makes
+// way at once ("Happy Eyeballs", RFC 8305). Later connections are closed.
+//
+// From a fiber, a thread or a build without fibers; all of it ends within `deadline`. Errors: those of resolve and of
+// wait_several; system, with ECONNREFUSED if any address refused, else with the first address's errno (EHOSTUNREACH,
+// ENETUNREACH ...). Cost: a descriptor for each address under way, at most eight.
+[[nodiscard]] std::expected<TcpStream, Error> connect(std::string_view host, std::uint16_t port,
+                                                      Deadline deadline = Deadline::never()) noexcept;
+
+// connect to one of these, as they were resolved. Errors: not_found (there are none); those of wait_several; invalid
+// (an address cannot be connected to); system, as above.
+[[nodiscard]] std::expected<TcpStream, Error> connect(const Addresses& to,
+                                                      Deadline deadline = Deadline::never()) noexcept;
 
 }  // namespace coir

@@ -24,4 +24,8 @@ struct ResolvedPath {
 // It works on text alone: symbolic links are for the code that opens the file to judge.
 [[nodiscard]] ResolvedPath resolve_path(std::string_view raw, std::span<char> out) noexcept;
 
+// media_type (mime.cpp) returns the Content-Type for a file name by its extension, compared without case;
+// "application/octet-stream" when it has none or an unknown one. Text is declared to be UTF-8. The view is static.
+std::string_view media_type(std::string_view file_name) noexcept;
+
 }  // namespace coir::http
