@@ -68,14 +68,12 @@ std::expected<UpstreamLease, Error> UpstreamGroup::take(const UpstreamChoice& ch
       (*made)->era = era;
       return UpstreamLease(**made);
     }
-    end(*member);
     failure = made.error();
-    // These failures are not the server's.
-    if (failure.ends_waits() || failure == ErrorCode::no_memory || failure == ErrorCode::limit) {
-      return std::unexpected(failure);
-    }
-    note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
-    if (deadline.passed()) return std::unexpected(failure);
+    const bool is_its_own = !failure.ends_waits() && failure != ErrorCode::no_memory && failure != ErrorCode::limit;
+    // Before the end, which would hand the room of a server to skip to the next in line.
+    if (is_its_own) note_failure(*member, {.error = failure}, failure == ErrorCode::timed_out);
+    end(*member);
+    if (!is_its_own || deadline.passed()) return std::unexpected(failure);
   }
 }
 
@@ -111,20 +109,22 @@ void UpstreamLease::give_back(bool reusable) noexcept {
   if (connection_ == nullptr) return;
   UpstreamMember& member = server();
   member.group.note_success(member, connection_->era);
-  PooledConnection& connection = *std::exchange(connection_, nullptr);
   // The connection rests first: the exchange that end hands the room to takes it, and opens none.
-  if (reusable) {
-    member.group.rest(member, connection);
-  } else {
-    ConnectionPool::close(connection, true);
-  }
+  if (!reusable) return leave();
+  member.group.rest(member, *std::exchange(connection_, nullptr));
   member.group.end(member);
 }
 
 void UpstreamLease::leave() noexcept {
+  close(true);
+}
+
+// close ends the connection before the lease: the exchange that gets its room may open one more.
+void UpstreamLease::close(bool in_good_order) noexcept {
   if (connection_ == nullptr) return;
-  server().group.end(server());
-  ConnectionPool::close(*std::exchange(connection_, nullptr), true);
+  UpstreamMember& member = server();
+  ConnectionPool::close(*std::exchange(connection_, nullptr), in_good_order);
+  member.group.end(member);
 }
 
 void UpstreamLease::failed(UpstreamFault fault) noexcept {
@@ -150,8 +150,7 @@ void UpstreamLease::failed(UpstreamFault fault) noexcept {
       member.group.count(member, &UpstreamServerState::malformed);
       break;
   }
-  member.group.end(member);
-  ConnectionPool::close(*std::exchange(connection_, nullptr), false);
+  close(false);
 }
 
 UpstreamMember& UpstreamLease::server() const noexcept {

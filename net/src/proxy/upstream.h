@@ -86,6 +86,7 @@ class UpstreamLease {
 
  private:
   UpstreamMember& server() const noexcept;
+  void close(bool in_good_order) noexcept;
 
   PooledConnection* connection_ = nullptr;
 };
@@ -98,6 +99,7 @@ struct UpstreamChoice {
 
 // RoomWaiter is an exchange that waits until one of the servers may have one more. On the stack of its fiber.
 struct RoomWaiter {
+  const UpstreamChoice& choice;
   std::uint32_t tried;               // members that it does not want
   UpstreamMember* member = nullptr;  // whose lease it has been handed; guarded by the group's lock_
   Event handed;
@@ -189,13 +191,16 @@ class UpstreamGroup final : public Keeper {
   std::expected<void, Error> look_up(UpstreamMember& member, Deadline deadline) noexcept;
   void ask_beside(UpstreamMember& member) noexcept;
   std::expected<void, Error> ask_name(UpstreamMember& member, Deadline deadline) noexcept;
-  // upstream_room.cpp: reserve counts a lease of a member that is not yet tried, and waits for one where all have as many
-  // as they may, behind which `deadline` leaves time to connect. end counts one that is over, or hands it on. Errors:
-  // busy (none has ended in time), limit (no member may be asked), cancelled, timed_out (of a scope).
+  // upstream_room.cpp: reserve counts a lease of a member that is not yet tried. If all have as many as they may, or
+  // others wait, it waits in line until one has room, and `deadline` then leaves time to connect. end counts one that is
+  // over, whose connection is closed or rests. Each change that makes room is followed by serve_line. Errors: busy (no
+  // room in time), limit (no member may be asked), cancelled, timed_out (of a scope).
   std::expected<UpstreamMember*, Error> reserve(const UpstreamChoice& choice, std::uint32_t tried,
                                                 Deadline& deadline) noexcept;
   std::expected<UpstreamMember*, Error> await_room(RoomWaiter& waiter, Deadline deadline) noexcept;
+  Deadline next_return(std::uint32_t tried) const noexcept;
   void end(UpstreamMember& member) noexcept;
+  void serve_line() noexcept;
 
   // upstream.cpp
   std::expected<PooledConnection*, Error> connect(UpstreamMember& member, Deadline deadline,

@@ -100,6 +100,7 @@ void UpstreamGroup::note_success(UpstreamMember& member, std::uint8_t era) noexc
     if (!member.down || member.failing) return;
     come_back(member);
   }
+  serve_line();
   tell(member);
 }
 

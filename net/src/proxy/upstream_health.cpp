@@ -156,6 +156,7 @@ void UpstreamGroup::check(UpstreamMember& member, bool first) noexcept {
       go_down(member, asked.error());
     }
   }
+  if (asked) serve_line();
   tell(member);
 }
 

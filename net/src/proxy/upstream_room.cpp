@@ -1,4 +1,4 @@
-// How many exchanges a server has at most, and who waits for one of them to end. Declared in proxy/upstream.h.
+// How many exchanges a server has at most, and who waits for room at one. Declared in proxy/upstream.h.
 #include <coir/cancel_scope.h>
 
 #include <algorithm>
@@ -10,10 +10,12 @@ namespace coir::http {
 
 std::expected<UpstreamMember*, Error> UpstreamGroup::reserve(const UpstreamChoice& choice, std::uint32_t tried,
                                                              Deadline& deadline) noexcept {
-  RoomWaiter waiter{.tried = tried};
+  RoomWaiter waiter{.choice = choice, .tried = tried};
   {
     const Locked locked(lock_);
-    if (UpstreamMember* const member = choose(choice, tried)) {
+    // A newcomer stays behind the line, which serve_line passes along.
+    UpstreamMember* const member = line_.empty() ? choose(choice, tried) : nullptr;
+    if (member != nullptr) {
       ++member->in_use;
       ++member->tally.requests;
       return member;
@@ -32,8 +34,13 @@ std::expected<UpstreamMember*, Error> UpstreamGroup::reserve(const UpstreamChoic
 }
 
 std::expected<UpstreamMember*, Error> UpstreamGroup::await_room(RoomWaiter& waiter, Deadline deadline) noexcept {
-  const auto waited = waiter.handed.wait(deadline);
-  if (waited) return waiter.member;
+  std::expected<void, Error> waited;
+  do {
+    serve_line();
+    // No lease ends and no server comes back at the moment from which a skipped one may be asked again.
+    waited = waiter.handed.wait(std::min(deadline, next_return(waiter.tried)));
+    if (waited) return waiter.member;
+  } while (waited.error().is_late() && !deadline.passed());
   const bool is_over = waited.error().is_late();
   UpstreamMember* member;
   {
@@ -55,24 +62,50 @@ std::expected<UpstreamMember*, Error> UpstreamGroup::await_room(RoomWaiter& wait
   return std::unexpected(waited.error());
 }
 
-// end hands a lease that is over to the exchange that has waited longest for one, and counts it on, so that nobody who
-// comes later has it first.
+// next_return is when the first server that is skipped now, of those not tried, may be asked again.
+Deadline UpstreamGroup::next_return(std::uint32_t tried) const noexcept {
+  Deadline next;
+  const Locked locked(lock_);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const UpstreamMember& each = members_[i];
+    const bool is_skipped = (tried >> i & 1) == 0 && !each.failing && !each.out_until.passed();
+    if (is_skipped) next = std::min(next, each.out_until);
+  }
+  return next;
+}
+
 void UpstreamGroup::end(UpstreamMember& member) noexcept {
-  RoomWaiter* waiter = nullptr;
   {
     const Locked locked(lock_);
-    const auto index = static_cast<std::size_t>(&member - members_.data());
-    for (waiter = line_.front(); waiter != nullptr && !is_well(index, waiter->tried); waiter = waiter->next) {
-    }
-    if (waiter == nullptr) {
-      --member.in_use;
-      return;
-    }
-    line_.remove(*waiter);
-    waiter->member = &member;
-    ++member.tally.requests;
+    --member.in_use;
+    if (line_.empty()) return;
   }
-  waiter->handed.set();
+  serve_line();
+}
+
+// serve_line hands leases to those that have waited for longest, as many as there is room for.
+void UpstreamGroup::serve_line() noexcept {
+  coir::detail::IntrusiveList<RoomWaiter> served;
+  {
+    const Locked locked(lock_);
+    for (RoomWaiter *waiter = line_.front(), *next; waiter != nullptr; waiter = next) {
+      next = waiter->next;
+      UpstreamMember* const member = choose(waiter->choice, waiter->tried);
+      // Nobody behind one that takes any server finds room.
+      if (member == nullptr && waiter->tried == 0) break;
+      if (member == nullptr) continue;
+      ++member->in_use;
+      ++member->tally.requests;
+      waiter->member = member;
+      line_.remove(*waiter);
+      served.push_back(*waiter);
+    }
+  }
+  // Once it is told, a waiter is gone.
+  while (RoomWaiter* const waiter = served.front()) {
+    served.remove(*waiter);
+    waiter->handed.set();
+  }
 }
 
 }  // namespace coir::http

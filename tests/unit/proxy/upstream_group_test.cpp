@@ -162,6 +162,57 @@ TEST(UpstreamGroup, a_server_has_at_most_so_many_and_whoever_comes_then_waits_in
   });
 }
 
+// The first server is skipped for a second, the second one is full.
+TEST(UpstreamGroup, whoever_waits_in_line_has_a_server_that_is_skipped_no_more_before_a_newcomer) {
+  everywhere([&] {
+    Servers servers({1, 1});
+    auto upstreams = servers.group({.most_in_use = 1, .failures = 1, .longest = 60s});
+    UpstreamGroup& group = upstreams.group();
+    char room[32];
+    UpstreamLease leases[2];
+    for (UpstreamLease& each : leases) each = std::move(*group.take({}, soon()));
+    leases[0].failed(UpstreamFault::cut);
+    UpstreamLease later;
+    Fiber waits = spawn({.name = "waits"}, [&] {
+      auto taken = group.take({}, Deadline::after(20s));
+      if (taken) later = std::move(*taken);
+    });
+    while (upstreams.state().waiting != 1) yield();
+    while (!group.members()[0].out_until.passed()) yield();
+    expect(group.take({}, Deadline::now()).error() == ErrorCode::busy);
+    expect(waits.join().has_value() && bool(later) && in_use(group, room) == "1 1");
+    expect(upstreams.state().waiting == 0);
+  });
+}
+
+TEST(UpstreamGroup, a_server_that_comes_back_serves_as_many_of_the_line_as_it_has_room_for) {
+  everywhere([&] {
+    Servers servers({1, 1});
+    auto upstreams = servers.group({.most_in_use = 2, .failures = 1, .longest = 60s});
+    UpstreamGroup& group = upstreams.group();
+    const UpstreamMember& first = group.members()[0];
+    char room[32];
+    UpstreamLease leases[4];
+    for (UpstreamLease& each : leases) each = std::move(*group.take({}, soon()));
+    leases[0].failed(UpstreamFault::cut);
+    leases[2].leave();
+    expect(in_use(group, room) == "0 2");
+    while (!first.out_until.passed()) yield();
+    for (const int i : {0, 2}) leases[i] = std::move(*group.take({}, soon()));
+    leases[2].failed(UpstreamFault::cut);
+    expect(!first.out_until.passed() && in_use(group, room) == "1 2");
+    UpstreamLease later[2];
+    Fiber fibers[2];
+    for (int i = 0; i < 2; ++i) {
+      fibers[i] = spawn({.name = "waits"}, [&, i] { later[i] = std::move(*group.take({}, soon())); });
+      while (upstreams.state().waiting != static_cast<std::size_t>(i) + 1) yield();
+    }
+    leases[0].give_back(false);
+    expect(in_use(group, room) == "2 2" && upstreams.state().waiting == 0);
+    for (Fiber& each : fibers) expect(each.join().has_value());
+  });
+}
+
 TEST(UpstreamGroup, a_server_that_is_down_makes_way_and_is_then_left_alone) {
   everywhere([&] {
     Servers servers({1, 1});
