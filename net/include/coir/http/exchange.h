@@ -130,8 +130,8 @@ class Exchange {
 
   // answer_errors_by has `look` answer in place of the status' own words, while this exchange lasts: when respond_status
   // is called with 400 or more, in this handler or by coir, and when the handler ends without an answer. It answers with
-  // that status, at once; the fields of respond_status are added. If the function does not answer, the status' own words are sent.
-  // `object` must live as long as the exchange. on_error of coir/http/routes.h calls this.
+  // that status, at once; the fields of respond_status are added. If these do not fit in kAddedFieldBytes, or the function
+  // does not answer, the status' own words are sent. `object` must live as long as the exchange. on_error of coir/http/routes.h calls this.
   using ErrorLook = void(void* object, Exchange& exchange, int status);
   void answer_errors_by(void* object, ErrorLook* look) noexcept;
 

@@ -164,7 +164,8 @@ constexpr auto make_route(Handler&& handler, Middleware&&... middleware) {
 //          }));
 //
 // It is called for every error that coir answers itself: 404 and 405 of the table, 400, 413, 414 and their like of heads
-// and content, 500 where a handler answers nothing; and for what a handler answers by respond_status. It answers at
+// and content, 500 where a handler answers nothing; and for what a handler answers by respond_status, unless its
+// fields are longer than Exchange::kAddedFieldBytes. It answers at
 // once, without waiting. A mounted table's own decides for its handlers. The first table's decides for answers that come after
 // the handler has returned (coir/http/proxy.h).
 template <class Handler>

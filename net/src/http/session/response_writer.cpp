@@ -124,7 +124,8 @@ void Session::answer(int status, std::string_view type, std::string_view content
 }
 
 void Session::answer_status(int status, std::string_view fields) noexcept {
-  if (error_look_ != nullptr && status >= 400 && phase_ != Phase::content && fault_ == 0) {
+  const bool has_room = added_ + fields.size() <= Exchange::kAddedFieldBytes;
+  if (error_look_ != nullptr && status >= 400 && phase_ != Phase::content && fault_ == 0 && has_room) {
     if (!fields.empty()) add_fields(fields);
     fields = {};
     Exchange exchange(*this);

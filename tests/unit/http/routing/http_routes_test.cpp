@@ -5,6 +5,8 @@
 #include <coir/format.h>
 #include <coir/http/routes.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -401,9 +403,21 @@ void take_content(Exchange& exchange) {
   }
 }
 
+// More than an exchange has room for beside the head.
+constexpr auto kLong = [] {
+  std::array<char, Exchange::kAddedFieldBytes + 1> line;
+  line.fill('x');
+  constexpr std::string_view kName = "WWW-Authenticate: ", kEnd = "\r\n";
+  std::ranges::copy(kName, line.begin());
+  std::ranges::copy(kEnd, line.end() - kEnd.size());
+  return line;
+}();
+constexpr std::string_view kLongFields(kLong.data(), kLong.size());
+
 auto decided_routes(Errors& errors) {
   return routes(get<"/silent">([](Exchange&) {}),
                 get<"/refused">([](Exchange& exchange) { exchange.respond_status(415, "Accept: text/plain\r\n"); }),
+                get<"/long">([](Exchange& exchange) { exchange.respond_status(401, kLongFields); }),
                 get<"/moved">([](Exchange& exchange) { exchange.respond_status(303, "Location: /\r\n"); }),
                 get<"/own">([](Exchange& exchange) { exchange.respond(404, "text/plain", "its own"); }),
                 get<"/{number}">([](Exchange& exchange, int) { exchange.respond(200, "text/plain", "number"); }),
@@ -459,6 +473,13 @@ TEST(HttpRouteErrors, the_headers_stay) {
   const auto refused = say(app, "GET /refused");
   CHECK_TRUE(looks(refused, 415, "{\"error\":415}"));
   CHECK_TRUE(refused.find("Accept: text/plain\r\n") != refused.npos);
+}
+
+TEST(HttpRouteErrors, headers_that_are_too_long_for_a_look_stay_with_the_status_own_words) {
+  const auto refused = say(app, "GET /long");
+  CHECK_TRUE(looks(refused, 401, "401 Unauthorized\n"));
+  CHECK_TRUE(refused.find(kLongFields) != refused.npos);
+  LONGS_EQUAL(0, errors.asked);
 }
 
 TEST(HttpRouteErrors, an_answer_in_pieces_is_whole) {
