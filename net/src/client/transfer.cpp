@@ -150,6 +150,7 @@ Transfer::Outcome Transfer::ask_alone() noexcept {
     if (const auto heard = hear(); !heard) return std::unexpected(of(Phase::first_byte, heard.error()));
   }
   if (have != 0) return {};
+  answer_by = until(Phase::first_byte);
   give_room();
   stream().rest();
   return {};
@@ -195,7 +196,7 @@ Transfer::Outcome Transfer::hear_answer() noexcept {
 
 // await_head reads the head of the response. As long as nothing has come the buffer is others'.
 Transfer::Outcome Transfer::await_head() noexcept {
-  const Deadline last = until(Phase::first_byte);
+  const Deadline last = std::min(answer_by, until(Phase::first_byte));
   if (have == 0 && !stream().drained()) {
     const auto heard = hear();
     if (!heard) return std::unexpected(heard.error());

@@ -121,6 +121,7 @@ struct Transfer final : OutboundExchange {
   ChunkedContent chunks;
   std::span<char> raw;  // content that has come and is neither decoded nor delivered
   Deadline deadline;
+  Deadline answer_by;      // of the first byte, behind start
   std::uint64_t left = 0;  // of content with a length
   std::uint8_t redirects = 0;
   bool in_place = false;        // it holds one of the pool's places

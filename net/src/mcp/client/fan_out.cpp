@@ -56,7 +56,7 @@ Deadline FanOut::next_deadline() noexcept {
   Deadline next;
   const Locked locked(lock);
   for (const FanOutPart& each : parts) {
-    if (each.state == FanOutPart::State::rests) next = std::min(next, each.deadline);
+    if (each.state == FanOutPart::State::rests) next = std::min(next, each.rests_until);
   }
   return next;
 }
@@ -66,7 +66,7 @@ void FanOut::take_up() noexcept {
   for (FanOutPart& part : parts) {
     {
       const Locked locked(lock);
-      const bool late = part.state == FanOutPart::State::rests && part.deadline.passed();
+      const bool late = part.state == FanOutPart::State::rests && part.rests_until.passed();
       if (late && disarm_resting_wait(part)) part.state = FanOutPart::State::woken;
       if (part.state != FanOutPart::State::woken) continue;
       part.state = FanOutPart::State::runs;

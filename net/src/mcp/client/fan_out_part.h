@@ -26,6 +26,7 @@ struct FanOutPart : RestingWait {
   Branch* branch = nullptr;
   std::int64_t begun_ns = 0;
   Deadline deadline;
+  Deadline rests_until;  // the server's time to answer may be shorter
   SentRequest sent;
   std::uint64_t id = 0;
   std::uint32_t generation = 0;

@@ -161,6 +161,10 @@ int SentRequest::fd() const noexcept {
   return transfer_->stream().fd();
 }
 
+Deadline SentRequest::answer_by() const noexcept {
+  return transfer_->answer_by;
+}
+
 bool SentRequest::waits() const noexcept {
   return transfer_->waits();
 }

@@ -22,6 +22,8 @@ class SentRequest {
   // waits tells whether nothing of the answer had come when begin returned; then somebody may rest on fd.
   bool waits() const noexcept;
   int fd() const noexcept;
+  // answer_by is when the client's time for an answer is over: finish then tells so at once.
+  Deadline answer_by() const noexcept;
   // finish waits for the answer, once. A redirect is its end.
   Outcome finish(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
   // drop closes the connection, which a modern server takes for the end of the request.

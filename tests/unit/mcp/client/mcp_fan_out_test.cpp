@@ -117,6 +117,24 @@ TEST(McpFanOut, branches_that_wait_hold_neither_fiber_nor_buffer) {
   });
 }
 
+// The client gives its server less time to answer than the branch has.
+TEST(McpFanOut, a_branch_that_waits_ends_when_its_client_s_time_for_an_answer_is_over) {
+  with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
+    std::atomic<unsigned> gone = 0;
+    ScriptedServer server(serve(gone));
+    auto client = McpClient::create({.url = server.url("/mcp"), .silence = 300ms});
+    expect(client.has_value());
+    if (!client) return;
+    branches[0].client = &*client;
+    branches[0].tool = "hang";
+    const auto answered = fan_out(branches);
+    expect(answered && *answered == kServers - 1);
+    expect(!branches[0].outcome && branches[0].outcome.error() == ErrorCode::timed_out);
+    expect(branches[0].took >= 300ms && branches[0].took < 30s);
+    until([&] { return gone == 1; });
+  });
+}
+
 TEST(McpFanOut, one_deadline_ends_all_that_have_not_answered) {
   with([&](std::span<Branch> branches, std::atomic<unsigned>&) {
     for (std::size_t i = 4; i < kServers; ++i) branches[i].tool = "hang";
