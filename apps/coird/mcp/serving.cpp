@@ -53,9 +53,14 @@ void McpServing::tell_change([[maybe_unused]] void* serving, [[maybe_unused]] co
 }
 
 #if COIRD_MOUNTS
-bool McpServing::tell_update(void* serving, std::string_view uri) noexcept {
+void McpServing::tell_update(void* serving, std::string_view uri) noexcept {
   auto& server = static_cast<McpServing*>(serving)->server_;
-  return server && server->resource_updated(uri);
+  if (server) server->resource_updated(uri);
+}
+
+bool McpServing::wants(void* serving, std::string_view uri) noexcept {
+  auto& server = static_cast<McpServing*>(serving)->server_;
+  return server && server->wants(uri);
 }
 #endif
 
@@ -94,7 +99,9 @@ bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept 
   }
 #endif
 #if COIRD_MOUNTS
-  if (!mounts_.open(options, {.changed = tell_change, .updated = tell_update, .context = this})) return false;
+  const coir::mcp::GatewayOptions telling{
+      .changed = tell_change, .updated = tell_update, .wanted = wants, .context = this};
+  if (!mounts_.open(options, telling)) return false;
   const std::span<coir::mcp::Source* const> sources = mounts_.sources();
 #else
   if (options.mounts.count != 0)

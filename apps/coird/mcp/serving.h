@@ -38,7 +38,8 @@ class McpServing {
 
  private:
   static void tell_change(void* serving, coir::mcp::ItemKind kind) noexcept;
-  static bool tell_update(void* serving, std::string_view uri) noexcept;
+  static void tell_update(void* serving, std::string_view uri) noexcept;
+  static bool wants(void* serving, std::string_view uri) noexcept;
   static void write_audit(void* box, const coir::mcp::Audit& line) noexcept;
 
   std::string_view path_;

@@ -131,8 +131,9 @@ class Source {
   // owns tells whether a call of this name, or a read of this URI, is the source's. It does not wait.
   virtual bool owns(ItemKind kind, std::string_view name) noexcept;
   // watch tells of a resource that the source owns that a client wants to hear when it changes. The source then calls
-  // McpServer::resource_updated, until that returns false.
-  virtual void watch(std::string_view uri) noexcept;
+  // McpServer::resource_updated, as long as McpServer::wants is true. On an error the client's request is refused.
+  // Errors: busy (the source watches as many as it can), no_memory.
+  virtual std::expected<void, Error> watch(std::string_view uri) noexcept;
   // forward answers a call for what the source owns: call.name() and `params`, the request's, of tools/call,
   // resources/read or prompts/get. It ends by result_json or refuse; progress and notify_json are for on the way.
   // After `input_required` the client's answers are in `params`.
@@ -274,10 +275,11 @@ class McpServer {
   // there is none.
   void serve_metadata(http::Exchange& exchange) noexcept;
 
-  // Clients that listen are told: that a list has changed, or a resource. Never waits. resource_updated returns whether
-  // any client wants to hear of the resource.
+  // Clients that listen are told: that a list has changed, or a resource. wants returns whether any client wants to hear
+  // of the resource. None of them waits.
   void list_changed(ItemKind kind) noexcept;
-  bool resource_updated(std::string_view uri) noexcept;
+  void resource_updated(std::string_view uri) noexcept;
+  bool wants(std::string_view uri) const noexcept;
 
   // enable switches a tool on or off, and tells who listens. False: there is none of that name.
   bool enable(std::string_view tool, bool on) noexcept;

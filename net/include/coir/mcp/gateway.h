@@ -43,9 +43,11 @@ struct GatewayOptions {
   std::chrono::milliseconds fresh{10'000};
   // changed is called when a list may have changed: McpServer::list_changed wants to know. It must not wait.
   void (*changed)(void* context, ItemKind kind) noexcept = nullptr;
-  // updated is called when a resource that clients listen for has changed: McpServer::resource_updated wants to know, and
-  // its answer is returned. It must not wait.
-  bool (*updated)(void* context, std::string_view uri) noexcept = nullptr;
+  // updated is called when a resource that clients listen for has changed: McpServer::resource_updated wants to know.
+  // wanted is McpServer::wants; without it a resource is wanted for ever. It is called under a spinlock. They must not
+  // wait.
+  void (*updated)(void* context, std::string_view uri) noexcept = nullptr;
+  bool (*wanted)(void* context, std::string_view uri) noexcept = nullptr;
   void* context = nullptr;
 };
 
@@ -69,7 +71,8 @@ struct MountGauges {
 // upstreams are passed on as they say them; where there is no answer the client is told by the prefix whose, never by an
 // address. Requests of modern upstreams to the client are passed on; legacy ones get the error that the client cannot be asked.
 //
-// Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each.
+// Single resources that clients listen for are subscribed to at their upstreams, at most 32 of each, whose URIs have at
+// most 4,096 bytes. One more is refused: kBusy.
 //
 // Memory: account::mcp, for the lists and each call; a program's or a listener's fiber and two more for each mount.
 class Gateway {

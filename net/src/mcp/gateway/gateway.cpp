@@ -27,7 +27,7 @@ struct GatewayState final : Source {
   bool lists(ItemKind kind) noexcept override;
   void list(ItemKind kind, Items& into) noexcept override;
   bool owns(ItemKind kind, std::string_view name) noexcept override;
-  void watch(std::string_view uri) noexcept override;
+  std::expected<void, Error> watch(std::string_view uri) noexcept override;
   void forward(Call& call, ItemKind kind, JsonView params) noexcept override;
   void complete(Call& call, ItemKind kind, JsonView params) noexcept override;
 
@@ -139,9 +139,10 @@ bool GatewayState::owns(ItemKind kind, std::string_view name) noexcept {
   return owner(kind, name, own) != nullptr;
 }
 
-void GatewayState::watch(std::string_view uri) noexcept {
+std::expected<void, Error> GatewayState::watch(std::string_view uri) noexcept {
   std::string_view own;
-  if (Mounted* const of = owner(ItemKind::resources, uri, own)) of->watch(uri);
+  Mounted* const of = owner(ItemKind::resources, uri, own);
+  return of != nullptr ? of->watch(uri, own) : std::expected<void, Error>();
 }
 
 void GatewayState::forward(Call& call, ItemKind kind, JsonView params) noexcept {

@@ -109,14 +109,22 @@ void Mounted::take_change(const Notification& change) noexcept {
   } else if (method == "notifications/resources/updated") {
     const auto uri = change.params["uri"].text();
     const std::string_view offered = uri ? watched.offered(*uri) : std::string_view();
-    if (offered.empty()) return;
-    if (options.updated == nullptr || !options.updated(options.context, offered)) watched.drop(*uri);
+    if (!offered.empty() && options.updated != nullptr) options.updated(options.context, offered);
   }
 }
 
-void Mounted::watch(std::string_view uri) noexcept {
-  if (!watched.add(uri, own_name(ItemKind::resources, uri))) return;
+std::expected<void, Error> Mounted::watch(std::string_view uri, std::string_view own) noexcept {
+  const auto added = watched.add(uri, own);
+  if (!added) return std::unexpected(added.error());
+  if (!*added) return {};
+  const Shield shield(Deadline::never());
   if (const auto held = relisten.lock(); held && listening != nullptr) listening->cancel("another resource is watched");
+  return {};
+}
+
+// make_all_stale is for the time without a listener, in which no change is announced.
+void Mounted::make_all_stale() noexcept {
+  for (const ItemKind kind : kKinds) list(kind).make_stale();
 }
 
 // listen is until the stream of changes ends, or is to begin anew: then `scope` has caused the error.
@@ -148,7 +156,10 @@ std::expected<void, Error> Mounted::follow() noexcept {
       fruitless = 0;
       CancelScope scope;
       const auto listened = listen(scope);
-      if (!listened && scope.caused(listened.error().error())) continue;
+      if (!listened && scope.caused(listened.error().error())) {
+        make_all_stale();
+        continue;
+      }
       if (!listened && listened.error().error().ends_waits()) return std::unexpected(listened.error().error());
       // A server that tells of no changes is asked again when its lists are wanted, and here now and then.
       const bool tells_none = !listened && (listened.error() == ErrorCode::unsupported || listened.error().code() != 0);
@@ -161,8 +172,7 @@ std::expected<void, Error> Mounted::follow() noexcept {
         if (auto slept = sleep(options.longest_pause); !slept) return slept;
         continue;
       }
-      // Without a listener no change was announced.
-      for (const ItemKind kind : kKinds) list(kind).make_stale();
+      make_all_stale();
     } else if (had.error().ends_waits()) {
       return had;
     }

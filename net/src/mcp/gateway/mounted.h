@@ -23,7 +23,8 @@ struct Mounted {
         client(std::move(by)),
         options(gateway),
         breaker(given.failures, given.rest),
-        turns(given.limit) {}
+        turns(given.limit),
+        watched(gateway) {}
 
   const Mount mount;
   McpClient client;
@@ -49,8 +50,8 @@ struct Mounted {
   // cancelled, timed_out.
   std::expected<void, Error> follow() noexcept;
 
-  // watch has the upstream tell of a resource that is offered as `uri`.
-  void watch(std::string_view uri) noexcept;
+  // watch has the upstream tell of a resource that is offered as `uri`. Errors: as Source::watch.
+  std::expected<void, Error> watch(std::string_view uri, std::string_view own) noexcept;
 
   // own_name is the upstream's name of something that is offered as `name`; absent: it is not of this mount. of_prefix is
   // that by the prefix alone.
@@ -63,6 +64,7 @@ struct Mounted {
  private:
   std::expected<void, Error> ask_for(ItemKind kind) noexcept;
   std::expected<void, Error> refresh_all() noexcept;
+  void make_all_stale() noexcept;
   void take_change(const Notification& change) noexcept;
   std::expected<void, Failure> listen(CancelScope& scope) noexcept;
   void changed(ItemKind kind) noexcept {

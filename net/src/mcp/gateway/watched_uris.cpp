@@ -1,90 +1,109 @@
 #include "mcp/gateway/watched_uris.h"
 
-#include <coir/mcp.h>
 #include <string.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/charged.h"
 
 namespace coir::mcp::detail {
 
-namespace {
-
-constexpr std::size_t kMostUri = 2048;
-
-}  // namespace
-
 WatchedUris::~WatchedUris() {
-  for (Place& each : places_) free(each);
+  drop_all();
+  static_cast<void>(current());
 }
 
-void WatchedUris::free(Place& place) noexcept {
-  if (place.text != nullptr) give_charged(account::mcp, place.text, place.size);
-  place = {};
+WatchedUris::Name* WatchedUris::make(std::string_view offered, std::string_view own) noexcept {
+  void* const memory = take_charged(account::mcp, sizeof(Name) + offered.size());
+  if (memory == nullptr) return nullptr;
+  auto* const made = new (memory) Name;
+  made->size = static_cast<std::uint16_t>(offered.size());
+  made->own_at = static_cast<std::uint16_t>(offered.size() - own.size());
+  memcpy(made + 1, offered.data(), offered.size());
+  return made;
 }
 
-WatchedUris::Place* WatchedUris::find(std::string_view own) noexcept {
-  const auto is_it = [own](const Place& each) { return each.text != nullptr && each.own() == own; };
-  Place* const found = std::ranges::find_if(places_, is_it);
+void WatchedUris::free(Name* name) noexcept {
+  if (name != nullptr) give_charged(account::mcp, name, sizeof(Name) + name->size);
+}
+
+WatchedUris::Name** WatchedUris::find(std::string_view own) noexcept {
+  Name** const found =
+      std::ranges::find_if(places_, [own](const Name* each) { return each != nullptr && each->own() == own; });
   return found != std::end(places_) ? found : nullptr;
 }
 
-bool WatchedUris::add(std::string_view offered, std::string_view own) noexcept {
-  if (own.empty() || offered.size() > kMostUri) return false;
-  Place made{.text = static_cast<char*>(take_charged(account::mcp, offered.size())),
-             .size = static_cast<std::uint16_t>(offered.size()),
-             .own_at = static_cast<std::uint16_t>(offered.size() - own.size())};
-  if (made.text == nullptr) return false;
-  memcpy(made.text, offered.data(), offered.size());
-  bool is_new = false;
-  {
+WatchedUris::Name** WatchedUris::find_room(std::size_t bytes) noexcept {
+  for (const Name* each : places_) bytes += each != nullptr ? each->own().size() : 0;
+  Name** const free = std::ranges::find(places_, nullptr);
+  return bytes <= kMostBytes && free != std::end(places_) ? free : nullptr;
+}
+
+void WatchedUris::drop(Name*& place) noexcept {
+  place->next = std::exchange(dropped_, place);
+  place = nullptr;
+}
+
+// drop_unwanted asks with the lock held, so that a client that begins to want a resource at that time either is seen, or
+// adds it afterwards.
+void WatchedUris::drop_unwanted() noexcept {
+  if (options_.wanted == nullptr) return;
+  for (Name*& each : places_) {
     const Locked locked(lock_);
-    Place* const known = find(own);
-    if (known != nullptr) {
-      is_new = std::exchange(known->dropped, false);
-    } else if (Place* const free = std::ranges::find(places_, nullptr, &Place::text); free != std::end(places_)) {
-      *free = std::exchange(made, Place());
-      is_new = true;
+    if (each != nullptr && !options_.wanted(options_.context, each->offered())) drop(each);
+  }
+}
+
+std::expected<bool, Error> WatchedUris::add(std::string_view offered, std::string_view own) noexcept {
+  if (offered.size() > kMostBytes) return std::unexpected(ErrorCode::busy);
+  Name* made = make(offered, own);
+  if (made == nullptr) return std::unexpected(ErrorCode::no_memory);
+  std::expected<bool, Error> is_new = std::unexpected(ErrorCode::busy);
+  for (const bool is_last_try : {false, true}) {
+    {
+      const Locked locked(lock_);
+      if (find(own) != nullptr) {
+        is_new = false;
+      } else if (Name** const room = find_room(own.size())) {
+        *room = std::exchange(made, nullptr);
+        is_new = true;
+      }
     }
+    if (is_new || is_last_try) break;
+    drop_unwanted();
   }
   free(made);
   return is_new;
 }
 
 std::span<const std::string_view> WatchedUris::current() noexcept {
+  drop_unwanted();
+  Name* dropped;
   std::size_t count = 0;
-  for (Place& each : places_) {
-    Place gone;
-    {
-      const Locked locked(lock_);
-      if (each.text == nullptr) continue;
-      if (each.dropped) gone = std::exchange(each, Place());
-    }
-    if (gone.text != nullptr) {
-      free(gone);
-    } else {
-      names_[count++] = each.own();
+  {
+    const Locked locked(lock_);
+    dropped = std::exchange(dropped_, nullptr);
+    for (const Name* each : places_) {
+      if (each != nullptr) names_[count++] = each->own();
     }
   }
+  while (dropped != nullptr) free(std::exchange(dropped, dropped->next));
   return std::span(names_).first(count);
 }
 
 std::string_view WatchedUris::offered(std::string_view own) noexcept {
   const Locked locked(lock_);
-  const Place* const found = find(own);
-  return found != nullptr && !found->dropped ? found->offered() : std::string_view();
-}
-
-void WatchedUris::drop(std::string_view own) noexcept {
-  const Locked locked(lock_);
-  if (Place* const found = find(own)) found->dropped = true;
+  Name** const found = find(own);
+  return found != nullptr ? (*found)->offered() : std::string_view();
 }
 
 void WatchedUris::drop_all() noexcept {
   const Locked locked(lock_);
-  for (Place& each : places_) each.dropped = true;
+  for (Name*& each : places_) {
+    if (each != nullptr) drop(each);
+  }
 }
 
 }  // namespace coir::mcp::detail

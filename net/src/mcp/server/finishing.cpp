@@ -87,7 +87,7 @@ bool has_failed(CallState& call) noexcept {
       call.in.outcome = "too large";
       refuse(call.in, 200, kTooLarge, "the result is larger than this server allows");
     } else {
-      refuse(call.in, 503, kBusy, "this server has no memory for it: try again later");
+      refuse(call.in, 503, kBusy, kNoMemory);
     }
     return true;
   }

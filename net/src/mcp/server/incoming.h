@@ -86,6 +86,12 @@ struct Incoming {
   std::optional<JsonView> param(std::string_view name_of) const noexcept { return member_of(message.params, name_of); }
 };
 
+// Messages of kBusy.
+inline constexpr std::string_view kNoMemory = "this server has no memory for it: try again later";
+constexpr std::string_view describe_unwatched(const Error& error) noexcept {
+  return error == ErrorCode::busy ? "no more resources can be watched: try again later" : kNoMemory;
+}
+
 // results.cpp has what follows.
 //
 // refuse answers with a protocol error. `data` is JSON or empty. status_of is the HTTP status that goes with a code.

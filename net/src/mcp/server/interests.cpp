@@ -116,18 +116,23 @@ void Listeners::list_changed(ListBits lists) noexcept {
   news_.set();
 }
 
-bool Listeners::updated(std::string_view uri) noexcept {
+void Listeners::updated(std::string_view uri) noexcept {
   bool wanted = false;
   {
     Locked locked(lock_);
     for (Interests* each = interests_.front(); each != nullptr; each = each->next) {
-      for (Watched* one = each->watched; one != nullptr; one = one->next) {
-        if (one->uri() == uri) one->pending = wanted = true;
-      }
+      if (Watched* const one = each->find(uri)) one->pending = wanted = true;
     }
   }
   if (wanted) news_.set();
-  return wanted;
+}
+
+bool Listeners::wants(std::string_view uri) noexcept {
+  Locked locked(lock_);
+  for (const Interests* each = interests_.front(); each != nullptr; each = each->next) {
+    if (each->find(uri) != nullptr) return true;
+  }
+  return false;
 }
 
 }  // namespace coir::mcp

@@ -43,6 +43,12 @@ struct Interests {
   ListBits filter = 0;
   ListBits pending = 0;
 
+  Watched* find(std::string_view uri) const noexcept {
+    for (Watched* each = watched; each != nullptr; each = each->next) {
+      if (each->uri() == uri) return each;
+    }
+    return nullptr;
+  }
   bool any_pending() const noexcept {
     if (pending != 0) return true;
     for (const Watched* each = watched; each != nullptr; each = each->next) {

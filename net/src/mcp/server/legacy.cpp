@@ -86,8 +86,7 @@ void answer_initialize(ServerCore& core, http::Exchange& exchange, const Princip
   const auto known = find_version(*wanted);
   Session* const session = core.sessions.create(who);
   if (session == nullptr) {
-    return answer_plain(exchange, 503, message.id, kBusy, "this server has no memory for it: try again later", {},
-                        "Retry-After: 1\r\n");
+    return answer_plain(exchange, 503, message.id, kBusy, kNoMemory, {}, "Retry-After: 1\r\n");
   }
   session->version = known && era_of(*known) == Era::legacy ? *known : kNewestLegacy;
   session->capabilities = read_capabilities(object_of(member_of(message.params, "capabilities")));
@@ -157,7 +156,7 @@ void answer_batch(ServerCore& core, http::Exchange& exchange, Session& session, 
   const bool any = responses.size() > 1;
   put(responses, "]");
   if (responses.failed()) {
-    return answer_plain(exchange, 503, {}, kBusy, "this server has no memory for it: try again later");
+    return answer_plain(exchange, 503, {}, kBusy, kNoMemory);
   }
   if (!any) return exchange.respond_status(202);
   exchange.respond(200, "application/json", responses.view());

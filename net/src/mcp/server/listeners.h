@@ -46,6 +46,7 @@ struct Listener {
 class Listeners final : public http::Keeper {
  public:
   static constexpr std::size_t kMostUri = 512;
+  static constexpr std::size_t kMostResources = 32;  // of a request of subscriptions/listen
   static constexpr std::size_t kMostId = 64;
 
   struct Options {
@@ -65,8 +66,9 @@ class Listeners final : public http::Keeper {
   void resume(Interests& interests, std::uint32_t number) noexcept;
 
   void list_changed(ListBits lists) noexcept;
-  // updated tells whether any client wants to hear of it.
-  bool updated(std::string_view uri) noexcept;
+  void updated(std::string_view uri) noexcept;
+  // wants tells whether any client wants to hear of a resource.
+  bool wants(std::string_view uri) noexcept;
 
   // make_listener makes one for a request of subscriptions/listen, or with a session for its GET: then the session's
   // earlier stream ends. Null: no memory.

@@ -69,7 +69,7 @@ void subscribe(Incoming& in) noexcept {
   if (watched) return empty(in);
   if (watched.error() == ErrorCode::limit)
     return refuse(in, 200, kInvalidParams, "too many subscriptions, or too long a URI");
-  refuse(in, 503, kBusy, "this server has no memory for it: try again later");
+  refuse(in, 503, kBusy, describe_unwatched(watched.error()));
 }
 
 struct ServedMethod {

@@ -9,6 +9,8 @@ namespace {
   refuse(in, code == kMethodNotFound ? 404 : 400, code, message, data);
 }
 
+constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many, or too long a URI";
+
 // listen answers subscriptions/listen by a stream that rests.
 [[gnu::noinline]] void listen(Incoming& in, http::Exchange& exchange) noexcept {
   const auto wanted = object_of(in.param("notifications"));
@@ -17,7 +19,7 @@ namespace {
   if (!in.reply.may_stream()) return exchange.respond_status(406);
   Listeners& listeners = in.core.listeners;
   Listener* const one = listeners.make_listener(in.message.id, nullptr, nullptr);
-  if (one == nullptr) return refuse(in, 503, kBusy, "this server has no memory for it: try again later");
+  if (one == nullptr) return refuse(in, 503, kBusy, kNoMemory);
   const auto list = [&](std::string_view name, ItemKind kind) {
     const auto is = wanted->find(name);
     if (!is_kind(is, JsonKind::boolean) || !is->boolean().value_or(false) || !in.core.offers(kind)) return;
@@ -26,17 +28,20 @@ namespace {
   list("toolsListChanged", ItemKind::tools);
   list("promptsListChanged", ItemKind::prompts);
   list("resourcesListChanged", ItemKind::resources);
-  constexpr std::size_t kMostResources = 16;  // the acknowledgement names them
   if (const auto uris = wanted->find("resourceSubscriptions"); is_kind(uris, JsonKind::array)) {
     for (const JsonView each : uris->elements()) {
       const auto uri = text_of(each);
       if (!uri || !in.core.offers(ItemKind::resources)) continue;
-      const auto watched = in.core.watch(one->own, *uri, kMostResources);
+      const auto watched = in.core.watch(one->own, *uri, Listeners::kMostResources);
       if (watched) continue;
       listeners.drop_listener(one);
-      if (watched.error() == ErrorCode::limit) return reject(in, kInvalidParams, "resourceSubscriptions: too many");
-      return refuse(in, 503, kBusy, "this server has no memory for it: try again later");
+      if (watched.error() == ErrorCode::limit) return reject(in, kInvalidParams, kTooManyResources);
+      return refuse(in, 503, kBusy, describe_unwatched(watched.error()));
     }
+  }
+  if (write_acknowledged(*one, in.room).empty()) {
+    listeners.drop_listener(one);
+    return reject(in, kInvalidParams, kTooManyResources);
   }
   listeners.listen(exchange, one);
 }

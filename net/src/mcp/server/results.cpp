@@ -62,7 +62,7 @@ void send_result(Incoming& in, Text& out) noexcept {
   const bool large = out.failure() == ErrorCode::limit;
   in.outcome = large ? "too large" : "no memory";
   refuse(in, large ? 200 : 503, large ? kTooLarge : kBusy,
-         large ? "the result is larger than this server allows" : "this server has no memory for it: try again later");
+         large ? "the result is larger than this server allows" : kNoMemory);
 }
 
 void refuse(Incoming& in, int status, int code, std::string_view message, std::string_view data) noexcept {

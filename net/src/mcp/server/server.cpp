@@ -52,8 +52,12 @@ void McpServer::list_changed(ItemKind kind) noexcept {
   core_->listeners.list_changed(list_bit(kind));
 }
 
-bool McpServer::resource_updated(std::string_view uri) noexcept {
-  return core_->listeners.updated(uri);
+void McpServer::resource_updated(std::string_view uri) noexcept {
+  core_->listeners.updated(uri);
+}
+
+bool McpServer::wants(std::string_view uri) const noexcept {
+  return core_->listeners.wants(uri);
 }
 
 bool McpServer::enable(std::string_view tool, bool on) noexcept {

@@ -39,7 +39,7 @@ class Block {
 constexpr std::size_t kSmallText = 1024;
 
 void no_memory(Exchange& exchange) noexcept {
-  answer_plain(exchange, 503, {}, kBusy, "this server has no memory for it: try again later", {}, "Retry-After: 1\r\n");
+  answer_plain(exchange, 503, {}, kBusy, kNoMemory, {}, "Retry-After: 1\r\n");
 }
 
 void dispatch(ServerCore& core, Exchange& exchange, const Principal& who, JsonView root, bool legacy,

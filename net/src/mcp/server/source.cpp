@@ -18,7 +18,9 @@ bool Source::owns(ItemKind, std::string_view) noexcept {
   return false;
 }
 
-void Source::watch(std::string_view) noexcept {}
+std::expected<void, Error> Source::watch(std::string_view) noexcept {
+  return {};
+}
 
 void Source::forward(Call& call, ItemKind, JsonView) noexcept {
   call.refuse(kInternalError, "nobody answers this");

@@ -27,7 +27,11 @@ class Front {
     };
     options.updated = [](void* context, std::string_view uri) noexcept {
       auto& own = *static_cast<Front*>(context);
-      return own.mcp_ && own.mcp_->resource_updated(uri);
+      if (own.mcp_) own.mcp_->resource_updated(uri);
+    };
+    options.wanted = [](void* context, std::string_view uri) noexcept {
+      auto& own = *static_cast<Front*>(context);
+      return own.mcp_ && own.mcp_->wants(uri);
     };
     options.context = this;
     if (options.pause == std::chrono::seconds(1)) options.pause = std::chrono::milliseconds(1);

@@ -123,6 +123,84 @@ TEST(McpGateway, passes_on_that_a_resource_has_changed) {
   });
 }
 
+TEST(McpGateway, a_change_while_it_begins_to_listen_anew_is_not_lost) {
+  with([&] {
+    // The upstream has new tools as soon as its first list was sent, and announces nothing.
+    std::atomic<unsigned> lists = 0;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      const bool is_new = server.is("tools/list") && ++lists > 1;
+      return modern(server, is_new ? R"({"name":"new","inputSchema":{}})" : kAdd, R"({"uri":"same:r","name":"r"})");
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    lists = 0;
+    Front front(mounts);
+    front.until_up();
+    expect(front.names(Listed::tools) == "up_add ");
+    const std::string_view uris[] = {"same:r"};
+    auto listening =
+        coir::spawn([&] { expect(front.client().listen({.uris = uris}, patience()).error() == ErrorCode::cancelled); });
+    until([&] { return front.names(Listed::tools) == "up_new "; });
+    expect(listening.cancel().has_value() && listening.join().has_value());
+  });
+}
+
+// numbered writes the JSON of resources r:FIRST, r:FIRST+1 and so on.
+std::string_view numbered(std::span<char> room, unsigned count) {
+  std::size_t used = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    used += static_cast<std::size_t>(
+        snprintf(room.data() + used, room.size() - used, "%s{\"uri\":\"r:%02u\",\"name\":\"r\"}", i > 0 ? "," : "", i));
+  }
+  return {room.data(), used};
+}
+
+TEST(McpGateway, a_resource_is_heard_of_or_its_subscription_refused) {
+  with([&] {
+    constexpr unsigned kPlaces = 32;
+    char room[2048];
+    const std::string_view resources = numbered(room, kPlaces + 2);
+    std::atomic<unsigned> named = 0;  // resources of the latest request to listen
+    std::atomic<bool> last_is_named = false;
+    const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
+      if (server.is("subscriptions/listen")) {
+        unsigned count = 0;
+        for (std::size_t at = 0; (at = server.body.find("\"r:", at)) != server.body.npos; ++at) ++count;
+        last_is_named = server.says("r:33");
+        named = count;
+      }
+      return modern(server, kAdd, resources);
+    }));
+    const Mount mounts[] = {{.prefix = "up", .upstream = {.url = upstream.url("/mcp")}}};
+    Front front(mounts);
+    front.until_up();
+    const auto listen = [&](std::span<const std::string_view> uris) {
+      return front.client().listen({.uris = uris}, patience());
+    };
+    char names[kPlaces + 2][8];
+    std::string_view uris[kPlaces + 2];
+    for (unsigned i = 0; i < kPlaces + 2; ++i) uris[i] = coir::format(names[i], "r:", i / 10, i % 10);
+    coir::Nursery many;
+    many.start([&]() -> std::expected<void, coir::Error> {
+      expect(listen(std::span(uris).first(kPlaces)).error() == ErrorCode::cancelled);
+      return {};
+    });
+    until([&] { return named == kPlaces; });
+    const std::string_view more[] = {uris[kPlaces], uris[kPlaces + 1]};
+    for (const std::string_view& each : more) {
+      const auto refused = listen(std::span(&each, 1));
+      expect(!refused && refused.error().code() == kBusy && contains(refused.error().message(), "watched"));
+    }
+    // Once nobody wants them any more, their places are free, though none of them has changed.
+    many.cancel();
+    expect(many.join().has_value());
+    coir::CancelScope scope;
+    auto listening =
+        coir::spawn([&] { until([&] { return listen(std::span(more).last(1)).error() == ErrorCode::cancelled; }); });
+    until([&] { return named == 1 && last_is_named; });
+    expect(listening.cancel().has_value() && listening.join().has_value());
+  });
+}
+
 TEST(McpGateway, passes_on_progress_errors_and_questions) {
   with([&] {
     const ScriptedServer upstream(mcp_script([&](McpPeer& server) {
