@@ -147,17 +147,6 @@ bool EventKeeper::advance(Connection& connection, std::size_t bytes) noexcept {
   return true;
 }
 
-// drop_input is false when the client has hung up, or goes on talking.
-bool EventKeeper::drop_input(Connection& connection, std::span<char> into) noexcept {
-  constexpr int kMost = 8;
-  for (int reads = 0; reads < kMost; ++reads) {
-    const auto got = connection.stream.read(into, Deadline::now());
-    if (!got) return got.error() == ErrorCode::timed_out;
-    if (connection.stream.drained()) return true;
-  }
-  return false;
-}
-
 void EventKeeper::let_fall(Connection& connection) noexcept {
   too_slow();
   // Without an end in good order: what was sent is not all.
@@ -168,7 +157,14 @@ void EventKeeper::let_fall(Connection& connection) noexcept {
 // An event that is published while the time for keep-alives comes may leave no news: each time sends what there is.
 void EventKeeper::work(bool told) noexcept {
   send_to_all();
-  if (!told) send_keep_alives();
+  if (told) return;
+  const auto has_had_all = [this](const Connection& each, bool& over) {
+    over = has_news(each);
+    return !over;
+  };
+  send_keep_alives(
+      has_had_all, [this](Connection& each) { send_news(each, {.in = dropped_, .out = piece_}, false); },
+      [this](Connection& each) { close(each); });
 }
 
 void EventKeeper::send_to_all() noexcept {
@@ -187,26 +183,6 @@ void EventKeeper::send_to_all() noexcept {
            return history_.has_fallen_off(cursor(each));
          })) {
     let_fall(*fallen);
-  }
-}
-
-// send_keep_alives goes round the subscribers once. One whose socket does not take three bytes after so long a silence
-// is gone.
-void EventKeeper::send_keep_alives() noexcept {
-  const KeptMemory memory = {.in = dropped_, .out = piece_};
-  const iovec comment = {const_cast<char*>(kKeepAlive.data()), kKeepAlive.size()};
-  for (std::size_t left = size(); left > 0; --left) {
-    Connection* const next = take(Direction::readable, [this](const Connection& each, bool& over) {
-      over = has_news(each);
-      return !over;
-    });
-    if (next == nullptr) break;
-    const auto sent = next->stream.write_some({&comment, 1}, Deadline::now());
-    if (!sent || *sent != kKeepAlive.size()) {
-      close(*next);
-    } else {
-      send_news(*next, memory, false);
-    }
   }
 }
 

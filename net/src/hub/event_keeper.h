@@ -45,9 +45,7 @@ class EventKeeper final : public Hub {
   // read_news copies what lies ahead of the connection. Nothing: it has fallen off.
   std::optional<std::size_t> read_news(const Connection& connection, std::span<char> into) noexcept;
   bool advance(Connection& connection, std::size_t bytes) noexcept;
-  bool drop_input(Connection& connection, std::span<char> into) noexcept;
   void send_to_all() noexcept;
-  void send_keep_alives() noexcept;
   void let_fall(Connection& connection) noexcept;
 
   // These need the lock.

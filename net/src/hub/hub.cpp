@@ -4,6 +4,7 @@
 #include <coir/http/exchange.h>
 
 #include "http/session/engine.h"
+#include "stream/event_encoder.h"
 
 #if !COIR_NO_ASYNC
 #include <coir/cancel_scope.h>
@@ -17,6 +18,12 @@ bool Hub::admits(Exchange& exchange, std::size_t most) noexcept {
   if (size() < most && attach(exchange) && start()) return true;
   exchange.respond_status(503, kComeAgain);
   return false;
+}
+
+bool Hub::send_keep_alive(Connection& connection) noexcept {
+  const iovec comment = {const_cast<char*>(kKeepAlive.data()), kKeepAlive.size()};
+  const auto sent = connection.stream.write_some({&comment, 1}, Deadline::now());
+  return sent && *sent == kKeepAlive.size();
 }
 
 void Hub::put_off() noexcept {

@@ -21,7 +21,7 @@ class Hub : public Keeper {
   std::uint64_t dropped_count() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
   // These are Keeper's.
-  void stopping() noexcept final;
+  void stopping() noexcept override;
   bool stopped() noexcept final;
   Deadline due() const noexcept final { return due_; }
   void tick() noexcept final;
@@ -38,6 +38,17 @@ class Hub : public Keeper {
   // too_slow counts a member that is closed because it takes less than it is sent.
   void too_slow() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
 
+  // send_keep_alives goes round the members once, while `is_meant` takes them, as Keeper::take: each gets a comment, and
+  // then `go_on` is called with it, or `end` if its socket does not take three bytes after so long a silence. The fiber's.
+  template <class IsMeant, class GoOn, class End>
+  void send_keep_alives(IsMeant is_meant, GoOn go_on, End end) noexcept {
+    for (std::size_t left = size(); left > 0; --left) {
+      Connection* const next = take(Direction::readable, is_meant);
+      if (next == nullptr) return;
+      send_keep_alive(*next) ? go_on(*next) : end(*next);
+    }
+  }
+
   // leave_all says farewell to all members and waits until the last has gone. The destructors of derived classes begin
   // by it. On a fiber, or once the server's run has ended; from none of the hub's own calls.
   void leave_all() noexcept;
@@ -51,6 +62,7 @@ class Hub : public Keeper {
  private:
   void put_off() noexcept;
   bool start() noexcept;
+  static bool send_keep_alive(Connection& connection) noexcept;
   void run() noexcept;
 
   const char* const name_;

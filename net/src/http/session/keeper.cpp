@@ -29,6 +29,16 @@ void Keeper::serve(Connection& connection, KeptMemory) noexcept {
   close(connection);
 }
 
+bool Keeper::drop_input(Connection& connection, std::span<char> into) noexcept {
+  constexpr int kMost = 8;
+  for (int reads = 0; reads < kMost; ++reads) {
+    const auto got = connection.stream.read(into, Deadline::now());
+    if (!got) return got.error() == ErrorCode::timed_out;
+    if (connection.stream.drained()) return true;
+  }
+  return false;
+}
+
 std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noexcept {
   return exchange.session_.begin_content(
       opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);

@@ -191,6 +191,9 @@ class Keeper {
   // abandon has the client see that what it was sent is not whole. close follows.
   static void abandon(Connection& connection) noexcept;
 
+  // drop_input reads away what a client says that has nothing to say. False: it has hung up, or goes on talking.
+  static bool drop_input(Connection& connection, std::span<char> into) noexcept;
+
   // serve_soon has the server serve a connection that belongs to the caller, as if it had woken.
   void serve_soon(Connection& connection) noexcept;
 

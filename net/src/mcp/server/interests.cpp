@@ -44,7 +44,7 @@ void Listeners::leave(Interests& interests) noexcept {
     free(watched);
     watched = next;
   }
-  if (retires) news_.set();
+  if (retires) news();
 }
 
 std::expected<void, Error> Listeners::watch(Interests& interests, std::string_view uri, std::size_t most) noexcept {
@@ -113,7 +113,7 @@ void Listeners::list_changed(ListBits lists) noexcept {
       each->pending = static_cast<ListBits>(each->pending | (lists & each->filter));
     }
   }
-  news_.set();
+  news();
 }
 
 void Listeners::updated(std::string_view uri) noexcept {
@@ -124,7 +124,7 @@ void Listeners::updated(std::string_view uri) noexcept {
       if (Watched* const one = each->find(uri)) one->pending = wanted = true;
     }
   }
-  if (wanted) news_.set();
+  if (wanted) news();
 }
 
 bool Listeners::wants(std::string_view uri) noexcept {

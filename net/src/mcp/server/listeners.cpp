@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 using http::Connection;
 using http::KeptMemory;
 
-constexpr std::string_view kKeepAlive = ":\n\n";
 constexpr unsigned kBatch = 32;
 constexpr unsigned kVanishedMs = 30'000;
 
@@ -52,7 +51,7 @@ Listener* Listeners::make_listener(const MessageId& id, Session* session, Intere
     if (Listener* const earlier = one->interests->listener) earlier->retired = retires = true;
     one->interests->listener = one;
   }
-  if (retires) news_.set();
+  if (retires) news();
   return one;
 }
 
@@ -77,10 +76,7 @@ void Listeners::drop_listener(Listener* one) noexcept {
 }
 
 void Listeners::listen(http::Exchange& exchange, Listener* one) noexcept {
-  if (size() >= options_.most || !attach(exchange) || !start_sender()) {
-    drop_listener(one);
-    return exchange.respond_status(503, "Retry-After: 5\r\n");
-  }
+  if (!admits(exchange, options_.most)) return drop_listener(one);
   http::ResponseHead& head = exchange.start(200);
   head.fixed("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
   if (!open(exchange, Opening::content) || !keep(exchange, reinterpret_cast<std::uintptr_t>(one))) drop_listener(one);
@@ -195,14 +191,22 @@ void Listeners::farewell(Connection& connection) noexcept {
   drop_listener(one);
 }
 
-bool Listeners::drop_input(Connection& connection, std::span<char> into) noexcept {
-  constexpr int kMost = 8;
-  for (int reads = 0; reads < kMost; ++reads) {
-    const auto got = connection.stream.read(into, Deadline::now());
-    if (!got) return got.error() == ErrorCode::timed_out;
-    if (connection.stream.drained()) return true;
+// Others' news must not put keep-alives off: the time is that of the last ones.
+std::chrono::milliseconds Listeners::interval() const noexcept {
+  return keep_alive_at_.is_never() ? options_.keep_alive : std::chrono::milliseconds(keep_alive_at_.remaining_ms());
+}
+
+void Listeners::work(bool) noexcept {
+  send_to_all();
+  const bool is_due = keep_alive_at_.passed();
+  if (is_due) {
+    send_keep_alives([](const Connection&, bool&) { return true; },
+                     [this](Connection& each) { send_news(each, {.in = dropped_, .out = piece_}, false); },
+                     [this](Connection& each) { end(each); });
   }
-  return false;
+  if (options_.keep_alive > 0ms && (is_due || keep_alive_at_.is_never())) {
+    keep_alive_at_ = Deadline::after(options_.keep_alive);
+  }
 }
 
 void Listeners::send_to_all() noexcept {
@@ -220,60 +224,13 @@ void Listeners::send_to_all() noexcept {
   }
 }
 
-void Listeners::send_keep_alives() noexcept {
-  keep_alive_at_ = options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : Deadline::never();
-  const KeptMemory memory = {.in = dropped_, .out = piece_};
-  const iovec comment = {const_cast<char*>(kKeepAlive.data()), kKeepAlive.size()};
-  for (std::size_t left = size(); left > 0; --left) {
-    Connection* const next = take(Direction::readable, [](const Connection&, bool&) { return true; });
-    if (next == nullptr) break;
-    const auto written = next->stream.write_some({&comment, 1}, Deadline::now());
-    if (!written || *written != kKeepAlive.size()) {
-      end(*next);
-    } else {
-      send_news(*next, memory, false);
-    }
-  }
-}
-
-// start_sender spawns the sender for the first stream. False: there is no stack for it.
-bool Listeners::start_sender() noexcept {
-  if (started_.exchange(true, std::memory_order_acq_rel)) return true;
-  runs_.store(true, std::memory_order_relaxed);
-  const Fiber sender = spawn({.name = "mcp listeners", .stack = 8_KiB}, [this]() noexcept { run_sender(); });
-  if (sender.started()) return true;
-  runs_.store(false, std::memory_order_relaxed);
-  started_.store(false, std::memory_order_release);
-  return false;
-}
-
-void Listeners::run_sender() noexcept {
-  keep_alive_at_ = options_.keep_alive > 0ms ? Deadline::after(options_.keep_alive) : Deadline::never();
-  while (!stops_.load(std::memory_order_acquire)) {
-    const auto told = news_.wait(keep_alive_at_);
-    if (!told && (told.error() != ErrorCode::timed_out || told.error().ends_waits())) break;
-    // Changes from here on set it again.
-    news_.reset();
-    if (stops_.load(std::memory_order_acquire)) break;
-    send_to_all();
-    if (keep_alive_at_.passed()) send_keep_alives();
-  }
-  // release pairs with the acquire in stopped: nothing here is touched from here on.
-  runs_.store(false, std::memory_order_release);
-}
-
 void Listeners::attach_to(http::Exchange& exchange) noexcept {
   if (engine() == nullptr) static_cast<void>(attach(exchange));
 }
 
 void Listeners::stopping() noexcept {
-  stops_.store(true, std::memory_order_release);
   stopping_source_.cancel("the server stops");
-  news_.set();
-}
-
-bool Listeners::stopped() noexcept {
-  return size() == 0 && !runs_.load(std::memory_order_acquire);
+  Hub::stopping();
 }
 
 }  // namespace coir::mcp

@@ -2,8 +2,6 @@
 
 #include <coir/cancellation.h>
 #include <coir/error.h>
-#include <coir/event.h>
-#include <coir/fiber.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "http/session/keeper.h"
+#include "hub/hub.h"
 #include "mcp/message/message.h"
 #include "mcp/server/interests.h"
 
@@ -41,9 +39,9 @@ struct Listener {
   }
 };
 
-// Listeners keeps the streams that listen, as FeedKeeper keeps subscribers; but instead of a history each has a few
+// Listeners keeps the streams that listen, as an EventHub keeps subscribers; but instead of a history each has a few
 // bits of what it has not been told yet.
-class Listeners final : public http::Keeper {
+class Listeners final : public http::Hub {
  public:
   static constexpr std::size_t kMostUri = 512;
   static constexpr std::size_t kMostResources = 32;  // of a request of subscriptions/listen
@@ -54,7 +52,9 @@ class Listeners final : public http::Keeper {
     std::chrono::milliseconds retry;
     std::size_t most;
   };
-  explicit Listeners(const Options& options) noexcept : options_(options) {}
+  explicit Listeners(const Options& options) noexcept : Hub("mcp listeners"), options_(options) {}
+  // Sessions that listeners refer to outlive it.
+  void end_all() noexcept { leave_all(); }
 
   // enter and leave have interests told of what comes about; leave gives back what is watched and retires the stream.
   void enter(Interests& interests) noexcept;
@@ -85,13 +85,14 @@ class Listeners final : public http::Keeper {
   void (*release_session)(void* context, Session* session) noexcept = nullptr;
   void* context = nullptr;
 
-  // These are Keeper's.
+  // These are Hub's and Keeper's.
   void begin(http::Connection& connection, std::string_view sent, http::KeptMemory memory) noexcept override;
   void serve(http::Connection& connection, http::KeptMemory memory) noexcept override;
   void farewell(http::Connection& connection) noexcept override;
   void dropped(std::uint64_t mark) noexcept override;
   void stopping() noexcept override;
-  bool stopped() noexcept override;
+  void work(bool told) noexcept override;
+  std::chrono::milliseconds interval() const noexcept override;
 
  private:
   static constexpr std::size_t kPieceBytes = 4608;
@@ -102,25 +103,17 @@ class Listeners final : public http::Keeper {
   bool has_news(const Listener& one) const noexcept {  // with the lock
     return one.retired || one.item != Listener::Item::none || one.interests->any_pending();
   }
-  bool start_sender() noexcept;
-  void run_sender() noexcept;
   void send_to_all() noexcept;
-  void send_keep_alives() noexcept;
   void send_news(http::Connection& connection, http::KeptMemory memory, bool readable) noexcept;
   bool pick(Listener& one) noexcept;
   void sent(Listener& one) noexcept;
   void end(http::Connection& connection) noexcept;
-  static bool drop_input(http::Connection& connection, std::span<char> into) noexcept;
 
   const Options options_;
   coir::detail::IntrusiveList<Interests> interests_;  // guarded by lock_
   Deadline keep_alive_at_ = Deadline::never();
-  Event news_;
   CancellationSource stopping_source_;
-  Atomic<bool> stops_ = false;
-  Atomic<bool> started_ = false;
-  Atomic<bool> runs_ = false;
-  char piece_[kPieceBytes];  // the sender's
+  char piece_[kPieceBytes];  // the fiber's
   char dropped_[64];         // what clients say
 };
 

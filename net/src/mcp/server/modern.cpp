@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many, or too long a URI";
 
+// fits_acknowledgement tells whether what names all resources fits into a stream's first piece.
+[[gnu::noinline]] bool fits_acknowledgement(const Listener& one) noexcept {
+  constexpr std::size_t kMost = 7 * 1024;
+  Text text({}, kMost);
+  char* const room = text.take(kMost);
+  return room != nullptr && !write_acknowledged(one, {room, kMost}).empty();
+}
+
 // listen answers subscriptions/listen by a stream that rests.
 [[gnu::noinline]] void listen(Incoming& in, http::Exchange& exchange) noexcept {
   const auto wanted = object_of(in.param("notifications"));
@@ -39,7 +47,7 @@ constexpr std::string_view kTooManyResources = "resourceSubscriptions: too many,
       return refuse(in, 503, kBusy, describe_unwatched(watched.error()));
     }
   }
-  if (write_acknowledged(*one, in.room).empty()) {
+  if (one->own.watched != nullptr && !fits_acknowledgement(*one)) {
     listeners.drop_listener(one);
     return reject(in, kInvalidParams, kTooManyResources);
   }

@@ -44,6 +44,7 @@ ServerCore::ServerCore(const McpServerOptions& given) noexcept
 }
 
 ServerCore::~ServerCore() {
+  listeners.end_all();
   if (switches_ == nullptr) return;
   free(switches_);
   account::mcp.refund(options.tools.size() * sizeof *switches_);

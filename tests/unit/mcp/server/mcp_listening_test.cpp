@@ -111,6 +111,46 @@ TEST(McpListening, a_silent_stream_hears_comments) {
           });
 }
 
+TEST(McpListening, news_for_others_put_no_comment_off) {
+  serving([](mcp::McpServerOptions& options) { options.keep_alive = 50ms; },
+          [&](Stage& stage, http::Server&) {
+            McpPeer silent(stage.address), busy(stage.address);
+            silent.say(listen("{}"));
+            expect(silent.hears("acknowledged"));
+            busy.say(listen(R"({"toolsListChanged":true})"));
+            expect(busy.hears("acknowledged"));
+            std::atomic<bool> heard = false;
+            auto changing = spawn([&] {
+              while (!heard) {
+                stage.mcp->list_changed(mcp::ItemKind::tools);
+                if (!sleep(1ms)) return;
+              }
+            });
+            expect(silent.hears("\n\n:\n\n"));
+            heard = true;
+            expect(changing.join().has_value());
+          });
+}
+
+TEST(McpListening, more_than_an_acknowledgement_holds_is_refused) {
+  serving([&](Stage& stage) {
+    const auto subscribe = [&](unsigned count, std::size_t bytes) {
+      std::string uris;
+      for (unsigned i = 0; i < count; ++i) {
+        uris += (i > 0 ? ",\"t://" : "\"t://") + std::to_string(i) + std::string(bytes, 'x') + "\"";
+      }
+      McpPeer peer(stage.address);
+      peer.say(listen(R"({"resourceSubscriptions":[)" + uris + "]}"));
+      expect(peer.hears("}"));
+      return peer.has("acknowledged");
+    };
+    expect(subscribe(32, 100));
+    expect(!subscribe(33, 100));
+    expect(subscribe(14, 450));
+    expect(!subscribe(20, 450));
+  });
+}
+
 TEST(McpListening, a_legacy_session_listens_and_comes_again) {
   serving([&](Stage& stage) {
     const std::string session = begin(stage.address);
