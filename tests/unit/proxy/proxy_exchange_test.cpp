@@ -543,6 +543,17 @@ TEST(ProxyExchange, a_folded_field_is_passed_on_in_one_line) {
           });
 }
 
+TEST(ProxyExchange, a_status_line_without_a_reason_passes) {
+  for (const std::string_view answer :
+       {"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello"}) {
+    Heard heard;
+    through(keep_head(heard, answer), [&](const coir::Address& address, Stage&) {
+      coir::test::Client client(address);
+      expect(client.say(kGet) && client.hear("hello") && !lacks(client, "HTTP/1.1 200 OK\r\n"));
+    });
+  }
+}
+
 TEST(ProxyExchange, a_flood_of_interim_responses_is_502) {
   through(
       [](Peer& peer) {
