@@ -30,6 +30,10 @@ struct JsonState;
 struct JsonValue;
 }  // namespace detail
 
+class JsonView;
+class JsonWriter;
+void copy_json(JsonWriter& out, JsonView value) noexcept;  // of coir/json_fields.h
+
 // JsonLimits bounds a text before it is parsed.
 struct JsonLimits {
   std::size_t max_bytes = 16 * 1024;
@@ -103,6 +107,7 @@ class JsonView {
 
  private:
   friend class JsonDocument;
+  friend void copy_json(JsonWriter& out, JsonView value) noexcept;
 
   using Value = const detail::JsonValue;
   JsonView(detail::JsonState* state, Value* value) noexcept : state_(state), value_(value) {}

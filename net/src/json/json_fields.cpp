@@ -1,25 +1,43 @@
 #include <coir/json_fields.h>
 
+#include "json/state.h"
+
 namespace coir {
 
 namespace {
 
-void copy_plain(JsonWriter& out, const JsonView& value) noexcept {
-  switch (value.kind().value_or(JsonKind::null)) {
-    case JsonKind::boolean:
-      out.value(value.boolean().value_or(false));
+// copy looks at the values themselves: to ask a view for what a number is not would leave a complaint in the document.
+// Depth is bounded by the document's, and each level takes less than 200 bytes of stack.
+void copy(JsonWriter& out, yyjson_val* value) noexcept {
+  std::size_t index, count;
+  yyjson_val *name, *each;
+  switch (yyjson_get_type(value)) {
+    case YYJSON_TYPE_OBJ:
+      out.object();
+      yyjson_obj_foreach(value, index, count, name, each) {
+        copy(out.name({yyjson_get_str(name), yyjson_get_len(name)}), each);
+      }
+      out.end();
       return;
-    case JsonKind::number:
-      if (const auto whole = value.integer<std::int64_t>()) {
-        out.value(*whole);
-      } else if (const auto large = value.integer<std::uint64_t>()) {
-        out.value(*large);
+    case YYJSON_TYPE_ARR:
+      out.array();
+      yyjson_arr_foreach(value, index, count, each) copy(out, each);
+      out.end();
+      return;
+    case YYJSON_TYPE_BOOL:
+      out.value(yyjson_get_bool(value));
+      return;
+    case YYJSON_TYPE_NUM:
+      if (yyjson_is_uint(value)) {
+        out.value(yyjson_get_uint(value));
+      } else if (yyjson_is_sint(value)) {
+        out.value(yyjson_get_sint(value));
       } else {
-        out.value(value.number().value_or(0));
+        out.value(yyjson_get_real(value));
       }
       return;
-    case JsonKind::text:
-      out.value(value.text().value_or(std::string_view()));
+    case YYJSON_TYPE_STR:
+      out.value(std::string_view(yyjson_get_str(value), yyjson_get_len(value)));
       return;
     default:
       out.null();
@@ -29,18 +47,7 @@ void copy_plain(JsonWriter& out, const JsonView& value) noexcept {
 }  // namespace
 
 void copy_json(JsonWriter& out, JsonView value) noexcept {
-  // Depth is bounded by the document's, and each level takes less than 200 bytes of stack.
-  if (value.kind() == JsonKind::object) {
-    out.object();
-    for (const auto [name, member] : value.members()) copy_json(out.name(name), member);
-    out.end();
-  } else if (value.kind() == JsonKind::array) {
-    out.array();
-    for (const JsonView each : value.elements()) copy_json(out, each);
-    out.end();
-  } else {
-    copy_plain(out, value);
-  }
+  copy(out, detail::raw(value.value_));
 }
 
 void write_fields(JsonWriter& out, std::span<const Field> fields, const void* object) noexcept {

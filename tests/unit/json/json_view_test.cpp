@@ -2,6 +2,7 @@
 
 #include <CppUTest/TestHarness.h>
 #include <coir/json.h>
+#include <coir/json_fields.h>
 
 #include <string_view>
 
@@ -177,6 +178,25 @@ TEST(JsonView, only_refuses_unknown_and_repeated_members) {
   const auto repeated = parsed(R"({"a":1,"b":2,"a":3})");
   CHECK(!repeated.root().only({"a", "b"}));
   CHECK_COMPLAINT("a: stands here twice", repeated);
+}
+
+// A copy asks nothing that a value could fail: a document with fractions is as sound as before.
+TEST(JsonView, a_copy_is_what_was_read_and_complains_of_nothing) {
+  constexpr std::string_view text =
+      R"({"d":1.5,"l":18446744073709551615,"i":-9223372036854775808,"e":1e+300,"z":-0,"n":null,"a":[true,"x",0.25]})";
+  const auto document = parsed(R"( {"d":1.5,"l":18446744073709551615,"i":-9223372036854775808,"e":1e300,"z":-0.0,)"
+                               R"("n":null,"a":[true,"x",0.25]})");
+  char room[200];
+  JsonText out(room);
+  {
+    JsonWriter writer(out);
+    copy_json(writer, document.root());
+    CHECK(writer.finish().has_value());
+  }
+  STRCMP_EQUAL(
+      SimpleString(text.data()).asCharString(),
+      SimpleString(StringFromFormat("%.*s", static_cast<int>(out.view().size()), out.view().data())).asCharString());
+  CHECK(document.sound());
 }
 
 }  // namespace json_view_test
