@@ -15,17 +15,18 @@ std::string_view Transfer::write_key() noexcept {
   key.add(url.secure ? "https " : "http ");
   // All that http says to a proxy is the proxy's own to read.
   if (!proxy || url.secure) key.add(url.host, " ", url.port);
-  if (proxy) key.add(" by ", proxy->host, " ", proxy->port, " ", proxy->user_info);
+  if (proxy) key.add(" by ", proxy->host, " ", proxy->port);
+  // Names of hosts are the same in capitals; credentials and the files of Unix sockets are not.
+  for (char& c : room.first(std::min(key.needed(), room.size()))) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
+  }
+  if (proxy) key.add(" ", proxy->user_info);
   if (request->to != nullptr) {
     key.add(" at ");
     char text[Address::kMaxText];
     key.add(request->to->format(text));
   }
-  const std::size_t size = std::min(key.needed(), room.size());
-  for (char& c : room.first(size)) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-  }
-  return key.fits() ? std::string_view(room.data(), size) : std::string_view();
+  return key.fits() ? key.text() : std::string_view();
 }
 
 Transfer::Outcome Transfer::connect() noexcept {

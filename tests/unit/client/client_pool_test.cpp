@@ -7,6 +7,7 @@
 #include <CppUTest/TestHarness.h>
 
 #include "tests/support/both_sides.h"
+#include "tests/support/folder.h"
 #include "tests/support/until.h"
 #include "tests/unit/client/scripted_server.h"
 #if !COIR_NO_ASYNC
@@ -114,6 +115,25 @@ TEST(ClientPool, takes_no_connection_to_another_address) {
       expect(hello(client.get("http://board.test/", {.deadline = patience(), .to = &*at})));
       expect(server.connections() == 1);
     }
+  });
+}
+
+// Names of files, unlike those of hosts, differ by case.
+TEST(ClientPool, takes_no_connection_to_another_unix_socket) {
+  coir::test::Folder folder;
+  char paths[2][128];
+  for (int i = 0; i < 2; ++i) snprintf(paths[i], sizeof paths[i], "%s/%s", folder.path(), i == 0 ? "socket" : "SOCKET");
+  with_client({}, [&](Client& client) {
+    const ScriptedServer servers[] = {ScriptedServer(answer_all(kHello), paths[0]),
+                                      ScriptedServer(answer_all(kHello), paths[1])};
+    for (int i = 0; i < 2; ++i) {
+      char text[200];
+      snprintf(text, sizeof text, "unix:%s", paths[i]);
+      const auto at = coir::Address::parse(text);
+      expect(at && hello(client.get("http://board.test/", {.deadline = patience(), .to = &*at})));
+      expect(servers[i].connections() == 1);
+    }
+    client.close_resting();
   });
 }
 
