@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/session/coarse_clock.h"
 #include "hub/socket_table.h"
 #include "socket/linger.h"
 
@@ -12,11 +11,6 @@ namespace coir::http {
 namespace {
 
 constexpr int kReadsInTurn = 8;  // reads, until others are served
-
-// coarse_ms is when something began: 32 bits are enough for how long ago that was.
-std::uint32_t coarse_ms() noexcept {
-  return static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
-}
 
 MessageLimits limits_of(const WebSocketOptions& options) noexcept {
   return {options.max_message, options.max_frame, options.max_fragments};
@@ -26,6 +20,7 @@ MessageLimits limits_of(const WebSocketOptions& options) noexcept {
 
 void SocketTable::begin(Connection& connection, std::string_view sent, KeptMemory memory) noexcept {
   SocketRecord& record = record_of(connection);
+  connection.part = coarse_ms();
   {
     const tls::Holding held(record.lock);
     record.connection = &connection;
@@ -65,7 +60,9 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
     if (stream.drained() || memory.in.empty() || reads == kReadsInTurn) {
       const bool more = !stream.drained();
       const auto work = [&record, more] { return more || record.work.load(std::memory_order_relaxed); };
-      connection.since_ns = coarse_ns();
+      // What is sent to a client breaks no silence of its own.
+      const auto silent = static_cast<std::int32_t>(coarse_ms() - connection.part);
+      connection.since_ns = coarse_ns() - std::int64_t{std::max(silent, 0)} * 1'000'000;
       if (rest(connection, Direction::readable, work)) return;
       // A caller that only sends leaves the reading to a session, and so does a reader whose turn is over.
       if (memory.in.empty() || reads == kReadsInTurn) return serve_soon(connection);
@@ -74,7 +71,11 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
     const auto got = stream.read(memory.in, Deadline::now());
     if (got) {
       ++reads;
-      if (record.leaves) record.dropped_bytes += static_cast<std::uint32_t>(*got);
+      if (record.leaves) {
+        record.dropped_bytes += static_cast<std::uint32_t>(*got);
+      } else {
+        connection.part = coarse_ms();
+      }
       record.pinged.store(false, std::memory_order_relaxed);
       decode(record, memory.in.first(*got));
     } else if (got.error() != ErrorCode::timed_out) {

@@ -10,7 +10,6 @@
 #include <new>
 
 #include "base/rounded.h"
-#include "http/session/coarse_clock.h"
 #include "http/session/engine.h"
 #include "stream/socket_opening.h"
 
@@ -184,6 +183,7 @@ void SocketTable::act(Connection& connection) noexcept {
     fail(record, CloseCode::policy_violation);
   } else {
     record.pinged.store(true, std::memory_order_relaxed);
+    connection.part = coarse_ms();
     static_cast<void>(send(record, Opcode::ping, {}));
   }
   go_on(record, {});

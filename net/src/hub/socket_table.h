@@ -5,6 +5,7 @@
 
 #include "base/buffer_pool.h"
 #include "base/turn.h"
+#include "http/session/coarse_clock.h"
 #include "hub/hub.h"
 #include "tls/thread_mutex.h"
 #include "websocket/message_decoder.h"
@@ -13,7 +14,8 @@ namespace coir::http {
 
 // SocketRecord is all that is kept of a hub's socket, beside its Connection. The program's state lies behind it.
 //
-// Its owner is its connection's. `lock` guards the fields that senders touch meanwhile, which is held
+// Its owner is its connection's, whose `part` is when the client was last heard or pinged, in ms; of one that `leaves`, from
+// when on the client is waited for. `lock` guards the fields that senders touch meanwhile, which is held
 // over system calls that do not wait, and never while a fiber parks. Order: `lock`, then the keeper's.
 struct SocketRecord : HubSocket {
   void* state() noexcept { return this + 1; }
@@ -50,7 +52,7 @@ struct SocketRecord : HubSocket {
   Atomic<bool> closing = false;  // a close frame was sent
   bool ends : 1 = false;         // the owner's: nothing is to be done any more but to send what is left
   bool drops : 1 = false;        // the owner's: what arrives is dropped until the client ends
-  bool leaves : 1 = false;  // the owner's: all is sent, and from the connection's `part`, in ms, the client is to end
+  bool leaves : 1 = false;       // the owner's: all is sent, and the client is to end
   Atomic<bool> pinged = false;
   CloseCode code = CloseCode::abnormal;
   std::uint32_t dropped_bytes = 0;     // the owner's: what has come since then
@@ -59,6 +61,11 @@ struct SocketRecord : HubSocket {
   static constexpr std::uint32_t kNone = UINT32_MAX;
 };
 static_assert(sizeof(void*) != 8 || sizeof(SocketRecord) <= 80, "thousands rest at a time");
+
+// coarse_ms is when something began: 32 bits are enough for how long ago that was.
+inline std::uint32_t coarse_ms() noexcept {
+  return static_cast<std::uint32_t>(coarse_ns() / 1'000'000);
+}
 
 // Subscription is one socket's to one topic; Topic, what has subscribers, or is being published to. Both are guarded by the
 // table's topics_lock_, but for a Topic's `turn`. kNone ends every chain.

@@ -817,6 +817,29 @@ TEST(WebSocketHub, by_tls_they_do_the_same) {
     until([] { return borrowed() == 0; });
   });
 }
+
+// It is the client's silence that counts, however much is sent to it.
+TEST(WebSocketHub, the_silent_are_pinged_though_much_is_published_to_them) {
+  const auto context = authority().server();
+  coir::TlsContextSlot slot(context);
+  options.socket.ping_after = 400ms;
+  options.socket.pong_timeout = 100s;
+  for (const bool secure : {false, true}) {
+    tls = secure ? &slot : nullptr;
+    serving([&] {
+      g_program->joins = true;
+      auto peer = joined();
+      until([] { return g_hub->subscribers("all") == 1; });
+      bool pinged = false;
+      for (const Deadline enough = Deadline::after(30s); !pinged && !enough.passed();) {
+        static_cast<void>(g_hub->publish("all", "tick"));
+        pinged = peer.hear().is(Opcode::ping, "");
+        static_cast<void>(coir::sleep(10ms));
+      }
+      expect(pinged);
+    });
+  }
+}
 #endif
 
 }  // namespace websocket_hub_test
