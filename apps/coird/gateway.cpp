@@ -30,10 +30,11 @@ bool is_url(const Setting& key) noexcept {
 // RouteText is what an option, or a section of the file, says as a line of a file of routes.
 class RouteText {
  public:
-  explicit RouteText(const Options::Proxied& route) noexcept : route_(route) {
+  // Bits of `without` are keys that are left out.
+  explicit RouteText(const Options::Proxied& route, std::uint64_t without = 0) noexcept : route_(route) {
     text_.add(route.prefix, " ", route.urls);
-    for (const Setting& key : route.keys) {
-      if (!is_url(key)) text_.add(" ", key.text);
+    for (std::size_t i = 0; i < route.keys.size(); ++i) {
+      if (!is_url(route.keys[i]) && !has_bit(without, i)) text_.add(" ", route.keys[i].text);
     }
   }
 
@@ -42,13 +43,15 @@ class RouteText {
     return table.add(text_.text());
   }
 
-  // key_of is the key of the section that a word of the line comes from; null: prefix or servers.
-  const Setting* key_of(std::string_view word) const noexcept {
-    for (const Setting& key : route_.keys) {
-      if (!is_url(key) && word == key.text) return &key;
+  // key_of is the number of the section's key that a word of the line comes from; none: prefix or servers.
+  std::optional<std::size_t> key_of(std::string_view word, std::uint64_t without) const noexcept {
+    for (std::size_t i = 0; i < route_.keys.size(); ++i) {
+      if (!is_url(route_.keys[i]) && !has_bit(without, i) && word == route_.keys[i].text) return i;
     }
-    return nullptr;
+    return std::nullopt;
   }
+
+  static bool has_bit(std::uint64_t bits, std::size_t at) noexcept { return at < 64 && (bits >> at & 1) != 0; }
 
  private:
   const Options::Proxied& route_;
@@ -65,12 +68,18 @@ bool is_known(std::string_view prefix, const Options& options) noexcept {
 bool add_route(const Setting& setting, const Options::Proxied& made, Options& options) noexcept {
   if (options.proxied_count == Options::kMaxProxied) return setting.wrong({"more than ", Options::kMaxProxied});
   if (made.keys.empty() && is_known(made.prefix, options)) return setting.wrong({"this prefix was given before"});
-  auto table = ProxyTable::create();
-  if (!table) return setting.wrong({table.error()});
-  const RouteText text(made);
-  if (const auto added = text.add_to(*table); !added) {
-    const Setting* const key = text.key_of(added.error().word);
-    return (key != nullptr ? *key : setting).wrong(added.error().cure, {added.error().word, ": ", added.error().what});
+  // A line has one fault told. Without the key that has it the next is told.
+  for (std::uint64_t told = 0;;) {
+    auto table = ProxyTable::create();
+    if (!table) return setting.wrong({table.error()});
+    const RouteText text(made, told);
+    const auto added = text.add_to(*table);
+    if (added && told != 0) return false;
+    if (added) break;
+    const auto at = text.key_of(added.error().word, told);
+    (at ? made.keys[*at] : setting).wrong(added.error().cure, {added.error().word, ": ", added.error().what});
+    if (!at || *at >= 64) return false;
+    told |= std::uint64_t{1} << *at;
   }
   options.proxied[options.proxied_count++] = made;
   return true;

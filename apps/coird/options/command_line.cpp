@@ -95,11 +95,20 @@ bool take_all(int count, char** arguments, Options& options) noexcept {
   return optind == count || complain(kSeeHelp, {"'", arguments[optind], "': an option is expected here"});
 }
 
+bool check_metrics(const Options& options) noexcept {
+  if (!options.metrics_apart || !options.no_metrics) return true;
+  const Setting* const none = options.settings.last_of(*find_row("no-metrics"));
+  if (none->file != nullptr) return none->wrong("leave one of them out", {"beside metrics-listen"});
+  return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
+}
+
 // check_together looks at what only all options tell.
 bool check_together(const Options& options) noexcept {
-  if (options.metrics_apart && options.no_metrics)
-    return complain(kSeeHelp, {"--metrics-listen and --no-metrics: one of them"});
-  return check_needs(options.settings) && check_certificates(options) && check_mqtt(options) && check_mcp(options);
+  bool good = check_metrics(options);
+  good &= check_needs(options.settings);
+  good &= check_certificates(options);
+  good &= check_mqtt(options);
+  return check_mcp(options) && good;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 namespace {
 
 constexpr std::size_t kMostConfig = 64 * 1024;  // of one file
+constexpr std::size_t kMostLine = 2045;         // what the reader of INI files holds, but for the line's end
 constexpr std::size_t kMostFiles = 8;           // that include each other
 constexpr const char* kConfigCure = "coird --print-config prints one";
 constexpr std::string_view kRoute = "route ";
@@ -28,25 +29,42 @@ class ConfigReader {
       : options_(options), name_(name), rest_(text), depth_(depth) {}
 
   bool read() noexcept {
-    const int bad = ::ini_parse_stream(&next_line, this, &take_line, this);
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+    static_cast<void>(::ini_parse_stream(&next_line, this, &take_line, this));
     end_route();
-    if (bad != 0)
-      wrong(static_cast<std::size_t>(bad), "write KEY = VALUE or [SECTION], 2045 bytes at most", {"not a line of it"});
     if (count_ == 0 && good_) good_ = complain(kConfigCure, {name_, ": no option in it"});
     return good_;
   }
 
  private:
-  // next_line hands a line to the reader of INI files, as fgets would.
+  // next_line hands a line to the reader of INI files, as fgets would. What that one takes for no line, of which it tells the
+  // first alone, is reported here and handed over empty.
   static char* next_line(char* into, int room, void* self) noexcept {
-    std::string_view& rest = static_cast<ConfigReader*>(self)->rest_;
-    if (rest.empty()) return nullptr;
-    const std::size_t line = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    const std::size_t size = std::min(line, static_cast<std::size_t>(room) - 1);
-    memcpy(into, rest.data(), size);
+    auto& reader = *static_cast<ConfigReader*>(self);
+    std::string_view& rest = reader.rest_;
+    if (rest.empty() || reader.no_room_) return nullptr;
+    std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    rest.remove_prefix(line.size());
+    ++reader.read_lines_;
+    if (!reader.is_line(line)) line = "\n";
+    const std::size_t size = std::min(line.size(), static_cast<std::size_t>(room) - 1);
+    memcpy(into, line.data(), size);
     into[size] = '\0';
-    rest.remove_prefix(size);
     return into;
+  }
+
+  bool is_line(std::string_view line) noexcept {
+    const std::size_t begin = std::min(line.find_first_not_of(" \t\r\n\v\f"), line.size());
+    const bool begins_section = line.substr(begin).starts_with('[');
+    if (line.size() <= kMostLine + 1 && !(begins_section && line.find(']') == line.npos)) return true;
+    wrong(read_lines_, "write KEY = VALUE or [SECTION], 2045 bytes at most", {"not a line of it"});
+    // The keys behind it belong to a section that nobody can name.
+    if (begins_section) {
+      end_route();
+      known_ = false;
+    }
+    return false;
   }
 
   static int take_line(void* self, const char* section, const char* key, const char* value, int line) noexcept {
@@ -197,9 +215,9 @@ class ConfigReader {
       return;
     }
     // Its settings have room of their own, and what this file adds behind them goes to new room, too.
-    if (!read_file(path, options_, depth_ + 1)) good_ = false;
-    if (!options_.settings.make_room(lines_of(rest_), room_of(rest_)))
-      wrong(line_, kConfigCure, {"include: ", coir::Error{coir::ErrorCode::no_memory}});
+    if (!read_file(path, options_, depth_ + 1, this)) good_ = false;
+    no_room_ = !options_.settings.make_room(lines_of(rest_), room_of(rest_));
+    if (no_room_) wrong(line_, kConfigCure, {"include: ", coir::Error{coir::ErrorCode::no_memory}});
   }
 
  public:
@@ -210,14 +228,19 @@ class ConfigReader {
   // A route of FastCGI is kept twice.
   static std::size_t room_of(std::string_view text) noexcept { return 2 * (text.size() + 2) + lines_of(text); }
 
-  static bool read_file(const char* path, Options& options, std::size_t depth) noexcept {
+  // read_file reads a file that `from` includes; null: the first.
+  static bool read_file(const char* path, Options& options, std::size_t depth, ConfigReader* from) noexcept {
+    const auto no = [path, from](const Word& why) {
+      if (from != nullptr) return from->wrong(from->line_, kConfigCure, {"include: ", path, ": ", why});
+      return complain(kConfigCure, {path, ": ", why});
+    };
     const auto file = coir::File::open(path);
-    if (!file) return complain(kConfigCure, {path, ": ", file.error()});
+    if (!file) return no(file.error());
     const auto text = file->read_all(coir::account::http, kMostConfig);
-    if (!text) return complain(kConfigCure, {path, ": ", text.error()});
-    if (text->text().find('\0') != std::string_view::npos) return complain(kConfigCure, {path, ": not a text"});
+    if (!text) return no(text.error());
+    if (text->text().find('\0') != std::string_view::npos) return no("not a text");
     if (!options.settings.make_room(lines_of(text->text()), room_of(text->text()) + strlen(path) + 1))
-      return complain(kConfigCure, {path, ": ", coir::Error{coir::ErrorCode::no_memory}});
+      return no(coir::Error{coir::ErrorCode::no_memory});
     return ConfigReader(options, options.settings.keep(path), text->text(), depth).read();
   }
 
@@ -229,13 +252,14 @@ class ConfigReader {
   const char* const name_;
   std::string_view rest_;  // behind the line that is taken
   const std::size_t depth_;
-  std::size_t line_ = 0, count_ = 0;
+  std::size_t read_lines_ = 0, line_ = 0, count_ = 0;
   const char* section_ = nullptr;  // null: in front of all sections, or in one of a route
   bool known_ = true;              // the section
   std::string_view route_ = {};    // null: in none
   std::size_t route_line_ = 0, route_keys_ = 0;
   const Setting* first_key_ = nullptr;
   bool good_ = true;
+  bool no_room_ = false;  // for the settings behind a file that was included: nothing more is read
 };
 
 }  // namespace
@@ -245,5 +269,5 @@ bool take_config(const Setting& setting, Options& options) noexcept {
 }
 
 bool read_config(const char* path, Options& options) noexcept {
-  return ConfigReader::read_file(path, options, 1);
+  return ConfigReader::read_file(path, options, 1, nullptr);
 }

@@ -2,6 +2,8 @@
 
 #include <coir/net/stream.h>
 
+#include "row.h"
+
 namespace {
 
 bool add_file(const Setting& setting, const char* (&into)[Options::kMaxCertificates], std::size_t& count) noexcept {
@@ -45,6 +47,11 @@ bool take_key(const Setting& setting, Options& options) noexcept {
 
 bool check_certificates(const Options& options) noexcept {
   if (options.certificate_count == options.key_count) return true;
+  const Settings& given = options.settings;
+  const Setting* last = given.last_of(*find_row(options.certificate_count > options.key_count ? "cert" : "key"));
+  if (last->file != nullptr)
+    return last->wrong(
+        {"they come in pairs: cert ", options.certificate_count, " times, key ", options.key_count, " times"});
   return complain(kSeeHelp, {"--cert ", options.certificate_count, " times and --key ", options.key_count,
                              " times: they come in pairs"});
 }

@@ -61,6 +61,7 @@ const Setting* last_given(const Settings& settings, std::string_view name) noexc
 }  // namespace
 
 bool check_needs(const Settings& settings) noexcept {
+  bool good = true;
   for (const Needs& each : kNeeds) {
     const Setting* const setting = last_given(settings, each.option);
     if (setting == nullptr || last_given(settings, each.one) != nullptr) continue;
@@ -71,8 +72,8 @@ bool check_needs(const Settings& settings) noexcept {
     lacking.add("without ", dashes, each.one);
     if (each.other != nullptr) lacking.add(" or ", dashes, each.other);
     lacking.add(each.why);
-    if (setting->file != nullptr) return setting->wrong({lacking.text()});
-    return complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
+    good = setting->file != nullptr ? setting->wrong({lacking.text()})
+                                    : complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
   }
-  return true;
+  return good;
 }

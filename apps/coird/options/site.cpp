@@ -28,7 +28,7 @@ bool take_cache_rule(const Setting& setting, Options& options) noexcept {
   if (options.cache_rule_count == Options::kMaxCacheRules)
     return setting.wrong({"more than ", Options::kMaxCacheRules, " rules"});
   const std::string_view rule = setting.text;
-  if (!is_visible(rule)) return complain(kSeeHelp, {"--cache: a rule is not visible text"});
+  if (!is_visible(rule)) return setting.wrong({"a rule is not visible text"});
   const std::size_t equals = rule.find('=');
   if (equals == rule.npos || equals == 0 || equals + 1 == rule.size())
     return setting.wrong({"not PATTERN=VALUE, such as '*.css=max-age=3600'"});
