@@ -52,14 +52,14 @@ std::string_view read_line(std::span<char> memory) noexcept {
 
 }  // namespace
 
-bool load_auth(const char* path, CredentialStore& store, const char* cure) noexcept {
+bool read_auth(const char* path, CredentialStore& store, const char* cure) noexcept {
   const auto file = coir::File::open(path);
   if (!file) return complain(cure, {path, ": ", file.error()});
   if (const char* const why = exposed(file->fd()))
     return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
   const auto text = file->read_all(coir::account::http, CredentialStore::kMostText);
   if (!text) return complain(cure, {path, ": ", text.error()});
-  const auto loaded = store.load(text->text());
+  const auto loaded = store.prepare(text->text());
   explicit_bzero(const_cast<char*>(text->bytes().data()), text->size());
   if (loaded) return true;
   const CredentialStore::Fault& fault = loaded.error();

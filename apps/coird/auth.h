@@ -7,9 +7,9 @@
 #if COIR_TLS && COIR_SITE
 #include <coir/http/authorization.h>
 
-// load_auth reads a file of credentials, that of --auth or of a route, into the store. False: one line on standard error, "coird: FILE: what is wrong
-// (CURE)", has said why, and what the store held before counts on. Before the run or from a fiber of 16 KB.
-bool load_auth(const char* path, coir::http::CredentialStore& store, const char* cure) noexcept;
+// read_auth reads a file of credentials, that of --auth or of a route, which counts from the store's apply on. False: one line
+// on standard error, "coird: FILE: what is wrong (CURE)", has said why. Before the run or from a fiber of 16 KB.
+bool read_auth(const char* path, coir::http::CredentialStore& store, const char* cure) noexcept;
 
 // is_admitted tells whether the request brings credentials of the store. False: it has been answered, 401 or 503.
 bool is_admitted(coir::http::Exchange& exchange, coir::http::CredentialStore& store,

@@ -162,7 +162,8 @@ int serve(Options& options, int count, char** arguments) noexcept {
   if (options.credentials != nullptr) {
     auto store = coir::http::CredentialStore::create(options.server.max_active / 2);
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
-    if (!load_auth(options.credentials, *store, "coird --help tells of --auth")) return 2;
+    if (!read_auth(options.credentials, *store, "coird --help tells of --auth")) return 2;
+    store->apply();
     daemon.credentials.emplace(std::move(*store));
   }
 #endif

@@ -50,18 +50,16 @@ void use_certificates(Daemon&, Fresh&) noexcept {}
 #endif
 
 #if COIR_TLS && COIR_SITE
-// read_credentials reads them into a store for a moment: they are to count with all else.
 bool read_credentials(Daemon& daemon, Fresh& fresh) noexcept {
   if (!daemon.credentials) return true;
   fresh.any = true;
-  auto store = coir::http::CredentialStore::create(4);
-  if (!store) return complain("the old credentials stay", {"no memory for the credentials: ", store.error()});
-  return load_auth(daemon.options->credentials, *store, "the old credentials stay");
+  return read_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay");
 }
 
 void use_credentials(Daemon& daemon) noexcept {
-  if (daemon.credentials && load_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay"))
-    say({"credentials read again"});
+  if (!daemon.credentials) return;
+  daemon.credentials->apply();
+  say({"credentials read again"});
 }
 #else
 bool read_credentials(Daemon&, Fresh&) noexcept {

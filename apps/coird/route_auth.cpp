@@ -24,8 +24,10 @@ bool RouteAuth::load(const coir::http::ProxyTable& table, std::size_t most_waiti
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';
     }
-    if (!load_auth(file->path, *file->store, cure)) return false;
+    if (!read_auth(file->path, *file->store, cure)) return false;
     file->wanted = true;
+    // By one that no route names nobody judges yet.
+    if (!file->named) file->store->apply();
     const coir::Locked locked(lock_);
     file->there = true;
   }
@@ -33,7 +35,10 @@ bool RouteAuth::load(const coir::http::ProxyTable& table, std::size_t most_waiti
 }
 
 void RouteAuth::settle() noexcept {
-  for (File& file : files_) file.named = file.wanted;
+  for (File& file : files_) {
+    if (file.named && file.wanted) file.store->apply();
+    file.named = file.wanted;
+  }
 }
 
 std::size_t RouteAuth::planned_bytes(const coir::http::ProxyTable& table) noexcept {

@@ -21,9 +21,9 @@ class RouteAuth {
  public:
   static constexpr std::size_t kMost = 4;  // each takes 20 KB
 
-  // load reads the files of a table, again those that are known; `most_waiting` is CredentialStore::create's. False: a line has said why not; what was read before
-  // counts on. settle follows once that table counts: files that it does not name make room. One call at a time; on a
-  // fiber of 16 KB or before the run.
+  // load reads the files of a table, again those that are known; `most_waiting` is CredentialStore::create's. False: a line
+  // has said why not. settle follows once that table counts: until then what was read before counts on, and behind it
+  // files that the table does not name make room. One call at a time; on a fiber of 16 KB or before the run.
   bool load(const coir::http::ProxyTable& table, std::size_t most_waiting, const char* cure) noexcept;
   void settle() noexcept;
 

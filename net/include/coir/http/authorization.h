@@ -167,6 +167,10 @@ class CredentialStore {
   // are. On an error nothing changes. One call
   // at a time.
   [[nodiscard]] std::expected<std::size_t, Fault> load(std::string_view text) noexcept;
+  // prepare and apply are load in two steps, for a program that reads several files and has all of them count or none:
+  // prepare reads a text, and the last one that it found in order counts from apply on.
+  [[nodiscard]] std::expected<std::size_t, Fault> prepare(std::string_view text) noexcept;
+  void apply() noexcept;
 
   // judge looks at a request's credentials; from several fibers and workers at once, on a fiber or a plain thread.
   // Waits for the check of a password that is not remembered. `client` is the peer's address; without one, and behind

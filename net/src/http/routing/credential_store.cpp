@@ -55,8 +55,9 @@ struct CredentialStore::State {
   std::size_t remembered = 0;
   std::size_t next_place = 0;
   Digest places[kRemembered];
-  // One bank counts, the other is where the next text is read.
+  // One bank counts, the other is where the next text is read, of `prepared` entries.
   unsigned bank = 0;
+  std::size_t prepared = 0;
   Credential banks[2][kMostEntries];
 
   std::span<const Credential> entries() const noexcept { return std::span(banks[bank]).first(count); }
@@ -122,7 +123,7 @@ CredentialStore::~CredentialStore() {
   account::http.refund(kCheckBytes);
 }
 
-std::expected<std::size_t, CredentialStore::Fault> CredentialStore::load(std::string_view text) noexcept {
+std::expected<std::size_t, CredentialStore::Fault> CredentialStore::prepare(std::string_view text) noexcept {
   if (text.size() > kMostText) return std::unexpected(Fault{0, "more than 16 KB"});
   const unsigned bank = 1 - state_->bank;
   std::size_t count = 0;
@@ -142,11 +143,21 @@ std::expected<std::size_t, CredentialStore::Fault> CredentialStore::load(std::st
     ++count;
   }
   if (count == 0) return std::unexpected(Fault{0, "nobody is named"});
+  state_->prepared = count;
+  return count;
+}
+
+void CredentialStore::apply() noexcept {
   const Locked locked(state_->lock);
-  state_->bank = bank;
-  state_->count = count;
+  state_->bank = 1 - state_->bank;
+  state_->count = state_->prepared;
   state_->remembered = state_->next_place = 0;
   ++state_->loads;
+}
+
+std::expected<std::size_t, CredentialStore::Fault> CredentialStore::load(std::string_view text) noexcept {
+  const auto count = prepare(text);
+  if (count) apply();
   return count;
 }
 
