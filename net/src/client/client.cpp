@@ -5,6 +5,8 @@
 #include <coir/http/wire/query.h>
 #include <string.h>
 
+#include <utility>
+
 #include "base/charged.h"
 #include "client/transfer.h"
 #include "http/message/characters.h"
@@ -111,7 +113,8 @@ std::expected<std::size_t, Error> Response::read(std::span<char> into) noexcept 
 
 std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept {
   Buffer& collected = transfer_->collected;
-  std::size_t size = 0;
+  // A call behind a wait in vain goes on where that one was.
+  std::size_t& size = transfer_->collected_bytes;
   if (const auto length = content_length(); length && *length > most) return std::unexpected(Error{ErrorCode::limit});
   for (;;) {
     if (size == collected.size() && !transfer_->has_ended()) {
@@ -123,7 +126,9 @@ std::expected<std::string_view, Error> Response::text(std::size_t most) noexcept
     }
     const auto got = transfer_->has_ended() ? std::unexpected(Error{ErrorCode::end_of_stream})
                                             : read(collected.bytes().subspan(size));
-    if (!got && got.error() == ErrorCode::end_of_stream) return std::string_view(collected.data(), size);
+    if (!got && got.error() == ErrorCode::end_of_stream) {
+      return std::string_view(collected.data(), std::exchange(size, 0));
+    }
     if (!got) return std::unexpected(got.error());
     size += *got;
     if (size > most) return std::unexpected(Error{ErrorCode::limit});

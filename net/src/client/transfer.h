@@ -111,7 +111,7 @@ struct Transfer final : OutboundExchange {
   PooledConnection* connection = nullptr;
   Buffer window;      // for content in chunks, where the head has left no room behind it
   Buffer redirected;  // holds url_text behind a redirect
-  Buffer collected;   // what Response::text has read
+  Buffer collected;   // what Response::text has read: collected_bytes
   struct Decoding;
   Decoding* decoding = nullptr;  // of a coded content, from its first read on
   std::string_view url_text;
@@ -123,6 +123,7 @@ struct Transfer final : OutboundExchange {
   Deadline deadline;
   Deadline answer_by;      // of the first byte, behind start
   std::uint64_t left = 0;  // of content with a length
+  std::size_t collected_bytes = 0;
   std::uint8_t redirects = 0;
   bool in_place = false;        // it holds one of the pool's places
   bool fresh = false;           // no resting connection is taken

@@ -576,6 +576,26 @@ TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
   });
 }
 
+// What has come before a wait in vain is part of the text all the same.
+TEST(Client, a_text_goes_on_behind_a_wait_in_vain) {
+  with_client({.timeouts = {.between_bytes = 20ms}}, [&](Client& client) {
+    std::atomic<bool> waited_in_vain{false};
+    const ScriptedServer server([&](Peer& peer) {
+      peer.hear();
+      peer.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello");
+      coir::test::until([&] { return waited_in_vain.load(); });
+      peer.say("world");
+      peer.until_gone();
+    });
+    auto response = client.get(server.url("/"), {.deadline = patience()});
+    auto text = response ? response->text() : std::unexpected(Error(ErrorCode::busy));
+    expect(is(text, ErrorCode::timed_out));
+    waited_in_vain = true;
+    while (is(text, ErrorCode::timed_out)) text = response->text();
+    expect(text && *text == "helloworld");
+  });
+}
+
 TEST(Client, reaches_a_unix_socket) {
   coir::test::Folder folder;
   const char* const path = folder.at("socket");

@@ -187,7 +187,8 @@ class Response {
   // protocol, invalid (`into` is empty), limit and no_memory (of ContentCoding: over max_decoded); those of Stream::read.
   [[nodiscard]] std::expected<std::size_t, Error> read(std::span<char> into) noexcept;
 
-  // text reads the rest of the content, of `most` bytes at most, into a buffer of the response, and returns it.
+  // text reads the rest of the content, of `most` bytes at most, into a buffer of the response, and returns it. After
+  // timed_out and cancelled another call goes on where this one was.
   // Errors: limit (it is longer than `most` or than 1 MiB), no_memory; those of read but end_of_stream.
   [[nodiscard]] std::expected<std::string_view, Error> text(std::size_t most = 64 * 1024) noexcept;
 
