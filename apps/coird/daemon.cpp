@@ -28,10 +28,10 @@ bool is_read(Exchange& exchange) noexcept {
   return false;
 }
 
-// shows_metrics tells whether /metrics is answered on the listener that the request came by. Where it is not, it is a
-// path like any other.
-bool shows_metrics(const Options& options, std::size_t listener) noexcept {
-  return !options.no_metrics && options.metrics[listener] == options.metrics_apart;
+// shows_metrics tells whether a listener, for metrics alone or not, answers /metrics. Elsewhere it is a path like any
+// other.
+bool shows_metrics(const Daemon& daemon, bool for_metrics) noexcept {
+  return !daemon.options->no_metrics && for_metrics == daemon.listeners.metrics_apart();
 }
 
 #if COIRD_GATEWAY
@@ -93,8 +93,7 @@ void watch_upstreams([[maybe_unused]] Daemon& daemon) noexcept {
 
 void answer(Exchange& exchange) {
   auto& daemon = exchange.context<Daemon>();
-  const Options& options = *daemon.options;
-  const std::size_t listener = exchange.listener();
+  const bool for_metrics = exchange.listener() == Listeners::kMetrics;
   const std::string_view path = exchange.request().path;
   if (exchange.request().form == coir::http::Form::asterisk) {
     // The server as a whole, whether it has files or not.
@@ -102,16 +101,16 @@ void answer(Exchange& exchange) {
     static_cast<void>(exchange.begin_empty());
   } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
-  } else if (!options.metrics[listener] && serves_mcp(daemon, exchange)) {
+  } else if (!for_metrics && serves_mcp(daemon, exchange)) {
     return;
-  } else if (!options.metrics[listener] && !admits(daemon, exchange)) {
+  } else if (!for_metrics && !admits(daemon, exchange)) {
     return;
-  } else if (path == "/metrics" && shows_metrics(options, listener)) {
+  } else if (path == "/metrics" && shows_metrics(daemon, for_metrics)) {
     if (!is_read(exchange)) return;
     write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr, {write_more, &daemon});
-  } else if (!options.metrics[listener] && passes_on(daemon, exchange)) {
+  } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;
-  } else if (daemon.files && !options.metrics[listener]) {
+  } else if (daemon.files && !for_metrics) {
     daemon.files->serve(exchange);
   } else if (daemon.files) {
     daemon.files->refuse(exchange, 404);

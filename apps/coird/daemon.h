@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gateway.h"
+#include "listeners.h"
 #include "mcp/serving.h"
 #include "options/options.h"
 #include "scripts.h"
@@ -19,12 +20,11 @@
 #include <coir/http/authorization.h>
 #endif
 
-class Announcing;
-
 // Daemon is what the handler answers from.
 struct Daemon {
   std::optional<coir::http::FileTree> files;
   std::optional<coir::http::Server> server;
+  Listeners listeners;
 #if COIRD_GATEWAY
   std::optional<Gateway> gateway;
 #endif
@@ -43,6 +43,14 @@ struct Daemon {
 #if COIR_TLS && COIR_SITE
   std::optional<coir::http::CredentialStore> credentials;
 #endif
+
+  // tls_slot is the context of the listeners with TLS; null: there is none.
+  coir::TlsContextSlot* tls_slot() noexcept {
+#if COIR_TLS
+    if (tls) return &*tls;
+#endif
+    return nullptr;
+  }
 };
 
 // answer is the handler of coird's server, whose context is a Daemon.

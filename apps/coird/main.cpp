@@ -58,44 +58,6 @@ int print_probe() noexcept {
   return printed();
 }
 
-// Announcement is what standard error is told when the daemon is ready, in one piece.
-struct Announcement {
-  Announced ports;
-  char room[Server::kMaxListeners * (coir::Address::kMaxText + 48)];
-  coir::Formatter text{room};
-};
-
-// tls_of is the context of the listeners for TLS.
-coir::TlsContextSlot* tls_of([[maybe_unused]] Daemon& daemon) noexcept {
-#if COIR_TLS
-  return &*daemon.tls;
-#else
-  return nullptr;
-#endif
-}
-
-// open_listeners binds every address, so that a failure is known before anything is served.
-int open_listeners(const Options& options, Daemon& daemon, Announcement& ready) noexcept {
-  Server& server = *daemon.server;
-  for (std::size_t i = 0; i < options.listen_count; ++i) {
-    char text[coir::Address::kMaxText + 1] = {};
-    options.listen[i].format(std::span(text, sizeof text - 1));
-    // A slow client must not fill the kernel's memory with what it will take some time.
-    auto listener =
-        coir::TcpListener::listen(options.listen[i], {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
-    if (!listener) return failed("cannot listen on", text, listener.error());
-    std::ranges::fill(text, '\0');
-    listener->local_address().format(std::span(text, sizeof text - 1));
-    if (!options.metrics[i]) ready.ports.take(text, listener->local_address().port(), options.tls[i]);
-    coir::TlsContextSlot* const tls = options.tls[i] ? tls_of(daemon) : nullptr;
-    if (auto added = server.add(std::move(*listener), tls); !added)
-      return failed("cannot listen on", text, added.error());
-    ready.text.add("coird: ", options.metrics[i] ? "metrics" : "listening", " on ", text,
-                   options.tls[i] ? " with TLS\n" : "\n");
-  }
-  return 0;
-}
-
 // open_trace opens the file that --trace names, before anything is served; -1 without one.
 int open_trace(const Options& options, int& fd) noexcept {
   fd = -1;
@@ -198,8 +160,9 @@ int serve(Options& options, int count, char** arguments) noexcept {
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));
-  Announcement ready;
-  if (const int status = open_listeners(options, daemon, ready); status != 0) return status;
+  // Before coird gives up the right to bind them.
+  OpenedListeners opened;
+  if (!daemon.listeners.open(options, opened)) return 1;
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
   if (!become(identity)) return 1;
@@ -211,9 +174,9 @@ int serve(Options& options, int count, char** arguments) noexcept {
       start_error = started.error();
       return 1;
     }
-    say_line(ready.text.text());
+    if (!daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot())) return 1;
     complain_without_waiting();
-    const Announcing announcing(options, ready.ports);
+    const Announcing announcing(options, daemon.listeners.ports());
     daemon.announcing = &announcing;
     watch_upstreams(daemon);
 #if COIRD_MCP

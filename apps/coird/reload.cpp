@@ -12,6 +12,7 @@
 
 #if !COIR_NO_ASYNC
 #include <coir/fiber.h>
+#include <coir/mutex.h>
 #endif
 
 using coir::operator""_KiB;
@@ -85,10 +86,12 @@ bool use_routes(Daemon&, const Options&, Fresh&) noexcept {
 // have_count has what is read count, all of it or nothing. False: something is not in order, and a line has said so.
 bool have_count(Daemon& daemon, const Options& options) noexcept {
   Fresh fresh;
+  OpenedListeners opened;
   if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return false;
-  if (!use_routes(daemon, options, fresh)) return false;
+  if (!daemon.listeners.open(options, opened) || !use_routes(daemon, options, fresh)) return false;
   use_credentials(daemon);
   use_certificates(daemon, fresh);
+  static_cast<void>(daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot()));
   if (!fresh.any && options.config == nullptr) say({"SIGHUP: there is nothing to read again"});
   return true;
 }
@@ -149,8 +152,12 @@ void reload(void* opaque) noexcept {
 #if COIR_NO_ASYNC
   read_again(daemon);
 #else
+  // A signal and a command by MQTT may come at the same time.
+  static constinit coir::Mutex one_at_a_time;
   // All options at once are some kilobytes, and so are the files of eight certificates.
-  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon] { read_again(daemon); });
+  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon] {
+    if (const auto turn = one_at_a_time.lock()) read_again(daemon);
+  });
   if (!fiber.started()) return say({"SIGHUP: ", fiber.error(), "; ", kStays});
   static_cast<void>(fiber.join());
 #endif

@@ -9,7 +9,7 @@
 //   GET /...       a file below ROOT
 //   POST /publish  sends the next event: twenty digits of the monotonic clock in ns, a space, twelve of its number
 //
-// What speaks by another protocol adds its routes here.
+// A server of another protocol adds its routes here.
 
 #include <coir/config.h>
 #include <coir/events.h>
@@ -116,7 +116,7 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
   if (!listener) return std::unexpected(listener.error());
   const int port = listener->local_address().port();
   int tls_port = 0;
-  if (auto added = server->add(std::move(*listener)); !added) return added;
+  if (auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
 #if COIR_TLS
   static std::optional<coir::TlsContextSlot> slot;
   static coir::SelfSigned made;
@@ -129,7 +129,7 @@ std::expected<void, coir::Error> serve(const char* const* arguments) {
   auto secure = coir::TcpListener::listen(*coir::Address::parse(coir::format(text, address, ":", arguments[1])));
   if (!secure) return std::unexpected(secure.error());
   tls_port = secure->local_address().port();
-  if (auto added = server->add(std::move(*secure), &*slot); !added) return added;
+  if (auto added = server->add(std::move(*secure), &*slot); !added) return std::unexpected(added.error());
 #endif
   if (auto started = server->start(); !started) return started;
   char line[64];

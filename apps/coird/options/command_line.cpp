@@ -120,10 +120,8 @@ bool parse_options(int count, char** arguments, Options& options) noexcept {
   if (!options.settings.make_room(static_cast<std::size_t>(count), 0))
     return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
   if (!take_all(count, arguments, options)) return false;
-  const std::size_t others = static_cast<std::size_t>(std::ranges::count(options.metrics, true));
-  if (options.listen_count == others) {
-    options.listen[options.listen_count++] = *coir::Address::parse("127.0.0.1:8080");
-  }
+  if (std::ranges::all_of(std::span(options.listen).first(options.listen_count), &Options::Listen::metrics))
+    options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
   return check_together(options);
 }

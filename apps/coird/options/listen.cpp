@@ -20,20 +20,20 @@ bool take_listen(const Setting& setting, Options& options) noexcept {
     return setting.wrong({"more than ", coir::http::Server::kMaxListeners, " addresses"});
   const auto address = coir::Address::parse(setting.text);
   if (!address) return setting.wrong({address.error()});
-  options.listen[options.listen_count++] = *address;
+  options.listen[options.listen_count++] = {.address = *address, .setting = &setting};
   return true;
 }
 
 bool take_tls_listen(const Setting& setting, Options& options) noexcept {
   if (!coir::kTls) return setting.wrong({"this build has no TLS"});
   if (!take_listen(setting, options)) return false;
-  options.tls[options.listen_count - 1] = true;
+  options.listen[options.listen_count - 1].tls = true;
   return true;
 }
 
 bool take_metrics_listen(const Setting& setting, Options& options) noexcept {
   if (!take_listen(setting, options)) return false;
-  options.metrics[options.listen_count - 1] = options.metrics_apart = true;
+  options.listen[options.listen_count - 1].metrics = options.metrics_apart = true;
   return true;
 }
 

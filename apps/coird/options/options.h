@@ -6,6 +6,7 @@
 #include <coir/net/address.h>
 #include <coir/port/limits.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,10 +34,14 @@ struct Options {
   bool check = false;            // all is checked, nothing is served
   const char* user = nullptr;    // whom coird becomes
   const char* group = nullptr;
-  coir::Address listen[coir::http::Server::kMaxListeners];
-  bool tls[coir::http::Server::kMaxListeners] = {};      // of each address
-  bool metrics[coir::http::Server::kMaxListeners] = {};  // of each address: it answers /metrics and /healthz, no more
-  bool metrics_apart = false;                            // /metrics is answered there only
+  struct Listen {
+    coir::Address address;
+    bool tls = false;
+    bool metrics = false;              // it answers /metrics and /healthz, no more
+    const Setting* setting = nullptr;  // null: the default
+  };
+  Listen listen[coir::http::Server::kMaxListeners];
+  bool metrics_apart = false;  // /metrics is answered by those for metrics only
   bool no_metrics = false;
   std::size_t listen_count = 0;
   // Names by which clients may call this machine, behind them the one that multicast DNS announces.
@@ -93,18 +98,8 @@ struct Options {
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
-  bool any_tls() const noexcept {
-    for (std::size_t i = 0; i < listen_count; ++i) {
-      if (tls[i]) return true;
-    }
-    return false;
-  }
-  bool only_tls() const noexcept {
-    for (std::size_t i = 0; i < listen_count; ++i) {
-      if (!tls[i]) return false;
-    }
-    return true;
-  }
+  bool any_tls() const noexcept { return std::ranges::any_of(std::span(listen).first(listen_count), &Listen::tls); }
+  bool only_tls() const noexcept { return std::ranges::all_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
   // handler_stack is for the handler: what is passed on may look up a name on the way, and a
   // tool of --mcp may ask for a document.

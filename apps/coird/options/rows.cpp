@@ -40,11 +40,13 @@ constexpr Row kRows[] = {
         "127.0.0.1:8080, for this machine alone)",
         take_listen)
         .known_as('l')
-        .repeats(),
-    row(listen, text, "tls-listen", "ADDRESS", "the same for https", take_tls_listen).repeats(),
+        .repeats()
+        .reloads(),
+    row(listen, text, "tls-listen", "ADDRESS", "the same for https", take_tls_listen).repeats().reloads(),
     row(listen, text, "metrics-listen", "ADDRESS",
         "the same for /metrics and /healthz alone: /metrics is then answered nowhere else", take_metrics_listen)
-        .repeats(),
+        .repeats()
+        .reloads(),
     row(listen, flag, "no-metrics", nullptr, "/metrics is not answered at all", take_flag<&Options::no_metrics>),
     row(listen, text, "allow-host", "NAME",
         "a name by which clients may call this machine, besides its host name, that with .local, localhost, its "

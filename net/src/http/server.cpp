@@ -35,11 +35,16 @@ Server::~Server() {
   Engine::destroy(engine_);
 }
 
-std::expected<void, Error> Server::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
+std::expected<std::size_t, Error> Server::add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept {
   if (tls != nullptr && !kTls) return std::unexpected(Error{ErrorCode::unsupported});
-  auto added = engine_->add(std::move(listener), tls);
+  if (engine_->stopping()) return std::unexpected(Error{ErrorCode::closed});
+  auto added = engine_->add(std::move(listener), tls, mark);
   if (added && tls != nullptr) engine_->take_context(tls);
   return added;
+}
+
+void Server::remove(std::size_t number) noexcept {
+  engine_->remove(number);
 }
 
 std::expected<void, Error> Server::start() noexcept {

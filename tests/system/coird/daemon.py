@@ -143,7 +143,8 @@ class Daemon:
     """A running coird. Its standard error is collected in .lines."""
 
     def __init__(self, program, *options, listen=("127.0.0.1:0",), tls_listen=(), files=None, nofile=None, wrapper=(), environment=None,
-                 stderr=None):
+                 stderr=None, from_file=0):
+        """`from_file` is how many addresses the file of --config lists, with listen=()."""
         command = [*wrapper, program]
         for address in listen:
             command += ["--listen", address]
@@ -174,7 +175,7 @@ class Daemon:
         self._reader = threading.Thread(target=self._collect, daemon=True)
         self._reader.start()
         with self._changed:
-            wanted = len(listen) + len(tls_listen)
+            wanted = len(listen) + len(tls_listen) + from_file
             self._changed.wait_for(lambda: len(self.addresses()) == wanted or not self._reader.is_alive(), PATIENCE)
         if len(self.addresses()) != wanted:
             self.process.kill()
@@ -239,7 +240,7 @@ class Daemon:
         return int(self._read(f"/proc/{self.process.pid}/statm").split()[1]) * resource.getpagesize()
 
     def private_bytes(self):
-        """What the daemon holds of its own: pages of files come and go with the code that runs, as the machine's load has it."""
+        """The daemon's own memory: pages of files come and go with the code that runs, as the machine's load has it."""
         for line in self._read(f"/proc/{self.process.pid}/smaps_rollup").splitlines():
             if line.startswith("Anonymous:"):
                 return int(line.split()[1]) * 1024

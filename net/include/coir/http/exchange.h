@@ -80,8 +80,8 @@ class Exchange {
   // secure tells whether the request came over TLS.
   bool secure() const noexcept;
 
-  // listener is the number of the listener that the request came by, in the order in which Server::add took them.
-  std::size_t listener() const noexcept;
+  // listener returns the mark that Server::add was given with the listener of this connection.
+  std::uint8_t listener() const noexcept;
 
   // peer_address is the client's, as the socket has it. Errors: closed, system.
   std::expected<Address, Error> peer_address() const noexcept;

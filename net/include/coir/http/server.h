@@ -165,9 +165,16 @@ class Server {
   // handler runs this ends the process with a line.
   ~Server();
 
-  // add hands over a listener, before start. With `tls`, which outlives the server, its connections begin with a
-  // handshake by the context that stands there. Errors: limit (kMaxListeners), unsupported (this build has no TLS).
-  [[nodiscard]] std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls = nullptr) noexcept;
+  // add hands over a listener, before start or while the server serves, and returns the number by which remove knows it.
+  // With `tls`, which outlives the server, its connections begin with a handshake by the context in that slot. `mark` is
+  // what Exchange::listener returns for its requests. One call of add or remove at a time; from a fiber once the server
+  // serves. Errors: limit (kMaxListeners), unsupported (this build has no TLS), closed (the server stops), no_memory.
+  std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls = nullptr,
+                                        std::uint8_t mark = 0) noexcept;
+
+  // remove closes a listener: its address refuses connections once remove has returned. Connections that it has accepted
+  // stay open. It waits for the listener's fiber to end.
+  void remove(std::size_t number) noexcept;
 
   // start spawns the accepting fibers; from a fiber. Errors: those of spawn, no_memory. In a build without fibers
   // nothing is served before serve_until.

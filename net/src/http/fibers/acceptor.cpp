@@ -1,7 +1,11 @@
 #include "http/fibers/acceptor.h"
 
+#include <coir/cancel_scope.h>
 #include <coir/detail/accounts.h>
 #include <coir/memory_watch.h>
+
+#include <algorithm>
+#include <iterator>
 
 #include "http/session/coarse_clock.h"
 #include "http/session/pressure_steps.h"
@@ -11,14 +15,14 @@ namespace coir::http {
 
 using namespace std::chrono_literals;
 
-void Acceptor::accept_all(std::size_t number) noexcept {
+void Acceptor::accept_all(Listening& from) noexcept {
   constexpr int kBurst = 32;
-  TcpListener& listener = listeners_[number];
+  TcpListener& listener = from.listener;
   for (int burst = 1; !engine_.stopping(); ++burst) {
     if (!await_memory()) break;
     auto accepted = listener.accept();
     if (accepted) {
-      admit(std::move(*accepted), number);
+      admit(std::move(*accepted), from);
       // A flood of connections must not keep this worker from serving those it has.
       if (burst % kBurst == 0) {
         MemoryWatch::look();
@@ -44,8 +48,8 @@ void Acceptor::accept_all(std::size_t number) noexcept {
 
 // admit finds a record for a new connection and puts it to rest. Its request may be there already, but to ask costs
 // more than to be told.
-void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
-  TlsContextSlot* const tls = tls_[number];
+void Acceptor::admit(TcpStream&& stream, const Listening& from) noexcept {
+  TlsContextSlot* const tls = from.tls;
   engine_.counters.accepted.fetch_add(1, std::memory_order_relaxed);
   const auto client = engine_.clients.enter(stream);
   if (!client) {
@@ -76,7 +80,7 @@ void Acceptor::admit(TcpStream&& stream, std::size_t number) noexcept {
   connection->requests = 0;
   // An evicted one's has not been left yet.
   engine_.clients.leave(std::exchange(connection->client, *client));
-  connection->listener = static_cast<std::uint8_t>(number);
+  connection->listener = from.mark;
   if (!dispatcher_.rest(*connection, coarse_ns())) dispatcher_.serve_soon(*connection);
 }
 
@@ -93,32 +97,49 @@ bool Acceptor::await_memory() noexcept {
   return true;
 }
 
-std::expected<void, Error> Acceptor::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
-  if (count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
-  tls_[count_] = tls;
-  listeners_[count_++] = std::move(listener);
-  return {};
+std::expected<std::size_t, Error> Acceptor::add(TcpListener&& listener, TlsContextSlot* tls,
+                                                std::uint8_t mark) noexcept {
+  Listening* const free = std::ranges::find_if(
+      listening_, [](const Listening& each) { return !each.listener.is_open() && !each.fiber.alive(); });
+  if (free == std::end(listening_)) return std::unexpected(Error{ErrorCode::limit});
+  free->listener = std::move(listener);
+  free->tls = tls;
+  free->mark = mark;
+  if (started_ && !start(*free)) {
+    free->listener.close();
+    return std::unexpected(Error{ErrorCode::no_memory});
+  }
+  return static_cast<std::size_t>(free - listening_);
+}
+
+void Acceptor::remove(std::size_t number) noexcept {
+  Listening& gone = listening_[number];
+  gone.listener.close();
+  static_cast<void>(gone.fiber.cancel());
+  // Not ended by the caller's cancellation: the next listener takes this place.
+  const Shield shield(Deadline::never());
+  while (gone.fiber.alive()) static_cast<void>(sleep(1ms));
+}
+
+bool Acceptor::start(Listening& listening) noexcept {
+  // Kept by reference, not as a handle: the engine may outlive the runtime.
+  const Fiber fiber = spawn({.name = "http accept", .stack = 8_KiB, .detached = true},
+                            [this, &listening]() noexcept { accept_all(listening); });
+  listening.fiber = fiber;
+  return fiber.started();
 }
 
 bool Acceptor::start() noexcept {
-  for (std::size_t i = 0; i < count_; ++i) {
-    // Kept by reference, not as a handle: the engine may outlive the runtime.
-    const Fiber fiber = spawn({.name = "http accept", .stack = 8_KiB}, [this, i]() noexcept { accept_all(i); });
-    fibers_[i] = fiber;
-    if (!fiber.started()) return false;
-  }
-  return true;
+  started_ = true;
+  return std::ranges::all_of(listening_, [this](Listening& each) { return !each.listener.is_open() || start(each); });
 }
 
 void Acceptor::cancel() noexcept {
-  for (const FiberRef& fiber : fibers_) static_cast<void>(fiber.cancel());
+  for (const Listening& each : listening_) static_cast<void>(each.fiber.cancel());
 }
 
 bool Acceptor::alive() const noexcept {
-  for (const FiberRef& fiber : fibers_) {
-    if (fiber.alive()) return true;
-  }
-  return false;
+  return std::ranges::any_of(listening_, [](const Listening& each) { return each.fiber.alive(); });
 }
 
 }  // namespace coir::http

@@ -16,8 +16,9 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // add is Server's function of the same name.
-  std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
+  // add and remove are Server's functions of the same names.
+  std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept;
+  void remove(std::size_t number) noexcept;
   // start spawns the fibers. False: there is no stack for one of them.
   bool start() noexcept;
   // cancel has the fibers close their listeners and end; alive tells whether one has not ended.
@@ -25,17 +26,24 @@ class Acceptor {
   bool alive() const noexcept;
 
  private:
-  void accept_all(std::size_t number) noexcept;
+  // Listening is one listener, what its connections begin with, and the fiber that accepts them.
+  struct Listening {
+    TcpListener listener;
+    TlsContextSlot* tls = nullptr;
+    std::uint8_t mark = 0;
+    FiberRef fiber = {};
+  };
+
+  bool start(Listening& listening) noexcept;
+  void accept_all(Listening& from) noexcept;
   bool await_memory() noexcept;
-  void admit(TcpStream&& stream, std::size_t number) noexcept;
+  void admit(TcpStream&& stream, const Listening& from) noexcept;
 
   Engine& engine_;
   Dispatcher& dispatcher_;
   Evictor& evictor_;
-  std::size_t count_ = 0;
-  TcpListener listeners_[Server::kMaxListeners];
-  TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null
-  FiberRef fibers_[Server::kMaxListeners];
+  bool started_ = false;
+  Listening listening_[Server::kMaxListeners];  // a closed listener leaves its place to the next
 };
 
 }  // namespace coir::http

@@ -21,7 +21,7 @@ class PollSet {
  public:
   static constexpr std::size_t kOwnEntries = 2;
 
-  // `entries` has room for kOwnEntries, the listeners and all connections.
+  // `entries` has room for kOwnEntries, kMaxListeners listeners and all connections.
   explicit PollSet(pollfd* entries) noexcept : entries_(entries) {}
   PollSet(const PollSet&) = delete;
   PollSet& operator=(const PollSet&) = delete;

@@ -22,8 +22,12 @@ void Engine::destroy(Engine* engine) noexcept {
   SerialEngine::destroy(&self(*engine));
 }
 
-std::expected<void, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
-  return self(*this).add(std::move(listener), tls);
+std::expected<std::size_t, Error> Engine::add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept {
+  return self(*this).add(std::move(listener), tls, mark);
+}
+
+void Engine::remove(std::size_t number) noexcept {
+  self(*this).remove(number);
 }
 
 std::expected<void, Error> Engine::start() noexcept {

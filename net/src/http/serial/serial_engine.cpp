@@ -145,6 +145,7 @@ void SerialEngine::shed_one(std::size_t number) noexcept {
 void SerialEngine::accept_from(std::size_t number) noexcept {
   TcpListener& listener = listeners_[number];
   constexpr int kBurst = 32;
+  if (!listener.is_open()) return;  // removed since the poll
   MemoryWatch::look();
   Pressure::make_room(account::connections, 0);
   if (MemoryWatch::critical()) {
@@ -172,7 +173,7 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
       connection.requests = 0;
       connection.client = *client;
       connection.kept = false;
-      connection.listener = static_cast<std::uint8_t>(number);
+      connection.listener = marks_[number];
       static_cast<void>(rest(connection, coarse_ns()));
       continue;
     }
@@ -185,11 +186,16 @@ void SerialEngine::accept_from(std::size_t number) noexcept {
   }
 }
 
-std::expected<void, Error> SerialEngine::add(TcpListener&& listener, TlsContextSlot* tls) noexcept {
-  if (listener_count_ == Server::kMaxListeners) return std::unexpected(Error{ErrorCode::limit});
-  tls_[listener_count_] = tls;
-  listeners_[listener_count_++] = std::move(listener);
-  return {};
+std::expected<std::size_t, Error> SerialEngine::add(TcpListener&& listener, TlsContextSlot* tls,
+                                                    std::uint8_t mark) noexcept {
+  for (std::size_t number = 0; number < Server::kMaxListeners; ++number) {
+    if (listeners_[number].is_open()) continue;
+    listeners_[number] = std::move(listener);
+    tls_[number] = tls;
+    marks_[number] = mark;
+    return number;
+  }
+  return std::unexpected(Error{ErrorCode::limit});
 }
 
 // begin_stop may be called while a connection is being served: that one is left alone.

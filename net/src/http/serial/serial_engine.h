@@ -24,7 +24,8 @@ class SerialEngine : public Engine {
   static void destroy(SerialEngine* engine) noexcept;
 
   // These are Engine's functions of the same names.
-  std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
+  std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept;
+  void remove(std::size_t number) noexcept { listeners_[number].close(); }
   void begin_stop() noexcept;
   bool stopped() noexcept { return stopping() && keepers.stop() && records_.taken() == 0; }
   std::expected<void, Error> stop() noexcept;
@@ -45,7 +46,8 @@ class SerialEngine : public Engine {
   // close_resting closes a connection that rests, and counts it.
   void close_resting(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
   std::size_t open_connections() const noexcept { return records_.taken(); }
-  std::span<const TcpListener> listeners() const noexcept { return {listeners_, listener_count_}; }
+  // listeners is a place for each; a closed one has none.
+  std::span<const TcpListener> listeners() const noexcept { return listeners_; }
 
   ConnectionList resting;
   ConnectionList ready;  // readable, and not served yet
@@ -68,9 +70,9 @@ class SerialEngine : public Engine {
                                 return static_cast<SerialEngine*>(self)->close_longest_resting(wanted);
                               },
                               this};
-  std::size_t listener_count_ = 0;
   TcpListener listeners_[Server::kMaxListeners];
   TlsContextSlot* tls_[Server::kMaxListeners] = {};  // of each listener, or null
+  std::uint8_t marks_[Server::kMaxListeners] = {};
 };
 
 }  // namespace coir::http

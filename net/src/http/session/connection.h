@@ -70,7 +70,7 @@ struct Connection : Resting {
     std::uint32_t part;          // kept: the keeper's own
   };
   std::uint32_t client = 0;   // the ClientLimits' ticket
-  std::uint8_t listener = 0;  // the number of the listener that accepted it
+  std::uint8_t listener = 0;  // the mark of the listener that accepted it
   Atomic<Eviction> eviction = Eviction::none;
   // These are written by its owner alone, so that they may share a byte.
   Owes owes : 3 = Owes::head;

@@ -42,7 +42,8 @@ class Engine {
   // These are Server's functions of the same names.
   static Engine* create(const ServerOptions& options) noexcept;
   static void destroy(Engine* engine) noexcept;
-  std::expected<void, Error> add(TcpListener&& listener, TlsContextSlot* tls) noexcept;
+  std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept;
+  void remove(std::size_t number) noexcept;
   std::expected<void, Error> start() noexcept;
   void begin_stop() noexcept;
   bool stopped() noexcept;

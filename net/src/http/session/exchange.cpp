@@ -14,7 +14,7 @@ bool Exchange::secure() const noexcept {
   return session_.connection_->stream.secure();
 }
 
-std::size_t Exchange::listener() const noexcept {
+std::uint8_t Exchange::listener() const noexcept {
   return session_.connection_->listener;
 }
 

@@ -1,0 +1,107 @@
+#include "listeners.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "complaint.h"
+
+namespace {
+
+// AddressText is an address as text.
+class AddressText {
+ public:
+  explicit AddressText(const coir::Address& address) noexcept : text_(address.format(room_)) {}
+  std::string_view text() const noexcept { return text_; }
+
+ private:
+  char room_[coir::Address::kMaxText];
+  std::string_view text_;
+};
+
+bool same_address(const Options::Listen& a, const Options::Listen& b) noexcept {
+  return AddressText(a.address).text() == AddressText(b.address).text();
+}
+
+bool same_kind(const Options::Listen& a, const Options::Listen& b) noexcept {
+  return a.tls == b.tls && a.metrics == b.metrics;
+}
+
+// may_be_twice tells whether the kernel chooses a port, another one each time.
+bool may_be_twice(const coir::Address& address) noexcept {
+  return address.family() != coir::Address::Family::unix_path && address.port() == 0;
+}
+
+bool cannot_listen(const Options::Listen& at, coir::Error error) noexcept {
+  if (at.setting != nullptr && at.setting->file != nullptr)
+    return at.setting->wrong("name a free address of this machine", {"cannot listen there: ", error});
+  say({"cannot listen on ", AddressText(at.address).text(), ": ", error});
+  return false;
+}
+
+}  // namespace
+
+Listeners::Match Listeners::match(const Options& options) const noexcept {
+  Match match;
+  std::ranges::fill(match.of, kNew);
+  // The same address of another kind comes second: "127.0.0.1:0" may be there several times.
+  for (const bool of_a_kind : {true, false}) {
+    for (std::size_t i = 0; i < options.listen_count; ++i) {
+      const Options::Listen& wanted = options.listen[i];
+      for (std::size_t k = 0; k < kMost && match.of[i] == kNew; ++k) {
+        const Serving& each = serving_[k];
+        if (!each.used || match.stays[k] || !same_address(each.at, wanted)) continue;
+        if (same_kind(each.at, wanted) != of_a_kind || (!of_a_kind && may_be_twice(wanted.address))) continue;
+        match.stays[k] = true;
+        match.of[i] = of_a_kind ? k : kNextStart;
+      }
+      if (!of_a_kind && match.of[i] == kNew && wanted.tls && serves_ && !tls_) match.of[i] = kNextStart;
+    }
+  }
+  return match;
+}
+
+bool Listeners::open(const Options& options, OpenedListeners& opened) noexcept {
+  const Match found = match(options);
+  for (std::size_t i = 0; i < options.listen_count; ++i) {
+    const Options::Listen& wanted = options.listen[i];
+    if (found.of[i] == kNextStart && wanted.setting != nullptr)
+      wanted.setting->wrong("restart coird", {"it counts from the next start on"});
+    if (found.of[i] != kNew) continue;
+    // A slow client must not fill the kernel's memory with a response that it reads little by little.
+    auto listener = coir::TcpListener::listen(wanted.address, {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
+    if (!listener) return cannot_listen(wanted, listener.error());
+    opened.at[i] = std::move(*listener);
+  }
+  return true;
+}
+
+bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
+                      coir::TlsContextSlot* tls) noexcept {
+  const Match found = match(options);
+  // They are closed first: the server has places for as many as may be served.
+  for (std::size_t k = 0; k < kMost; ++k) {
+    if (!serving_[k].used || found.stays[k]) continue;
+    server.remove(serving_[k].number);
+    serving_[k].used = false;
+    say({"no longer listening on ", AddressText(serving_[k].at.address).text()});
+  }
+  for (std::size_t i = 0; i < options.listen_count; ++i) {
+    if (!opened.at[i].is_open()) continue;
+    const Options::Listen& wanted = options.listen[i];
+    const AddressText local(opened.at[i].local_address());
+    const std::uint16_t port = opened.at[i].local_address().port();
+    const auto added =
+        server.add(std::move(opened.at[i]), wanted.tls ? tls : nullptr, wanted.metrics ? kMetrics : std::uint8_t{0});
+    if (!added) return cannot_listen(wanted, added.error());
+    Serving& place = *std::ranges::find(serving_, false, &Serving::used);
+    place = {.at = wanted, .used = true, .number = *added};
+    place.at.setting = nullptr;  // which may be gone before the listener
+    tls_ = tls_ || wanted.tls;
+    if (!serves_ && !wanted.metrics) ports_.take(local.text(), port, wanted.tls);
+    say({wanted.metrics ? "metrics" : "listening", " on ", local.text(), wanted.tls ? " with TLS" : ""});
+  }
+  metrics_apart_.store(std::ranges::any_of(serving_, [](const Serving& each) { return each.used && each.at.metrics; }));
+  serves_ = true;
+  return true;
+}

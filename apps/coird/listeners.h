@@ -1,0 +1,62 @@
+#pragma once
+
+#include <coir/atomic.h>
+#include <coir/http/server.h>
+#include <coir/net/tcp.h>
+
+#include "announcing.h"
+#include "options/options.h"
+
+// OpenedListeners holds a listener for each address of Options that was not bound before. Its destructor closes those
+// that no server has taken.
+struct OpenedListeners {
+  coir::TcpListener at[coir::http::Server::kMaxListeners];
+};
+
+// Listeners is where coird listens. A change has two steps, so that a reload applies completely or not at all: open
+// binds what is new, serve hands that to the server and closes what the options no longer name. An address that stays
+// keeps its listener, and a connection outlives the listener that accepted it.
+class Listeners {
+ public:
+  // kMetrics is the mark of a listener for /metrics and /healthz alone (Exchange::listener).
+  static constexpr std::uint8_t kMetrics = 1;
+
+  // open binds each address of `options` that is not bound yet. An address that changes between plain, TLS and metrics,
+  // and the first one with TLS of a coird that serves, wait for a restart: a line names it. False: an address cannot be
+  // bound; a line has said which.
+  [[nodiscard]] bool open(const Options& options, OpenedListeners& opened) noexcept;
+
+  // serve has `server`, which has started, accept by what open has bound, and closes what `options` no longer name. A
+  // line names each address, with the port that the kernel chose. False: there is no memory for one; a line has said so.
+  // In a build with fibers: from a fiber.
+  bool serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
+             coir::TlsContextSlot* tls) noexcept;
+
+  // ports is what multicast DNS announces: those of the listeners that the first call of serve opened.
+  const Announced& ports() const noexcept { return ports_; }
+  // metrics_apart tells whether /metrics is answered by listeners for it alone. Any fiber or thread.
+  bool metrics_apart() const noexcept { return metrics_apart_.load(); }
+
+ private:
+  static constexpr std::size_t kMost = coir::http::Server::kMaxListeners;
+
+  struct Serving {
+    Options::Listen at;
+    bool used = false;
+    std::size_t number = 0;  // by which the server knows it
+  };
+
+  // Match says for each address of Options which of serving_ it is, or kNew or kNextStart.
+  static constexpr std::size_t kNew = kMost, kNextStart = kMost + 1;
+  struct Match {
+    std::size_t of[kMost];
+    bool stays[kMost] = {};  // of serving_
+  };
+  Match match(const Options& options) const noexcept;
+
+  Serving serving_[kMost];
+  bool serves_ = false;
+  bool tls_ = false;  // one has TLS
+  Announced ports_;
+  coir::Atomic<bool> metrics_apart_ = false;
+};
