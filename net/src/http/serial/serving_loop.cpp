@@ -31,7 +31,8 @@ struct ServingLoop::Stop : Interrupter {
     if (signal && *signal == SIGHUP) {
       const ServerOptions& options = stop.engine->options;
       if (options.on_hangup != nullptr) options.on_hangup(options.context);
-      return true;
+      // It may have added listeners, or closed some. Between two exchanges they are watched anew at once.
+      return stop.engine->loop.serves();
     }
     const bool signalled = signal.has_value();
     if (signalled && !stop.engine->stopping()) {
@@ -232,7 +233,7 @@ bool ServingLoop::yield_turn() noexcept {
 // others_want looks at what a poll found. A resting client that has only gone away wants nothing, and is closed.
 bool ServingLoop::others_want() noexcept {
   for (std::size_t i = 0; i < engine_.listeners().size(); ++i) {
-    if (poll_set_.has_connection(i)) return true;
+    if (poll_set_.has_connection(i) && engine_.listeners()[i].is_open()) return true;
   }
   bool wants = false;
   poll_set_.each_ready(engine_.resting, [&](Connection& connection) {
