@@ -1,5 +1,5 @@
-# Adds up the tests of one run, `ctest --verbose` or a system test, and prints "PASSED FAILED SKIPPED". What a program
-# that did not pass printed goes to standard error.
+# Adds up the tests of one run, `ctest --verbose` or a system test, and prints "PASSED FAILED SKIPPED". The output
+# of a program that did not pass goes to standard error.
 #
 # What CTest ran twice counts as it ended the second time.
 #

@@ -34,9 +34,9 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   endif()
 endif()
 
-# What a tree of a foreign CPU builds and runs of the unit tests, unless scripts/test is to run everything.
+# cpu_tests are the unit tests that a tree of a foreign CPU builds and runs, unless scripts/test runs everything.
 add_custom_target(cpu_tests)
-# What the gate builds and runs of them under the thread sanitizer: all of core's rooms, and what is marked LOCKS.
+# locks_tests are those that the gate builds and runs under the thread sanitizer: all of core's rooms, and tests with LOCKS.
 add_custom_target(locks_tests)
 set(coir_rooms_with_locks base blocking fiber inspect isolate memory process run schedule scope sync wait)
 

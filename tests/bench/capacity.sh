@@ -7,7 +7,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm_stream_clients.sh"
 
 most=20000 flood_seconds=90 settle_seconds=75 userland='' tls='' async='' sysctls='' quick='' port=80 wanted=20000 streams='' promise=''
-# Nothing but memory is the limit. Of an option given twice the last one counts.
+# Nothing but memory is the limit. If an option is given twice, the last one counts.
 args='--idle-timeout 3600s'
 while [ $# -gt 0 ]; do
   case $1 in
@@ -252,7 +252,7 @@ measure_ws() {
   end_streams sockets
 }
 
-# Followers of a feed on this machine, through coird: two sockets of the board each. What is held is told an event three times.
+# Followers of a feed on this machine, through coird: two sockets of the board each. All that are held get an event three times.
 measure_proxy() {
   followers=2120
   [ -z "$quick" ] || followers=500

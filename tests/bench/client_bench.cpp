@@ -159,7 +159,7 @@ int main(int count, char** words) {
     char url[64];
     coir::on_worker_stack([&] { snprintf(url, sizeof url, "http://127.0.0.1:%u/", port); });
     {
-      // What the first request makes once and for all.
+      // The first request makes some things once and for all.
       auto first = client->get(url);
     }
     if (what == "transfers") {

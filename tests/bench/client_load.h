@@ -39,8 +39,8 @@ class ClientLoad {
   // up the others.
   void flood(long count, long seconds);
 
-  // again asks once more on each open connection, `window` at a time. What is not answered while the server says
-  // nothing for ten seconds is lost.
+  // again asks once more on each open connection, `window` at a time. A request is lost if the server
+  // sends nothing for ten seconds.
   void again(long window);
 
   // look counts the idle connections that the server has ended.

@@ -9,7 +9,7 @@
 
 namespace {
 
-// Of curl.h and multi.h, whose numbers are part of the library's interface.
+// From curl.h and multi.h, whose numbers are part of the library's interface.
 constexpr int kUrl = 10002, kWriteFunction = 20011, kMaxConnects = 6, kDone = 1;
 struct Message {
   int message;

@@ -1,5 +1,5 @@
-// The least a server can do: one thread, epoll, one read and one write per wakeup, a fixed answer, no parser. What a
-// real server adds to its figures is the price of being one.
+// The least a server can do: one thread, epoll, one read and one write per wakeup, a fixed answer, no parser. The
+// difference to a real server is the price of being one.
 //
 //   epoll_floor PORT [ANSWER_BYTES [ADDRESS]]
 //

@@ -30,7 +30,7 @@ namespace {
 constexpr int kMost = 65536;
 constexpr int kSilenceMs = 10'000;
 
-// What is still to come of each connection's answer. The first answer of all is read whole, for its length; the others
+// Bytes of each connection's answer that are still to come. The first answer of all is read whole, for its length; the others
 // come from the same server for the same target and have it too.
 std::size_t missing[kMost];
 int fds[kMost];

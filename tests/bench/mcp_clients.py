@@ -28,7 +28,7 @@ def post(body, **fields):
 
 
 def until(plain, wanted):
-    """What has come up to that text; nothing where the server declines."""
+    """The bytes up to that text; nothing if the server declines."""
     got = b""
     while wanted not in got:
         more = plain.recv(4096)

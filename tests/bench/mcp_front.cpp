@@ -1,4 +1,4 @@
-// What stands in front of other servers in scripts/bench mcp: a tool that spreads one call over several clients of the server at
+// The front server in scripts/bench mcp, before other servers: a tool that spreads one call over several clients of the server at
 // URL, that server's own tools as up_NAME, and a small file at /small.txt.
 //
 //   mcp_front PORT URL [ADDRESS]    ends at SIGTERM

@@ -9,7 +9,7 @@ rounds=7 seconds=2 idle=1000 megabytes=1000 most=5000
 if [ "${1:-}" = --quick ]; then
   rounds=3 seconds=1 megabytes=300
 fi
-# What is asked, and who asks, share the other processors.
+# Clients and upstreams share the other processors.
 upstream_cpu=$client_cpu bulk_cpu=$client_cpu
 php_cpus=$client_cpu
 if [ "$(nproc)" -ge 3 ]; then
@@ -28,7 +28,7 @@ if [ -z "$coird" ]; then
 fi
 
 proxies=(coird nginx haproxy)
-# What they speak to the upstream: proxy (HTTP) or fastcgi.
+# The protocol to the upstream: proxy (HTTP) or fastcgi.
 speaks=proxy
 declare -A pids ports
 
@@ -101,8 +101,8 @@ visitors() {
   coproc CLIENT { exec timeout 300 taskset -c $client_cpu "$programs/$1" 127.0.0.1 "$2" 2>"$scratch/client.$2.log"; }
 }
 
-# measure_idle FIGURE PROGRAM PATH [SAY ...]: what each adds from `idle` of them on, up to `most`. What comes and goes with a
-# few, stacks and buffers, is then no cost of theirs. The first `idle` are asked what SAY says.
+# measure_idle FIGURE PROGRAM PATH [SAY ...]: what each adds from `idle` of them on, up to `most`. Stacks and
+# buffers, which come and go with a few, are then no part of the cost. The first `idle` are asked what SAY says.
 measure_idle() {
   local figure=$1 program=$2 path=$3 name before
   shift 3

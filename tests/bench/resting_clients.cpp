@@ -134,7 +134,7 @@ void take(Socket& socket) {
   }
 }
 
-// await_all reads until nothing is owed. What has not come within the silence is lost.
+// await_all reads until nothing is owed. Bytes that have not come within the silence are lost.
 void await_all() {
   epoll_event events[256];
   while (busy > 0) {

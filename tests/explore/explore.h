@@ -7,7 +7,7 @@
 
 namespace coir::explore {
 
-// What scenarios are written with.
+// Scenarios are written with these.
 //
 //   void two_count() {
 //     Atomic<int> count{0};

@@ -113,7 +113,7 @@ thread_local Explored* t_self = nullptr;
 }
 
 // end_spinning is for a store of the writer's to `at`.
-// What one that polls writes is no news for others that poll.
+// A store by a thread that polls is no news for others that poll.
 void end_spinning(const Explored* writer, const void* at) noexcept {
   if (!writer->polls) g_in_vain = 0;
   for (int i = 0; i < g_used; ++i) {
@@ -217,7 +217,7 @@ Explored& who_is_next(Explored& self) noexcept {
       if (chosen.state == Explored::State::asleep) end_by_time(chosen);
       return chosen;
     }
-    // Nobody can: what was stored late may change that, then whoever spins gives up some time, then time passes.
+    // No thread can run: first late stores become visible, then a thread that spins gives up some time, then time passes.
     bool late = false;
     for (int i = 0; i < g_used; ++i) {
       late = late || g_threads[i].late != 0;
@@ -344,7 +344,7 @@ void before(Step kind, const void* at, std::memory_order order, const std::sourc
   if (kind != self->kind || at != self->read_at) self->spins = false;
   self->kind = kind;
   g_chooser->step(self->id);
-  // Who keeps everybody else from running for long is at the end of a loop that waits for somebody.
+  // A thread that keeps all others from running for long is at the end of a loop that waits for another thread.
   const bool for_long = ++self->in_a_row >= kMostStepsInRow;
   if (for_long) {
     self->in_a_row = 0;

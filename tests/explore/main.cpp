@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kMutants[] = {"none", "no_fence", "weak_stores", "relaxed_release", "lost_wake"};
 
-// What has to be noticed, and where.
+// Noticed is a mutant, and the scenario that must notice it.
 struct Noticed {
   Mutant mutant;
   const char* scenario;
@@ -64,8 +64,8 @@ double seconds() noexcept {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. Of several processes the
-// kernel has put each where there was room.
+// stay_on_one_cpu, for explored threads take turns, and to wake one on another CPU takes longer. The
+// kernel has put each of several processes on a CPU with room.
 void stay_on_one_cpu() noexcept {
   const int cpu = sched_getcpu();
   if (cpu < 0) return;

@@ -10,7 +10,7 @@
 #include "explore.h"
 #include "steps.h"
 
-// What the explored code has of the system: a clock, futexes, a poller and threads, none of them the kernel's.
+// The explored code's system: a clock, futexes, a poller and threads, none of them the kernel's.
 
 namespace coir {
 

@@ -6,11 +6,12 @@
 
 namespace coir::explore {
 
-// What the seams call: nothing here has an effect on a thread that is not explored.
+// The seams call these functions. None has an effect on a thread that is not explored.
 
 enum class Step : std::uint8_t { load, store, exchange, compare, update, fence, sleep, wake, poll, start, join, time };
 
-// before ends when it is the calling thread's turn to take this step. What has to be visible before it then is.
+// before returns when it is the calling thread's turn to take this step. All that must be visible before the step is
+// visible then.
 void before(Step kind, const void* at, std::memory_order order, const std::source_location& where) noexcept;
 
 // store writes, now or later: a store that is no fence may stay in the thread's buffer for a while.

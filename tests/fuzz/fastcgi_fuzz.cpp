@@ -1,5 +1,5 @@
-// Whatever an application sends: a reader takes no byte twice and none that is not there, the same however the bytes are
-// cut; and a head that is made of it is one line after the other.
+// Any bytes from an application. The reader takes each byte once and none that is not there, however the bytes are cut.
+// The head that is made of them is a list of whole lines.
 
 #include "fastcgi/record.h"
 #include "fastcgi/response_head.h"

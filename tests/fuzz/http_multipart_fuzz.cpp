@@ -66,7 +66,7 @@ Taken take(std::string_view form, std::string_view type, std::size_t cut, const 
         taken.add(parser.content());
         break;
       case Parser::Event::part_end:
-        // What the part was called is still there.
+        // The name of the part is still there.
         check(part, limits);
         taken.add(part.name);
         break;

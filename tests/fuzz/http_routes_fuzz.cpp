@@ -1,5 +1,5 @@
-// Whatever path is asked for: a route is found only for what its pattern says, its parameters are segments of the path, decoded, and
-// a method that no route has is told with those that some have.
+// Any path: a route is found only for a path that its pattern matches, its parameters are decoded segments of the path, and
+// a method that no route has is answered with the methods that some have.
 
 #include <coir/http/routes.h>
 

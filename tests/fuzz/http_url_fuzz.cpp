@@ -1,4 +1,5 @@
-// What parse_url accepts can be sent, and what resolve_url writes can be read or is refused; neither splits a request.
+// Addresses that parse_url accepts can be sent, and those that resolve_url writes are read or refused. Neither splits a
+// request.
 
 #include <coir/http/wire/url.h>
 

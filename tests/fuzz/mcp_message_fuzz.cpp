@@ -1,5 +1,5 @@
-// A client says anything. What is over a limit is refused before it is parsed; a message that is read is one of the four
-// kinds, and its values, written again, are read the same; a field's value says what it decodes to, and nothing else.
+// Any bytes from a client. A message over a limit is refused before it is parsed. A message that is read is one of the
+// four kinds, and its values, written again, are read the same. A field's value has one meaning.
 
 #include <coir/mcp/detail/tool.h>
 

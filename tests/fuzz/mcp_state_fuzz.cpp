@@ -1,5 +1,5 @@
-// A client brings back anything as a state. What was not sealed is not opened; what was sealed opens as it was, and with
-// any one byte changed it does not.
+// A client brings back any bytes as a state. Bytes that were not sealed are not opened. A sealed state opens as it was, and
+// does not with any one byte changed.
 
 #include "mcp/message/request_state.h"
 #include "require.h"
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       .key = "a key that nobody has", .principal = "p", .method = "m", .name = "n", .arguments = "{}"};
   const Exact given(text);
   const Exact room(text.size() + 1);
-  // Nobody finds a digest of 32 bytes by chance.
+  // A digest of 32 bytes is not found by chance.
   require(!open_state(binding, given.view(), 0, {room.data(), room.size()}));
 
   static char scratch[2048], sealed_room[4096], opened_room[4096];

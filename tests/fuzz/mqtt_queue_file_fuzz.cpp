@@ -1,5 +1,5 @@
-// A queue's file holds anything. Whatever is read from it is written again as the same bytes. A checksum keeps a fuzzer
-// out, so the first records get the right one.
+// Any bytes as a queue's file. The records that are read from it are written again as the same bytes. A checksum keeps a
+// fuzzer out, so the first records get the right one.
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Whatever fields a request has, none that frames or belongs to the hop is passed on, none with a rule of its own can be
-// taken away by Connection, and no name stands for two.
+// A request with any fields: the proxy passes on none that frames it or belongs to the hop, Connection takes away none that
+// has a rule of its own, and no name stands for two.
 
 #include <string.h>
 

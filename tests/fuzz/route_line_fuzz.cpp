@@ -1,5 +1,5 @@
-// Whatever a line of a file of routes says, it is a route that can be used, nothing, or a fault that names a word of the
-// line; what it sets cannot split a head, and whoever is trusted was named.
+// Any line of a file of routes is a route that can be used, nothing, or a fault that names a word of the line. The values
+// that it sets cannot split a head, and it trusts only peers that it names.
 
 #include <coir/http/proxy_table.h>
 #include <coir/http/wire/url.h>
@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     require(time.count() >= 0 && time.count() <= UINT32_MAX);
   }
   for (const unsigned char weight : route.weights) require(weight <= 100);
-  // What the line trusts is an address that it names; the line as a field of a request is read without harm.
+  // The line trusts only addresses that it names. The line as a field of a request is read without harm.
   const coir::Address peer = *coir::Address::parse("127.0.0.1:1");
   if (route.trust.empty()) require(!is_trusted(route.trust, peer));
   const Header field{.name = "X-Forwarded-For", .value = line.view()};

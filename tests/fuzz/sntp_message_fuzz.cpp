@@ -1,4 +1,4 @@
-// Whatever comes as an answer of a time server, a time that is believed is one of this century, and of that request.
+// Any bytes as the answer of a time server: a time that is believed is in this century, and answers that request.
 
 #include "require.h"
 #include "sntp/sntp_message.h"

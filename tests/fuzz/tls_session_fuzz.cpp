@@ -1,5 +1,5 @@
-// What a stranger sends to a TLS port, garbage or broken handshakes, ends with an error and leaves nothing behind; a
-// server that has answered goes on to answer the next.
+// Garbage and broken handshakes at a TLS port end with an error and leave nothing behind. A server that has answered
+// answers the next client.
 
 #include <coir/tls.h>
 #include <sys/socket.h>

@@ -290,7 +290,7 @@ init {
 }
 
 /*
- * What is waited for is seen; unless somebody in wake_one finds no sleeper, each time, because the poller's patience
- * ends each time: that takes a millisecond, and a look no microsecond.
+ * The event is seen, unless wake_one finds no sleeper each time, because the poller's patience ends each time: that takes
+ * a millisecond, and a look takes less than a microsecond.
  */
 ltl is_seen { <> over || []<> retries }

@@ -3,7 +3,7 @@
 //
 //   646174613a780a0a 3 1 2          ->   [{"type":"","data":"x","id":""},null]
 //
-// The last element is the retry in force, null if there is none. What follows the last size comes in one piece.
+// The last element is the retry in force, null if there is none. The bytes after the last size come in one piece.
 
 #include <coir/json_writer.h>
 #include <stdio.h>

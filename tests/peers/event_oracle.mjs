@@ -4,7 +4,7 @@
 // cut anywhere, and compares what they find. Prints one line for each kind of promise; ends with status 1 at the first difference,
 // after the stream and the seed.
 //
-// What the two are allowed to differ in: eventsource-parser tells the id of an event only where the event itself has one.
+// The two may differ in one thing: eventsource-parser tells the id of an event only if the event itself has one.
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'

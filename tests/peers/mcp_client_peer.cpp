@@ -134,7 +134,7 @@ int run(const char* url) {
     JsonText arguments(g_arguments);
     JsonWriter out(arguments);
     if (std::string_view(tool.name) == "json_schema_echo" && i > 0) {
-      // What came as the schema of the tool before is to be sent back.
+      // The client sends back the schema that came with the tool before.
       out.object().name("schema").raw({g_tools[0].schema, g_tools[0].schema_bytes}).end();
     } else {
       write_object(out, document->root());

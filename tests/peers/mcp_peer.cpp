@@ -1,5 +1,5 @@
-// What the official conformance suite of MCP wants a server to have, on the public interface alone. It prints its port,
-// and ends with SIGTERM.
+// A server with all that the official conformance suite of MCP asks for, on the public interface alone. It prints its
+// port, and ends with SIGTERM.
 //
 //   mcp_peer [PORT]
 

@@ -18,8 +18,8 @@ struct ChildEnd {
 
 ChildEnd run_child(int (*body)(void*), void* argument) noexcept;
 
-// in_child runs `body` in a forked process, whose exit status is what it returns, and waits for its end. What may end
-// the process is tested so. A child that hangs is ended by SIGALRM. No other thread may run.
+// in_child runs `body` in a forked process, whose exit status is what it returns, and waits for its end. It is
+// for code that may end the process. A child that hangs is ended by SIGALRM. No other thread may run.
 template <class Body>
 ChildEnd in_child(Body&& body) {
   return run_child([](void* argument) { return (*static_cast<std::remove_reference_t<Body>*>(argument))(); },

@@ -36,8 +36,7 @@ class Mixed : private Expectations {
 
   // run has some fibers and, where there are many workers, some threads take many steps each: with one worker and with
   // two, with workers that migrate every fiber, and on a seeded schedule. One fiber in four is cancelled on the way and
-  // ends before its next step. What a thread waits for must come without fibers, or have a deadline: the fibers end
-  // first.
+  // ends before its next step. A thread's waits must end without fibers, or have a deadline: the fibers end first.
   template <class Step>
   void run(Step step) {
     run_all([](void* self, Random& random) { (*static_cast<Step*>(self))(random); }, &step);

@@ -24,7 +24,7 @@ none() {
   fi
 }
 
-# What fibers are made of, by the names of their classes and functions, and the calls that systems without them lack.
+# The classes and functions that fibers are made of, by name, and the calls that systems without fibers lack.
 machinery='Fiber|fiber|Scheduler|Reactor|TimerWheel|StackPool|RunQueue|Worker|Waiter|RestingWait|Poller|coir_switch|futex'
 foreign='(mmap|mmap64|munmap|mremap|mprotect|madvise|pthread_[a-z_]*|thrd_[a-z]*|clone|epoll_[a-z0-9_]*)'
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a table of routes must not be: each of these is refused by the compiler, with the words that say why. What tables do is
-# http_routes_test's.
+# Tables of routes that are wrong: the compiler refuses each of these, with the words that say why. http_routes_test has the
+# tables that are right.
 #
 # everything: compiles each refused table alone
 # limit: 300

@@ -78,8 +78,8 @@ floors() {
 } >"$found"
 none "an include climbs no floor inside a layer"
 
-# A public header is of the room whose source of that name includes it first. What stands apart: waiting is what budget.h and
-# fatal.h tell of, and the scheduler calls them.
+# A public header is of the room whose source of that name includes it first. Two headers are exempt: budget.h and
+# fatal.h are about waiting, and the scheduler calls them.
 apart='coir/budget.h coir/detail/fatal.h'
 public_floors() {
   layer=$1
@@ -135,7 +135,7 @@ none "a source has the header of its name, or a header names it"
 find port core net apps \( -name '*.cpp' -o -name '*.h' -o -name '*.c' -o -name '*.S' \) -exec awk 'END { if (NR > 300) print FILENAME ": " NR }' {} \; >"$found"
 none "no source file has more than 300 lines"
 
-# What a user never includes is in no table: coir/detail/, and the part of context.h that each CPU has.
+# Headers that a user never includes are in no table: coir/detail/, and the part of context.h that each CPU has.
 for layer in port core net; do
   sources $layer/include | sed "s,^$layer/include/,," | grep -vE '/(detail|arch)/' | while read -r header; do
     grep -qE "^\\|.*\`$header\`" $layer/README.md || echo "$layer/README.md: no table has $header"
@@ -149,9 +149,14 @@ none "a public header includes public headers only"
 scripts/pictures --check >"$found" 2>&1 || true
 none "the pictures are as scripts/pictures draws them"
 
-# A sentence begins with its subject (the kernel's recipes are left alone: their text decides what the cache holds).
-grep -rnE '(^|[.:;!?] +|// +|^# *|^ *\* |\| )(What|Who|Whoever|Whatever|Of|Nobody|That which) [a-z]' \
-  port core net apps scripts qemu toolchains README.md CHANGELOG.md CMakeLists.txt | grep -v '^qemu/kernel/' >"$found" || true
+# A sentence begins with its subject (the kernel's recipes are left alone: their text decides what the cache holds; questions
+# of MCP's conformance suite are quoted).
+words='What|Who|Whoever|Whatever|Of|Nobody|That which'
+{
+  grep -rnE "(^|[.:;!?] +|// +|^# *|^ *\\* |\\| |\"\"\")($words) [a-z]" \
+    port core net apps scripts qemu tests toolchains README.md CHANGELOG.md CMakeLists.txt
+  grep -rniE "promise[( ]\"($words) [a-z]" tests apps scripts
+} | grep -vE '^(qemu/kernel|tests/peers/mcp_peer_asks.h)' >"$found" || true
 none "no sentence begins with What, Who, Whoever, Whatever, Of or Nobody"
 
 # Each public header compiles alone, as this machine's CPU, with the flags that users of coir need and with the switches
@@ -177,7 +182,7 @@ sources port/include core/include net/include | grep -v -e '/detail/' -e '^core/
   xargs -r grep -HnE '^ *# *include *<(algorithm|chrono|filesystem|format|functional|iostream|map|memory|ranges|regex|string|vector)>' >"$found" || true
 none "no public header includes one of the C++ library's heavy ones"
 
-# Whatever can wait takes a deadline; errno after it is read as coir/errno.h says.
+# A function that can wait takes a deadline; errno after it is read as coir/errno.h says.
 find core/include net/include -name '*.h' ! -name deadline.h | sort | while read -r header; do
   tr ' ' '\n' <"$scratch/deps/$(echo "$header" | tr / -)" |
     awk -v header="$header" '/coir\/deadline.h$/ { waits = 1 } /coir\/errno.h$/ { mended = 1 }

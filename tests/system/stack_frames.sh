@@ -54,7 +54,7 @@ for preset in $(cat port/boards/default) x86_64-linux-musl $([ "${COIR_TEST_TIER
     "$tree/port" "$tree/core" "$tree/net" "$tree/apps/coird"
 done
 
-# What is refused, in programs of one line.
+# refused NAME TEXT PROGRAM: the check refuses a program of one line.
 refused() {
   mkdir -p "$work/$1"
   echo "$3" >"$work/$1/a.cpp"

@@ -72,7 +72,7 @@ func (c *changes) wait(ctx context.Context, after uint64) {
 	}
 }
 
-// list is the changes after a number. Who was away for too long gets those that are still known.
+// list is the changes after a number. A client that was away for too long gets those that are still known.
 func (c *changes) list(after uint64) any {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -11,7 +11,7 @@
 #include "base/biased_lock.h"
 #include "tests/explore/explore.h"
 
-// What fibers and threads wait on besides channels.
+// Locks, events and the other things that fibers and threads wait on besides channels.
 
 namespace coir::explore {
 
@@ -78,7 +78,7 @@ void mutex_keeps_the_line() {
   require(served == 2 && !mutex.locked());
 }
 
-// Whoever waits is served within the bound, though one behind it has left the line since it was called.
+// A waiter is served within the bound, even if another one behind it has left the line since.
 void mutex_passes_over_within_the_bound() {
   Mutex mutex;
   bool served = false;
@@ -149,7 +149,7 @@ void event_may_be_destroyed_by_the_waiter() {
       [&] {
         require(event->wait().has_value());
         event->~Event();
-        // What is written here instead is not touched by set().
+        // set() does not touch the bytes that are written here instead.
         for (unsigned char& byte : memory) byte = 0x5a;
       },
       [&] { event->set(); });
@@ -199,7 +199,7 @@ void once_is_done_once() {
   threads(call, call, call);
 }
 
-// Who waits runs its own body when the first one's has failed.
+// A waiter runs its own body when the first one's has failed.
 void once_that_fails_is_tried_again() {
   Once once;
   int calls = 0;
@@ -231,7 +231,7 @@ void rw_lock_keeps_writers_alone() {
   });
 }
 
-// What the owner and a raider do inside is two steps, between which neither finds the other.
+// The owner and a raider each take two steps inside, and neither finds the other between them.
 void biased_lock_excludes() {
   BiasedLock lock;
   Atomic<int> inside{0};

@@ -111,7 +111,7 @@ void inbox_of_many() {
   Had had;
   threads([&] { inbox.push_counted(fiber(0), alive); }, [&] { inbox.push_counted(fiber(1), alive); },
           [&] {
-            // Who sees the count sees the fiber in its queue.
+            // A thread that sees the count sees the fiber in its queue.
             if (alive.load(std::memory_order_acquire) == 2) require(!inbox.empty());
             had.add(inbox.pop());
           });

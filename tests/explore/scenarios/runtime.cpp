@@ -142,7 +142,7 @@ void scope_meets_wait() {
   });
 }
 
-// Who cancels walks down to the nursery; its owner opens and closes it, and its child begins to wait, meanwhile.
+// The canceller walks down to the nursery, while its owner opens and closes it and its child begins to wait.
 void scope_meets_children() {
   run_on_two([&] {
     Event never;

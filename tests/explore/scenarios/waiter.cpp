@@ -51,7 +51,7 @@ WakeReason wait_at(Source& one, Source& other, Deadline deadline = Deadline::nev
   return reason;
 }
 
-// Of two sources one wins, whenever they come; the other finds nobody and keeps what it has.
+// One of two sources wins, whenever they come; the other finds no waiter and keeps its value.
 void claimed_once() {
   Source one, other;
   bool first = false, second = false;
@@ -88,7 +88,7 @@ void two_compete() {
   require(reason == (first ? WakeReason::ready : WakeReason::closed));
 }
 
-// What ends the first wait too late meets nobody, and never the second wait.
+// A source that ends the first wait too late finds no waiter, and never ends the second wait.
 void late_claim_meets_no_later_wait() {
   Source late, second;
   bool won = false;

@@ -54,10 +54,10 @@ void* begin_thread(void* start) {
   return static_cast<Start*>(start)->run(static_cast<Start*>(start)->argument);
 }
 
-// What the last charge of this thread still covers: an allocator charges, and then takes the memory at once.
+// Bytes that the last charge of this thread still covers: an allocator charges, and then takes the memory at once.
 constinit thread_local std::size_t t_covered = 0;
 
-// What these accounts are charged for is reserved at the start, so that a charge to one of them covers no allocation.
+// The memory of these accounts is reserved at the start, so that a charge to one of them covers no allocation.
 bool reserves_at_start(const coir::Account& account) {
   return &account == &coir::account::stacks || &account == &coir::account::connections ||
          &account == &coir::account::http || &account == &coir::account::files || &account == &coir::account::process;

@@ -141,7 +141,7 @@ def given_up():
 
 
 def callers_registers():
-    """What the caller of the function under test has in its registers, as far as gdb can tell from here."""
+    """The registers of the function's caller, as far as gdb can tell from here."""
     frame = gdb.newest_frame()
     while frame.name() in ("coir_switch", "coir_call_on", "on_large_stack", "fresh_entry"):
         frame = frame.older()

@@ -27,7 +27,7 @@ isolates_prepare() {
 }
 
 isolates_promises() {
-  promise "what an isolate is denied is denied by the board's kernel" enforces "$vm_board"/isolate_deny_test
+  promise "the board's kernel denies what an isolate may not do" enforces "$vm_board"/isolate_deny_test
   [ -z "$own_run" ] || promise "and so is an isolate with a run of its own" enforces "$own_run/isolate_deny_test"
   promise "an isolate that is denied isolates starts none on the board's kernel" enforces "$vm_board"/isolate_handle_test
   [ -z "$own_run" ] || promise "nor does one with a run of its own" enforces "$own_run/isolate_handle_test"

@@ -1,4 +1,4 @@
-"""What tests/system/flash asks besides: archives, dirty journals, full disks, broken images, features, other inits, cards."""
+"""More refusals for tests/system/flash: archives, dirty journals, full disks, broken images, features, other inits, cards."""
 import bz2
 import gzip
 import lzma

@@ -34,7 +34,7 @@ def message(method, params=None, path="/mcp", token=None, progress=None, host=No
 
 
 def messages_in(response):
-    """What an answer holds: one message, or those of a stream of events."""
+    """The messages of an answer: one, or those of a stream of events."""
     if (response["content-type"] or "").startswith("text/event-stream"):
         events = response.body.decode().split("\n\n")
         datas = ["\n".join(line[5:].strip() for line in event.splitlines() if line.startswith("data:")) for event in events]

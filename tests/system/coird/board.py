@@ -41,7 +41,7 @@ class Board:
         raise AssertionError(f"the board does not boot:\n{self.log()[-2000:]}")
 
     def log(self):
-        """What has been said on the serial console."""
+        """The lines on the serial console."""
         with open(os.path.join(self.folder, "serial.log"), errors="replace") as file:
             return file.read()
 

@@ -7,7 +7,7 @@ from daemon import request
 
 
 class Received:
-    """What has come to a client: the 1xx before, then one response, and whether that came whole."""
+    """A client's answer: the 1xx before, then one response, and whether that came whole."""
 
     def __init__(self, client, head=False):
         self.interim, self.status, self.fields, self.body, self.whole = [], 0, [], b"", False

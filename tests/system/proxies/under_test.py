@@ -55,7 +55,7 @@ backend group
 
 
 def free_port():
-    """A port that nobody has at this moment, for servers that cannot be given port 0. Whoever is too late tries again."""
+    """A port that nobody has at this moment, for servers that cannot be given port 0. A server that is too late tries again."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

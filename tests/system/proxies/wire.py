@@ -157,7 +157,7 @@ class Connection:
         return self._read(read_request)
 
     def behind(self):
-        """What came behind what was read, until now."""
+        """The bytes behind those that were read, until now."""
         return bytes(self.raw[self.at:])
 
     def take(self, size):

@@ -266,7 +266,7 @@ class Broker(threading.Thread):
 
 
 def reports(site):
-    """What the daemon is goes to a broker, and a command comes from there."""
+    """The daemon reports to a broker, and obeys a command from there."""
     broker = Broker()
     options = ["--mqtt", f"mqtt://127.0.0.1:{broker.port}/board", "--mqtt-commands", "--mqtt-interval", "1s",
                "--mqtt-discovery", "homeassistant"]

@@ -1,5 +1,5 @@
-// What the buffers promise: every one is charged, and refused where the ledger or the kernel has none; a few stay hot,
-// the others go back at once; memory that is short takes the hot ones too.
+// Every buffer is charged, and refused if the ledger or the kernel has no memory. A few stay hot, and the others are
+// returned at once. When memory is short, the hot ones are returned, too.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
@@ -106,7 +106,7 @@ TEST(BufferPool, one_that_comes_back_serves_the_next) {
   LONGS_EQUAL(0, Buffer::spare_bytes());
 }
 
-TEST(BufferPool, of_many_a_few_stay) {
+TEST(BufferPool, a_few_of_many_stay) {
   {
     std::array<Buffer, 100> many;
     for (Buffer& each : many) {
@@ -162,7 +162,7 @@ TEST(BufferPool, threads_share_it) {
   LONGS_EQUAL(0, mixed_up.load());
 }
 
-TEST(BufferPool, what_is_kept_is_kept_for_those_who_ask_for_spare_ones) {
+TEST(BufferPool, kept_buffers_are_kept_for_callers_that_want_spare_ones) {
   static constinit coir::SpareMappings mappings(wanted, 4096, 1, 2);
   void* const one = mappings.take();
   void* const two = mappings.take();

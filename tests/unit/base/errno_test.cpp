@@ -97,7 +97,7 @@ TEST(Errno, a_loop_over_eagain_reads_to_the_end) {
   LONGS_EQUAL(0, wrong);
 }
 
-// What is not of errno stays as the C library has it.
+// Names that do not concern errno stay as the C library defines them.
 TEST(Errno, is_the_one_that_the_c_library_sets) {
   errno = 0;
   LONGS_EQUAL(-1, close(-1));

@@ -178,7 +178,7 @@ constexpr bool kIsNumber = requires { zeros(T{}, 1); };
 
 }  // namespace
 
-TEST(Format, what_is_no_whole_number_is_not_taken_for_one) {
+TEST(Format, a_text_that_is_no_whole_number_is_not_taken_for_one) {
   CHECK_TRUE(kIsNumber<short> && kIsNumber<unsigned char>);
   CHECK_FALSE(kIsNumber<double> || kIsNumber<char> || kIsNumber<bool>);
 }
@@ -207,7 +207,7 @@ TEST(Format, json_strings_are_quoted_and_escaped) {
     const char text[] = {'a', static_cast<char>(c), 'b'};
     CHECK(is(format(g_room, json_quoted({text, 3})), "\"a\\u%04xb\"", static_cast<unsigned>(c)));
   }
-  // What is no UTF-8: alone, cut off, overlong, a surrogate.
+  // Bytes that are not UTF-8: alone, cut off, overlong, a surrogate.
   CHECK(is(format(g_room, json_quoted("\xff|\xc3")), "%s", R"("\ufffd|\ufffd")"));
   CHECK(is(format(g_room, json_quoted("\xc0\xaf")), "%s", R"("\ufffd\ufffd")"));
   CHECK(is(format(g_room, json_quoted("\xed\xa0\x80")), "%s", R"("\ufffd\ufffd\ufffd")"));
@@ -260,7 +260,7 @@ TEST(Format, utf8_is_cut_between_two_characters) {
     CHECK(text.size() + 4 > room);
   }
   CHECK(is(format(g_room, cut("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", 8)), "%s", "\xe2\x82\xac..."));
-  // What is no UTF-8 is cut anywhere.
+  // A text that is not UTF-8 is cut anywhere.
   CHECK(is(format(g_room, cut("\x80\x80\x80\x80\x80\x80\x80\x80\x80", 8)), "%s", "\x80\x80\x80\x80\x80..."));
 }
 

@@ -68,7 +68,7 @@ TEST(Print, one_text_is_written_whole_and_several_parts_are_cut) {
   CHECK_TRUE(printed().ends_with("x...\n"));
 }
 
-TEST(Print, what_cannot_be_written_is_told) {
+TEST(Print, a_failed_write_is_an_error) {
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   CHECK_TRUE(full >= 0);
   dup2(full, STDOUT_FILENO);

@@ -252,7 +252,7 @@ TEST(Blocking, shutdown_ends_owned_calls_at_once_and_borrowing_ones_when_they_st
 }
 
 // In builds with one worker the worker sleeps in the poller meanwhile, and the thread may not touch what fibers use.
-TEST(Blocking, what_the_function_releases_is_released_while_it_runs) {
+TEST(Blocking, memory_that_the_function_releases_is_released_while_it_runs) {
   everywhere([&] {
     std::atomic<int> woken{0};
     coir::Event event;

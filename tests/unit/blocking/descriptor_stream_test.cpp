@@ -204,7 +204,7 @@ TEST(DescriptorStream, a_device_and_a_socket_are_streams) {
   });
 }
 
-TEST(DescriptorStream, what_is_shared_keeps_its_flags_and_stays_open) {
+TEST(DescriptorStream, a_shared_descriptor_keeps_its_flags_and_stays_open) {
   both_sides([&] {
     Folder folder;
     put(folder.at("a"), "0123456789");

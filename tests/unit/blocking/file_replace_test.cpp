@@ -123,7 +123,7 @@ TEST(FileReplace, one_that_is_aborted_or_forgotten_leaves_nothing) {
     next->abort();
     next->abort();
     expect(!next->is_open() && folder.count() == 1);
-    // What is assigned over is aborted.
+    // A replacement that is assigned over is aborted.
     next = FileReplacement::begin(folder.at("a"));
     next = FileReplacement::begin(folder.at("b"));
     expect(folder.count() == 2);

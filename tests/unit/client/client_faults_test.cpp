@@ -74,7 +74,7 @@ TEST_GROUP_BASE(ClientFaults, coir::test::Expecting) {  // try_every lets each c
     for (const char* const path : {"/", "/chunks", "/moved"}) {
       const std::string_view url = server.url(path);
       for (const bool posts : {false, true}) {
-        // What a first request leaves for good: threads, registered descriptors, spare buffers.
+        // The first request leaves things for good: threads, registered descriptors, spare buffers.
         expect(ask(*client, url, posts) == Heard::whole);
         client->close_resting();
         const std::size_t connections = coir::account::connections.used();

@@ -1,4 +1,4 @@
-// What coir/http/gzip.h promises of compressed responses.
+// Compressed responses (coir/http/gzip.h).
 
 #include <coir/http/gzip.h>
 
@@ -191,7 +191,7 @@ TEST(ClientGzip, another_coding_comes_as_it_is) {
   });
 }
 
-TEST(ClientGzip, what_can_be_decoded_is_told_before_more_is_read) {
+TEST(ClientGzip, decoded_bytes_are_returned_before_more_is_read) {
   // Each byte in the middle stands for a thousand.
   std::size_t told = 0;
   for (const std::size_t piece : {4096, 100, 1}) {
@@ -231,7 +231,7 @@ TEST(ClientGzip, a_bomb_ends_at_the_cap) {
   ends_with(with_length(std::string(kMany) + std::string(kHello)), ErrorCode::limit, "max_decoded");
 }
 
-TEST(ClientGzip, what_is_cut_off_or_broken_is_told) {
+TEST(ClientGzip, content_that_is_cut_off_or_broken_is_an_error) {
   ends_with(with_length(kMany.substr(0, 60)), ErrorCode::truncated, "");
   std::string changed(kHello);
   changed[14] ^= 1;

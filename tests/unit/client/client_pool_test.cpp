@@ -200,7 +200,7 @@ TEST(ClientPool, repeats_an_idempotent_request_on_a_stale_connection_once) {
 
 TEST(ClientPool, repeats_a_request_on_a_new_connection_not_on_another_stale_one) {
   with_client({}, [&](Client& client) {
-    // Of the first two connections each ends with the second request on it.
+    // Each of the first two connections ends with the second request on it.
     std::atomic<unsigned> requests{0};
     const ScriptedServer server([&](Peer& peer) {
       for (unsigned served = 0; !peer.hear().empty(); ++served) {

@@ -173,7 +173,7 @@ TEST(ClientProxy, that_refuses_a_tunnel_is_told) {
   });
 }
 
-// What a consent says of content is nothing's length: the tunnel begins behind its head.
+// A Content-Length in a proxy's consent means nothing: the tunnel begins behind the head.
 TEST(ClientProxy, that_consents_with_a_length_is_believed) {
   both_sides([&] {
     std::atomic<bool> tunnelled{false};

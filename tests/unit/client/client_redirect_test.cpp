@@ -25,8 +25,8 @@ Deadline patience() {
   return Deadline::after(60s);
 }
 
-// Redirecting answers "/N..." by a redirect with status N to `location`, and all else by hello. What was heard last for
-// another path is kept.
+// Redirecting answers "/N..." by a redirect with status N to `location`, and all else by hello. It keeps the last
+// request for another path.
 struct Redirecting {
   explicit Redirecting(std::string_view with_content = {})
       : server([this, with_content](Peer& peer) {

@@ -1,4 +1,4 @@
-// What coir/http/client.h promises of requests and responses, from a thread and from fibers.
+// Requests and responses of coir/http/client.h, from a thread and from fibers.
 
 #include <coir/http/client.h>
 
@@ -506,7 +506,7 @@ TEST(Client, waits_for_leave_to_send_content_but_not_for_ever) {
         peer.hear();
         if (peer.hear_content(5) == "12345") peer.say(kHello);
       } else {
-        // What has no leave does not come; the request comes again without asking for it.
+        // Content without the server's leave is not sent; the client repeats the request without asking for leave.
         const bool asks = peer.hear().find("\r\nExpect: ") != std::string_view::npos;
         if (asks) peer.say("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
         const std::string_view content = peer.hear_content(5);

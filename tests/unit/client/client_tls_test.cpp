@@ -1,4 +1,4 @@
-// What a client promises over TLS.
+// A client over TLS.
 
 #include <coir/http/client.h>
 #if COIR_STREAMS

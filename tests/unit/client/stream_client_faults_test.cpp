@@ -111,7 +111,7 @@ struct StreamClientFaultsGroup : Expecting {
     auto client = Client::create({.max_resting = 4});
     expect(client.has_value());
     if (!client) return;
-    // What a first one leaves for good: threads, registered descriptors, spare buffers.
+    // The first one leaves things for good: threads, registered descriptors, spare buffers.
     expect(life(*client, server) == Heard::whole);
     client->close_resting();
     const std::size_t connections = coir::account::connections.used(), http = coir::account::http.used();

@@ -1,4 +1,4 @@
-// What connect_websocket promises, from a thread and from fibers.
+// connect_websocket, called from a thread and from fibers.
 
 #include <coir/http/websocket.h>
 

@@ -51,7 +51,7 @@ TEST(HeapThreads, a_thread_that_has_ended_leaves_no_charge) {
   }
 }
 
-TEST(HeapThreads, what_outlives_its_thread_stays_charged_until_another_frees_it) {
+TEST(HeapThreads, memory_that_outlives_its_thread_stays_charged_until_another_frees_it) {
   const std::size_t before = entered();
   void* block = nullptr;
   {

@@ -1,4 +1,4 @@
-// What passes between a client and a FastCGI application, both ways at a time.
+// Bytes pass between a client and a FastCGI application, in both directions at once.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
@@ -125,7 +125,7 @@ TEST_GROUP_BASE(FastCgiExchange, HandlerServer) {
     serving({.handler = pass, .body_timeout = 100s}, [&](Server& server, const Address& address, Seen&) {
       Passed passed;
       g_passed = &passed;
-      // What a Unix socket holds is bounded, and nobody is told of room before a whole piece is read.
+      // A Unix socket holds a bounded number of bytes, and reports room only after a whole piece is read.
       char url[200];
       std::optional<ScriptedServer> application(std::in_place, script, path);
       passed.group.emplace(

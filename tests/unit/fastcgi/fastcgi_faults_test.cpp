@@ -174,7 +174,7 @@ struct FastCgiFaultsServer : FaultyStreams {
 
 TEST_GROUP_BASE(FastCgiFaults, FastCgiFaultsServer) {};
 
-TEST(FastCgiFaults, whatever_fails_ends_one_exchange) {
+TEST(FastCgiFaults, any_failure_ends_one_exchange) {
   whatever_fails(kLives);
   met({Call::charge, Call::close, Call::recv, Call::send});
   CHECK_TRUE(g_complaints > 0);

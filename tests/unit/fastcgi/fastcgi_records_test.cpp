@@ -134,7 +134,7 @@ TEST(FastCgiRecords, those_of_other_requests_and_types_are_left_out) {
   CHECK(heard.said() == "own" && heard.ends == 1 && heard.end == FastCgiEnd::overloaded);
 }
 
-TEST(FastCgiRecords, what_comes_behind_an_end_is_told_apart) {
+TEST(FastCgiRecords, records_behind_an_end_are_told_apart) {
   CHECK(hear(joined({end_record(), "stray"}), 1000).behind == "stray");
   // Padding is the end's own.
   std::string padded = end_record();

@@ -46,7 +46,7 @@ Fiber spawn_deep(std::size_t stack) {
 constexpr int kScribblerLine = __LINE__ + 2;
 Fiber spawn_scribbler(std::size_t stack) {
   return spawn({.name = "scribbler", .stack = stack}, [] {
-    // What an overflow by one frame leaves behind, where no guard stops it.
+    // It writes as an overflow by one frame would, where no guard stops it.
     volatile char* const low = low_end_here();
     for (int i = 1; i <= 32; ++i) low[-i] = 'x';
     coir::yield();
@@ -192,7 +192,7 @@ TEST(Overflow, a_run_gives_the_signal_stack_and_the_handlers_back) {
     own.ss_size = sizeof memory;
     if (sigaltstack(&own, nullptr) != 0) return 1;
     signal(SIGBUS, mine);
-    // What the program does during the run stays as well.
+    // A handler that the program sets during the run stays, too.
     if (!coir::run_until_idle({.workers = 1}, [] { signal(SIGSEGV, mine); })) return 2;
     stack_t now{};
     sigaltstack(nullptr, &now);

@@ -42,7 +42,7 @@ StackArena& fresh_arena(std::size_t stack_class) {
   return arena;
 }
 
-// What is to happen while a thread is in madvise.
+// Called once while a thread is in madvise.
 void (*g_in_madvise)() = nullptr;
 
 }  // namespace

@@ -113,7 +113,7 @@ struct Race {
 }  // namespace
 
 // Either the commit fails or somebody wakes: never both, never neither, and exactly one claim wins.
-TEST(Waiter, of_many_sources_one_wins_and_no_wakeup_is_lost) {
+TEST(Waiter, one_of_many_sources_wins_and_no_wakeup_is_lost) {
   if (!kManyWorkers) return;
   Race race;
   pthread_t threads[kRivals];

@@ -52,7 +52,7 @@ class Client {
   Heard ask(const Scenario& scenario) {
     have_ = 0;
     end_ = reset_ = silent_ = false;
-    // What fails shows in the answer.
+    // A failure shows in the answer.
     static_cast<void>(!::send(fd_, scenario.request.data(), scenario.request.size(), MSG_NOSIGNAL));
     return listen(scenario);
   }

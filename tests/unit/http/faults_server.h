@@ -161,8 +161,8 @@ class FaultyServer : public Utest {
     return nullptr;
   }
 
-  // begin starts a server; false: it could not be, and nothing of it is left. What it does before it has a thread of
-  // its own is not spared either.
+  // begin starts a server; false: it could not be, and nothing of it is left. Faults also hit the calls
+  // that it makes before it has a thread of its own.
   bool begin() {
     running = ended = false;
     pthread_attr_t attributes;
@@ -200,7 +200,7 @@ class FaultyServer : public Utest {
     options.max_active = kFibers ? 4 : 1;
     options.header_timeout = 20s;
     options.idle_timeout = 20s;
-    // Nobody speaks TLS: a fourth of this is how soon the server tries again what could not be had.
+    // No client speaks TLS. After a failure the server tries again in a fourth of this time.
     options.handshake_timeout = 40ms;
     if (!test.prepare()) return nullptr;
     auto server = http::Server::create(options);
@@ -267,8 +267,8 @@ class FaultyServer : public Utest {
     now.descriptors = open_descriptors();
     return now;
   }
-  // is_as_before waits until no more is left than before. Less may be: on a busy machine another worker had not given back
-  // yet what it could when `before` was taken. What is given back twice shows at the end, where nothing may be left.
+  // is_as_before waits until no more is left than before. Less may be left: on a busy machine another worker may still have
+  // held memory when `before` was taken. Memory that is refunded twice shows at the end, where nothing may be left.
   bool is_as_before(const Left& before) const {
     const Deadline deadline = Deadline::after(std::chrono::seconds(kPatienceSeconds));
     Left now;
@@ -293,7 +293,7 @@ class FaultyServer : public Utest {
     return least;
   }
 
-  // visit asks twice on one connection. Whoever was refused asks no more.
+  // visit asks twice on one connection. A client that was refused asks no more.
   void visit(const Scenario& scenario) {
     Client client(port);
     require(client.connected(), "is not let in");

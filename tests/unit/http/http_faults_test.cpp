@@ -147,7 +147,7 @@ TEST(HttpFaults, calls_to_the_kernel_that_fail_for_a_while_are_made_again) {
         stage = scenario.name;
         inject(fault);
         {
-          // The backlog may be as far as it comes. Nobody is slow before something has failed.
+          // The client may get no further than the backlog. No client is slow before something has failed.
           Client client(port, 100);
           Client::Heard heard = client.ask(scenario);
           const coir::Deadline deadline = coir::Deadline::after(std::chrono::seconds(kPatienceSeconds));

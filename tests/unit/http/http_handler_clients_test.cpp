@@ -1,5 +1,5 @@
-// What a handler that has waited still has of its client: content, cases of a select, addresses, certificates, and no
-// buffers; by TLS the same. Clients are fibers of the same run.
+// After a wait a handler still has its client's content, cases of a select, addresses and certificates, and no buffers;
+// over TLS, too. Clients are fibers of the same run.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>

@@ -1,5 +1,5 @@
-// What ends a handler that waits for something else than its client, and what does not: the client's reset, the end of
-// its side, the server's stop. Clients are fibers of the same run.
+// Events that end a handler's wait for something else than its client, and events that do not: the client's reset, the
+// end of its side, the server's stop. Clients are fibers of the same run.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/nursery.h>
@@ -155,7 +155,7 @@ TEST(HttpHandlers, the_next_request_is_no_hang_up_and_is_answered) {
   });
 }
 
-TEST(HttpHandlers, what_was_sent_before_the_end_of_the_clients_side_is_answered) {
+TEST(HttpHandlers, a_request_before_the_end_of_the_clients_side_is_answered) {
   serving({.handler = hold}, [&](Server&, const Address& address, Seen& seen) {
     Client client(address);
     expect(client.say("GET / HTTP/1.1\r\nHost: t\r\n\r\nGET /now HTTP/1.1\r\nHost: t\r\n\r\n"));
@@ -328,7 +328,7 @@ TEST(HttpHandlers, a_shield_keeps_a_hang_up_away) {
   });
 }
 
-TEST(HttpHandlers, what_ended_one_handler_does_not_reach_the_next_of_its_fiber) {
+TEST(HttpHandlers, the_end_of_one_handler_does_not_reach_the_next_of_its_fiber) {
   serving({.handler = hold, .max_active = 1}, [&](Server& server, const Address& address, Seen& seen) {
     for (int round = 1; round <= 3; ++round) {
       seen.news.reset();

@@ -1,4 +1,5 @@
-// What a handler that waits for somebody else holds: no place among the active, and no buffers that it does not need.
+// A handler that waits for something else than its client holds no place among the active, and no buffers that it does
+// not need.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/channel.h>
@@ -199,7 +200,7 @@ TEST(HttpPlaces, a_handler_that_waits_costs_its_fibers_page_and_its_connections_
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
     const Address address = listener->local_address();
     expect(server && server->add(std::move(*listener)) && server->start());
-    // What the clients themselves take is there before, and the connections' records with it.
+    // The memory of the clients themselves, and the connections' records, are there before.
     for (auto& client : clients) client.emplace(address);
     expect(until([&] { return server->gauges().idle == kHandlers; }, soon()));
     long before = 0;

@@ -85,7 +85,7 @@ class Client {
   char heard_[4096];
 };
 
-// What handlers and clients tell each other.
+// Handlers and clients signal each other by these.
 std::atomic<int> entered;
 std::atomic<bool> may_go;
 std::atomic<int> hangups, stops;
@@ -240,7 +240,7 @@ TEST(HttpRun, a_stop_is_told_before_what_is_under_way_has_ended) {
   LONGS_EQUAL(1, stops.load());
 }
 
-TEST(HttpRun, what_cannot_be_served_is_an_error) {
+TEST(HttpRun, options_that_cannot_be_served_are_an_error) {
   const auto listener = [] { return std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))); };
   CHECK(http::run({}, listener(), {SIGUSR1}).error() == ErrorCode::invalid);
   if (!COIR_NO_ASYNC) {
@@ -318,7 +318,7 @@ TEST(HttpRun, a_stopping_pool_closes_what_is_idle_and_ends_what_is_not) {
   LONGS_EQUAL(1, stops.load());
 }
 
-TEST(HttpRun, what_a_pool_does_not_end_in_time_is_cut_off) {
+TEST(HttpRun, a_handler_that_a_pool_does_not_end_in_time_is_cut_off) {
   const auto way = [](TcpListener&& listener) { return run_pool(2, options(), std::move(listener), {SIGUSR1}, 20ms); };
   const auto lost = with(way, [&](std::uint16_t port) {
     Client client(port);
@@ -386,7 +386,7 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
   });
   expectations.check();
   CHECK(lost.has_value() && *lost == 0);
-  // What does not end in time is cut off, and the server goes behind it.
+  // A handler that does not end in time is cut off, and the server is destroyed after it.
   const auto hasty = [](TcpListener&& listener) { return run_async(options(), std::move(listener), {SIGUSR1}, 20ms); };
   const auto cut_off = with(hasty, [&](std::uint16_t port) {
     Client client(port);

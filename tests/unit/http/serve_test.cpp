@@ -151,7 +151,7 @@ TEST(Serve, a_mode_without_fibers_has_one_address) {
 }
 #endif
 
-TEST(Serve, what_is_wrong_is_one_line_that_names_it) {
+TEST(Serve, each_fault_is_one_line_that_names_it) {
   auto end = in_child([] { return serve({.name = "mine", .listen = "localhost:80"}, hello); });
   CHECK_EQUAL(2, end.status);
   CHECK_EQUAL(1, end.lines());

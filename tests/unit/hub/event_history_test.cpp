@@ -56,7 +56,7 @@ bool is_at(HistoryCursor cursor, std::uint64_t sequence, std::uint32_t offset) {
 
 TEST_GROUP(EventHistory) {};
 
-TEST(EventHistory, what_is_appended_is_read_in_order_by_everybody) {
+TEST(EventHistory, appended_events_are_read_in_order_by_everybody) {
   History history = make({.bytes = 100, .events = 10});
   const HistoryCursor early = history.newest();
   LONGS_EQUAL(0, add(history, "one,"));

@@ -1,4 +1,4 @@
-// What a hub promises the server that it belongs to: memory, TLS, the kernel's timeout, pressure, the end.
+// A hub and the server that it belongs to: memory, TLS, the kernel's timeout, pressure, the end.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/detail/accounts.h>

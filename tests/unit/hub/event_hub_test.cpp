@@ -364,7 +364,7 @@ TEST(EventHub, the_end_of_the_server_is_the_end_of_the_streams) {
   delete left;
 }
 
-// What cannot be right ends the program with a line that names the option.
+// An option that cannot be right ends the program with a line that names it.
 TEST(EventHub, wants_a_history_and_a_missed_event_that_can_be_sent) {
   const auto refused = [](const EventHubOptions& options, const char* option) {
     const auto end = coir::test::in_child([&] {

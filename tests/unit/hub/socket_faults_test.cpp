@@ -125,7 +125,7 @@ struct SocketFaultsServer : FaultyStreams {
 
 TEST_GROUP_BASE(SocketFaults, SocketFaultsServer) {};
 
-TEST(SocketFaults, whatever_fails_ends_one_connection) {
+TEST(SocketFaults, any_failure_ends_one_connection) {
   whatever_fails(kLives);
   met({Call::charge, Call::close, Call::recv, Call::send});
 }
@@ -141,7 +141,7 @@ TEST(SocketFaults, a_message_from_elsewhere_that_cannot_be_sent_ends_the_socket)
     CHECK(begin());
     StreamPeer peer(port);
     require(opens(peer, "/rest"), "does not open though nothing fails");
-    // What is published while the socket's own call lasts goes out with that: it has to rest.
+    // A message published during the socket's own call goes out with that call: the socket has to rest.
     unsigned failed = 0;
     while (failed == 0) {
       fault = {.call = Call::sendmsg, .error = EPIPE};

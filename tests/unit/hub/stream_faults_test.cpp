@@ -126,7 +126,7 @@ struct StreamFaultsServer : FaultyStreams {
 
 TEST_GROUP_BASE(StreamFaults, StreamFaultsServer) {};
 
-TEST(StreamFaults, whatever_fails_ends_one_stream) {
+TEST(StreamFaults, any_failure_ends_one_stream) {
   whatever_fails(kLives);
   met({Call::charge, Call::close, Call::recv, Call::send, Call::setsockopt});
 }

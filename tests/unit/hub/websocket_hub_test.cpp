@@ -1,4 +1,4 @@
-// What a hub of WebSockets promises a program and its clients.
+// A hub of WebSockets, its program and its clients.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/detail/accounts.h>
@@ -276,7 +276,7 @@ TEST(WebSocketHub, many_messages_at_once_are_answered_in_order) {
   });
 }
 
-// Who names one of a socket's options has the others as they are for sockets on fibers.
+// If a program sets one of a socket's options, the others have the defaults of sockets on fibers.
 TEST(WebSocketHub, a_larger_message_than_can_be_held_is_refused_by_1009) {
   options.socket = {.ping_after = 20s};
   serving([&] {
@@ -287,7 +287,7 @@ TEST(WebSocketHub, a_larger_message_than_can_be_held_is_refused_by_1009) {
   });
 }
 
-TEST(WebSocketHub, whoever_breaks_the_protocol_is_told_why) {
+TEST(WebSocketHub, a_peer_that_breaks_the_protocol_is_told_why) {
   options.socket.max_message = 1000;
   options.socket.max_fragments = 3;
   options.socket.close_timeout = 50ms;
@@ -342,7 +342,7 @@ TEST(WebSocketHub, the_program_closes_and_waits_for_the_answer_in_time) {
     expect(peer.say(Opcode::text, "c"));
     const auto heard = peer.hear();
     expect(heard.closes(CloseCode{4002}) && read_close(heard.payload()).reason == "asked");
-    // What comes now is dropped.
+    // Messages that come now are dropped.
     expect(peer.say(Opcode::text, "late") && peer.close(CloseCode{4002}));
     expect(peer.ended());
     until([&] { return g_program->closed_count == 1; });
@@ -594,7 +594,7 @@ TEST(WebSocketHub, a_slow_subscriber_is_disconnected_and_counted_and_no_other) {
     auto hearing = coir::spawn([&] {
       while (quick.hear().opcode == Opcode::binary) ++heard;
     });
-    // Nobody reads the slow one: the kernel takes some megabytes.
+    // The slow one is not read: the kernel takes some megabytes.
     std::size_t sent = 0;
     Published last;
     while (sent < 1000 && last.dropped == 0) {
@@ -606,7 +606,7 @@ TEST(WebSocketHub, a_slow_subscriber_is_disconnected_and_counted_and_no_other) {
     until([&] { return g_hub->subscribers("all") == 1; });
     expect(g_hub->publish("all", "the end").sent == 1);
     expect(hearing.join().has_value());
-    // What has come whole is right; then it ends.
+    // Each message that has come whole is right; then the stream ends.
     auto frame = slow.hear();
     for (; !frame.gone; frame = slow.hear()) expect(frame.opcode == Opcode::binary && frame.size == 100'000);
     expect(g_hub->subscribers("some") == 1 && echoes(other));
@@ -765,14 +765,15 @@ TEST(WebSocketHub, half_a_message_without_a_buffer_for_the_rest_ends_the_connect
     expect(echoes(peer));
     until([] { return borrowed() == 0; });
     const NoBuffers none;
-    // Nobody reads, until the kernel takes a part of a message and the rest has no place. Each wish in one piece.
+    // The peer does not read until the kernel takes a part of a message and the rest has no place. Each message is sent in
+    // one piece.
     for (int i = 0; i < 400 && g_program->closed_count == 0; ++i) {
       if (!peer.stream().write(std::string_view("\x81\x81\0\0\0\0x", 7), patience())) break;
     }
-    // Whoever read sooner would make room.
+    // Reading sooner would make room.
     expect(until([&] { return g_program->closed_count == 1; }, Deadline::after(60s)));
     expect(g_program->last_code == 1006);
-    // What arrives whole is right; how many do, none included, is the kernel's.
+    // Each message that arrives whole is right; the kernel decides how many do, which may be none.
     for (auto frame = peer.hear(); !frame.gone; frame = peer.hear()) {
       expect(frame.opcode == Opcode::text && frame.size == 100'000);
     }

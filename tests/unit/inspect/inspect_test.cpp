@@ -102,7 +102,7 @@ TEST(Inspect, a_parked_fiber_tells_since_when) {
     const std::int64_t began = coir::monotonic_ns();
     Fiber reader = spawn([&] { outer_wait(channel); });
     until_parked(reader);
-    // What it tells lags by two ticks at most, and by the switches until the worker looks at its clock.
+    // The time lags by at most two ticks, and by the switches until the worker looks at its clock.
     expect(coir::sleep(80ms).has_value());
     const auto info = inspect(reader);
     const std::int64_t passed = coir::monotonic_ns() - began;

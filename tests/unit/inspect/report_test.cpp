@@ -1,5 +1,4 @@
-// What a run says when it ends in a way that it should not: which fiber it was, where that was spawned, and where the
-// call stands.
+// The report of a run that ends as it should not names the fiber, where it was spawned, and where the call is.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/condition.h>

@@ -178,7 +178,7 @@ TEST(IsolateDeny, no_program_is_started_where_processes_are_denied) {
   });
 }
 
-TEST(IsolateDeny, what_is_open_already_stays_usable) {
+TEST(IsolateDeny, an_open_descriptor_stays_usable) {
   if (skipped("what is open already stays usable")) return;
   everywhere([&] {
     int ends[2];
@@ -207,7 +207,7 @@ TEST(IsolateDeny, ways_around_are_denied_with_any) {
   });
 }
 
-TEST(IsolateDeny, what_cannot_be_enforced_is_an_error_before_it_runs) {
+TEST(IsolateDeny, a_denial_that_cannot_be_enforced_is_an_error_before_it_runs) {
   if (why_not() == nullptr) {
     printf("ok - what cannot be enforced is an error # SKIP this kernel enforces it\n");
     return;

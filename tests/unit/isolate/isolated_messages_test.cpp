@@ -153,7 +153,7 @@ TEST(IsolatedMessages, a_message_of_another_type_stays_for_who_asks_for_it) {
   });
 }
 
-TEST(IsolatedMessages, what_unmarshals_badly_is_an_error_and_gone) {
+TEST(IsolatedMessages, a_message_that_unmarshals_badly_is_an_error_and_gone) {
   everywhere([&] {
     auto isolate = Isolate::spawn([](IsolatePort& port) {
       static_cast<void>(port.send(Line("")));

@@ -246,7 +246,7 @@ TEST(Json, the_ceiling_refuses_a_document) {
 TEST(Json, bytes_needed_are_enough_for_any_text) {
   static char memory[80'000];
   static char text[4000];
-  // What takes most for its length, and what takes least; minified, pretty.
+  // Texts that take the most memory for their length, and the least; minified, pretty.
   constexpr std::string_view pieces[] = {
       "1,", "[],", "{},", "\"\",", "{\"\":1},", "12345678,", "\"a longer text in it\",", "\n1,"};
   for (const auto piece : pieces) {

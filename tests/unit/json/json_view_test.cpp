@@ -1,4 +1,4 @@
-// What a program reads from a document, and which path a complaint names.
+// How a program reads a document, and which path a complaint names.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/json.h>
@@ -111,7 +111,7 @@ TEST(JsonView, a_complaint_names_the_path) {
        [](JsonView root) { CHECK(root["first"]["missing"].text().error() == ErrorCode::not_found); });
   says("first.list[3]: missing", [](JsonView root) { CHECK(!root["first"]["list"][3].text()); });
   says("[\"a b\\n\"]: missing", [](JsonView root) { CHECK(!root["a b\n"].text()); });
-  // What is asked of something missing is told as that.
+  // A value below a missing one is reported as the missing one.
   says("x: missing", [](JsonView root) { CHECK(!root["x"]["y"][3]["z"].number()); });
   // A member of what is no object is missing from it.
   says("last.x: missing", [](JsonView root) { CHECK(!root["last"]["x"].text()); });

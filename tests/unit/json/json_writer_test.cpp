@@ -192,7 +192,7 @@ TEST(JsonWriter, nesting_is_bounded) {
   CHECK(deeper.finish().error() == ErrorCode::limit);
 }
 
-TEST(JsonWriter, what_is_no_json_ends_the_program_with_a_line) {
+TEST(JsonWriter, a_text_that_is_not_json_ends_the_program_with_a_line) {
   const auto says = [](const char* line, void (*body)(JsonWriter&)) {
     const auto end = test::in_child([&] {
       Sink sink;

@@ -134,7 +134,7 @@ TEST(Mdns, unicast_answers_have_a_rate) {
   CHECK_EQUAL(20, network.answers("A board.local", true));
 }
 
-TEST(Mdns, what_a_name_does_not_have_is_denied) {  // 6.1
+TEST(Mdns, a_record_that_a_name_lacks_is_denied) {  // 6.1
   board();
   network.say(ask("board.local", names::kTypeAaaa));
   CHECK_EQUAL(1, network.answers("NSEC board.local 40 120 flush"));
@@ -249,7 +249,7 @@ TEST(Mdns, a_name_that_another_has_is_changed_told_and_kept) {  // 8.1, 9
   CHECK_EQUAL(1u, late.names.size());
 }
 
-TEST(Mdns, of_two_that_probe_at_once_one_keeps_the_name) {  // 8.2
+TEST(Mdns, one_of_two_that_probe_at_once_keeps_the_name) {  // 8.2
   Network::Host& low = network.add("board", {interface(1, {ipv4({10, 0, 0, 1})})});
   Network::Host& high = network.add("board", {interface(1, {ipv4({10, 0, 0, 2})})});
   network.run(10'000);
@@ -306,7 +306,7 @@ TEST(Mdns, a_host_on_one_link_by_two_interfaces_does_not_answer_or_rename_itself
   }
 }
 
-TEST(Mdns, what_was_said_long_ago_and_comes_back_is_known_by_its_address) {
+TEST(Mdns, a_late_echo_of_its_own_message_is_known_by_its_address) {
   Network::Host& host =
       network.add("board", {interface(1, {ipv4({10, 0, 0, 1})}), interface(2, {ipv4({10, 0, 0, 2})})});
   network.run(10'000);
@@ -369,7 +369,7 @@ TEST(Mdns, a_record_that_another_lets_die_is_said_again) {  // 6.6: another resp
   CHECK_EQUAL(0, network.probes(0));
 }
 
-TEST(Mdns, what_is_listed_already_is_not_listed_twice) {  // 7.4
+TEST(Mdns, a_service_is_not_listed_twice) {  // 7.4
   board();
   network.say(ask("_services._dns-sd._udp.local", names::kTypePtr));
   network.say(Query(kResponse).pointer("_services._dns-sd._udp.local", "_http._tcp.local", 4500).text(), 98);
@@ -404,7 +404,7 @@ TEST(Mdns, many_conflicts_slow_it_down) {  // 8.1: after 15 in ten seconds, five
   CHECK_TRUE(host.names.empty());
 }
 
-TEST(Mdns, what_is_no_message_is_passed_over) {
+TEST(Mdns, bytes_that_are_no_message_are_skipped) {
   Network::Host& host = board();
   const std::string query = Query().ask("board.local", names::kTypeA).pointer("_http._tcp.local", kInstance, 9).text();
   for (std::size_t size = 0; size < query.size(); ++size) {
@@ -447,7 +447,7 @@ TEST(MdnsServe, a_bad_name_is_refused_before_anything_is_sent) {
   CHECK_EQUAL(0u, account::mdns.used());
 }
 
-TEST(MdnsServe, what_it_keeps_is_charged_and_given_back) {
+TEST(MdnsServe, its_memory_is_charged_and_refunded) {
   account::mdns.set_ceiling(mdns::kServeBytes / 2);
   CHECK_TRUE(mdns::serve({.name = "board"}, Deadline::now()).error() == ErrorCode::no_memory);
   account::mdns.set_ceiling(SIZE_MAX);

@@ -1,5 +1,4 @@
-// What the ledger promises: a ceiling that holds, figures that add up, refusals that are counted, for any mix of
-// threads.
+// The ledger has a ceiling that holds, figures that add up and refusals that are counted, for any mix of threads.
 
 #include <coir/config.h>
 #include <coir/ledger.h>

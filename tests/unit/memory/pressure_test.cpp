@@ -1,4 +1,4 @@
-// What pressure promises: room is made in the order of the steps, no further than needed, and each step is counted.
+// Pressure makes room in the order of the steps, no further than needed, and counts each step.
 
 #include <coir/ledger.h>
 #include <coir/pressure.h>
@@ -63,7 +63,7 @@ TEST_GROUP(Pressure) {
   }
 };
 
-TEST(Pressure, what_fits_disturbs_nobody) {
+TEST(Pressure, a_charge_that_fits_disturbs_nobody) {
   CHECK_TRUE(Pressure::charge(wanted, 100));
   LONGS_EQUAL(300, cached.used());
   LONGS_EQUAL(500, idle.used());
@@ -85,7 +85,7 @@ TEST(Pressure, idle_ones_are_closed_when_the_caches_are_gone) {
   LONGS_EQUAL(2, sleepers.order);
 }
 
-TEST(Pressure, what_cannot_fit_is_refused) {
+TEST(Pressure, a_charge_that_cannot_fit_is_refused) {
   CHECK_FALSE(Pressure::charge(wanted, 10'000));
   LONGS_EQUAL(0, wanted.used());
 }
@@ -104,7 +104,7 @@ TEST(Pressure, it_is_eased_below_the_low_water_mark) {
   CHECK_TRUE(Pressure::eased());
 }
 
-TEST(Pressure, who_was_removed_is_not_asked) {
+TEST(Pressure, a_removed_relief_is_not_called) {
   Pressure::remove(trim);
   CHECK_TRUE(Pressure::charge(wanted, 200));
   LONGS_EQUAL(300, cached.used());

@@ -88,7 +88,7 @@ TEST(MqttClient, introduces_itself_publishes_and_takes_its_leave) {
   CHECK_TRUE(left);
 }
 
-TEST(MqttClient, what_was_not_acknowledged_is_sent_again_under_its_id_as_a_duplicate) {
+TEST(MqttClient, a_message_without_acknowledgement_is_sent_again_under_its_id_as_a_duplicate) {
   const auto script = [&](Peer& peer) {
     BrokerSide side(peer);
     static std::atomic<unsigned> first_id;
@@ -152,7 +152,7 @@ TEST(MqttClient, in_a_session_that_the_broker_has_kept_nothing_is_subscribed_aga
   });
 }
 
-TEST(MqttClient, what_a_kept_session_has_of_other_topics_is_acknowledged_and_dropped) {
+TEST(MqttClient, a_kept_sessions_messages_of_other_topics_are_acknowledged_and_dropped) {
   const auto script = [&](Peer& peer) {
     BrokerSide side(peer);
     side.consent(kConsentToSession);

@@ -98,7 +98,7 @@ TEST_GROUP_BASE(MqttFaults, coir::test::Expecting) {
   // try_every lets each call of each kind fail once.
   void try_every() {
     const ScriptedServer broker(serve);
-    // What a first one leaves for good: registered descriptors, spare buffers.
+    // The first one leaves things for good: registered descriptors, spare buffers.
     expect(live(broker.port()) == Life::whole);
     const std::size_t held = buffers();
     until([&] { return count_fds() != 0; });
@@ -123,7 +123,7 @@ TEST_GROUP_BASE(MqttFaults, coir::test::Expecting) {
   }
 };
 
-TEST(MqttFaults, whatever_fails_all_is_delivered_or_the_client_says_so_and_nothing_is_left) {
+TEST(MqttFaults, after_any_failure_all_is_delivered_or_the_client_says_so_and_nothing_is_left) {
   for (const unsigned workers : {1u, 2u}) {
     const auto ran = coir::run_until_idle({.workers = workers}, [&] { try_every(); });
     check();

@@ -56,7 +56,7 @@ TEST(MqttPacket, writes_the_bytes_of_the_specification) {
   CHECK_TRUE(std::string_view(room.data(), size) == "\xc0\0"sv);
 }
 
-TEST(MqttPacket, what_does_not_fit_is_not_written) {
+TEST(MqttPacket, a_text_that_does_not_fit_is_not_written) {
   std::array<char, 16> room;
   const std::size_t whole = write_publish(room, {.topic = "a", .payload = "0123456789"});
   CHECK_EQUAL(15u, whole);
@@ -66,7 +66,7 @@ TEST(MqttPacket, what_does_not_fit_is_not_written) {
   CHECK_EQUAL(0u, begin_subscribe(room, 1, 64));
 }
 
-TEST(MqttPacket, what_no_broker_sends_is_malformed) {
+TEST(MqttPacket, a_packet_that_no_broker_sends_is_malformed) {
   CHECK_TRUE(is_malformed("\x30\xff\xff\xff\xff\x01"sv));  // a length of five bytes
   CHECK_TRUE(is_malformed("\x36\x05\0\1a\0\1"sv));         // QoS 3
   CHECK_TRUE(is_malformed("\x38\x03\0\1a"sv));             // a duplicate of QoS 0
@@ -88,7 +88,7 @@ TEST(MqttPacket, what_no_broker_sends_is_malformed) {
   }
 }
 
-TEST(MqttPacket, of_a_message_that_is_too_large_the_id_is_told) {
+TEST(MqttPacket, the_id_of_a_message_that_is_too_large_is_returned) {
   const ParsedPacket parsed = parse_packet("\x34\x80\x08\0\1a\0\x09"sv, kMost);
   CHECK_TRUE(parsed.state == PacketState::too_large);
   CHECK_TRUE(parsed.packet.id == 9 && parsed.packet.qos == 2);

@@ -1,4 +1,4 @@
-// What a client of MQTT has queued, in memory (mqtt/message_queue.h) and in a file (mqtt/queue_file.h).
+// The queue of an MQTT client, in memory (mqtt/message_queue.h) and in a file (mqtt/queue_file.h).
 
 #include "mqtt/message_queue.h"
 

@@ -41,7 +41,7 @@ class BrokerSide {
     }
   }
   std::string_view body() const { return {body_, size_}; }
-  // Of a PUBLISH of QoS 1.
+  // The identifier of a PUBLISH of QoS 1.
   std::string_view topic() const { return body().substr(2, number(0)); }
   unsigned id() const { return number(2 + number(0)); }
   std::string_view payload() const { return body().substr(4 + number(0)); }

@@ -40,7 +40,7 @@ TEST(DnsMessage, a_name_is_labels_with_their_lengths) {
   CHECK_FALSE(name_of("www.exampl").is(name.wire()));
 }
 
-TEST(DnsMessage, what_is_no_name_is_refused) {
+TEST(DnsMessage, a_text_that_is_no_name_is_refused) {
   Name name;
   char text[256];
   memset(text, 'a', sizeof text);
@@ -81,7 +81,7 @@ TEST(DnsMessage, a_question_that_is_written_is_read) {
   CHECK_FALSE(reader.name_is(question.name_at, name_of("board")));
 }
 
-TEST(DnsMessage, what_does_not_fit_is_no_message) {
+TEST(DnsMessage, a_question_that_does_not_fit_is_no_message) {
   unsigned char out[20];
   MessageWriter writer(out);
   writer.write(MessageHeader{.questions = 1});

@@ -43,7 +43,7 @@ TEST_GROUP(NameCache) {
   void teardown() override { forget_all(); }
 };
 
-TEST(NameCache, what_was_never_said_is_not_known) {
+TEST(NameCache, a_name_that_was_never_added_is_not_known) {
   Addresses found;
   CHECK_FALSE(recall(numbered(1), found));
 }
@@ -73,7 +73,7 @@ TEST(NameCache, no_seconds_are_not_kept) {
 TEST(NameCache, the_newest_answers_take_the_place_of_the_oldest_and_none_is_mixed_up) {
   constexpr unsigned kNames = 3000;
   for (unsigned i = 0; i < kNames; ++i) {
-    // Of many sizes, so that the ring's end falls everywhere.
+    // They have many sizes, so that the ring's end falls everywhere.
     remember(numbered(i, i % 3 == 0 ? ".example" : ".of-the-house.example"), numbered_addresses(i, i % 9), 60);
     std::size_t kept = 0;
     for (unsigned back = 0; back < 200 && back <= i; ++back) {

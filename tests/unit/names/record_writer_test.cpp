@@ -63,7 +63,7 @@ TEST(RecordWriter, a_name_may_stand_uncompressed) {
   CHECK_EQUAL(MessageHeader::kBytes + 13 + 4 + 2 + 10 + 13, out.message().size());
 }
 
-TEST(RecordWriter, what_does_not_fit_is_taken_back_whole) {
+TEST(RecordWriter, a_record_that_does_not_fit_is_taken_back_whole) {
   unsigned char whole[256];
   const auto write = [](RecordWriter& out) {
     out.begin(RecordWriter::answer, name_of("a.board.local"), kTypePtr, kClassIn, 1);

@@ -93,7 +93,7 @@ TEST(Resolve, an_address_needs_no_thread_and_no_time) {
   LONGS_EQUAL(used, coir::account::stacks.used());
 }
 
-TEST(Resolve, what_cannot_be_a_name_is_invalid) {
+TEST(Resolve, a_text_that_cannot_be_a_name_is_invalid) {
   char longer[300];
   for (char& c : longer) c = 'a';
   CHECK_TRUE(is(resolve("", 80), ErrorCode::invalid));
@@ -113,7 +113,7 @@ TEST(Resolve, the_machines_own_table_comes_first) {
               [](NameServer& server) { return holds(resolve("board", 80), "192.0.2.1:80") && server.asked() == 0; });
 }
 
-TEST(Resolve, of_many_addresses_there_are_the_first) {
+TEST(Resolve, the_first_of_many_addresses_are_returned) {
   with_server("of many addresses there are the first", [](NameServer&) {
     const auto found = resolve("many.example", 1);
     return found && found->size() == Addresses::kMost;
@@ -144,7 +144,7 @@ TEST(Resolve, an_answer_that_was_cut_off_is_fetched_by_tcp) {
   });
 }
 
-TEST(Resolve, what_answers_another_question_is_dropped) {
+TEST(Resolve, an_answer_to_another_question_is_dropped) {
   with_server("what answers another question is dropped", [](NameServer&) {
     const auto found = resolve("forged.example", 80);
     return found && found->size() == 1 && holds(found, "192.0.2.7:80");
@@ -219,7 +219,7 @@ TEST(Resolve, that_there_is_no_such_name_is_kept_too) {
   });
 }
 
-TEST(Resolve, what_is_for_this_moment_only_is_asked_again) {
+TEST(Resolve, an_answer_for_this_moment_only_is_asked_again) {
   with_server("what is for this moment only is asked again", [](NameServer& server) {
     const int before = server.asked();
     bool right = true;

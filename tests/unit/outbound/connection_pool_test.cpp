@@ -132,7 +132,7 @@ TEST(ConnectionPool, one_rests_for_its_time_and_less_than_its_server_keeps_it) {
   });
 }
 
-TEST(ConnectionPool, what_has_rested_too_long_is_closed_with_the_next_look) {
+TEST(ConnectionPool, a_connection_that_has_rested_too_long_is_closed_at_the_next_look) {
   with_pool(kRules, [&](Pooled& pooled) {
     TcpStream peers[2];
     PooledConnection* const old = pooled.make(peers[0], "old");
@@ -172,7 +172,7 @@ TEST(ConnectionPool, memory_that_is_short_is_had_of_what_rests) {
 #if !COIR_NO_ASYNC
 TEST_GROUP_BASE(WatchingPool, coir::test::Everywhere) {};
 
-TEST(WatchingPool, what_its_server_ends_is_closed_at_once) {
+TEST(WatchingPool, a_connection_that_its_server_ends_is_closed_at_once) {
   everywhere([&] {
     Pooled pooled(kWatches);
     TcpStream peers[] = {pooled.rest_one(), pooled.rest_one(), pooled.rest_one()};
@@ -187,7 +187,7 @@ TEST(WatchingPool, what_its_server_ends_is_closed_at_once) {
 }
 
 // The ends come while this fiber keeps its worker: with one worker no wake has run when the pool looks, or ends.
-TEST(WatchingPool, what_has_ended_is_not_used_before_its_wake_has_run_either) {
+TEST(WatchingPool, an_ended_connection_is_not_used_before_its_wake_has_run) {
   everywhere([&] {
     const std::size_t used = account::connections.used();
     {

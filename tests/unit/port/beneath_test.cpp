@@ -1,4 +1,4 @@
-// What opening beneath a root promises, by openat2 and by the walk that replaces it: the same files, and none outside.
+// Opening beneath a root, by openat2 and by the walk that replaces it: the same files, and none outside.
 
 #include <coir/port/beneath.h>
 
@@ -129,7 +129,7 @@ TEST(Beneath, loops_and_missing_files_are_errors) {
   }
 }
 
-TEST(Beneath, what_is_neither_a_file_nor_a_directory_is_not_there_and_never_opened) {
+TEST(Beneath, an_entry_that_is_neither_file_nor_directory_is_not_found_and_never_opened) {
   make_link("fifo", "root/to_fifo");
   const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   CHECK(inotify_add_watch(watch, "root/fifo", IN_OPEN) >= 0);

@@ -1,4 +1,4 @@
-// What the ABI test compares, without a test framework or a C library, so that it also runs where there is neither.
+// The values that the ABI test compares, without a test framework or a C library, so that it also runs without both.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What limits of control groups promise, on a folder that looks like "/".
+// Limits of control groups, on a folder that looks like "/".
 
 #include <coir/port/cpu_quota.h>
 

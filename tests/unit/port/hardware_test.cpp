@@ -1,4 +1,4 @@
-// What a board's hardware promises, on a folder that looks like /sys.
+// A board's hardware, on a folder that looks like /sys.
 
 #include <coir/port/hardware.h>
 

@@ -1,4 +1,4 @@
-// What the toolchain promises to the code above it: the header-only part of the C++23 library works with no C++ runtime
+// The toolchain's promises to the code above it: the header-only part of the C++23 library works with no C++ runtime
 // library, and objects with static storage are constructed before main.
 
 #include <charconv>

@@ -107,8 +107,8 @@ TEST(ProcessFiber, a_flood_does_not_keep_others_from_their_turn_nor_its_deadline
   });
 }
 
-// What a reader that never waits asks between two reads: a wait would have told it of the scope.
-TEST(ProcessFiber, who_never_waits_learns_that_a_scope_has_ended) {
+// A reader that never waits calls pause_between between two reads: a wait would have returned the scope's error.
+TEST(ProcessFiber, a_reader_that_never_waits_learns_that_a_scope_has_ended) {
   everywhere([&] {
     coir::CancelScope scope(Deadline::now());
     const auto going = coir::pause_between(Deadline::never());

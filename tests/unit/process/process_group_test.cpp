@@ -68,7 +68,7 @@ constexpr const char* kStubborn =
 
 }  // namespace
 
-// What a process starts is of its group and ends with it.
+// Processes that a process starts belong to its group and end with it.
 TEST_GROUP_BASE(ProcessGroup, coir::test::BothSides) {};
 
 TEST(ProcessGroup, ends_whole_at_the_deadline_also_when_it_ignores_sigterm) {
@@ -106,7 +106,7 @@ TEST(ProcessGroup, ends_whole_when_it_is_stopped_or_dropped) {
   });
 }
 
-TEST(ProcessGroup, what_a_process_left_behind_ends_when_that_is_stopped) {
+TEST(ProcessGroup, processes_that_a_process_leaves_behind_end_when_it_is_stopped) {
   both_sides([&] {
     Held held;
     const Shell shell("sh -c 'trap \"\" TERM; echo up >&2; while :; do sleep 100; done' & exit 3");

@@ -88,7 +88,7 @@ TEST(Process, a_missing_program_or_directory_is_an_error_of_the_start) {
   });
 }
 
-TEST(Process, what_it_writes_is_captured_in_two_streams_or_one) {
+TEST(Process, its_output_is_captured_in_two_streams_or_one) {
   both_sides([&] {
     const Shell shell("echo out; echo err >&2; exit 3");
     char out[64], err[64];
@@ -205,7 +205,7 @@ TEST(Process, starts_with_no_signal_blocked_or_ignored) {
     const auto ran = run_process({.argv = grep}, {.out = out});
     expect(ran && ran->out_bytes == 2 * 25);
     out[ran->out_bytes] = '\0';
-    // Of the C library's own, from 32 on, a C library may think otherwise.
+    // Signals from 32 on are the C library's own, and it may ignore some of them.
     expect(strtoull(strstr(out, "SigBlk:") + 8, nullptr, 16) == 0);
     expect((strtoull(strstr(out, "SigIgn:") + 8, nullptr, 16) & 0x7fffffff) == 0);
   });
@@ -280,7 +280,7 @@ TEST(Process, a_stream_leads_into_a_running_process) {
     const auto ended = process->wait();
     expect(ended && ended->ok());
     *process = Process();
-    // Nobody would write.
+    // No one would write to it.
     expect(run_process({.argv = cat, .input = Input::pipe()}).error() == ErrorCode::invalid);
     // One that is not taken goes with the Process.
     process = Process::start({.argv = cat, .input = Input::pipe()});

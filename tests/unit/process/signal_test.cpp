@@ -47,7 +47,7 @@ TEST(Signal, wakes_the_fiber_that_waits_for_it) {
   });
 }
 
-TEST(Signal, what_comes_while_nobody_waits_is_kept_once_per_number) {
+TEST(Signal, a_signal_that_nobody_waits_for_is_kept_once_per_number) {
   everywhere([&] {
     expect(catch_signals({SIGUSR1, SIGUSR2}).has_value());
     raise(SIGUSR1);
@@ -170,7 +170,7 @@ TEST(Signal, a_thread_and_a_fiber_wait_beside_each_other) {
 }
 
 // Bursts of signals while waiters come and go: each that stays has the last of them.
-TEST(Signal, of_many_none_is_the_last_unheard) {
+TEST(Signal, the_last_of_many_is_always_heard) {
   everywhere([&] {
     std::atomic<int> sent{0};
     Fiber waiters[4];

@@ -47,7 +47,7 @@ TEST_GROUP_BASE(ForwardFailures,
   }
 };
 
-TEST(ForwardFailures, nobody_listens_is_refused) {
+TEST(ForwardFailures, a_port_without_a_listener_is_refused) {
   char url[32];
   auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
   const std::string_view nobody = coir::format(url, "http://127.0.0.1:", listener->local_address().port());
@@ -65,7 +65,7 @@ TEST(ForwardFailures, an_upstream_that_hangs_up_is_cut_off) {
         [](Peer& peer) { static_cast<void>(!peer.hear().empty() && peer.say("HTTP/1.1 20")); });
 }
 
-TEST(ForwardFailures, what_is_no_response_is_malformed) {
+TEST(ForwardFailures, bytes_that_are_no_response_are_malformed) {
   fails(ForwardFailure::malformed, "HTTP/1.1 502 ", [](Peer& peer) {
     if (!peer.hear().empty() && peer.say("garbage\r\n\r\n")) peer.until_gone();
   });

@@ -345,7 +345,7 @@ TEST(ProxyExchange, a_stale_connection_is_retried_once_on_a_new_one) {
           expect(client.say(kGet) && client.hear("hello"));
           client.have = 0;
           expect(client.say(posts ? "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nab" : kGet));
-          // What may have been done is not done again.
+          // A request that the server may have executed is not repeated.
           expect(client.hear(posts ? "HTTP/1.1 502 " : "hello"));
           expect(connections == (posts ? 1u : 2u) && stage.forwarder->counters().retried.load() == (posts ? 0u : 1u));
         });
@@ -519,7 +519,7 @@ TEST(ProxyExchange, a_pooled_connection_that_says_something_or_hangs_up_is_close
   }
 }
 
-TEST(ProxyExchange, what_is_no_response_is_502) {
+TEST(ProxyExchange, bytes_that_are_no_response_are_502) {
   failing("", "HTTP/1.1 502 ");
   failing("HTTP/1.1 20", "HTTP/1.1 502 ");
   failing("garbage\r\n\r\n", "HTTP/1.1 502 ", false);
@@ -630,7 +630,7 @@ TEST(ProxyExchange, many_fields_pass) {
       });
 }
 
-TEST(ProxyExchange, nobody_listens_is_502) {
+TEST(ProxyExchange, a_refused_connection_is_502) {
   Heard heard;
   through(keep_head(heard), [&](const coir::Address& address, Stage& stage) {
     auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
@@ -763,7 +763,7 @@ TEST(ProxyExchange, a_slow_client_holds_the_upstream_back) {
         said = 0;
         coir::test::Client client(address);
         expect(client.say(kGet) && client.hear("\r\n\r\n"));
-        // What is on its way is what the kernel's buffers and one of ours hold.
+        // Only the kernel's buffers and one of ours hold bytes on their way.
         expect(until([&] { return held_back.load(); }, soon()) && said < 100'000'000);
         expect(coir::account::buffers.used() - coir::Buffer::spare_bytes() <= 128 * 1024);
         client.reset();

@@ -152,13 +152,13 @@ struct ProxyFaultsServer : FaultyStreams {
 
 TEST_GROUP_BASE(ProxyFaults, ProxyFaultsServer) {};
 
-TEST(ProxyFaults, whatever_fails_ends_one_exchange) {
+TEST(ProxyFaults, any_failure_ends_one_exchange) {
   whatever_fails(kLives);
   met({Call::charge, Call::close, Call::recv, Call::send});
 }
 
 TEST(ProxyFaults, a_server_stops_though_something_fails) {
-  // What rests: the last two.
+  // The last two rest.
   a_stop_while_something_fails(std::span(kLives).subspan(4, 2));
 }
 

@@ -1,4 +1,4 @@
-// What a proxy makes of the fields of requests and responses.
+// How a proxy changes the fields of requests and responses.
 
 #include <CppUTest/TestHarness.h>
 

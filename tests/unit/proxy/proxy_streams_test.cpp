@@ -1,4 +1,4 @@
-// What stays open through a proxy: event streams, responses that pause, tunnels. They rest without a fiber.
+// Event streams, responses that pause and tunnels stay open through a proxy, and rest without a fiber.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/pressure.h>

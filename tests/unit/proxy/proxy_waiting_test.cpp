@@ -100,7 +100,7 @@ TEST(ProxyWaiting, one_more_than_may_wait_is_503_at_once) {
     expect(failures[static_cast<std::size_t>(coir::http::ForwardFailure::crowded)].load() >= 1);
     hung.released = true;
     expect(first.hear("hello") && second.hear("hello"));
-    // Whoever has its answer waits no more.
+    // A client with its answer waits no more.
     expect(first.say(kFine) && first.hear("hello"));
     expect(until([&] { return waiting.load() == 0; }, soon()));
   });

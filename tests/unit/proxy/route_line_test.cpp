@@ -214,7 +214,7 @@ TEST(RouteLine, no_more_fields_than_there_is_room_for) {
   CHECK(refused({line, 149}, {line + 11, 138}));
 }
 
-TEST(RouteLine, what_stands_behind_a_prefix_is_found_in_the_path_as_it_was_sent) {
+TEST(RouteLine, the_rest_behind_a_prefix_is_found_in_the_path_as_it_was_sent) {
   const auto rest = [](std::string_view path, std::string_view prefix) {
     return coir::http::rest_below(path, prefix).value_or("none");
   };

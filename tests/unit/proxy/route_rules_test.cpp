@@ -1,4 +1,4 @@
-// What a route demands of exchanges, and does to them.
+// The rules of a route: its demands on exchanges, and its changes to them.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/proxy_table.h>
@@ -88,7 +88,7 @@ TEST(RouteRules, clients_behind_a_trusted_proxy_have_a_rate_each) {
     }
   });
   beside("rate=1,2", answer_all(kHello), [&](const coir::Address& address, Proxy& proxy) {
-    // Nobody believes a stranger.
+    // A stranger's fields are not believed.
     for (int i = 1; i <= 20; ++i) {
       char request[128];
       expect(asks(address,

@@ -1,4 +1,4 @@
-// Who is trusted, and who asks.
+// Which peers a route trusts, and which client a request is from.
 
 #include "proxy/routes/route_values.h"
 

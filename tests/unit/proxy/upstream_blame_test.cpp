@@ -1,4 +1,4 @@
-// What of an exchange's end counts against its upstream, and what does not because clients can bring it about.
+// Which ends of an exchange count against its upstream, and which do not because clients can cause them.
 
 #include <CppUTest/TestHarness.h>
 
@@ -53,7 +53,7 @@ TEST(UpstreamBlame, a_head_that_is_too_long_does_not) {
   ends("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: ", 0, &UpstreamServerState::malformed);
 }
 
-TEST(UpstreamBlame, what_goes_wrong_behind_a_head_does_not) {
+TEST(UpstreamBlame, a_fault_behind_a_head_does_not) {
   ends("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", 0, &UpstreamServerState::cut);
   ends("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnone\r\n", 0, &UpstreamServerState::cut);
   ends("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n", 0,

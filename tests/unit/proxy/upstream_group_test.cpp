@@ -288,7 +288,7 @@ TEST(UpstreamGroup, the_only_server_is_asked_again_however_often_it_failed) {
   });
 }
 
-TEST(UpstreamGroup, what_a_server_did_wrong_counts_and_a_stale_connection_does_not) {
+TEST(UpstreamGroup, a_servers_fault_counts_and_a_stale_connection_does_not) {
   everywhere([&] {
     Servers servers({1, 1});
     auto upstreams = servers.group({.failures = 2, .longest = 60s});

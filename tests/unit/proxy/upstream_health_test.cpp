@@ -152,7 +152,7 @@ TEST(UpstreamHealth, the_only_server_is_not_asked_either_while_its_checks_fail) 
   });
 }
 
-TEST(UpstreamHealth, what_is_no_answer_is_told_and_a_silent_server_has_its_time) {
+TEST(UpstreamHealth, a_malformed_answer_is_reported_and_a_silent_server_has_its_time) {
   static constexpr std::string_view kGarbage = "SSH-2.0-x\r\n\r\n", kNothing = "HTTP/1.1 200 OK\r\n";
   struct Case {
     const std::string_view* answer;

@@ -127,7 +127,7 @@ TEST(Runtime, shutdown_cancels_every_wait_and_drains) {
   }
 }
 
-TEST(Runtime, what_is_spawned_after_a_shutdown_runs_and_its_waits_fail) {
+TEST(Runtime, a_fiber_spawned_after_a_shutdown_runs_and_its_waits_fail) {
   std::atomic<int> ran{0}, cancelled{0};
   const auto ended = run_until_idle({.workers = 2}, [&] {
     coir::shutdown();
@@ -202,7 +202,7 @@ TEST(Runtime, stats_are_zero_when_none_runs_and_count_when_one_does) {
 }
 
 // A peak on two workers, after which one of them sleeps for good.
-TEST(Runtime, what_a_peak_leaves_in_the_pools_goes_though_its_worker_sleeps) {
+TEST(Runtime, a_peaks_spare_stacks_are_freed_though_its_worker_sleeps) {
   std::uint64_t most = 0, at_rest = 0;
   const auto ended = run_until_idle({.workers = 2, .hot_stacks = 16}, [&] {
     std::atomic<int> together{0};

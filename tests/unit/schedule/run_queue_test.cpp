@@ -78,7 +78,7 @@ TEST(RunQueue, first_in_first_out_round_after_round) {
   }
 }
 
-TEST(RunQueue, what_does_not_fit_is_in_the_overflow_each_once) {
+TEST(RunQueue, fibers_that_do_not_fit_are_in_the_overflow_each_once) {
   static int seen[kFibers];
   memset(seen, 0, sizeof seen);
   for (std::uint32_t i = 0; i < kFibers; ++i) queue->push(fiber(i), overflow);

@@ -81,7 +81,7 @@ TEST(TimerWheel, a_fraction_of_a_tick_is_waited_out) {
   LONGS_EQUAL(1, timer.count);
 }
 
-TEST(TimerWheel, what_is_due_already_fires_at_the_next_tick) {
+TEST(TimerWheel, a_timer_that_is_due_already_fires_at_the_next_tick) {
   wheel->advance(100 * kTick);
   Recorder past, negative;
   wheel->start(past, 3 * kTick);
@@ -161,7 +161,7 @@ TEST(TimerWheel, agrees_with_a_table_of_deadlines) {
           if (each.count > 1) wrong = "fired twice";
           if (each.count == 1 && each.due < 0) wrong = "fired though stopped";
           if (each.count == 1 && each.due > now) wrong = "fired early";
-          // What was due at its start waits for the tick after.
+          // A timer that was due at its start waits for the tick after.
           const std::int64_t latest = (each.due > each.since ? each.due : each.since + kTick) + kTick - 1;
           if (each.count == 0 && each.due >= 0 && latest / kTick <= now / kTick) wrong = "did not fire";
           if (each.count == 1) {

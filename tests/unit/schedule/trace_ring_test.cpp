@@ -44,7 +44,7 @@ TEST_GROUP(TraceRing) {
   void setup() override { ring.use(memory, sizeof memory); }
 };
 
-TEST(TraceRing, what_was_pushed_is_read_in_order) {
+TEST(TraceRing, entries_are_read_in_the_order_of_their_push) {
   for (std::uint64_t n = 0; n < kSlots - 1; ++n) ring.push(event_of(n));
   LONGS_EQUAL(kSlots - 1, ring.written());
   LONGS_EQUAL(0, ring.first());

@@ -59,14 +59,14 @@ TEST(Yield, goes_round_in_the_order_of_spawning) {
   for (int i = 0; i < kFibers * kRounds; ++i) LONGS_EQUAL(i % kFibers, order[i]);
 }
 
-TEST(Yield, of_a_few_nobody_gets_ahead_of_the_others) {
+TEST(Yield, none_of_a_few_gets_ahead_of_the_others) {
   Progress progress;
   CHECK_TRUE(run_until_idle({.workers = 1}, [&] { progress.run(200, 100); }).has_value());
   CHECK_TRUE(progress.spread <= 1);
 }
 
 // More than a worker's ring holds: the overflow must not be left behind.
-TEST(Yield, of_very_many_nobody_is_left_behind) {
+TEST(Yield, none_of_very_many_is_left_behind) {
   Progress progress;
   CHECK_TRUE(run_until_idle({.workers = 1}, [&] { progress.run(Progress::kMost, 100); }).has_value());
   CHECK_TRUE(progress.spread <= 1);

@@ -105,7 +105,7 @@ TEST(Cancellation, watches_end_in_any_order_and_what_has_ended_is_let_be) {
   });
 }
 
-TEST(Cancellation, who_watches_later_is_cancelled_at_once) {
+TEST(Cancellation, a_later_watch_is_cancelled_at_once) {
   everywhere([&] {
     CancellationSource source;
     const CancellationToken token = source.token();

@@ -120,7 +120,7 @@ TEST(Every, does_not_drift_overlap_or_catch_up) {
         spans[runs] = {end, begin};
         within = within || begin - end < interval.count();
         if (++runs % 4 == 0) static_cast<void>(coir::sleep(interval * 5 / 2));
-        // What little time a run leaves is where the next time on the grid is to be found.
+        // A run leaves little time, in which `every` must find the next time on the grid.
         while (monotonic_ns() - begin < interval.count() * 3 / 4) {
         }
         inside = false;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kAnswer = 42;
 
-// What a plain thread does with the handle of a run's last fiber, while that fiber and the run end.
+// A plain thread uses the handle of a run's last fiber, while that fiber and the run end.
 template <class Use>
 void with_the_last_handle_of_a_run(int spins, Use use) {
   Task<int> task;

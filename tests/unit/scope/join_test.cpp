@@ -122,7 +122,7 @@ TEST(Join, a_cancelled_joiner_gives_up_and_leaves_the_fiber_joinable) {
   CHECK_TRUE(joined);
 }
 
-TEST(Join, of_those_that_join_by_one_handle_the_first_takes_the_outcome_and_the_others_get_stale) {
+TEST(Join, the_first_that_joins_by_one_handle_takes_the_outcome_and_the_others_get_stale) {
   for (const unsigned workers : {1u, 2u}) {
     int taken = 0, stale = 0;
     const auto ended = run_until_idle({.workers = workers}, [&] {
@@ -189,7 +189,7 @@ TEST(Join, any_number_may_wait_for_the_end_and_each_is_told_once_it_has_come) {
   LONGS_EQUAL(kRounds, failures);
 }
 
-TEST(Join, who_merely_watches_the_end_takes_no_failure_over) {
+TEST(Join, a_watcher_of_the_end_takes_no_failure_over) {
   const auto ended = run_until_idle({.workers = 2}, [&] {
     Fiber target = spawn([]() -> std::expected<void, coir::Error> {
       coir::yield();

@@ -46,7 +46,7 @@ constexpr int kDepth = 3;
 constexpr auto kSpan = std::chrono::milliseconds(scaled({500, 500, 500, 400}));
 
 // Grove grows trees of nurseries: each node opens one, spawns children into it that wait, fail, are cancelled, time out
-// or are nodes themselves, and leaves it. What must hold: no child outlives its nursery, a nursery without a failure
+// or are nodes themselves, and leaves it. This must hold: no child outlives its nursery, a nursery without a failure
 // reports none, a node ends, and in the end nothing is left.
 struct Grove : Expectations {
   std::atomic<int> nodes{0};

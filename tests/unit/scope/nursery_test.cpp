@@ -420,7 +420,7 @@ TEST(Nursery, an_only_child_that_starts_another_gets_deadlock) {
   });
 }
 
-TEST(Nursery, who_waits_at_the_limit_is_served_in_order_and_may_be_cancelled) {
+TEST(Nursery, waiters_at_the_limit_are_served_in_order_and_may_be_cancelled) {
   everywhere([&] {
     Nursery nursery{{.limit = 1}};
     std::atomic<bool> go{false};
@@ -511,7 +511,7 @@ TEST(Nursery, a_start_without_a_stack_fails_it_unless_it_is_asked) {
   });
 }
 
-TEST(Nursery, what_could_not_start_in_a_cancelled_one_is_no_failure) {
+TEST(Nursery, a_child_that_could_not_start_in_a_cancelled_one_is_no_failure) {
   everywhere([&] {
     std::atomic<int> cancelled{0};
     Nursery nursery{{.limit = 1}};
@@ -535,7 +535,7 @@ TEST(Nursery, a_start_that_found_no_room_in_time_names_the_scope_that_ended_it) 
   });
 }
 
-TEST(Nursery, what_was_deferred_runs_after_the_children_in_reverse_order) {
+TEST(Nursery, deferred_calls_run_after_the_children_in_reverse_order) {
   everywhere([&] {
     int order[4] = {}, next = 0;
     std::atomic<int> ended{0};
@@ -576,7 +576,7 @@ TEST(Nursery, on_error_may_handle_the_failure) {
   });
 }
 
-TEST(Nursery, what_was_deferred_runs_in_a_cancelled_fiber_too) {
+TEST(Nursery, deferred_calls_run_in_a_cancelled_fiber_too) {
   everywhere([&] {
     bool ran = false, told = false, cleaned = false;
     Fiber owner = spawn([&] {

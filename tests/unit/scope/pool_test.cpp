@@ -249,7 +249,7 @@ struct Submitters {
 
 }  // namespace
 
-TEST(Pool, what_fibers_and_threads_submit_side_by_side_runs_once) {
+TEST(Pool, jobs_that_fibers_and_threads_submit_side_by_side_run_once) {
   everywhere([&] {
     Pool<4> pool({.fibers = 2});
     Submitters submitters{&pool};
@@ -282,7 +282,7 @@ TEST(Pool, in_a_scope_whose_deadline_passes_its_fibers_end) {
       Pool<4> pool({.fibers = 2});
       expect(pool.try_submit([] {}).has_value());
       Outcome slept = coir::sleep(kForEver);
-      // Nobody is left to take what comes now.
+      // No fiber is left to take the jobs that come now.
       expect(until([&] { return !pool.try_submit([] {}); }));
       return slept;
     });
@@ -295,7 +295,7 @@ TEST(Pool, a_job_of_the_last_fiber_that_would_wait_for_room_gets_deadlock) {
     Pool<1> pool({.fibers = 1});
     std::atomic<bool> second{false};
     expect(pool.submit([&] {
-                 // The first fills the backlog. Nobody else takes jobs.
+                 // The first fills the backlog. No other fiber takes jobs.
                  expect(pool.submit([&] { second = true; }).has_value());
                  expect(is(pool.submit([] {}), ErrorCode::deadlock));
                })

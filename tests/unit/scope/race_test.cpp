@@ -92,7 +92,7 @@ TEST(Race, of_bodies_without_a_value_tells_that_one_ended) {
   everywhere([&] { expect(race([] {}, [] { static_cast<void>(coir::sleep(kForEver)); }).has_value()); });
 }
 
-TEST(Race, what_the_losers_return_is_destroyed) {
+TEST(Race, values_that_the_losers_return_are_destroyed) {
   everywhere([&] {
     Counted::reset();
     {

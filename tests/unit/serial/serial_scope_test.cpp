@@ -37,8 +37,8 @@ TEST(SerialScope, its_deadline_ends_a_wait_and_the_error_tells_whose) {
   CHECK_TRUE(!waited && waited.error() == ErrorCode::timed_out && waited.error().scope == 0);
 }
 
-// What a reader that never waits asks between two reads.
-TEST(SerialScope, who_never_waits_learns_that_it_has_ended) {
+// A reader that never waits calls pause_between between two reads.
+TEST(SerialScope, a_reader_that_never_waits_learns_that_it_has_ended) {
   CancelScope scope(Deadline::now());
   const auto going = coir::pause_between(Deadline::never());
   CHECK_TRUE(!going && going.error() == ErrorCode::timed_out && scope.caused(going.error()));

@@ -1,4 +1,4 @@
-// What query_time promises, of a time server that says what a test wants.
+// query_time, with a time server that answers as a test says.
 
 #include <coir/net/sntp.h>
 
@@ -289,7 +289,7 @@ TEST(SntpMessage, era_and_fraction_are_right) {
   CHECK_TRUE(unix_ns(ntp(4'923'072'000 * kBillion)) < 0);
 }
 
-TEST(SntpMessage, what_is_not_to_be_believed_is_useless) {
+TEST(SntpMessage, an_answer_that_is_not_believed_is_useless) {
   unsigned char request[48] = {};
   put(request + 40, 7, 8);
   const std::int64_t now = 1'800'000'000 * kBillion;

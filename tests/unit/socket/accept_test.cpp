@@ -1,4 +1,4 @@
-// What accept_each promises of a listener's connections.
+// accept_each and the connections of its listener.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/runtime.h>
@@ -59,7 +59,7 @@ TEST(Accept, each_connection_is_handed_over_until_the_listener_is_closed) {
   });
 }
 
-TEST(Accept, whoever_is_cancelled_is_told) {
+TEST(Accept, a_cancelled_caller_gets_cancelled) {
   run([&] {
     auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
     auto accepting = coir::spawn([&] { return coir::accept_each(listener, [](TcpStream) {}); });

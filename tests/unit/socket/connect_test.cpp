@@ -148,7 +148,7 @@ TEST(Connect, when_all_fail_a_refusal_is_what_is_told) {
     }
     const auto refused = connect("127.0.0.3", port, patience());
     expect(!refused && refused.error() == ErrorCode::system && refused.error().sys == ECONNREFUSED);
-    // Nobody connects to all.
+    // The broadcast address cannot be connected to.
     const auto nowhere = connect(these(port, {"255.255.255.255"}), patience());
     expect(!nowhere && nowhere.error().sys != ECONNREFUSED);
     const auto both = connect(these(port, {"255.255.255.255", "127.0.0.3"}), patience());

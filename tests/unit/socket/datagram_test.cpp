@@ -115,7 +115,7 @@ TEST(Datagram, goes_there_and_back) {
   });
 }
 
-TEST(Datagram, what_does_not_fit_is_told) {
+TEST(Datagram, a_datagram_that_does_not_fit_is_an_error) {
   both_sides([&] {
     const char* const places[] = {"127.0.0.1:0", "[::1]:0", text};
     for (const char* at : places) {

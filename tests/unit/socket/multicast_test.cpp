@@ -82,7 +82,7 @@ int members_alone_receive(const char* here, const char* senders, const char* gro
 
   if (!member->leave(to, by.interface)) return 8;
   if (!fails(member->leave(to, by.interface), ErrorCode::not_found)) return 9;
-  // Who is not a member any more hears what comes to it alone: the second is the first to come.
+  // A socket that has left the group receives only datagrams for itself: the second datagram is the first that it gets.
   if (!other->join(to, by.interface) || !sender->send_to("again", to, by, soon())) return 10;
   const auto again = other->receive_from(buffer, soon());
   if (!again || again->bytes != "again") return 11;
@@ -148,7 +148,7 @@ TEST(Multicast, a_socket_of_both_families_joins_groups_of_both) {
   both_sides([&] { expect(members_alone_receive("*:0", "127.0.0.1:0", "239.255.77.2") == 0); });
 }
 
-TEST(Multicast, what_cannot_be_joined_is_told) {
+TEST(Multicast, a_group_that_cannot_be_joined_is_an_error) {
   if (lacks_groups()) return;
   both_sides([&] {
     auto socket = DatagramSocket::bind(*Address::parse("*:0"));

@@ -35,7 +35,7 @@ TEST(PublicAddress, ranges_for_special_purposes_are_not_to_their_first_and_last_
   }
 }
 
-TEST(PublicAddress, what_lies_beside_them_is) {
+TEST(PublicAddress, addresses_beside_them_are) {
   for (const char* host : {"1.0.0.0",         "9.255.255.255", "11.0.0.0",        "100.63.255.255",  "100.128.0.0",
                            "126.255.255.255", "128.0.0.0",     "169.253.255.255", "169.255.0.0",     "172.15.255.255",
                            "172.32.0.0",      "192.0.1.1",     "192.0.3.0",       "192.167.255.255", "192.169.0.0",
@@ -44,7 +44,7 @@ TEST(PublicAddress, what_lies_beside_them_is) {
   }
 }
 
-TEST(PublicAddress, of_ipv6_only_what_is_given_out_counts) {
+TEST(PublicAddress, only_ipv6_addresses_that_are_given_out_count) {
   for (const char* host : {"[::]", "[::1]", "[::127.0.0.1]", "[fe80::1]", "[febf::1]", "[fec0::1]", "[fc00::1]",
                            "[fdff::1]", "[ff02::1]", "[100::1]", "[2001::1]", "[2001:1ff::1]", "[2001:db8::1]",
                            "[3fff::1]", "[3fff:fff::1]", "[4000::1]", "[64:ff9b:1::1]"}) {

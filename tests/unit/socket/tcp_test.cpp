@@ -389,7 +389,7 @@ TEST(Tcp, the_number_of_a_closed_stream_stays_taken_until_its_reader_has_left) {
   LONGS_EQUAL(0, failed_line);
 }
 
-TEST(Tcp, what_a_select_has_told_of_is_read_without_waiting) {
+TEST(Tcp, bytes_that_a_select_has_reported_are_read_without_waiting) {
   auto listener = listen_on("127.0.0.1:0");
   auto ran = coir::run_until_idle({}, [&] {
     auto here = TcpStream::connect(listener.local_address(), soon());

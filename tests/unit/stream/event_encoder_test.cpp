@@ -129,7 +129,7 @@ TEST(EventEncoder, a_comment_is_dropped_by_receivers_line_by_line) {
   CHECK_TRUE(kKeepAlive == ":\n\n");
 }
 
-TEST(EventEncoder, what_was_sent_is_read_back) {
+TEST(EventEncoder, a_sent_event_is_read_back) {
   reads_back({.data = " leading and trailing ", .type = " t", .id = " i"});
   reads_back({.data = "a\r\n\r\nb\rc\n", .type = "\xe2\x82\xac", .id = ":"});
   reads_back({.data = "\0"sv, .type = "a\0b"sv});

@@ -237,7 +237,7 @@ TEST(EventParser, format_utf_8) {
   tells("data:ok\xe2\x80\xa6\n\n", "||ok\xe2\x80\xa6;");
 }
 
-// What that suite does not ask.
+// Cases that are not in that suite.
 
 TEST(EventParser, a_mark_cut_off_is_text) {
   tells(

@@ -78,7 +78,7 @@ void send_without_end(Exchange& exchange) {
   }();
   serve(exchange, [](EventStream& stream, Told& told) {
     while (!told.ends(stream.send({.data = large}))) ++told.sent;
-    // What has ended stays so.
+    // An ended stream stays ended.
     if (stream.send({.data = "more"}) || stream.pause(Deadline::now()) || stream.keep_alive()) told.error = -2;
   });
 }
@@ -207,7 +207,7 @@ TEST(EventStreams, comments_keep_a_pause_alive) {
       Follower client(address);
       expect(client.ask("/"));
       for (int comments = 0; comments < 5; ++comments) expect(client.hears(":\n\n"));
-      // What a client says is dropped.
+      // Bytes from the client are dropped.
       expect(client.say("hello?"));
       for (int comments = 0; comments < 5; ++comments) expect(client.hears(":\n\n"));
       client.close();

@@ -117,7 +117,7 @@ class SocketServer : public Expecting {
     auto made = http::Server::create(options);
     expect(made.has_value());
     if (!made) return;
-    // What the sockets are kept in outlives the server.
+    // The program that keeps the sockets outlives the server.
     prepare([&] {
       http::Server serving = std::move(*made);
       server = &serving;

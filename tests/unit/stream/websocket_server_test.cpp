@@ -1,4 +1,4 @@
-// What accept_websocket promises a handler and its client.
+// accept_websocket, a handler and its client.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/detail/accounts.h>

@@ -32,7 +32,7 @@ using coir::test::Counted;
 using coir::test::in_child;
 using coir::test::until_parked;
 
-// What becomes of the values and of the memory they lie in.
+// The values of a channel and the memory that holds them.
 TEST_GROUP_BASE(ChannelMemory, Everywhere) {};
 
 TEST(ChannelMemory, values_are_moved_and_each_is_destroyed_once) {
@@ -58,7 +58,7 @@ TEST(ChannelMemory, values_are_moved_and_each_is_destroyed_once) {
   LONGS_EQUAL(0, Counted::alive());
 }
 
-TEST(ChannelMemory, what_lies_in_it_is_charged_and_refunded) {
+TEST(ChannelMemory, its_values_are_charged_and_refunded) {
   Account account("test channel");
   everywhere([&] {
     {

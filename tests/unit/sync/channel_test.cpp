@@ -96,7 +96,7 @@ TEST(Channel, many_go_and_come_in_order_through_every_capacity) {
   });
 }
 
-TEST(Channel, of_many_those_that_could_go_are_told_and_the_rest_stays) {
+TEST(Channel, values_that_could_be_sent_are_counted_and_the_rest_stays) {
   everywhere([&] {
     Channel<Counted> channel({.capacity = 3});
     Counted values[5] = {Counted(1), Counted(2), Counted(3), Counted(4), Counted(5)};

@@ -71,7 +71,7 @@ TEST(Event, a_wait_ends_by_its_deadline_or_a_cancellation) {
   });
 }
 
-TEST(Event, what_was_written_before_set_is_seen_after_wait) {
+TEST(Event, a_write_before_set_is_seen_after_wait) {
   everywhere([&] {
     for (int i = 0; i < 200; ++i) {
       Event ready;
@@ -120,7 +120,7 @@ TEST(Event, a_fiber_that_waits_for_a_thread_is_no_deadlock) {
   });
 }
 
-// Whoever sets resets as well: nobody misses an opening that came after it asked, or waits behind an open gate.
+// Each setter also resets. No waiter misses an opening that came after its call, or waits at an open gate.
 TEST(Event, stress) {
   Mixed mixed("event");
   Event gates[3];

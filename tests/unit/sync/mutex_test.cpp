@@ -71,7 +71,7 @@ TEST(Mutex, those_who_wait_get_it_in_the_order_in_which_they_came) {
 }
 
 // Without a bound, one worker would never come to who waits: the fiber that locks over and over parks nowhere.
-TEST(Mutex, whoever_waits_is_passed_by_a_bounded_number_of_others) {
+TEST(Mutex, a_bounded_number_of_others_passes_a_waiter) {
   everywhere([&] {
     Mutex mutex;
     bool served = false;
@@ -182,7 +182,7 @@ TEST(Mutex, to_unlock_what_another_holds_stops_the_program) {
   CHECK_TRUE(end.wrote("does not hold it"));
 }
 
-TEST(Mutex, who_waits_for_it_is_listed_with_who_holds_it) {
+TEST(Mutex, a_waiter_is_listed_with_the_holder) {
   if (coir::test::cannot_see_threads()) return;
   const ChildEnd end = in_child([] {
     Mutex mutex;  // outlives the fiber that waits for it

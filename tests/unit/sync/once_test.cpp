@@ -82,7 +82,7 @@ TEST(Once, after_a_body_that_fails_the_next_in_line_runs_its_own) {
   });
 }
 
-TEST(Once, who_waits_may_give_up) {
+TEST(Once, a_waiter_may_give_up) {
   everywhere([&] {
     Once once;
     std::atomic<bool> running{false};

@@ -94,7 +94,7 @@ TEST(SelectSources, a_semaphore_is_a_case_and_takes_its_permits_only_if_it_wins)
   });
 }
 
-// Who is first in line and wants many keeps those behind from what there is, but not when it leaves.
+// The first in line, if it wants many permits, keeps those behind it waiting, but not once it leaves.
 TEST(SelectSources, a_select_that_leaves_a_semaphores_line_lets_those_behind_pass) {
   everywhere([&] {
     coir::Semaphore permits(1);
@@ -168,7 +168,7 @@ TEST(SelectSources, selects_and_locks_exclude_each_other_and_all_are_served) {
   });
 }
 
-TEST(SelectSources, of_two_descriptors_that_get_ready_at_once_neither_is_forgotten) {
+TEST(SelectSources, neither_of_two_descriptors_that_get_ready_at_once_is_forgotten) {
   everywhere([&] {
     for (const bool swapped : {false, true}) {
       Pipe first, second;
@@ -334,7 +334,7 @@ TEST(SelectSources, cases_may_be_used_again) {
   });
 }
 
-// Of two descriptors one is closed, and then the other gets ready, before the select runs again.
+// One of two descriptors is closed, and then the other gets ready, before the select runs again.
 TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
   for (const bool ppoll : {false, true}) {
     CHECK_TRUE(coir::run_until_idle({.workers = 1, .force_ppoll = ppoll}, [&] {
@@ -342,7 +342,7 @@ TEST(SelectSources, the_descriptor_that_was_closed_is_the_one_that_is_told) {
                  Fiber selects = spawn([&] {
                    const auto won = select({Case::readable(healthy.reader), Case::readable(closed.reader)});
                    expect(won && won->index == 1 && won->closed);
-                   // What came for the other is not lost.
+                   // The readiness of the other is not lost.
                    const auto next = select({Case::readable(healthy.reader)}, Deadline::after(20s));
                    expect(next && next->index == 0 && !next->closed && healthy.get());
                  });
@@ -373,7 +373,7 @@ bool first_place_wins(Case one) {
 }  // namespace
 
 // On a thread as on a fiber, and whether it is there already or still comes.
-TEST(SelectSources, what_is_listed_twice_counts_by_its_first_place) {
+TEST(SelectSources, a_case_that_is_listed_twice_counts_by_its_first_place) {
   everywhere([&] {
     Pipe pipe;
     const coir::FiberRef selecting = coir::current();

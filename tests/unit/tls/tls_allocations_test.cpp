@@ -104,7 +104,7 @@ TEST_GROUP_BASE(TlsAllocations, coir::test::Expecting) {
 
   // fail_everywhere has each allocation of a session fail in turn.
   void fail_everywhere() {
-    // What the library's tables grow to for one session stays, and record buffers for both ends and for an ending.
+    // The library's tables keep the size that one session needs; record buffers for both ends and for an ending stay, too.
     for (int i = 0; i < 2; ++i) CHECK_TRUE(talk());
     CHECK_EQUAL(resumes, resumed);
     const std::size_t before = coir::account::tls.used();

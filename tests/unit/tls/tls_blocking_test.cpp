@@ -44,7 +44,7 @@ class Peer {
     const int kept = ::dup(pair.client.fd());
     auto stream = TlsStream::connect(std::move(pair.client), context, "board.test", patience());
     if (!stream) {
-      // What the server still has to say must not fail for it, or it does not come to what this side has said.
+      // The server's last writes must not fail, or it does not get to read what this side has sent.
       pollfd gone = {.fd = kept, .events = POLLRDHUP, .revents = 0};
       ::poll(&gone, 1, -1);
       ::_exit(100);

@@ -197,7 +197,7 @@ TEST(TlsClient, connects_to_a_host_by_name_and_verifies_that_name) {
   });
 }
 
-// RFC 9525: the subject is a text for people. Who signs for it has not checked that it is a host.
+// RFC 9525: the subject is a text for people. Its signer has not checked that it is a host.
 TEST(TlsClient, trusts_no_name_that_only_the_subject_has) {
   everywhere([&] {
     const coir::TlsCertificate own[] = {{.chain = kSubjectOnly, .key = kSubjectOnlyKey}};

@@ -94,7 +94,7 @@ TEST(TlsEndings, read_and_write_that_are_cancelled_leave_a_session_that_goes_on)
           expect(stream.tcp().is_open());
           char byte[1];
           auto asked = spawn([&] { expect(stream.read(byte, patience()).has_value() && byte[0] == '?'); });
-          // What a cancelled write leaves half sent goes on: the sequence has no gap.
+          // A record that a cancelled write left half sent is continued: the sequence has no gap.
           auto rest = spawn({.stack = 32 * 1024}, [&] {
             const std::size_t end = sent + 50'000;
             while (sent < end) {

@@ -62,7 +62,7 @@ TEST(TlsSelfSigned, certificate_is_for_the_names_that_it_was_issued_for_and_no_o
   }
 }
 
-TEST(TlsSelfSigned, what_is_no_key_or_no_certificate_is_refused) {
+TEST(TlsSelfSigned, a_text_that_is_no_key_or_no_certificate_is_refused) {
   for (const char* text : {"", "x", "-----BEGIN CERTIFICATE-----\n", static_cast<const char*>(made->certificate)}) {
     const auto outcome = coir::reissue_self_signed(text, kNames, *again);
     CHECK_TRUE(!outcome && outcome.error() == ErrorCode::invalid);

@@ -423,7 +423,7 @@ void nest(int shields, const Body& body) {
 
 }  // namespace
 
-TEST(CancelScope, of_shields_fifteen_may_be_nested_and_one_more_is_told) {
+TEST(CancelScope, fifteen_shields_may_be_nested_and_one_more_is_an_error) {
   CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
                expect(coir::current().cancel().has_value());
                nest(15, [&] { expect(coir::sleep(1us).has_value()); });

@@ -245,7 +245,7 @@ struct Slow {
 
 }  // namespace
 
-// Who subscribes must have the broadcast's mutex, cancelled or not.
+// A subscriber takes the broadcast's mutex, cancelled or not.
 TEST(CancelScopeThread, cancelled_it_keeps_nobody_from_subscribing) {
   if (!kManyWorkers) return;
   everywhere([&] {

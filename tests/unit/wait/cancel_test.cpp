@@ -87,8 +87,8 @@ TEST(Cancel, ends_every_kind_of_wait_within_one_round) {
 
 namespace {
 
-// Shared is what fibers wait for of each other, in a state in which everybody waits. What the rounds below count on
-// being locked is locked by main.
+// Shared is what fibers wait for, in a state in which everybody waits. Main holds the locks that the rounds below expect
+// to be held.
 struct Shared {
   coir::Mutex mutex, own;
   coir::Condition condition;

@@ -96,8 +96,8 @@ bool over(Error error) {
 
 constexpr auto kLong = 30s;  // what takes that long has been lost
 
-// All of the public surface that reads, wakes, cancels or waits for something of a run. What is no part of one (yield,
-// sleep, wait on a descriptor, check_cancelled) is called in passing. dump_fibers_on is dump_fibers in a handler.
+// All of the public surface that reads, wakes, cancels or waits for something of a run. Functions that need no
+// run (yield, sleep, wait on a descriptor, check_cancelled) are called in passing. dump_fibers_on is dump_fibers in a handler.
 constexpr Call kCalls[] = {
     {"stats", [](World&) { return coir::stats().workers <= 2; }},
     {"dump_fibers", [](World& world) { return coir::dump_fibers(world.null), true; }},
@@ -278,7 +278,7 @@ TEST(Outside, a_run_ends_though_threads_visit_it_without_a_pause) {
 }
 
 // The door, by itself.
-TEST(Outside, who_comes_after_the_end_was_decided_does_not_hold_it_up) {
+TEST(Outside, a_thread_that_comes_after_the_end_was_decided_does_not_delay_it) {
   CHECK_FALSE(door::enter());
   door::open();
   CHECK_TRUE(door::enter());

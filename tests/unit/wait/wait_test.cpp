@@ -406,7 +406,7 @@ TEST(Wait, a_number_that_is_used_again_knows_nothing_of_its_past) {
   });
 }
 
-TEST(Wait, what_is_no_descriptor_is_an_error) {
+TEST(Wait, a_number_that_is_no_descriptor_is_an_error) {
   everywhere([&] { expect(is(coir::wait(-1, Direction::readable, in_time()), ErrorCode::invalid)); });
 }
 
@@ -481,7 +481,7 @@ TEST(Wait, a_plain_thread_is_served_by_poll) {
 }
 
 // epoll takes no ordinary files: of two concurrent waits neither may wait for the other's registration.
-TEST(Wait, what_the_poller_refuses_it_refuses_to_both_who_ask_at_once) {
+TEST(Wait, the_poller_refuses_a_descriptor_to_both_waiters_at_once) {
   if (!kManyWorkers) return;
   int others = 0;
   CHECK_TRUE(run_until_idle({.workers = 2}, [&] {

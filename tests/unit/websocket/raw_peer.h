@@ -18,7 +18,7 @@ namespace coir::test {
 using http::Opcode;
 using http::WebSocketRole;
 
-// HeardFrame is a frame that a raw peer has read. Of a large one the first bytes are kept.
+// HeardFrame is a frame that a raw peer has read. It keeps the first bytes of a large frame.
 struct HeardFrame {
   Opcode opcode = Opcode::continuation;
   bool fin = false;

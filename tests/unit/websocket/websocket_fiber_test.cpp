@@ -1,4 +1,4 @@
-// What a WebSocket promises fibers: several at once, waits that hold nothing, cancellation, TLS, the client's handshake.
+// A WebSocket on fibers: several at once, waits that hold nothing, cancellation, TLS, the client's handshake.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/cancellation.h>

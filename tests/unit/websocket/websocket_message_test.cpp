@@ -134,7 +134,7 @@ void feed(MessageDecoder& decoder, std::string_view piece, MessageDecoder::Contr
   }
   LONGS_EQUAL(0, bytes.size());
   free(exact);
-  // What is kept for the next piece is kept in `control` only while the decoder says so.
+  // `control` holds bytes for the next piece only while the decoder says so.
   if (!decoder.holds_control()) control.fill('?');
 }
 
@@ -341,7 +341,7 @@ TEST(WebSocketMessage, a_close_carries_nothing_or_a_code_and_a_reason) {
       "F1002");
 }
 
-TEST(WebSocketMessage, what_comes_after_a_close_or_a_failure_is_dropped) {
+TEST(WebSocketMessage, bytes_after_a_close_or_a_failure_are_dropped) {
   hears([](Wire& w) { w.close("\x03\xe8").text("late").ping("late").close(""); }, "C1000()");
   hears([](Wire& w) { w.more("wrong").text("late").close(""); }, "F1002");
 }

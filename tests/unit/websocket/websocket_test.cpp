@@ -1,4 +1,4 @@
-// What a WebSocket promises whoever receives and sends by it, on fibers, plain threads and without fibers alike.
+// Receiving and sending by a WebSocket: the same on fibers, on plain threads and without fibers.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/detail/accounts.h>
@@ -206,7 +206,7 @@ TEST(WebSocket, a_close_that_nobody_answers_ends_in_time) {
   });
 }
 
-TEST(WebSocket, what_cannot_be_sent_is_refused_and_changes_nothing) {
+TEST(WebSocket, a_message_that_cannot_be_sent_is_refused_and_changes_nothing) {
   both_sides([&] {
     Talk talk;
     expect(talk.socket.send_text("\xc3").error() == ErrorCode::invalid);

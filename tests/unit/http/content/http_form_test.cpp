@@ -1,4 +1,4 @@
-// What read_form and read_content promise to a handler.
+// read_form and read_content, called by a handler.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/content.h>

@@ -1,4 +1,4 @@
-// What read_json promises to a handler, and its answers.
+// read_json, called by a handler, and answers in JSON.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/content.h>
@@ -109,7 +109,7 @@ TEST(HttpJson, more_than_the_memory_holds_is_413) {
   CHECK_EQUAL(413, status_of(post(small, "application/json", kGood)));
 }
 
-TEST(HttpJson, what_is_not_json_is_400_and_tells_where) {
+TEST(HttpJson, content_that_is_not_json_is_400_and_tells_where) {
   for (Handler* const handler : {from_ledger, from_memory}) {
     auto answer = post(handler, "application/json", "[1,x]");
     CHECK_EQUAL(400, status_of(answer));
@@ -191,7 +191,7 @@ TEST(HttpJson, a_long_list_is_answered_whole) {
   CHECK(content_of(answer).size() > 9000 && content_of(answer).ends_with("\"celsius\":24.875}]"));
 }
 
-TEST(HttpJson, what_is_not_there_is_404) {
+TEST(HttpJson, a_missing_value_is_404) {
   LONGS_EQUAL(404, status_of(get([](Exchange& exchange) { exchange.respond_json(std::optional<Item>()); })));
   LONGS_EQUAL(404,
               status_of(get([](Exchange& exchange) { exchange.respond_json(static_cast<const Item*>(nullptr)); })));
@@ -202,7 +202,7 @@ TEST(HttpJson, what_is_not_there_is_404) {
   CHECK(content_of(found) == R"({"id":3,"name":"c"})");
 }
 
-TEST(HttpJson, what_json_cannot_hold_is_500) {
+TEST(HttpJson, a_value_that_json_cannot_hold_is_500) {
   LONGS_EQUAL(500, status_of(get([](Exchange& exchange) {
                 coir::http::detail::respond_json(exchange, 200, nullptr, [](JsonWriter& out, const void*) {
                   for (int depth = 0; depth < 100; ++depth) out.array();

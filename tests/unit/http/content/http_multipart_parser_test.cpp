@@ -126,13 +126,13 @@ TEST(HttpMultipartParser, parts_are_taken_apart) {
   CHECK(gives("--XX--\r\n", "end"));
 }
 
-TEST(HttpMultipartParser, what_looks_like_the_boundary_is_content_until_it_is_one) {
+TEST(HttpMultipartParser, bytes_like_the_boundary_are_content_until_they_are_one) {
   CHECK(gives(PART(DISPOSITION "name=a", "\r\n--X\r\n-\r\n--\r\r\n\r\n\n--XX\r--XX--\r\n-") "--XX--",
               "[a|-|]\r\n--X\r\n-\r\n--\r\r\n\r\n\n--XX\r--XX--\r\n-.end"));
   CHECK(gives(PART(DISPOSITION "name=a", "\r\n\r") "--XX--", "[a|-|]\r\n\r.end"));
 }
 
-TEST(HttpMultipartParser, what_follows_the_last_boundary_is_dropped) {
+TEST(HttpMultipartParser, bytes_after_the_last_boundary_are_dropped) {
   CHECK(gives(PART(DISPOSITION "name=a", "1") "--XX--\r\n--XX\r\nanything", "[a|-|]1.end"));
   CHECK(gives("--XX--x", "400"));
   CHECK(gives("--XX--\n", "400"));
@@ -157,7 +157,7 @@ TEST(HttpMultipartParser, a_line_that_goes_on_behind_the_boundary_is_400) {
   CHECK(gives(PART(DISPOSITION "name=a", "1\r\n--XX-x") "--XX--", "400"));
 }
 
-TEST(HttpMultipartParser, what_comes_before_the_first_boundary_is_dropped) {
+TEST(HttpMultipartParser, bytes_before_the_first_boundary_are_dropped) {
   for (const std::string_view preamble : {""sv, "\r\n"sv, "\r\n\r\n"sv, "preamble\r\n"sv, "a\r\n--X\r\n--YX\r\n"sv,
                                           "\r\r\n"sv, "\n\r\n"sv, " --XX--\r\n"sv}) {
     char form[300];

@@ -155,7 +155,7 @@ TEST(HttpMultipart, fields_are_read_whole_in_pieces_or_not_at_all) {
   CHECK(content_of(answer) == "a=1234567;all=whole;none=;");
 }
 
-TEST(HttpMultipart, what_is_wrong_is_answered) {
+TEST(HttpMultipart, each_fault_is_answered) {
   CHECK_EQUAL(400, status_of(post(show, "--XX\r\n")));
   CHECK_EQUAL(400, status_of(post(show, "")));
   CHECK_EQUAL(400, status_of(post(show, "--XX--", "multipart/form-data")));

@@ -1,5 +1,5 @@
-// What the cache of small files promises: a bounded number of them, the least recently used out first, none older than
-// a second.
+// The cache of small files holds a bounded number of them, evicts the least recently used first, and serves none that is
+// older than a second.
 
 #include <CppUTest/TestHarness.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ TEST(HttpFileCache, a_file_and_a_directory_of_one_name_are_two) {
   CHECK(holds("a", "index", 1, true));
 }
 
-TEST(HttpFileCache, what_was_not_looked_at_in_this_second_is_not_given) {
+TEST(HttpFileCache, an_entry_that_was_not_checked_in_this_second_is_not_returned) {
   put("a", "old", 1);
   CHECK_FALSE(holds("a", "old", 2));
   put("a", "new", 2);

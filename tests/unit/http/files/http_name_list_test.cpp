@@ -46,7 +46,7 @@ TEST_GROUP(HttpNameList) {
   }
 };
 
-TEST(HttpNameList, what_fits_is_sorted_at_once) {
+TEST(HttpNameList, names_that_fit_are_sorted_at_once) {
   LONGS_EQUAL(1, walk(50, 10));
   LONGS_EQUAL(1, walk(1, 1));
   LONGS_EQUAL(1, walk(0 + 2, 200));

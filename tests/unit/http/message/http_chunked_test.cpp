@@ -1,4 +1,5 @@
-// What the chunked decoder takes off and what it refuses. Every vector is decoded at once and in steps of every size.
+// Bytes that the chunked decoder decodes, and bytes that it refuses. Every vector is decoded at once and in steps of every
+// size.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/wire/chunked.h>
@@ -37,7 +38,7 @@ Decoded decode(std::string_view body, std::size_t step, const ChunkedLimits& lim
     memcpy(exact, body.data() + out.consumed, here);
     const ChunkedResult r = decoder.decode({exact, here}, limits);
     memcpy(out.content + out.size, exact, r.data_bytes);
-    // What stands behind the used bytes is the next request's.
+    // The bytes behind the used ones belong to the next request.
     const bool untouched = memcmp(exact + r.consumed, body.data() + out.consumed + r.consumed, here - r.consumed) == 0;
     free(exact);
     CHECK(untouched);
@@ -192,7 +193,7 @@ TEST(HttpChunked, a_response_may_sign_each_chunk_and_pad_its_size) {
   }
 }
 
-TEST(HttpChunked, of_a_response_each_extension_has_its_own_limit) {
+TEST(HttpChunked, each_extension_of_a_response_has_its_own_limit) {
   static char text[6000];
   memset(text, 'a', sizeof text);
   memcpy(text, "2;", 2);

@@ -55,7 +55,7 @@ TEST(HttpCodings, a_star_stands_for_what_is_not_named) {
   LONGS_EQUAL(kIdentity, best("*;q=0, identity;q=0.1"));
 }
 
-TEST(HttpCodings, whoever_refuses_all_that_there_is_gets_none) {
+TEST(HttpCodings, a_client_that_refuses_all_codings_gets_none) {
   LONGS_EQUAL(kRefused, best("identity;q=0"));
   LONGS_EQUAL(kRefused, best("*;q=0"));
   LONGS_EQUAL(kRefused, best("gzip, identity;q=0", Codings{} | Coding::identity));

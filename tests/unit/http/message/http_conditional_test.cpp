@@ -165,7 +165,7 @@ TEST(HttpConditional, if_match_comes_before_if_none_match) {
   CHECK(outcome(r) == Precondition::failed);
 }
 
-TEST(HttpConditional, what_is_no_date_is_ignored) {
+TEST(HttpConditional, a_text_that_is_no_date_is_ignored) {
   for (const std::string_view value : {std::string_view("yesterday"), std::string_view("", 0)}) {
     Request r;
     r.if_modified_since = value;

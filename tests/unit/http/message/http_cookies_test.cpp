@@ -78,7 +78,7 @@ TEST(HttpCookies, bytes_that_could_end_a_cookie_or_a_line_are_refused) {
   }
 }
 
-TEST(HttpCookies, what_browsers_would_drop_is_refused) {
+TEST(HttpCookies, a_cookie_that_browsers_would_drop_is_refused) {
   CHECK(written("id", "x", {.same_site = SameSite::none}) == "invalid");
   CHECK(written("id", "x", {.same_site = SameSite::none, .secure = true}) != "invalid");
   CHECK(written("__Secure-id", "x") == "invalid");
@@ -89,7 +89,7 @@ TEST(HttpCookies, what_browsers_would_drop_is_refused) {
   CHECK(written("__host-id", "x", {.secure = true}) != "invalid");
 }
 
-TEST(HttpCookies, what_does_not_fit_is_not_written) {
+TEST(HttpCookies, a_text_that_does_not_fit_is_not_written) {
   char small[40];
   small[39] = '#';
   constexpr std::string_view whole = "id=abc; Path=/; SameSite=Lax; HttpOnly";

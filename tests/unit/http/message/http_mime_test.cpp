@@ -22,7 +22,7 @@ TEST(HttpMime, case_does_not_matter) {
   CHECK(media_type("PHOTO.JPG") == "image/jpeg");
 }
 
-TEST(HttpMime, what_is_unknown_is_bytes) {
+TEST(HttpMime, an_unknown_ending_is_bytes) {
   for (const char* name :
        {"", ".", "a", "a.", "a.b", "html", "a.htmlx", "a.ht", "a.verylongextension", "a.html/b", "a.h\xd4ml"}) {
     CHECK_TEXT(media_type(name) == "application/octet-stream", name);

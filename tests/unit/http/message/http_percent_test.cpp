@@ -67,7 +67,7 @@ TEST(HttpPercent, a_form_has_plus_for_space_and_forgives_a_stray_percent) {
   CHECK(decode_form_text("%00", out).error() == ErrorCode::invalid);
 }
 
-TEST(HttpPercent, what_does_not_fit_is_not_written) {
+TEST(HttpPercent, a_text_that_does_not_fit_is_not_written) {
   char small[] = "1234#";
   CHECK(decode_percent("%41%42%43%44%45", {small, 4}).error() == ErrorCode::limit);
   CHECK(decode_percent("%41%42%43%44", {small, 4}).value() == "ABCD");
@@ -81,7 +81,7 @@ TEST(HttpPercent, is_decoded_where_it_stands) {
   CHECK(decode_percent(text, text).value_or("").substr(0, 4) == "aABb");
 }
 
-TEST(HttpPercent, what_is_encoded_is_decoded_to_the_same) {
+TEST(HttpPercent, an_encoded_text_is_decoded_to_the_same) {
   char all[255], encoded[3 * 255], decoded[255];
   for (unsigned i = 0; i < 255; ++i) all[i] = static_cast<char>(i + 1);
   const std::string_view text(all, sizeof all);

@@ -1,5 +1,5 @@
-// What parse_head accepts, what it makes of it, and what it refuses with which status. Every vector is parsed three
-// times: at once, one byte at a time, and in two pieces at every place; the outcome must be the same.
+// Heads that parse_head accepts, what it returns for them, and which status it refuses others with. Every vector is parsed
+// three times: at once, one byte at a time, and in two pieces at every place; the outcome must be the same.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/wire/request.h>

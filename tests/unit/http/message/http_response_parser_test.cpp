@@ -1,4 +1,4 @@
-// What net/src/http/message/response_parser.h promises of heads.
+// The parser of heads of responses (net/src/http/message/response_parser.h).
 
 #include "http/message/response_parser.h"
 

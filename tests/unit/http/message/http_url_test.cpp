@@ -1,4 +1,4 @@
-// What coir/http/wire/url.h promises: addresses taken apart, and references resolved.
+// Addresses are parsed, and references resolved (coir/http/wire/url.h).
 
 #include <coir/http/wire/url.h>
 

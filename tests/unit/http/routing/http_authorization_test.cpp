@@ -129,7 +129,7 @@ TEST(HttpAuthorization, basic_credentials_are_parted_at_the_first_colon) {
   CHECK(says("Basic dGVzdDoxMjPCow==", "test", "123\xc2\xa3"));
 }
 
-TEST(HttpAuthorization, what_is_malformed_is_nothing) {
+TEST(HttpAuthorization, malformed_credentials_are_none) {
   for (const auto value : {""sv, "Basic"sv, "Basic "sv, "BasicQTpi"sv, "Basic QTpi="sv, "Basic QWI="sv, "Basic\tQTpi"sv,
                            "Bearer QTpi"sv, "Basic QTpi x"sv, "Basic QToA"sv, "Basic QToK"sv, "Basic QToJ"sv}) {
     CHECK(says_nothing(value));

@@ -1,4 +1,4 @@
-// Who may ask: the lines of a store, and what it thinks of requests.
+// A store of credentials: its lines, and which requests it admits.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/http/authorization.h>

@@ -1,5 +1,5 @@
-// What tables of routes promise: which path finds which route, and what is answered without one. What does not compile
-// is tests/system/routes.sh's.
+// Tables of routes: which path finds which route, and the answer without one. Tables that must not compile are in
+// tests/system/routes.sh.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/format.h>
@@ -237,7 +237,7 @@ TEST(HttpRoutes, controls_are_400_and_what_does_not_fit_the_memory_414) {
   CHECK(found({path, sizeof path}) == "/sensors/{name}");
 }
 
-TEST(HttpRoutes, what_fits_no_pattern_is_404_whatever_the_method) {
+TEST(HttpRoutes, a_path_that_fits_no_pattern_is_404_by_any_method) {
   CHECK_EQUAL(404, status_of(say("GET", "/none")));
   CHECK_EQUAL(404, status_of(say("OPTIONS", "/none")));
   CHECK_EQUAL(404, status_of(say("TRACE", "/none")));
@@ -488,14 +488,14 @@ TEST(HttpRouteErrors, an_answer_in_pieces_is_whole) {
   CHECK_TRUE(looks(say(app, "GET /silent"), 500, "d\r\n{\"error\":500}\r\n0\r\n\r\n"));
 }
 
-TEST(HttpRouteErrors, what_is_no_error_or_answered_by_the_handler_is_left_alone) {
+TEST(HttpRouteErrors, answers_that_are_no_error_or_the_handlers_own_stay) {
   LONGS_EQUAL(303, status_of(say(app, "GET /moved")));
   CHECK_TRUE(looks(say(app, "GET /own"), 404, "its own"));
   CHECK_TRUE(looks(say(app, "GET /7"), 200, "number"));
   LONGS_EQUAL(0, errors.asked);
 }
 
-TEST(HttpRouteErrors, what_it_does_not_answer_gets_the_statuss_own_words) {
+TEST(HttpRouteErrors, an_error_that_it_does_not_answer_gets_the_words_of_the_status) {
   errors.silent = true;
   CHECK_TRUE(looks(say(app, "GET /a/b"), 404, "404 Not Found\n"));
   CHECK_TRUE(looks(say(app, "GET /silent"), 500, "500 Internal Server Error\n"));

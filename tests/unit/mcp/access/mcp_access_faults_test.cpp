@@ -37,7 +37,7 @@ TEST_GROUP_BASE(McpAccessFaults, Expecting) {
   template <class Make>
   void try_every(Make make, std::string_view token) {
     {
-      // What the first one leaves for good.
+      // The first one leaves some memory for good.
       auto judge = make();
       Principal who;
       expect(judge && judge->judge(token, who) == Verdict::allowed);

@@ -147,7 +147,7 @@ TEST(McpAccess, two_keys_hold_while_the_issuer_changes_them) {
   CHECK(judge(*keys, kOfSecond) == Verdict::allowed);
 }
 
-TEST(McpAccess, what_is_no_public_key_on_the_curve_is_refused) {
+TEST(McpAccess, a_point_that_is_not_on_the_curve_is_refused) {
   CHECK(SigningKeys::read("", kRules).error() == ErrorCode::invalid);
   CHECK(SigningKeys::read("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", kRules).error() ==
         ErrorCode::invalid);
@@ -211,7 +211,7 @@ TEST(McpAccess, a_scope_is_a_whole_word) {
   CHECK(is(with(""), Verdict::forbidden));
 }
 
-TEST(McpAccess, of_a_token_that_was_asked_about_less_has_to_be_there) {
+TEST(McpAccess, a_token_that_was_introspected_needs_fewer_claims) {
   constexpr auto kAsked = ClaimsOf::introspection;
   CHECK(is(judge(R"({"aud":"https://board.example/mcp","username":"a","scope":"read write"})", kAsked),
            Verdict::allowed));

@@ -129,7 +129,7 @@ TEST(McpIntrospection, an_issuer_that_hangs_costs_its_deadline) {
   });
 }
 
-TEST(McpIntrospection, what_cannot_be_asked_is_refused) {
+TEST(McpIntrospection, an_address_that_cannot_be_asked_is_refused) {
   CHECK(Introspection::create({.url = "ftp://a", .rules = {.audience = "a"}}).error() == ErrorCode::invalid);
   CHECK(Introspection::create({.url = "http://a/"}).error() == ErrorCode::invalid);
   char id[300];

@@ -109,7 +109,7 @@ TEST_GROUP_BASE(McpClientFaults,
     const std::string_view url = server.url("/mcp");
     const McpClientOptions options{.url = url, .elicitation = true, .asked = decline};
     for (const char* const what : {"json", "events", "asks", "list", "fan"}) {
-      // What a first request leaves for good: threads, registered descriptors, spare buffers.
+      // The first request leaves things for good: threads, registered descriptors, spare buffers.
       {
         auto client = McpClient::create(options);
         expect(client && ask(*client, what) == Heard::whole);

@@ -26,7 +26,7 @@ CallOptions patience() {
   return {.deadline = Deadline::after(60s)};
 }
 
-// What every script begins with: say answers $id, answer is a server's loop with a function `call` of the test's.
+// Every script begins with this: say answers $id, answer is a server's loop with a function `call` of the test's.
 #define PRELUDE                                                                  \
   "say() { printf '{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\\n' \"$id\" \"$1\"; };"    \
   "loop() { while read -r line; do id=${line#*\\\"id\\\":}; id=${id%%[,\\}]*};"  \

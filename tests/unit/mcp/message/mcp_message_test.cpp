@@ -196,7 +196,7 @@ TEST(McpMessage, a_state_is_bound_to_its_request_and_expires) {
   other = kBinding;
   other.key = "kez";
   CHECK(opens(other, sealed.text) == ErrorCode::invalid);
-  // What stands in one part cannot move into the next.
+  // Bytes of one part cannot move into the next.
   other = kBinding;
   other.principal = "annt";
   other.method = "ools/call";
@@ -217,7 +217,7 @@ TEST(McpMessage, a_text_that_grows_is_charged_and_bounded) {
     CHECK(text.view() == "123456789");
     char more[64] = {};
     CHECK(text.write({more, sizeof more}).error() == ErrorCode::limit);
-    // What follows is dropped, so that nothing is sent with a hole in it.
+    // Later writes are dropped, so that no text with a hole in it is sent.
     CHECK(text.write("x").error() == ErrorCode::limit);
     CHECK(text.view() == "123456789");
   }

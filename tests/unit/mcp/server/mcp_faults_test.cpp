@@ -118,7 +118,7 @@ struct McpFaultsServer : FaultyStreams {
 
 TEST_GROUP_BASE(McpFaults, McpFaultsServer) {};
 
-TEST(McpFaults, whatever_fails_ends_one_request) {
+TEST(McpFaults, any_failure_ends_one_request) {
   whatever_fails(kLives);
   met({Call::charge, Call::close, Call::recv, Call::send, Call::setsockopt});
 }

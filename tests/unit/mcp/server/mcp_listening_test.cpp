@@ -93,7 +93,7 @@ TEST(McpListening, a_stream_at_rest_costs_a_record) {
     }
     expect(until([&] { return stage.mcp->gauges().listeners == kPeers; }, soon()));
     const std::size_t each = (account::mcp.used() + account::connections.used() - before) / kPeers;
-    // Of which the kernel's part is an estimate.
+    // The kernel's part of that is an estimate.
     expect(each - http::kKernelBytesPerConnection <= 250);
     stage.mcp->list_changed(mcp::ItemKind::tools);
     for (McpPeer& each_peer : peers) expect(each_peer.hears("tools/list_changed"));

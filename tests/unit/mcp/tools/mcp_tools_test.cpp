@@ -73,14 +73,14 @@ TEST(McpTools, arguments_fill_the_struct) {
   CHECK(all.pin.extra && all.pin.extra->size() == 1);
 }
 
-TEST(McpTools, what_need_not_be_there_keeps_its_own_value) {
+TEST(McpTools, a_missing_optional_argument_keeps_its_value) {
   const Checked few(R"({"pin":5.0,"mode":"in","volts":null})");
   CHECK(few.flaw.empty());
   LONGS_EQUAL(5, few.pin.pin);
   CHECK(few.pin.high && !few.pin.volts && few.pin.strength == 3 && !few.pin.extra);
 }
 
-TEST(McpTools, what_is_wrong_is_told_by_its_path) {
+TEST(McpTools, a_fault_is_told_by_its_path) {
   says("arguments.pin: 32 expected 0..31", R"({"pin":32,"mode":"in"})");
   says("arguments.pin: -1 expected 0..31", R"({"pin":-1,"mode":"in"})");
   says("arguments.pin: 18446744073709551615 expected 0..31", R"({"pin":18446744073709551615,"mode":"in"})");

@@ -36,8 +36,8 @@ class Poller {
   std::size_t wait(std::span<PollEvent> events, std::int64_t timeout_ns, Collect collect, void* context) noexcept;
   void interrupt() noexcept;
 
-  // get_ready is the kernel's part: there is one thing more to be read from `fd`. Who reads all calls drain, who reads one
-  // calls take; both tell whether there was something. A closed one is not opened again.
+  // get_ready is the kernel's part: there is one thing more to be read from `fd`. A reader of all of them calls drain, a
+  // reader of one calls take; both return whether there was something. A closed one is not opened again.
   static void get_ready(int fd) noexcept;
   static bool take(int fd) noexcept;
   static bool drain(int fd) noexcept;
