@@ -2,7 +2,7 @@
 
 #include <coir/atomic.h>
 #include <coir/http/server.h>
-#include <coir/net/tcp.h>
+#include <coir/tcp.h>
 
 #include "announcing.h"
 #include "options/options.h"
