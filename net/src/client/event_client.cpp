@@ -105,9 +105,12 @@ std::expected<ServerEvent, Error> EventFollowing::next() noexcept {
     if (ended.code != ErrorCode{}) return std::unexpected(ended);
     Error error;
     if (!connected) {
+      const std::uint64_t before = attempts;
       const auto made = connect();
       if (made) continue;
       error = made.error();
+      // An attempt that the caller has cut off brought nothing either.
+      if (error.ends_waits() && attempts != before) break_off();
       if (is_hopeless(error)) ended = error;
     } else {
       const ParsedEvent parsed = parser.parse(unread, kept(), options.max_event_bytes);

@@ -157,6 +157,21 @@ TEST(EventClient, misses_nothing_when_a_deadline_passes) {
   });
 }
 
+// A program that looks for events now and then, with deadlines shorter than its server takes to answer, floods no server.
+TEST(EventClient, an_attempt_that_the_caller_cuts_off_has_a_pause_behind_it) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.until_gone();
+  };
+  follow(script, {.pause = 100s}, [&](coir::http::EventClient& events) {
+    for (int i = 0; i < 5; ++i) {
+      const auto event = events.next(Deadline::after(20ms));
+      expect(!event && event.error() == ErrorCode::timed_out);
+    }
+    expect(events.attempts() == 1);
+  });
+}
+
 TEST(EventClient, waits_longer_with_each_attempt_that_brings_nothing) {
   const auto script = [](Peer& peer) { peer.hear(); };
   follow(script, {.pause = 10ms, .longest_pause = 40ms}, [&](coir::http::EventClient& events) {
