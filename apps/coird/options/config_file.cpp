@@ -152,9 +152,15 @@ class ConfigReader {
   }
 
   void take_route_key(std::string_view key, std::string_view value) noexcept {
+    constexpr std::string_view kFlags[] = {"request-id", "forwarded"};
+    const bool flag = std::ranges::find(kFlags, key) != std::end(kFlags);
+    if (flag && value != "yes" && value != "no") {
+      wrong(line_, "write yes or no", {key, ": neither yes nor no"});
+      return;
+    }
+    if (flag && value == "no") return;
     char text[2048];
-    const auto whole = value.empty() || (key == "request-id" && value == "yes") ? coir::format(text, key)
-                                                                                : coir::format(text, key, "=", value);
+    const auto whole = flag || value.empty() ? coir::format(text, key) : coir::format(text, key, "=", value);
     const Setting& setting = add(&route_key_row(), whole);
     if (route_keys_++ == 0) first_key_ = &setting;
   }
@@ -174,19 +180,20 @@ class ConfigReader {
   bool take_section([[maybe_unused]] std::string_view prefix, std::span<const Setting> keys) noexcept {
 #if COIRD_SCRIPTS
     constexpr std::string_view kFastCgi = "fastcgi=";
-    const std::string_view first = keys.front().text;
-    if (first.starts_with(kFastCgi)) {
+    const auto is_fastcgi = [=](const Setting& key) { return std::string_view(key.text).starts_with(kFastCgi); };
+    if (const auto own = std::ranges::find_if(keys, is_fastcgi); own != keys.end()) {
       char text[1024];
       coir::Formatter whole(text);
-      whole.add(prefix, "=", first.substr(kFastCgi.size()));
-      for (const Setting& each : keys.subspan(1)) {
+      whole.add(prefix, "=", std::string_view(own->text).substr(kFastCgi.size()));
+      for (const Setting& each : keys) {
         const std::string_view key = each.text;
+        if (&each == &*own) continue;
         if ((!key.starts_with("try=") && !key.starts_with("buffer=")) || key.find(' ') != key.npos)
           return each.wrong("leave it out", {"not a key beside fastcgi"});
         whole.add(" ", key);
       }
-      if (!whole.fits()) return keys.front().wrong("name fewer addresses", {"too long"});
-      Setting shorthand = keys.front();
+      if (!whole.fits()) return own->wrong("name fewer addresses", {"too long"});
+      Setting shorthand = *own;
       shorthand.row = find_row("fastcgi");
       shorthand.text = options_.settings.keep(whole.text());
       if (!take_fastcgi(shorthand, options_)) return false;
