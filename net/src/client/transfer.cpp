@@ -2,8 +2,10 @@
 
 #include <coir/detail/accounts.h>
 #include <coir/http/client.h>
+#include <string.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/charged.h"
 #include "http/message/characters.h"
@@ -40,8 +42,20 @@ Transfer::~Transfer() {
   if (in_place) core.leave();
 }
 
+Transfer* Transfer::make(ClientCore& core, const ClientRequest& request) noexcept {
+  void* const memory = take_charged(account::http, sizeof(Transfer) + request.url.size());
+  if (memory == nullptr) return nullptr;
+  auto* const transfer = ::new (memory) Transfer(core, request);
+  // The response tells the address, when the request is gone.
+  char* const text = reinterpret_cast<char*>(transfer + 1);
+  if (!request.url.empty()) memcpy(text, request.url.data(), request.url.size());
+  transfer->url_text = {text, request.url.size()};
+  transfer->bytes_behind = request.url.size();
+  return transfer;
+}
+
 std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const ClientRequest& request) noexcept {
-  auto* const transfer = construct_charged<Transfer>(account::http, core, request);
+  auto* const transfer = make(core, request);
   if (transfer == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   if (auto done = transfer->run(); !done) {
     destroy(transfer);
@@ -51,7 +65,7 @@ std::expected<Transfer*, Error> Transfer::perform(ClientCore& core, const Client
 }
 
 std::expected<Transfer*, Error> Transfer::start(ClientCore& core, const ClientRequest& request) noexcept {
-  auto* const transfer = construct_charged<Transfer>(account::http, core, request);
+  auto* const transfer = make(core, request);
   if (transfer == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   if (auto asked = transfer->ask_alone(); !asked) {
     destroy(transfer);
@@ -61,7 +75,9 @@ std::expected<Transfer*, Error> Transfer::start(ClientCore& core, const ClientRe
 }
 
 void Transfer::destroy(Transfer* transfer) noexcept {
-  destroy_charged(account::http, transfer);
+  const std::size_t bytes = sizeof(Transfer) + transfer->bytes_behind;
+  transfer->~Transfer();
+  give_charged(account::http, transfer, bytes);
 }
 
 Transfer::Outcome Transfer::run() noexcept {

@@ -32,6 +32,8 @@ struct Transfer final : OutboundExchange {
         deadline(asked.deadline) {}
   ~Transfer();
 
+  // make returns one with the request's address behind it, or null where there is no memory.
+  static Transfer* make(ClientCore& core, const ClientRequest& request) noexcept;
   // perform makes the request and returns when the head of its response is there. destroy frees.
   static std::expected<Transfer*, Error> perform(ClientCore& core, const ClientRequest& request) noexcept;
   static void destroy(Transfer* transfer) noexcept;
@@ -124,6 +126,7 @@ struct Transfer final : OutboundExchange {
   Deadline answer_by;      // of the first byte, behind start
   std::uint64_t left = 0;  // of content with a length
   std::size_t collected_bytes = 0;
+  std::size_t bytes_behind = 0;  // what make has put behind it
   std::uint8_t redirects = 0;
   bool in_place = false;        // it holds one of the pool's places
   bool fresh = false;           // no resting connection is taken

@@ -576,6 +576,18 @@ TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
   });
 }
 
+// What a request points to has to live until the response is there, and no longer.
+TEST(Client, a_response_knows_its_url_without_its_request) {
+  with_client({}, [&](Client& client) {
+    const ScriptedServer server(answer_all(kHello));
+    const std::string_view url = server.url("/where");
+    char asked[256];
+    auto response = client.get({asked, url.copy(asked, sizeof asked)}, {.deadline = patience()});
+    memset(asked, '?', sizeof asked);
+    expect(response && response->url() == url);
+  });
+}
+
 // What has come before a wait in vain is part of the text all the same.
 TEST(Client, a_text_goes_on_behind_a_wait_in_vain) {
   with_client({.timeouts = {.between_bytes = 20ms}}, [&](Client& client) {
