@@ -37,7 +37,7 @@ namespace coir::mqtt {
 [[nodiscard]] bool is_filter(std::string_view text) noexcept;
 
 // matches tells whether a filter takes a topic in; both are well-formed. A wildcard in front takes no topic that begins
-// with `$`. Any context.
+// with `$`. A shared subscription, $share/GROUP/FILTER, takes in what FILTER does. Any context.
 [[nodiscard]] bool matches(std::string_view filter, std::string_view topic) noexcept;
 
 // BrokerUrl is the address of a broker, "mqtt://user@host:port/path". It owns nothing; its views point into the text.

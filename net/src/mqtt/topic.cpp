@@ -23,6 +23,14 @@ std::string_view cut_level(std::string_view& text, bool& more) noexcept {
   return level;
 }
 
+// cut_share takes "$share/GROUP/" off the front of a shared subscription (MQTT 5, 4.8.2, and brokers of MQTT 3.1.1).
+std::string_view cut_share(std::string_view filter) noexcept {
+  constexpr std::string_view kShare = "$share/";
+  if (!filter.starts_with(kShare)) return filter;
+  const std::size_t slash = filter.find('/', kShare.size());
+  return slash == filter.npos ? filter : filter.substr(slash + 1);
+}
+
 }  // namespace
 
 bool is_topic(std::string_view text) noexcept {
@@ -44,6 +52,7 @@ bool is_filter(std::string_view text) noexcept {
 }
 
 bool matches(std::string_view filter, std::string_view topic) noexcept {
+  filter = cut_share(filter);
   if (topic.starts_with('$') && (filter.starts_with('+') || filter.starts_with('#'))) return false;
   for (;;) {
     bool more_filter, more_topic;
