@@ -38,8 +38,8 @@ class ConfigReader {
   }
 
  private:
-  // next_line hands a line to the reader of INI files, as fgets would. What that one takes for no line, of which it tells the
-  // first alone, is reported here and handed over empty.
+  // next_line hands a line to the reader of INI files, as fgets would. That reader tells of the first bad line alone, so
+  // each is reported here, and handed over empty.
   static char* next_line(char* into, int room, void* self) noexcept {
     auto& reader = *static_cast<ConfigReader*>(self);
     std::string_view& rest = reader.rest_;

@@ -60,7 +60,7 @@ void SocketTable::go_on(SocketRecord& record, KeptMemory memory) noexcept {
     if (stream.drained() || memory.in.empty() || reads == kReadsInTurn) {
       const bool more = !stream.drained();
       const auto work = [&record, more] { return more || record.work.load(std::memory_order_relaxed); };
-      // What is sent to a client breaks no silence of its own.
+      // A message to a client does not break the client's own silence.
       const auto silent = static_cast<std::int32_t>(coarse_ms() - connection.part);
       connection.since_ns = coarse_ns() - std::int64_t{std::max(silent, 0)} * 1'000'000;
       if (rest(connection, Direction::readable, work)) return;
