@@ -1,5 +1,12 @@
 #pragma once
 
+// Several bodies at once, and all of their results.
+//
+//   auto both = all([] { return fetch("/a"); }, [] { return fetch("/b"); });
+//   if (!both) return complain(both.error());
+//   auto& [a, b] = *both;
+//   show(a, b);
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstddef>
@@ -41,9 +48,6 @@ std::expected<void, Error> fill(F& body, std::optional<T>& slot) {
 // all runs each body as a fiber of its own and returns their results in the order of the bodies. A body returns a
 // value, nothing (its place is then a std::monostate), or a std::expected<T, Error>; the first that fails cancels the
 // rest, which are waited for, and its error is returned. Nothing is allocated: results lie in the caller's frame.
-//
-//   auto both = all([] { return fetch("/a"); }, [] { return fetch("/b"); });
-//   if (both) auto& [a, b] = *both;
 //
 // Other errors: cancelled and timed_out of the caller (all bodies have ended by then); limit and no_memory where no
 // fiber can start; deadlock of a full nursery around it (coir/nursery.h); unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.

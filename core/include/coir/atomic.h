@@ -1,5 +1,11 @@
 #pragma once
 
+// Atomics that are plain variables in a build with one worker.
+//
+//   Atomic<std::uint64_t> requests = 0;
+//   requests.fetch_add(1, std::memory_order_relaxed);
+//   show(requests.load(std::memory_order_relaxed));
+
 #include <coir/config.h>
 #include <coir/port/atomic.h>
 

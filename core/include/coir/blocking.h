@@ -1,5 +1,10 @@
 #pragma once
 
+// A call that blocks runs on a thread of a small pool; the fiber parks meanwhile.
+//
+//   const auto written = blocking([] { return ::fsync(fd); }, Deadline::after(2s));
+//   if (!written) return complain(written.error());
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>

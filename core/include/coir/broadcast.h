@@ -1,5 +1,12 @@
 #pragma once
 
+// One publisher, any number of subscribers.
+//
+//   Broadcast<int> news;
+//   Subscription<int> feed(news, {.capacity = 8, .when_slow = WhenSlow::drop_oldest});
+//   static_cast<void>(news.publish(42));                                  // never waits for a subscriber
+//   while (auto story = feed.receive(deadline)) show(*story);
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstddef>
@@ -87,11 +94,6 @@ class Subscription;
 
 // Broadcast delivers each published message to all current subscribers. Each has its own buffer, of its own size, and
 // its own policy for a message that finds it full.
-//
-//   Broadcast<News> news;
-//   Subscription<News> feed(news, {.capacity = 8, .when_slow = WhenSlow::drop_oldest});
-//   news.publish(story);                                  // never waits for a subscriber
-//   while (auto story = feed.receive(deadline)) show(*story);
 //
 // Fibers and threads publish and subscribe in any mix. All subscribers get messages in one order.
 template <class T>

@@ -1,5 +1,9 @@
 #pragma once
 
+// A loop over calls that succeed at once gives way to other fibers.
+//
+//   while (read(fd, buffer, sizeof buffer) > 0) spend_budget(kSystemCallCost);      // of a program's own reads
+
 #include <coir/config.h>
 
 #if !COIR_NO_ASYNC
@@ -15,11 +19,6 @@ namespace coir {
 // scope that has ended, where each wait fails at once. Each call of coir that can wait spends from the budget first,
 // whether it then parks, succeeds or fails. A fiber that has spent it without a switch lets the other fibers of its
 // worker run, as yield does. A fiber makes at most 2 * kBudget such calls in a row.
-//
-//   for (;;) {
-//     coir::spend_budget(coir::kSystemCallCost);         // of a program's own reads
-//     if (read(fd, ...) >= 0) ... else if (auto ready = coir::wait(fd, ...); !ready) return ready;
-//   }
 //
 // So every call that can wait may switch, even if it does not have to wait. Costs a decrement, less than 1 ns. Does
 // nothing on plain threads, on a worker's own stack, and in builds without fibers.

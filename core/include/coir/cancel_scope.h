@@ -1,5 +1,11 @@
 #pragma once
 
+// A deadline, or a cancellation, for all that happens inside.
+//
+//   CancelScope scope(Deadline::after(250ms));
+//   auto n = tcp.read(buffer);                                            // no deadline of its own
+//   if (!n && scope.caused(n.error())) show("too slow");                  // else an enclosing scope ended it
+
 #include <cstdint>
 #include <expected>
 #include <source_location>
@@ -94,10 +100,6 @@ bool ended(const Scope& scope, Error& error) noexcept;
 // call inside, at any depth, returns `timed_out` once the deadline has passed and `cancelled` once cancel() was called,
 // and so does each one in the children of nurseries that are opened inside. A scope inside another never outlives the
 // outer one's deadline; Error::scope tells whose deadline passed.
-//
-//   CancelScope scope(Deadline::after(250ms));
-//   auto n = stream.read(buffer);                       // no deadline of its own
-//   if (!n && scope.caused(n.error())) retry();         // else an enclosing scope ended it: let it go on up
 //
 // A local variable of a fiber or a plain thread; scopes end in reverse order. On a plain thread, too, a cancellation or
 // a deadline ends the wait that the thread is in; a function that `blocking` runs in place is no wait. Cost: nothing

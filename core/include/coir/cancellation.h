@@ -1,5 +1,13 @@
 #pragma once
 
+// One source cancels any number of scopes.
+//
+//   CancellationSource source;
+//   CancelScope scope;                                                    // in each fiber that takes part
+//   CancellationWatch watch(source.token(), scope);
+//   ...
+//   source.cancel("the client has gone");                                 // anywhere
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -22,10 +30,6 @@ struct WatchLinks;
 }  // namespace detail
 
 // CancellationSource cancels work that is spread over tasks, scopes and threads.
-//
-//   CancellationSource source;
-//   ... CancelScope scope; CancellationWatch watch(source.token(), scope);      // in whoever takes part
-//   source.cancel("the client has gone");                                       // anywhere
 //
 // It outlives its tokens and watches. A select waits for one by Case::cancelled(token).
 class CancellationSource {

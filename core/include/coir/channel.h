@@ -1,5 +1,12 @@
 #pragma once
 
+// Values from fibers and threads to others.
+//
+//   Channel<std::string> jobs({.capacity = 64});
+//   if (auto sent = jobs.send("first", deadline); !sent) return complain(sent.error());   // waits while it is full
+//   jobs.close();
+//   while (auto job = jobs.receive()) show(*job);                                         // until closed and drained
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstddef>
@@ -145,11 +152,6 @@ std::expected<T, Error> receive_from(ChannelCore& channel, Deadline deadline) no
 
 // Channel carries values from fibers and threads to fibers and threads, in the order in which they were sent; each is
 // received once. Waiters are served in the order in which they came.
-//
-//   Channel<Job> jobs({.capacity = 64});
-//   jobs.send(std::move(job), deadline);                 // waits while 64 are on their way
-//   while (auto job = jobs.receive()) run(*job);         // until it is closed and drained
-//   jobs.close();
 //
 // send() happens-before the receive() that gets the value; at a rendezvous, receive() also happens-before the return of
 // send(). T's move neither parks nor calls the channel, for the channel is locked meanwhile.

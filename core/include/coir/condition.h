@@ -1,5 +1,15 @@
 #pragma once
 
+// A fiber waits for what others change under a mutex.
+//
+//   Mutex mutex;
+//   Condition changed;
+//   bool ready = false;
+//   auto held = mutex.lock();
+//   if (!held) return complain(held.error());
+//   auto outcome = changed.wait_until(*held, [&] { return ready; }, deadline);
+//   show(outcome.has_value());                        // the mutex is held again, whatever the outcome
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -15,11 +25,6 @@
 namespace coir {
 
 // Condition is where the holder of a Mutex waits for something that the mutex guards to become so.
-//
-//   auto held = mutex.lock();
-//   if (!held) return std::unexpected(held.error());
-//   auto outcome = changed.wait_until(*held, [&] { return !queue.empty(); }, deadline);
-//   // the mutex is held again, whatever the outcome
 //
 // Fibers and threads wait in one line, the oldest first. There are no spurious wakeups, but between notify and the
 // return of wait others may have had the mutex.

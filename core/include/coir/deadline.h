@@ -1,5 +1,10 @@
 #pragma once
 
+// When a wait ends at the latest.
+//
+//   const Deadline soon = Deadline::after(250ms);
+//   if (auto slept = coir::wait(fd, Direction::readable, soon); !slept) return complain(slept.error());
+
 #include <coir/detail/chrono.h>
 
 #include <compare>
@@ -12,9 +17,6 @@ std::int64_t monotonic_ns() noexcept;
 
 // Deadline is an absolute point on the monotonic clock, the last argument of everything that blocks. A deadline is
 // passed down through calls unchanged, so that a sequence of waits as a whole ends in time.
-//
-//   Deadline d = Deadline::after(250ms);
-//   auto n = stream.read(buffer, d);
 //
 // Wakeups happen at or after it, on an idle worker within a tick of the timer wheel (66 us) and what the kernel takes.
 class Deadline {

@@ -1,5 +1,10 @@
 #pragma once
 
+// The side of a descriptor that is waited for.
+//
+//   const Direction side = Direction::readable;
+//   if (auto ready = wait(fd, side, deadline); !ready) return complain(ready.error());
+
 #include <cstddef>
 
 #include <coir/config.h>

@@ -1,5 +1,11 @@
 #pragma once
 
+// Terminals, pipes and devices.
+//
+//   auto line = DescriptorStream::open("/dev/ttyS1", {.read = true, .write = true}, Deadline::after(1s));
+//   if (!line) return complain(line.error());
+//   while (auto size = line->read(buffer)) show(std::string_view(buffer, *size));      // until end_of_stream
+
 #include <cstddef>
 #include <expected>
 #include <span>
@@ -15,10 +21,6 @@ namespace coir {
 
 // DescriptorStream is any descriptor as a stream of bytes: a pipe, a terminal, a serial line or another device, a
 // socket, or standard input, whatever that is. Move-only; the destructor closes.
-//
-//   auto line = DescriptorStream::open("/dev/ttyS1", {.read = true, .write = true}, Deadline::after(1s));
-//   auto input = DescriptorStream::share(STDIN_FILENO);
-//   while (auto size = input->read(buffer)) use(buffer, *size);       // until end_of_stream
 //
 // Called the same way from a fiber, a plain thread and in a build without fibers: where a call has to wait it goes
 // through coir::wait. A regular file never lets its caller wait; on a fiber its calls run on the pool of

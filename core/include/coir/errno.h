@@ -5,9 +5,9 @@
 // and writes the errno of the thread before. coir/error.h includes this header, and with it all that can wait: in such
 // a file errno is looked up for the calling thread at each use. A wait does not preserve its value.
 //
-//   if (read(fd, into, size) < 0 && errno == EAGAIN) {
-//     if (auto ready = coir::wait(fd, coir::Direction::readable); !ready) return std::unexpected(ready.error());
-//     if (read(fd, into, size) < 0) return std::unexpected(Error::from_errno(errno));   // of the thread it runs on now
+//   if (read(fd, buffer, sizeof buffer) < 0 && errno == EAGAIN) {
+//     if (auto ready = coir::wait(fd, Direction::readable); !ready) return complain(ready.error());
+//     if (read(fd, buffer, sizeof buffer) < 0) return complain(Error::from_errno(errno));
 //   }
 //
 // Include it where a file waits only through other functions of the program and includes no header of coir.

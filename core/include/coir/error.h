@@ -1,5 +1,11 @@
 #pragma once
 
+// The one vocabulary of failures.
+//
+//   std::expected<int, Error> parsed = std::unexpected(Error(ErrorCode::invalid));
+//   if (!parsed && parsed.error() == ErrorCode::invalid) complain(describe(parsed.error()));
+//   if (::fsync(fd) != 0) return complain(Error::from_errno(errno));
+
 #include <cstdint>
 #include <expected>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+// A one-bit gate.
+//
+//   Event ready;
+//   spawn([&] { ready.set(); }).detach();                                       // one fiber
+//   if (auto open = ready.wait(deadline); !open) return complain(open.error()); // another
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -14,9 +20,6 @@
 namespace coir {
 
 // Event is a one-bit gate that fibers and threads wait on.
-//
-//   Event ready;                       // fiber A                 fiber B
-//   ready.wait(deadline);              // parks until ...         ready.set();
 //
 // set() happens-before the return of every wait() that it releases.
 class Event {

@@ -1,5 +1,9 @@
 #pragma once
 
+// A job that runs once each interval.
+//
+//   return every(1s, [] { show("a second has passed"); });
+
 #include <concepts>
 #include <cstdint>
 #include <expected>
@@ -31,8 +35,6 @@ class Beat {
 // cancelled, a deadline around it passes or the job returns an error; that error is returned. The job returns nothing,
 // or a std::expected<void, Error>. Runs never overlap. Their times do not drift: each is a whole number of intervals
 // after the first, on the monotonic clock, and times that a long run has missed are skipped.
-//
-//   nursery.start([] { return every(1s, [] { return publish(stats()); }); });
 //
 // From a fiber or a plain thread, and in a build without fibers. Errors: the job's; cancelled, timed_out; invalid (the interval is zero or less);
 // unsupported (on a worker's own stack).

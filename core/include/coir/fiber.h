@@ -1,5 +1,10 @@
 #pragma once
 
+// A fiber: a function that runs beside its caller.
+//
+//   Fiber fiber = spawn({.name = "reader", .stack = 16 * 1024}, [] { show("it runs"); });
+//   if (auto ended = fiber.join(deadline); !ended) return complain(ended.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <bit>

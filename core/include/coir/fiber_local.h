@@ -1,5 +1,14 @@
 #pragma once
 
+// A value for each fiber, at any depth of calls.
+//
+//   constinit coir::FiberLocal<const char*> g_user;       // the key, as a rule a global
+//
+//   void serve(const char* user) {
+//     const coir::FiberLocal<const char*>::Binding bound(g_user, user);
+//     if (auto* mine = g_user.get()) show(*mine);
+//   }
+
 #include <utility>
 
 namespace coir {
@@ -23,13 +32,6 @@ void unbind_local(LocalNode& node) noexcept;
 
 // FiberLocal is a value that each fiber, or plain thread, may have of its own: any function that it calls finds the value
 // without a parameter. It is to fibers what thread_local is to threads; all fibers of a worker share a thread_local variable.
-//
-//   constinit coir::FiberLocal<const Request*> g_request;       // the key, as a rule a global
-//
-//   void serve(const Request& request) {
-//     const coir::FiberLocal<const Request*>::Binding bound(g_request, &request);
-//     handle();                                    // at any depth: if (auto* request = g_request.get()) log(**request);
-//   }
 //
 // A Binding is a local variable and holds the value, on the stack of the fiber: nothing is allocated, and a fiber without
 // values pays nothing. Values are not passed on to the fibers that it spawns, which may outlive them: their closures

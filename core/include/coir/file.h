@@ -1,5 +1,11 @@
 #pragma once
 
+// Files on disk or flash, without blocking a worker.
+//
+//   auto log = File::open("/var/log/coird", {.write = true, .create = true, .append = true});
+//   if (!log) return complain(log.error());
+//   if (auto written = log->write_all(text, Deadline::after(2s)); !written) return complain(written.error());
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -62,9 +68,6 @@ class FileBytes {
 
 // File is an open file on disk or flash. On a fiber its calls run on the pool of coir/blocking.h and park; on a plain
 // thread, and in a build without fibers, they block.
-//
-//   auto log = File::open("/var/log/coird", {.write = true, .create = true, .append = true});
-//   if (log) auto written = log->write_all(line, Deadline::after(2s));
 //
 // Interrupted calls and short reads and writes are continued. Calls that touch the caller's memory wait for the system
 // call under way, and check the deadline and cancellation between two pieces of 64 KiB. Not for pipes, sockets or

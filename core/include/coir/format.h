@@ -1,5 +1,10 @@
 #pragma once
 
+// Text in memory of the caller's, on small stacks.
+//
+//   const int millivolts = 3300;
+//   log_line(coir::format(buffer, "sensor ", name, ": ", coir::fixed(millivolts, 3), " V\n"));
+
 #include <coir/detail/chrono.h>
 #include <coir/error.h>
 
@@ -15,9 +20,6 @@ namespace coir {
 // format builds text from parts in the caller's memory: for fibers of 8 KB, where the C library's printf does not fit,
 // and for signal handlers. Nothing is allocated, nothing depends on a locale, and a line takes less than 400 bytes of
 // stack, one with floating point in it less than 1.2 KB.
-//
-//   char line[80];
-//   log_line(coir::format(line, "sensor ", name, ": ", coir::fixed(millivolts, 3), " V\n"));
 //
 // A part is
 //

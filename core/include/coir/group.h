@@ -1,5 +1,11 @@
 #pragma once
 
+// Fibers that end together; the first error wins.
+//
+//   Group group;
+//   for (const char* path : {"/a", "/b"}) group.start([path] { return fetch(path); });
+//   if (auto outcome = group.join(); !outcome) return complain(outcome.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>
@@ -22,10 +28,6 @@ struct GroupOptions {
 
 // Group runs jobs side by side and waits for them: the first that fails cancels the others, and its error is what join
 // returns. Unlike a Nursery it does not change where its owner's own spawns go, nor end the owner's own waits.
-//
-//   Group group;
-//   for (Peer& peer : peers) group.start([&peer] { return peer.refresh(); });
-//   auto outcome = group.join();
 //
 // A local variable; it belongs to the cancel scopes that it is made in. start and cancel from any fiber or thread
 // that knows it to live, join from the one that made it.

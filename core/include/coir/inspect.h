@@ -1,5 +1,12 @@
 #pragma once
 
+// What fibers there are, and what each waits for.
+//
+//   static FiberInfo fibers[64];
+//   const std::size_t count = list_fibers(fibers);
+//   for (const FiberInfo& each : std::span(fibers, std::min<std::size_t>(count, 64))) show(each.name);
+//   if (auto set = dump_fibers_on(SIGUSR1); !set) return complain(set.error());      // all of them, to standard error
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstddef>

@@ -1,5 +1,12 @@
 #pragma once
 
+// A thread with a runtime of its own, which shares nothing and may be denied much.
+//
+//   auto isolate = Isolate::spawn([](IsolatePort& port) {
+//     while (auto line = port.receive<std::string>()) static_cast<void>(port.send(*line));
+//   }, {.queue_bytes = 65536});
+//   if (!isolate) return complain(isolate.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <concepts>

@@ -1,5 +1,15 @@
 #pragma once
 
+// Memory that grows with load is charged to an account first.
+//
+//   constinit coir::Account sessions("sessions");        // static, lives as long as the process
+//
+//   bool open_session() {
+//     if (!sessions.charge(400)) return false;
+//     sessions.refund(400);
+//     return true;
+//   }
+
 #include <cstddef>
 #include <cstdint>
 
@@ -11,11 +21,6 @@ namespace coir {
 // grows with load is charged to an account before it is taken and refunded when it is given back; a charge that would
 // pass a ceiling is refused, and the caller turns the piece of work away. Nothing here allocates, parks or makes a
 // system call, so that it works at the ceiling too, in every build, on fibers and threads.
-//
-//   constinit coir::Account sessions("sessions");        // static, lives as long as the process
-//   if (!sessions.charge(sizeof(Session))) return refuse();
-//   ...
-//   sessions.refund(sizeof(Session));
 //
 // Memory that the kernel holds for the process counts as well: whoever makes it hold some charges an estimate.
 class Account {

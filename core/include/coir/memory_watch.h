@@ -1,5 +1,11 @@
 #pragma once
 
+// The ledger's ceiling follows what the machine can spare.
+//
+//   MemoryWatch::open(8 << 20, 4 << 20);        // at most 8 MB, and 4 MB are left to others
+//   MemoryWatch::look();                        // from time to time
+//   if (MemoryWatch::critical()) show("memory is short");
+
 #include <cstddef>
 
 namespace coir {

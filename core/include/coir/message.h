@@ -1,5 +1,16 @@
 #pragma once
 
+// A type that can be sent to an isolate.
+//
+//   struct Line {
+//     std::string text;
+//     std::size_t marshalled_bytes() const noexcept { return text.size(); }
+//     void marshal(std::span<std::byte> into) const noexcept { memcpy(into.data(), text.data(), text.size()); }
+//     static std::expected<Line, coir::Error> unmarshal(std::span<const std::byte> from) noexcept {
+//       return Line{std::string(reinterpret_cast<const char*>(from.data()), from.size())};
+//     }
+//   };
+
 #include <concepts>
 #include <cstddef>
 #include <cstring>
@@ -24,15 +35,6 @@ concept PlainMessage = std::is_object_v<T> && std::is_trivially_copyable_v<T> &&
 // SelfMarshalling is a type with members that write it to bytes, and read it from them on the thread of the other side.
 // marshal gets exactly marshalled_bytes() bytes, unmarshal exactly the bytes that marshal wrote. None of the three may
 // park, or call the object that the message goes through.
-//
-//   struct Line {
-//     std::string text;
-//     std::size_t marshalled_bytes() const noexcept { return text.size(); }
-//     void marshal(std::span<std::byte> into) const noexcept { memcpy(into.data(), text.data(), text.size()); }
-//     static std::expected<Line, coir::Error> unmarshal(std::span<const std::byte> from) noexcept {
-//       return Line{std::string(reinterpret_cast<const char*>(from.data()), from.size())};
-//     }
-//   };
 //
 // A program with std::string in it links coir::cxx. coir/message_containers.h marshals std::string itself, and more.
 template <class T>

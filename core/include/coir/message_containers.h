@@ -1,5 +1,13 @@
 #pragma once
 
+// Containers of the C++ library as messages to isolates.
+//
+//   using Pages = std::map<std::string, std::vector<std::string>>;
+//   auto linker = coir::Isolate::spawn([](coir::IsolatePort& port) {
+//     while (auto pages = port.receive<Pages>()) static_cast<void>(port.send(*pages));
+//   }, {.queue_bytes = 65536});
+//   if (!linker) return complain(linker.error());
+
 #include <cstddef>
 #include <cstring>
 #include <expected>
@@ -18,11 +26,6 @@ namespace coir {
 
 // With this header std::string, and std::vector, std::map and std::optional of messages, are messages, to any depth. A
 // program that uses it links coir::cxx.
-//
-//   using Pages = std::map<std::string, std::vector<std::string>>;
-//   auto linker = coir::Isolate::spawn([](coir::IsolatePort& port) {
-//     while (auto pages = port.receive<Pages>()) static_cast<void>(port.send(links_of(*pages)));
-//   }, {.queue_bytes = 65536});
 //
 // The receiver's copy is allocated on its thread and charged to account::heap. Bytes that no such value has, such as a
 // length beyond the message, are `invalid`. Reading them allocates at most some ten times their number. The header

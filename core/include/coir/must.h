@@ -1,5 +1,9 @@
 #pragma once
 
+// For what cannot fail unless the program is wrong.
+//
+//   auto log = must(File::open("/var/log/coird"));        // ends the process with a line that names error and place
+
 #include <expected>
 #include <source_location>
 #include <type_traits>
@@ -17,10 +21,7 @@ namespace detail {
 }  // namespace detail
 
 // must returns the value of `outcome`. If that holds an error, must ends the process with one line that tells the error,
-// the place of the call and the fiber:
-//
-//   auto config = coir::must(read_config("daemon.conf"));
-//   coir: what must succeed has failed: no such file (fiber 1 "main", spawned at main.cpp:9; at main.cpp:12)
+// the place of the call and the fiber.
 //
 // For main functions, tests and code that cannot continue. value() of a std::expected ends the process likewise, but knows
 // only the address of the call. From a fiber, a thread or a worker's own stack. Costs 1 KB of stack if it ends the process.

@@ -1,5 +1,11 @@
 #pragma once
 
+// Fibers that end before their scope does.
+//
+//   Nursery nursery{{.limit = 10}};
+//   for (const char* path : {"/a", "/b"}) nursery.start([path] { return fetch(path); });
+//   if (auto outcome = nursery.join(); !outcome) return complain(outcome.error());  // the first; it cancelled the rest
+
 #include <coir/port/needs_fibers.h>
 
 #include <concepts>
@@ -24,12 +30,6 @@ struct NurseryOptions {
 };
 
 // Nursery is a scope that owns fibers: it is left only when all of them have ended.
-//
-//   std::expected<void, Error> fetch_all(std::span<const Url> urls) {
-//     Nursery nursery{{.limit = 10}};
-//     for (const Url& url : urls) nursery.start([&url] { return fetch(url); });
-//     return nursery.join();                       // the first failure; it has cancelled the others
-//   }
 //
 // Every fiber runs in one. Where none is named, spawn uses the caller's: the innermost that the caller has open, else
 // the one that the caller is a child of, at any depth of calls and of spawns. The outermost is the root, which is there

@@ -1,5 +1,11 @@
 #pragma once
 
+// Something is made once, by the first caller.
+//
+//   Once opened;
+//   auto outcome = opened.call([] { show("it is made"); }, deadline);      // a body may fail, too
+//   if (!outcome) return complain(outcome.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>
@@ -17,9 +23,6 @@
 namespace coir {
 
 // Once does something one time, however many ask for it.
-//
-//   Once opened;
-//   auto outcome = opened.call([&] { return open_database(); }, deadline);   // void, or std::expected<void, Error>
 //
 // The body's one successful run happens-before the return of every call().
 class Once {

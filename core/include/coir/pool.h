@@ -1,5 +1,11 @@
 #pragma once
 
+// Jobs for a few fibers, with a bounded backlog.
+//
+//   Pool<64> pool({.fibers = 4});
+//   if (auto taken = pool.try_submit([] { show(fetch("/a")); }); !taken) return complain(taken.error());
+//   if (auto outcome = pool.close(); !outcome) return complain(outcome.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <concepts>
@@ -135,11 +141,6 @@ class PoolBase {
 }  // namespace detail
 
 // Pool runs jobs on a fixed number of fibers, and lets at most Backlog of them wait.
-//
-//   Pool<64> pool({.fibers = 4});
-//   if (auto taken = pool.try_submit([&image] { return scale(image); }); !taken) refuse(taken.error());
-//   ...
-//   std::expected<void, Error> outcome = pool.close();
 //
 // A local variable; it belongs to the cancel scopes that it is made in. Its destructor closes it. A job's error does
 // not stop the others; close returns the first. Memory: 80 bytes in the pool for each place of the backlog, and a stack

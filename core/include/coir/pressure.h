@@ -1,5 +1,11 @@
 #pragma once
 
+// What is done, step by step, when memory is short.
+//
+//   constinit PressureStep evict(1, "coird: memory is short: the longest idle connections are closed\n");
+//
+//   std::uint64_t evictions() { return evict.taken(); }
+
 #include <coir/atomic.h>
 #include <coir/ledger.h>
 
@@ -9,9 +15,7 @@
 namespace coir {
 
 // PressureStep is one thing that a program does when memory is short. A program has a few, each a static object of its
-// own:
-//
-//   constinit PressureStep evict(1, "coird: memory is short: the longest idle connections are closed\n");
+// own.
 //
 // `rank` orders the steps, mildest first: reliefs of a lower rank are asked first. `line` is a literal that ends in a
 // newline; it is written to standard error when the step is taken, once until the pressure is over.

@@ -1,5 +1,10 @@
 #pragma once
 
+// Text to standard output, on small stacks.
+//
+//   const int millivolts = 3300;
+//   coir::print("sensor ", name, ": ", coir::fixed(millivolts, 3), " V\n");
+
 #include <coir/format.h>
 
 #include <cstddef>
@@ -8,9 +13,7 @@
 
 namespace coir {
 
-// print writes text to standard output, made of parts as coir/format.h has them:
-//
-//   coir::print("sensor ", name, ": ", coir::fixed(millivolts, 3), " V\n");
+// print writes text to standard output, made of parts as coir/format.h has them.
 //
 // It fits on the stack of a fiber of 8 KB, of which it takes less than 1 KB; the C library's printf takes 9 KB. One
 // text is written whole, whatever its length. Several parts make at most kPrintedBytes; format tells how a longer text

@@ -1,5 +1,12 @@
 #pragma once
 
+// Child processes.
+//
+//   const char* const list[] = {"ls", "-l", nullptr};
+//   auto process = Process::start({.argv = list, .directory = "/etc", .out = Output::file(fd)});
+//   if (!process) return complain(process.error());
+//   if (auto exit = process->wait(Deadline::after(5s)); exit && exit->ok()) show("done");
+
 #include <sys/types.h>
 
 #include <cstddef>
@@ -62,9 +69,6 @@ class Output {
 };
 
 // Command is a program and what it runs with. The strings that it points to outlive the start.
-//
-//   const char* const list[] = {"ls", "-l", nullptr};
-//   auto process = Process::start({.argv = list, .directory = "/etc", .out = Output::pipe()});
 struct Command {
   std::span<const char* const> argv;  // the last is null; the first, where it has no slash, is looked for in PATH
   const char* const* environment = nullptr;  // "NAME=value" ..., null; none: this process's

@@ -1,5 +1,11 @@
 #pragma once
 
+// A main that is written once for builds with and without fibers.
+//
+//   int main() {
+//     return coir::run_program([] { show("it runs"); });
+//   }
+
 #include <concepts>
 #include <utility>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+// The first result wins; the other bodies are cancelled.
+//
+//   auto page = race([] { return fetch("http://a.example/"); },
+//                    [] { return sleep(50ms).and_then([] { return fetch("http://b.example/"); }); });
+//   if (page) show(*page);
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -53,9 +59,6 @@ using CommonValue = std::common_type_t<ValueOf<F>...>;
 // race runs each body as a fiber of its own and returns the outcome, value or error, of the first that ends. The others
 // are cancelled, and have ended by the time that it returns. The bodies' values are of one type, or of types that have
 // a common one.
-//
-//   auto page = race([] { return fetch(primary); },
-//                    [] { return sleep(50ms).and_then([] { return fetch(mirror); }); });
 //
 // Errors: the bodies'; cancelled and timed_out of the caller; limit and no_memory where no fiber can start;
 // unsupported where nothing can be waited for (core/README.md tells where), or no runtime runs.

@@ -1,5 +1,16 @@
 #pragma once
 
+// A wait for a descriptor that costs a record and no fiber.
+//
+//   struct Connection : coir::RestingWait {
+//     int client = -1;
+//   };
+//
+//   bool rest(Connection& connection) {
+//     connection.wake = [](coir::RestingWait& woken) noexcept { show(static_cast<Connection&>(woken).client); };
+//     return coir::arm_resting_wait(connection, connection.client).has_value();      // else bytes are there already
+//   }
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -11,10 +22,6 @@ namespace coir {
 
 // RestingWait is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer. An
 // idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
-//
-//   struct Connection : coir::RestingWait { ... };
-//   connection.wake = [](coir::RestingWait& d) noexcept { spawn_server(static_cast<Connection&>(d)); };
-//   if (auto slept = coir::arm_resting_wait(connection, fd); !slept) ...   // bytes are there already, go on serving
 //
 // From arm_resting_wait's success on the record belongs to wake, which may run on another worker before
 // arm_resting_wait has returned. If close_fd closes the descriptor, or the run ends after shutdown, the record is

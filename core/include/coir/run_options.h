@@ -1,5 +1,9 @@
 #pragma once
 
+// What a program fixes before it runs.
+//
+//   const coir::RunOptions options{.workers = 1, .default_stack = 16 * 1024};
+
 #include <cstddef>
 #include <cstdint>
 

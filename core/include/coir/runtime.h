@@ -1,5 +1,13 @@
 #pragma once
 
+// Runs fibers until none is left.
+//
+//   int main() {
+//     return coir::run({.workers = 2}, [] {
+//       coir::spawn([] { show("it runs"); }).detach();
+//     });
+//   }
+
 #include <coir/port/needs_fibers.h>
 
 #include <concepts>

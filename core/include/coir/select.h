@@ -1,5 +1,15 @@
 #pragma once
 
+// The first of several events.
+//
+//   Channel<std::string> news;
+//   std::string message;
+//   for (;;) {
+//     auto won = select({Case::receive(news, message), Case::readable(fd), Case::after(30s)}, deadline);
+//     if (!won) return complain(won.error());
+//     if (won->index == 0) show(message);
+//   }
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstddef>
@@ -134,12 +144,6 @@ std::expected<Selected, Error> select_erased(Case* cases, std::size_t count, Dea
 // select waits until one of its cases comes about, and tells which: that one's send or receive is done, none of the
 // others is. If several are ready, select chooses one at random; a descriptor, a timer or a fiber gets its turn even if a
 // channel is always ready.
-//
-//   for (;;) {
-//     auto won = select({Case::receive(news, message), Case::readable(socket), Case::after(30s)}, deadline);
-//     if (!won) return std::unexpected(won.error());
-//     switch (won->index) { ... }
-//   }
 //
 // Fiber or thread; a thread may name up to 15 descriptors. Errors: timed_out (the deadline; a timer's time is a case),
 // cancelled, deadlock (of a mutex), busy (a RestingWait sleeps on that descriptor), no_memory, limit, system,

@@ -1,5 +1,12 @@
 #pragma once
 
+// A number of permits.
+//
+//   Semaphore places(4);
+//   if (auto taken = places.acquire(deadline); !taken) return complain(taken.error());      // waits for a permit
+//   ...
+//   places.release();
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>

@@ -1,5 +1,15 @@
 #pragma once
 
+// Signals that interrupt waits, in a build without fibers.
+//
+//   struct Stop : coir::Interrupter {};
+//
+//   void stop_at(Stop& stop) {
+//     stop.fd = fd;                                                               // readable when a signal has come
+//     stop.happened = [](coir::Interrupter&) noexcept { return false; };          // false: the wait ends
+//     coir::set_interrupter(&stop);
+//   }
+
 #include <poll.h>
 
 #include <cstddef>
@@ -15,11 +25,6 @@ namespace coir {
 // waits. serial_wait.cpp defines them; other builds only declare them.
 
 // Interrupter decides, while the program waits, whether the wait goes on.
-//
-//   struct Stop : coir::Interrupter { ... };
-//   stop.fd = coir::signals_fd();
-//   stop.happened = [](coir::Interrupter& self) noexcept { return !static_cast<Stop&>(self).second_signal(); };
-//   coir::set_interrupter(&stop);
 struct Interrupter {
   // Runs inside wait or wait_any, on the program's own stack, when `fd` is readable or `deadline` has passed. It
   // consumes the input of `fd`, and moves a deadline that has passed. False: the wait ends with `cancelled`. It is not

@@ -1,5 +1,12 @@
 #pragma once
 
+// Signals, for fibers.
+//
+//   while (auto number = wait_signal({SIGHUP, SIGTERM})) {
+//     if (*number == SIGTERM) return;
+//     show("reload");
+//   }
+
 #include <expected>
 #include <initializer_list>
 
@@ -12,11 +19,6 @@ namespace coir {
 inline constexpr unsigned kMostSignalWaiters = 8;
 
 // wait_signal parks until one of `signals` has been sent to the process, and returns its number.
-//
-//   for (;;) {
-//     const auto number = wait_signal({SIGHUP, SIGTERM});     // fiber A reloads and stops,
-//     ...                                                     // fiber B, which waits for SIGHUP alone, rotates its log
-//   }
 //
 // Up to kMostSignalWaiters fibers and threads may wait, for the same signals or for others, and each gets the signal. A
 // caller that waits again gets the signals since its last call, if that was for the same signal, unless eight others

@@ -1,5 +1,14 @@
 #pragma once
 
+// A lock for a few instructions that never wait.
+//
+//   Spinlock lock;
+//   int count = 0;
+//   {
+//     const Locked locked(lock);
+//     ++count;
+//   }
+
 #include <coir/atomic.h>
 #include <coir/config.h>
 #include <coir/port/cpu.h>

@@ -1,5 +1,10 @@
 #pragma once
 
+// Sizes of stacks.
+//
+//   Fiber fiber = spawn({.name = "deep", .stack = 32_KiB}, [] { show("it runs"); });
+//   fiber.detach();
+
 #include <cstddef>
 
 #include <coir/config.h>

@@ -1,5 +1,12 @@
 #pragma once
 
+// Lines of a stream, in memory of the caller's.
+//
+//   auto input = DescriptorStream::share(STDIN_FILENO);
+//   if (!input) return complain(input.error());
+//   StreamLines lines(*input, buffer);
+//   while (auto line = lines.next(Deadline::after(30s))) show(*line);
+
 #include <cstddef>
 #include <expected>
 #include <span>
@@ -13,10 +20,6 @@ namespace coir {
 
 // StreamLines reads a stream line by line, through a buffer of the caller's whose size is the length of the longest
 // line with its end. The stream is a TcpStream, a Stream, a DescriptorStream, or anything that reads as they do.
-//
-//   char buffer[512];
-//   StreamLines lines(client, buffer);
-//   while (auto line = lines.next(Deadline::after(30s))) obey(*line);
 //
 // A fiber that waits for other things besides takes all lines that are there before it waits:
 //

@@ -1,5 +1,12 @@
 #pragma once
 
+// A fiber with a result.
+//
+//   Task<std::string> page = spawn([] { return fetch("/"); });
+//   ...
+//   std::expected<std::string, Error> got = page.await(Deadline::after(2s));
+//   if (!got && got.error() == ErrorCode::timed_out) static_cast<void>(page.cancel("too slow"));
+
 #include <coir/port/needs_fibers.h>
 
 #include <expected>
@@ -12,11 +19,6 @@ namespace coir {
 // Task is the handle of a fiber whose body returns a T, or a std::expected<T, Error>, which fails if it returns an
 // error. The result lies on the fiber's own stack, right below its control block: nothing is allocated for it, whatever
 // its size, and it costs its page from the body's end until it is awaited or dropped.
-//
-//   Task<Page> page = spawn([] { return fetch("/"); });      // fetch returns std::expected<Page, Error>
-//   ...
-//   std::expected<Page, Error> got = page.await(Deadline::after(2s));
-//   if (!got && got.error() == ErrorCode::timed_out) static_cast<void>(page.cancel("too slow"));
 //
 // A failure belongs to whoever awaits it, so that its nursery does not report it again. A failure that nobody awaits
 // passes to the nursery when the handle is dropped or the nursery's scope ends.

@@ -1,5 +1,10 @@
 #pragma once
 
+// A trace of all fibers, for ui.perfetto.dev.
+//
+//   if (!tracing()) return complain("this build has no trace");
+//   if (auto forgotten = write_trace(fd); !forgotten) return complain(forgotten.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>

@@ -1,5 +1,13 @@
 #pragma once
 
+// Text that arrives in pieces is checked to be UTF-8.
+//
+//   Utf8Checker checker;
+//   for (std::string_view piece : {"gr\xc3", "\xbc" "n"}) {
+//     if (!checker.feed(piece)) return complain("this is no UTF-8");
+//   }
+//   if (!checker.complete()) return complain("the text ends inside a character");
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,10 +20,6 @@ namespace coir {
 [[nodiscard]] bool is_utf8(std::string_view bytes) noexcept;
 
 // Utf8Checker checks text that arrives in pieces, cut anywhere.
-//
-//   Utf8Checker checker;
-//   for (each piece) if (!checker.feed(piece)) refuse();
-//   if (!checker.complete()) refuse();
 //
 // Four bytes of state, a value; no allocation. From any context.
 class Utf8Checker {

@@ -1,5 +1,11 @@
 #pragma once
 
+// Waits until a descriptor is ready.
+//
+//   if (read(fd, buffer, sizeof buffer) < 0 && errno == EAGAIN) {
+//     if (auto ready = coir::wait(fd, Direction::readable, deadline); !ready) return complain(ready.error());
+//   }
+
 #include <cstddef>
 #include <expected>
 #include <span>

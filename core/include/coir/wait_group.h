@@ -1,5 +1,14 @@
 #pragma once
 
+// Waits until a number of things is done.
+//
+//   WaitGroup group;
+//   for (int i = 0; i < 4; ++i) {
+//     group.add();
+//     spawn([&] { group.done(); }).detach();
+//   }
+//   if (auto done = group.wait(deadline); !done) return complain(done.error());
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>
@@ -16,13 +25,6 @@
 namespace coir {
 
 // WaitGroup counts work that is under way, and lets others wait until there is none.
-//
-//   WaitGroup group;
-//   for (Job& job : jobs) {
-//     group.add();
-//     spawn([&] { job.run(); group.done(); }).detach();
-//   }
-//   group.wait(deadline);
 //
 // done() happens-before the return of the wait() that it releases.
 class WaitGroup {

@@ -1,5 +1,9 @@
 #pragma once
 
+// A deep call runs on the worker's large stack.
+//
+//   coir::on_worker_stack([] { snprintf(buffer, sizeof buffer, "%.2f\n", 21.5); });
+
 #include <coir/config.h>
 #include <coir/detail/construct.h>
 

@@ -1,5 +1,12 @@
 #pragma once
 
+// JSON, parsed in memory of a known size.
+//
+//   auto document = JsonDocument::parse(R"({"limits":{"high":40}})");
+//   if (!document) return complain(document.error());
+//   const auto high = document->root()["limits"]["high"].integer<int>(-40, 125);
+//   if (!high) return complain(document->complaint(buffer));      // "limits.high: missing" or what else is wrong
+
 #include <coir/config.h>
 #include <coir/error.h>
 #include <coir/format.h>

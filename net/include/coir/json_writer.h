@@ -1,5 +1,14 @@
 #pragma once
 
+// JSON, written piece by piece.
+//
+//   JsonWriter out(exchange);                         // of a handler, after begin_json; or memory of the caller's
+//   out.object().member("name", "kitchen").member("celsius", fixed(21500, 3));
+//   out.name("readings").array();
+//   for (int each : {1, 2, 3}) out.value(each);
+//   out.end().end();
+//   if (auto written = out.finish(); !written) return complain(written.error());
+
 #include <coir/error.h>
 #include <coir/format.h>
 
@@ -15,13 +24,6 @@ namespace coir {
 
 // JsonWriter writes JSON piece by piece to whatever has a write of bytes, such as http::Exchange: no tree, no memory
 // that grows with the text.
-//
-//   JsonWriter out(exchange);
-//   out.object().member("name", sensor.name).member("celsius", fixed(sensor.millidegrees, 3));
-//   out.name("readings").array();
-//   for (int each : readings) out.value(each);
-//   out.end().end();
-//   if (auto written = out.finish(); !written) return;
 //
 // Commas and quotes are its own. Text is escaped as json_quoted (coir/format.h) does: what is no UTF-8 becomes U+FFFD.
 // The first failure of the sink is kept; what follows is dropped, and finish returns it. What JSON does not allow (a

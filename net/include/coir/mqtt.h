@@ -1,5 +1,15 @@
 #pragma once
 
+// A client of MQTT 3.1.1 that stays connected.
+//
+//   const mqtt::Subscription filters[] = {{.filter = "boards/+/led"}};
+//   auto client = mqtt::MqttClient::create({.host = "broker", .client_id = "board-7", .subscriptions = filters});
+//   if (!client) return complain(client.error());
+//   Nursery nursery;
+//   nursery.start([&] { return client->run(); });
+//   if (auto queued = client->publish("boards/7/temperature", "21.5"); !queued) complain(queued.error());
+//   while (auto message = client->receive()) show(message->topic, message->payload);
+
 #include <coir/config.h>
 
 #if !COIR_MQTT
@@ -148,11 +158,6 @@ struct ClientCounters {
 };
 
 // MqttClient is a client of MQTT 3.1.1 that stays connected: one fiber runs it, any others publish and one receives.
-//
-//   auto client = mqtt::MqttClient::create({.host = "broker", .client_id = "board-7", .subscriptions = filters});
-//   nursery.start([&] { return client->run(); });
-//   client->publish("boards/7/temperature", "21.5");
-//   while (auto message = client->receive()) handle(*message);
 //
 // publish queues and returns. Queued messages are sent in order, over any number of connections: a message of QoS 1 stays
 // in the queue until the broker has acknowledged it, one of QoS 0 until it is written. A message that came at QoS 1 is

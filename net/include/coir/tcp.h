@@ -1,5 +1,19 @@
 #pragma once
 
+// TCP and Unix stream sockets.
+//
+//   auto listener = TcpListener::listen(*Address::parse(":7000"));
+//   if (!listener) return complain(listener.error());
+//   Nursery clients{{.limit = 100}};                              // the hundred and first waits in the backlog
+//   return accept_each(*listener, [&](TcpStream client) {
+//     clients.start([client = std::move(client)]() mutable {
+//       char buffer[512];
+//       while (auto size = client.read(buffer)) {
+//         if (!client.write({buffer, *size})) return;
+//       }
+//     });
+//   });
+
 #include <coir/deadline.h>
 #include <coir/detail/used_descriptor.h>
 #include <coir/error.h>
@@ -146,12 +160,7 @@ class TcpListener {
   Address address_;
 };
 
-// accept_each hands each connection of a listener to `body`, which spawns what serves it and returns:
-//
-//   Nursery clients{{.limit = 100}};                    // the hundred and first waits in the backlog
-//   return accept_each(listener, [&](TcpStream client) {
-//     clients.start([client = std::move(client)]() mutable { return serve(client); });
-//   });
+// accept_each hands each connection of a listener to `body`, which spawns what serves it and returns.
 //
 // It goes on where accept fails: a process that is out of descriptors or of memory asks again after 50 ms, and the
 // connection waits in the backlog. It returns when the listener is closed, and when the caller is cancelled. From a

@@ -1,5 +1,13 @@
 #pragma once
 
+// TLS, as a server and as a client.
+//
+//   auto context = TlsContext::client({.authorities = text});                   // PEM
+//   if (!context) return complain(describe_tls(context.error()));
+//   auto stream = connect_tls("board.example", 443, *context, Deadline::after(5s));
+//   if (!stream) return complain(describe_tls(stream.error()));
+//   if (auto sent = stream->write("hello\n"); !sent) return complain(sent.error());
+
 #include <coir/config.h>
 
 #if !COIR_TLS

@@ -12,8 +12,7 @@
 //
 //   coir::http::WebSocketHub<Chat> chat({.max_sockets = 4000});
 //   auto app = coir::http::routes(coir::http::get<"/chat">(chat));
-//   ...
-//   chat.publish("room", "the room closes at ten");
+//   int main() { return coir::http::serve({.listen = ":8080"}, app); }
 
 #include <coir/config.h>
 

@@ -1,5 +1,13 @@
 #pragma once
 
+// Credentials of a request.
+//
+//   auto app = routes(get<"/status">([](Exchange& exchange) { exchange.respond(200, "text/plain", "well\n"); },
+//                                    require_basic([](const BasicCredentials& given) {
+//                                      return given.are("admin", text);
+//                                    }, "board")));
+//   return serve({.listen = ":8080"}, app);
+
 #include <coir/error.h>
 #include <coir/http/detail/route_call.h>
 #include <coir/http/exchange.h>

@@ -1,5 +1,12 @@
 #pragma once
 
+// Requests to other servers.
+//
+//   auto response = http::get("https://board.example/status", {.deadline = Deadline::after(2s)});
+//   if (!response) return complain(describe_client(response.error()));
+//   if (auto good = response->expect_success(); !good) return complain(describe_client(good.error()));
+//   if (auto body = response->text()) show(*body);
+
 #include <coir/config.h>
 
 #if !COIR_CLIENT
@@ -35,11 +42,6 @@ struct Transfer;
 struct ContentCoding;  // coir/http/gzip.h
 
 // A client of HTTP/1.1, called the same way from fibers, threads and in a build without fibers.
-//
-//   auto response = http::get("https://board.example/status", {.deadline = Deadline::after(2s)});
-//   if (!response) return complain(describe_client(response.error()));
-//   if (auto good = response->expect_success(); !good) ...
-//   if (auto text = response->text()) show(*text);
 //
 // Connections are kept for the next request, redirects are followed, certificates are checked. A request takes one
 // buffer of 4 KB while it is under way; a resting connection has none.

@@ -1,5 +1,15 @@
 #pragma once
 
+// The content of a request: as bytes, a form, files, or JSON.
+//
+//   void change_name(Exchange& exchange) {
+//     auto form = read_form(exchange, exchange.scratch());
+//     if (!form) return;                                              // it has been answered
+//     char memory[64];
+//     if (auto given = query_value(*form, "name", memory)) show(*given);
+//     exchange.respond_status(204);
+//   }
+
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>

@@ -1,5 +1,15 @@
 #pragma once
 
+// One request and its response.
+//
+//   void hello(Exchange& exchange) { exchange.respond(200, "text/plain", "hello\n"); }
+//
+//   void upload(Exchange& exchange) {
+//     char piece[1024];
+//     while (auto got = exchange.read_body(piece)) show(std::string_view(piece, *got));
+//     exchange.respond_status(204);
+//   }
+
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
@@ -29,18 +39,6 @@ struct RelayedExchange;
 class ForwardKeeper;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
-//
-//   void hello(Exchange& exchange) {
-//     exchange.respond(200, "text/plain", "hello\n");
-//   }
-//
-//   void upload(Exchange& exchange) {
-//     char piece[1024];
-//     while (auto got = exchange.read_body(piece)) keep({piece, *got});
-//     exchange.start(200).field("Content-Type", "text/plain");
-//     if (!exchange.begin_chunked()) return;
-//     ...
-//   }
 //
 // A handler reads top to bottom: every call that needs the client waits for it. Errors need no handling beyond
 // returning: the connection is closed, or the right error is answered, when the handler ends. Answers to HEAD are

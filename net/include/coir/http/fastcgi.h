@@ -3,8 +3,8 @@
 // FastCgi answers exchanges by what an application answers over FastCGI, such as php-fpm. It is mounted like a handler:
 //
 //   auto app = routes(any<"/app/{path...}">(FastCgi{"127.0.0.1:9000", {.prefix = "/app"}}),
-//                     any<"/{path...}">(FastCgi{"unix:/run/php-fpm.sock",
-//                                               {.root = "/srv/www", .files = &files, .suffix = ".php"}}));
+//                     any<"/{path...}">(FastCgi{"unix:/run/php-fpm.sock", {.root = "/srv/www", .suffix = ".php"}}));
+//   return serve({.listen = ":8080"}, app);
 
 #include <coir/atomic.h>
 #include <coir/http/detail/upstream_server.h>

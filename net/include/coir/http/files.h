@@ -1,5 +1,12 @@
 #pragma once
 
+// Files below a folder.
+//
+//   auto files = FileTree::open("/srv/www");
+//   if (!files) return complain(files.error());
+//   auto app = routes(any<"/{path...}">(*files));
+//   return serve({.listen = ":8080"}, app);
+
 #include <coir/config.h>
 #include <coir/error.h>
 #include <coir/http/exchange.h>
@@ -56,9 +63,6 @@ struct FileTreeOptions {
 };
 
 // FileTree answers requests with the files below a directory.
-//
-//   auto files = FileTree::open("/srv/www");
-//   files->serve(exchange);                       // in a handler
 //
 // No path leaves the directory, symbolic links that point out of it included: the kernel resolves beneath the root
 // (openat2), or the path is walked component by component without following where the kernel is older than 5.6. Only

@@ -1,5 +1,9 @@
 #pragma once
 
+// What a server and its runtime count, for Prometheus.
+//
+//   void metrics(Exchange& exchange, const Server& server) { write_metrics(exchange, server, nullptr); }
+
 #include <coir/http/exchange.h>
 
 namespace coir::http {

@@ -3,7 +3,7 @@
 // Proxy answers exchanges by what other servers answer. It is mounted like a handler:
 //
 //   auto app = routes(any<"/api/{path...}">(Proxy{{"http://10.0.0.2:8081", "http://10.0.0.3:8081"}}),
-//                     any<"/shop/{path...}">(Proxy{"https://shop.example", {.health = "/up"}, {.tls = &trust}}));
+//                     any<"/shop/{path...}">(Proxy{"http://shop.example", {.health = "/up"}}));
 //   return serve({.listen = ":8080"}, app);
 
 #include <coir/detail/chrono.h>

@@ -1,5 +1,13 @@
 #pragma once
 
+// Routes of a proxy that can be replaced while it runs.
+//
+//   Proxy proxy;
+//   auto table = ProxyTable::create();
+//   if (!table) return complain(table.error());
+//   if (auto added = table->add("/api http://127.0.0.1:8081 rate=10"); !added) return complain(added.error().what);
+//   if (auto applied = proxy.apply(*table); !applied) return complain("the table does not fit");
+
 #include <coir/error.h>
 #include <coir/http/exchange.h>
 #include <coir/http/proxy.h>

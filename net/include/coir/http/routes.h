@@ -1,5 +1,12 @@
 #pragma once
 
+// Which handler answers which request.
+//
+//   auto app = routes(
+//       get<"/items">([](Exchange& exchange) { exchange.respond(200, "text/plain", "none\n"); }),
+//       put<"/items/{id}">([](Exchange& exchange, int id) { exchange.respond_status(id == 0 ? 404 : 204); }));
+//   return serve({.listen = ":8080"}, app);
+
 #include <coir/http/detail/route_table.h>
 #include <coir/http/exchange.h>
 #include <coir/http/server.h>

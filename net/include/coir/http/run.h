@@ -1,5 +1,14 @@
 #pragma once
 
+// One handler on one listener, until a signal comes.
+//
+//   int main() {
+//     auto listener = coir::TcpListener::listen(*coir::Address::parse(":8080"));
+//     if (!listener) return 1;
+//     const auto hello = [](coir::http::Exchange& exchange) { exchange.respond(200, "text/plain", "hello\n"); };
+//     return coir::http::run({.handler = hello}, std::move(*listener), {SIGTERM, SIGINT}) ? 0 : 1;
+//   }
+
 #include <coir/error.h>
 #include <coir/http/server.h>
 #include <coir/tcp.h>

@@ -1,5 +1,14 @@
 #pragma once
 
+// One handler on one listener, with a fiber for each request, until a signal comes.
+//
+//   int main() {
+//     auto listener = coir::TcpListener::listen(*coir::Address::parse(":8080"));
+//     if (!listener) return 1;
+//     const auto hello = [](coir::http::Exchange& exchange) { exchange.respond(200, "text/plain", "hello\n"); };
+//     return coir::http::run_async({.handler = hello}, std::move(*listener), {SIGTERM, SIGINT}) ? 0 : 1;
+//   }
+
 #include <coir/port/needs_fibers.h>
 
 #include <coir/http/run.h>

@@ -1,5 +1,10 @@
 #pragma once
 
+// Serves from the first connection to the exit status.
+//
+//   auto app = routes(get<"/">([](Exchange& exchange) { exchange.respond(200, "text/plain", "hello\n"); }));
+//   return serve({.listen = ":8080", .memory = 8 << 20}, app);
+
 #include <coir/config.h>
 #include <coir/http/detail/route_call.h>
 #include <coir/http/server.h>

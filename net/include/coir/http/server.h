@@ -1,5 +1,15 @@
 #pragma once
 
+// A server below `serve`: listeners, limits, start and stop are the program's.
+//
+//   auto server = Server::create({.handler = [](Exchange& exchange) { exchange.respond_status(204); }});
+//   auto listener = TcpListener::listen(*Address::parse(":8080"));
+//   if (!server || !listener) return complain("it cannot start");
+//   if (auto added = server->add(std::move(*listener)); !added) return complain(added.error());
+//   if (auto started = server->start(); !started) return complain(started.error());
+//   ...
+//   if (auto stopped = server->stop(Deadline::after(10s)); !stopped) return complain(stopped.error());
+
 #include <coir/atomic.h>
 #include <coir/deadline.h>
 #include <coir/detail/accounts.h>
@@ -137,12 +147,6 @@ struct ServerGauges {
 };
 
 // Server accepts connections and has a handler answer their requests, by HTTP/1.1.
-//
-//   auto server = Server::create({.handler = hello});
-//   server->add(std::move(listener));
-//   server->start();
-//   ... wait for a signal ...
-//   server->stop(Deadline::after(10s));
 //
 // All memory is reserved by create, as address space; the ledger is charged as it comes into use: account::connections
 // for each connection, account::http for buffers, account::stacks for fibers. When a charge does not fit, memory is won

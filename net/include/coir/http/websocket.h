@@ -1,5 +1,15 @@
 #pragma once
 
+// A WebSocket for one client, on a fiber; thousands of them are a WebSocketHub's (coir/websocket.h).
+//
+//   void echo(Exchange& exchange) {
+//     auto socket = accept_websocket(exchange);
+//     if (!socket) return;                                  // it has been answered
+//     while (auto message = socket->receive()) {
+//       if (!socket->send_text(message->bytes)) return;
+//     }
+//   }
+
 #include <coir/config.h>
 
 #if !COIR_STREAMS

@@ -1,5 +1,10 @@
 #pragma once
 
+// Access tokens of OAuth 2.1, judged by their issuer's key.
+//
+//   auto keys = mcp::SigningKeys::read(text, {.issuer = "https://id.example", .audience = "https://board/mcp"});
+//   if (!keys) return complain("the key cannot be read");
+
 #include <coir/config.h>
 #include <coir/mcp.h>
 

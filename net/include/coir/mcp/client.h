@@ -1,5 +1,12 @@
 #pragma once
 
+// A client of MCP servers.
+//
+//   auto client = mcp::McpClient::create({.url = "http://board:8080/mcp"});
+//   if (!client) return complain(client.error());
+//   auto sum = client->call("add", R"({"a":2,"b":3})", {.deadline = Deadline::after(2s)});
+//   if (sum) show(sum->text());
+
 #include <coir/config.h>
 #include <coir/port/needs_fibers.h>
 
@@ -143,10 +150,6 @@ struct McpClientCounters {
 // McpClient asks one MCP server, by HTTP or as a program that it has started. Which revision the server speaks is found
 // out with the first request, and again when the server has changed; sessions of legacy servers that are lost are made anew
 // unseen.
-//
-//   auto client = mcp::McpClient::create({.url = "http://board:8080/mcp"});
-//   auto sum = client->call("add", R"({"a":2,"b":3})", {.deadline = Deadline::after(2s)});
-//   if (sum) show(sum->text());
 //
 // A program wants a fiber that runs it:
 //

@@ -1,5 +1,15 @@
 #pragma once
 
+// Other MCP servers, offered as one.
+//
+//   const mcp::Mount mounts[] = {{.prefix = "kitchen", .upstream = {.url = "http://10.0.0.2/mcp"}}};
+//   auto gateway = mcp::Gateway::create(mounts);
+//   if (!gateway) return complain(gateway.error());
+//   mcp::Source* const sources[] = {&gateway->source()};
+//   mcp::McpServer tools{{.name = "house", .sources = sources}};
+//   Nursery nursery;
+//   nursery.start([&] { return gateway->run(); });
+
 #include <coir/mcp.h>
 #include <coir/mcp/client.h>
 
@@ -61,10 +71,6 @@ struct MountGauges {
 };
 
 // Gateway is a source (coir/mcp.h) of what mounted servers have.
-//
-//   auto gateway = mcp::Gateway::create(mounts, {.changed = tell_server});
-//   mcp::Source* const sources[] = {&gateway->source()};            // McpServerOptions::sources
-//   nursery.start([&] { return gateway->run(); });
 //
 // A mount that is down leaves the others alone: it is asked again and again, and what was listed of it before is offered
 // until then. Lists are kept for as long as their server says, and asked for anew after a change was told. Errors of

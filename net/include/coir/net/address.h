@@ -1,5 +1,12 @@
 #pragma once
 
+// Addresses of sockets, and names that are resolved to them.
+//
+//   auto listening = Address::parse("[::1]:8080");
+//   if (!listening) return complain(listening.error());
+//   auto found = resolve("time.example", 123, Deadline::after(3s));
+//   if (found && found->size() > 0) show((*found)[0].port());
+
 #include <coir/deadline.h>
 #include <coir/error.h>
 #include <sys/socket.h>

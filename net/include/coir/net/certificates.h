@@ -1,5 +1,13 @@
 #pragma once
 
+// Certificates: one's own, and those that this machine trusts.
+//
+//   const std::string_view names[] = {"board.local", "10.0.0.7"};
+//   SelfSigned made;
+//   if (auto done = make_self_signed(names, made); !done) return complain(done.error());
+//   auto authorities = read_system_authorities();
+//   if (authorities) show(authorities->text());
+
 #include <coir/config.h>
 
 #if !COIR_TLS

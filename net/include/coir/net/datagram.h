@@ -1,5 +1,13 @@
 #pragma once
 
+// UDP, Unix datagrams and multicast.
+//
+//   auto socket = DatagramSocket::bind(*Address::parse("*:7000"));
+//   if (!socket) return complain(socket.error());
+//   while (auto query = socket->receive_from(buffer)) {
+//     if (!query->truncated()) static_cast<void>(socket->answer(query->bytes, *query));
+//   }
+
 #include <coir/deadline.h>
 #include <coir/detail/used_descriptor.h>
 #include <coir/error.h>
@@ -72,12 +80,6 @@ class DatagramBatch {
 };
 
 // DatagramSocket is a UDP or a Unix datagram socket. Move-only; the destructor closes.
-//
-//   auto socket = DatagramSocket::bind(*Address::parse("*:53"));
-//   for (char buffer[512];;) {
-//     auto query = socket->receive_from(buffer);
-//     if (query && !query->truncated()) static_cast<void>(socket->answer(reply_to(query->bytes), *query));
-//   }
 //
 // Called the same way from a fiber, a thread and a build without fibers. One receiver and one sender may use a socket at
 // the same time. Nothing is allocated; a call that need not wait is one system call. Options::receive_bytes bounds

@@ -1,5 +1,9 @@
 #pragma once
 
+// Lines of a log that never wait.
+//
+//   log_line("coird: it runs\n");
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,10 @@
 #pragma once
 
+// The machine is found as board.local, and its services in lists.
+//
+//   const mdns::Service services[] = {{.type = "_http._tcp", .port = 80}};
+//   auto ended = mdns::serve({.name = "board", .services = services}, deadline);
+
 #include <coir/config.h>
 
 #if !COIR_MDNS
@@ -49,8 +54,6 @@ const char* bad_name(std::string_view name) noexcept;
 // serve answers for the name until the deadline passes or the caller is cancelled, and then says goodbye. On every
 // interface that is up and takes multicast, loopback left out, with the addresses that each has: the name is probed for,
 // announced twice, and both again when a link or an address changes.
-//
-//   nursery.spawn([] { mdns::serve({.name = "board", .services = services}); });
 //
 // Beside another responder on the machine, such as avahi, both share the port. What `options` refers to is copied.
 // From a fiber with a stack of 8 KB, from a thread, and without fibers. While nothing happens it holds its records, charged to

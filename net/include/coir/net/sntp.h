@@ -1,5 +1,11 @@
 #pragma once
 
+// The time, from a server.
+//
+//   auto sample = query_time("pool.ntp.org", {}, Deadline::after(10s));
+//   if (!sample) return complain(sample.error());
+//   if (sample->delay < 200ms && !set_clock(sample->offset)) return complain("this needs to be root");
+
 #include <coir/deadline.h>
 #include <coir/detail/chrono.h>
 #include <coir/error.h>
@@ -27,9 +33,6 @@ struct TimeQuery {
 
 // query_time asks a server for the time by SNTP (RFC 4330, and RFC 5905, section 14): a name or an address, of which the
 // first that answers counts. The machine's clock is read and not set.
-//
-//   auto sample = coir::query_time("pool.ntp.org", {}, Deadline::after(10s));
-//   if (sample && sample->delay < 200ms) auto set = coir::set_clock(sample->offset);
 //
 // An answer counts only if it comes from the address and port that was asked, and repeats the random number that was
 // sent; others are dropped and the wait goes on. The protocol has no other proof: whoever sits between may lie. A

@@ -1,5 +1,11 @@
 #pragma once
 
+// A connection with TLS or without.
+//
+//   Stream stream(std::move(tcp));
+//   if (auto sent = stream.write("hello\n", deadline); !sent) return complain(sent.error());
+//   while (auto size = stream.read(buffer, deadline)) show(std::string_view(buffer, *size));
+
 #include <type_traits>
 
 #include <coir/config.h>

@@ -1,5 +1,11 @@
 #pragma once
 
+// The atomics that coir uses, lighter to parse than <atomic>.
+//
+//   SharedAtomic<int> ready{0};
+//   ready.store(1, std::memory_order_release);                                // one thread
+//   if (ready.load(std::memory_order_acquire) == 1) show("it is ready");      // another
+
 #if __has_include(<__atomic/memory_order.h>)
 #include <__atomic/memory_order.h>  // libc++: std::memory_order without the rest of <atomic>
 #else

@@ -1,5 +1,9 @@
 #pragma once
 
+// A memory barrier in every thread of the process, for protocols whose other side is rare.
+//
+//   if (prepare_barrier() && barrier_everywhere()) show("each running thread has passed a barrier");
+
 #include <coir/port/needs_fibers.h>
 
 namespace coir::port {

@@ -1,5 +1,11 @@
 #pragma once
 
+// Opens a file below a folder and nowhere else.
+//
+//   char work[4096];
+//   const int file = open_beneath(fd, "index.html", work);       // fd: the folder
+//   if (file < 0) return complain(Error::from_errno(-file));
+
 #include <span>
 
 namespace coir::port {

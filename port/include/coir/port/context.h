@@ -1,10 +1,11 @@
 // A context is a stack and the callee-saved registers of the code parked on it; one pointer, its stack pointer, names
 // it.
 //
-//   void* main_context;                                            // where the caller waits meanwhile
-//   void* other = make_context(stack_top, body, &state);           // nothing runs yet
-//   void* answer = coir_switch(&main_context, other, question);    // body(question, &state) runs until it switches
-//   back
+//   alignas(16) static char stack[16384];
+//   void* main_context;                                                    // where the caller waits meanwhile
+//   void* other = make_context(stack + sizeof stack, [](void* question, void*) { show(question); }, nullptr);
+//   void* answer = coir_switch(&main_context, other, buffer);              // the body runs until it switches back
+//   show(answer);
 //
 // State that belongs to a context and is kept across a switch: the callee-saved registers of the CPU's C calling
 // convention, the stack pointer, and the floating-point control word (rounding mode, flush-to-zero, trap masks), so

@@ -1,4 +1,6 @@
 // The header of the CPU that this is compiled for: port/include/coir/port/arch/<cpu>.h.
+//
+//   COIR_RARELY void grow(int* table);       // a hot path that calls it keeps its registers
 
 #pragma once
 

@@ -1,5 +1,10 @@
 #pragma once
 
+// How many CPUs the control groups of the process allow.
+//
+//   const unsigned cpus = coir::port::cpu_quota();
+//   if (cpus != 0) show("limited to", cpus);
+
 namespace coir::port {
 
 // cpu_quota is how many CPUs' time the control groups of this process let it use, rounded up; 0 if they set no limit. It

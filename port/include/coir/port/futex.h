@@ -1,5 +1,12 @@
 #pragma once
 
+// A thread waits for a word of memory to change.
+//
+//   SharedAtomic<std::uint32_t> word{0};
+//   while (word.load() == 0) futex_wait(word, 0, -1);      // one thread
+//   word.store(1);                                         // another
+//   futex_wake(word);
+
 #include <coir/port/needs_fibers.h>
 
 #include <cstdint>

@@ -1,5 +1,11 @@
 #pragma once
 
+// The files by which the kernel offers a board's sensors, lights, pins and converters.
+//
+//   auto board = Hardware::open("/sys");
+//   if (!board) return complain(board.error());
+//   if (auto set = board->set_led("status", 1); !set) return complain(set.error());
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>

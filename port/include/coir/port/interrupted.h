@@ -1,5 +1,9 @@
 #pragma once
 
+// Where a thread was when a signal came.
+//
+//   void handle(int, siginfo_t*, void* context) { show(interrupted_at(context).pc); }
+
 #include <cstdint>
 
 namespace coir::port {

@@ -1,5 +1,10 @@
 #pragma once
 
+// What fits into the memory of this machine.
+//
+//   const auto limits = coir::port::limits();
+//   show(limits.connections, "connections at most");
+
 #include <cstddef>
 #include <cstdint>
 

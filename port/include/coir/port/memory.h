@@ -1,5 +1,12 @@
 #pragma once
 
+// Address space, whole pages, and guards.
+//
+//   void* const memory = reserve(64 * kPageBytes);
+//   if (memory == nullptr) return complain("no address space");
+//   static_cast<void>(give_back(memory, kPageBytes));      // the page reads as zero again
+//   release(memory, 64 * kPageBytes);
+
 #include <cstddef>
 
 namespace coir::port {

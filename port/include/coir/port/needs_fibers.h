@@ -2,6 +2,8 @@
 
 // A header of what needs fibers, or threads, includes this one first: a build without them has nothing behind it. The
 // compiler names that header in the line before the message.
+//
+//   #include <coir/port/needs_fibers.h>
 
 #include <coir/config.h>
 

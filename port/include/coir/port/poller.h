@@ -1,5 +1,14 @@
 #pragma once
 
+// Which descriptors are ready, by epoll or ppoll.
+//
+//   Poller poller;
+//   if (poller.open(false, 1024) != 0 || poller.add(fd, 7) != 0) return complain(errno);
+//   PollEvent events[16];
+//   const std::size_t count = poller.wait(events, 1'000'000'000, nullptr, nullptr);
+//   for (const PollEvent& each : std::span(events, count)) show(each.tag, each.readable);
+//   poller.close();
+
 #include <coir/config.h>
 #include <coir/port/needs_fibers.h>
 

@@ -1,5 +1,11 @@
 #pragma once
 
+// What the running kernel has, and what is used where it has it not.
+//
+//   Feature features[kFeatures];
+//   const std::size_t count = probe(features);
+//   for (const Feature& each : std::span(features, count)) show(each.name, each.used());
+
 #include <cstddef>
 #include <span>
 

@@ -1,5 +1,10 @@
 #pragma once
 
+// A thread gives up kinds of system calls for good.
+//
+//   if (const int refused = deny_system_calls({.net = true})) return complain(Error::from_errno(refused));
+//   show(system_calls_denied());
+
 namespace coir::port {
 
 // DeniedCalls is what a thread gives up: new sockets and connections, everything that names a file by path, the start

@@ -1,5 +1,12 @@
 #pragma once
 
+// Finds calls to the kernel under a spinlock, in builds with COIR_SPIN_CHECKS.
+//
+//   begin_spinning();
+//   ...
+//   end_spinning();
+//   expect_no_spinlock("read");       // ends the process if the thread holds one
+
 #include <coir/config.h>
 
 namespace coir::port {

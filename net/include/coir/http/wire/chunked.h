@@ -1,5 +1,11 @@
 #pragma once
 
+// The chunked coding, taken off in place.
+//
+//   ChunkedDecoder decoder;
+//   const ChunkedResult result = decoder.decode(buffer, {});
+//   show(std::string_view(buffer, result.data_bytes));
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,13 +42,6 @@ struct ChunkedResult {
 
 // ChunkedDecoder takes the chunked transfer coding off a request body (RFC 9112, 7.1), in place and in whatever pieces
 // the bytes arrive.
-//
-//   ChunkedDecoder decoder;
-//   for (;;) {
-//     read into buffer ...
-//     ChunkedResult r = decoder.decode(buffer, limits);
-//     use buffer.first(r.data_bytes); leave when r.state != more
-//   }
 //
 // Strict where laxness lets two parsers disagree about where a request ends: every line ends in CRLF, a size is 1 to 16
 // hexadecimal digits followed by CRLF or ';' at once but for ChunkedLimits::allows_blanks, extensions keep to their grammar, and content is followed by CRLF

@@ -1,5 +1,13 @@
 #pragma once
 
+// Cookies of a request and a response.
+//
+//   void remember(Exchange& exchange) {
+//     char line[200];
+//     auto cookie = write_cookie("session", "31", {.max_age_s = 3600, .secure = exchange.secure()}, line);
+//     if (cookie) exchange.start(200).field("Set-Cookie", *cookie);
+//   }
+
 #include <coir/error.h>
 #include <coir/http/wire/request.h>
 
@@ -51,10 +59,6 @@ struct CookieOptions {
 
 // write_cookie writes the value of a Set-Cookie field into `out` (name, value, path and domain with 100 bytes more
 // suffice) and returns it.
-//
-//   char line[200];
-//   auto cookie = write_cookie("session", id, {.max_age_s = 3600, .secure = exchange.secure()}, line);
-//   exchange.start(200).field("Set-Cookie", *cookie);
 //
 // Errors: limit (`out` is too small); invalid: the name is no token, the value holds anything but cookie-octets (RFC
 // 6265, 4.1.1: no white space, quotes, commas, semicolons, backslashes and bytes over 126), path or domain holds a

@@ -1,5 +1,12 @@
 #pragma once
 
+// Dates of HTTP.
+//
+//   char line[kDateBytes];
+//   format_date(1700000000, line);
+//   const auto seconds = parse_date({line, sizeof line}, 1700000000);
+//   show(seconds.value_or(0));
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,10 @@
 #pragma once
 
+// From a request's path to a file.
+//
+//   const ResolvedPath found = resolve_path("/a/../index.html", buffer);
+//   if (found.status == 0) show(found.relative, media_type(found.relative));      // "index.html", "text/html; ..."
+
 #include <cstdint>
 #include <span>
 #include <string_view>

@@ -1,5 +1,10 @@
 #pragma once
 
+// Queries and percent-encoding.
+//
+//   QueryPairs pairs("name=gr%C3%BCn&size=3");
+//   while (auto pair = pairs.next()) show(pair->name, decode_form_text(pair->value, buffer).value_or(""));
+
 #include <coir/error.h>
 
 #include <cstddef>
@@ -39,9 +44,6 @@ struct QueryPair {
 };
 
 // QueryPairs walks through "a=1&b=2": a request's query, or the content of a form. Empty pairs are skipped.
-//
-//   QueryPairs pairs(exchange.request().query);
-//   while (auto pair = pairs.next()) ...
 class QueryPairs {
  public:
   explicit constexpr QueryPairs(std::string_view text) noexcept : rest_(text) {}

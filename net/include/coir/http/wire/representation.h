@@ -1,5 +1,13 @@
 #pragma once
 
+// Which representation a client gets: preconditions, a range, a coding.
+//
+//   const ETag tag = make_etag(1'700'000'000'000'000'000, 1234, 1'800'000'000'000'000'000);
+//   const auto result = evaluate(Request{}, {.etag = tag.text(), .modified = 1'700'000'000}, 1'800'000'000);
+//   if (result.precondition == Precondition::not_modified) show(304);
+//   const Range range = parse_range("bytes=0-99", 1234);
+//   if (range.kind == Range::Kind::part) show(range.bytes());
+
 #include <coir/http/wire/request.h>
 
 #include <cstddef>

@@ -1,5 +1,12 @@
 #pragma once
 
+// The head of a request, checked, in the caller's memory.
+//
+//   Header fields[16];
+//   Request request;
+//   const auto parsed = parse_head("GET / HTTP/1.1\r\nHost: board\r\n\r\n", 0, fields, {}, request);
+//   show(parsed.state, request.path);
+
 #include <cstddef>
 #include <cstdint>
 #include <span>

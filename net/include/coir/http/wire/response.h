@@ -1,5 +1,13 @@
 #pragma once
 
+// The head of a response, written into the caller's memory.
+//
+//   ResponseHead head(buffer);
+//   head.start(200, "");
+//   head.field("Content-Type", "text/plain");
+//   head.content_length(6);
+//   show(head.finish());
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,14 +23,6 @@ std::string_view reason_phrase(int status) noexcept;
 char* write_decimal(char* out, std::uint64_t value) noexcept;
 
 // ResponseHead builds the head of a response in the caller's memory.
-//
-//   ResponseHead head(buffer);
-//   head.start(200, date.line(now));
-//   head.fixed("Server: coird\r\n");
-//   head.field("Content-Type", media_type(name));
-//   head.content_length(size);
-//   head.connection(request.keep_alive, request.minor);
-//   std::string_view bytes = head.finish();
 //
 // No allocation, nothing is checked twice. When the memory is too small or a value could split the response, finish()
 // returns an empty view: answer 500 instead. The version is always HTTP/1.1, whatever the client's (RFC 9112, 2.3).

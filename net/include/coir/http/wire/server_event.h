@@ -1,5 +1,9 @@
 #pragma once
 
+// One event of a stream, sent or received.
+//
+//   const ServerEvent event{.data = "21.5", .type = "celsius", .id = "1042"};
+
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -1,5 +1,11 @@
 #pragma once
 
+// Addresses of http and https.
+//
+//   auto url = parse_url("https://board.example:8443/status?full");
+//   if (!url) return complain(url.error());
+//   show(url->host, url->port, url->path, url->query);
+
 #include <coir/error.h>
 
 #include <cstdint>
