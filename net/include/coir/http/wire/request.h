@@ -101,7 +101,7 @@ struct ParseResult {
 // than entries: 431). `request` has meaning only when complete.
 //
 // At most two empty lines before the request line are skipped. Every decision on RFC 9110 and 9112 stands in
-// net/README.md and in a test named after it. From any context; no allocation; about 10 instructions a byte.
+// net/src/http/README.md and in a test named after it. From any context; no allocation; about 10 instructions a byte.
 [[nodiscard]] ParseResult parse_head(std::string_view bytes, std::size_t already_seen, std::span<Header> storage,
                                      const Limits& limits, Request& request) noexcept;
 
