@@ -1,6 +1,6 @@
 #pragma once
 
-// A loop over calls that succeed at once gives way to other fibers.
+// A loop over calls that succeed at once yields to other fibers.
 //
 //   while (read(fd, buffer, sizeof buffer) > 0) spend_budget(kSystemCallCost);      // of a program's own reads
 

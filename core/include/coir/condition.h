@@ -1,6 +1,6 @@
 #pragma once
 
-// A fiber waits for what others change under a mutex.
+// A fiber waits until another one changes something under a mutex.
 //
 //   Mutex mutex;
 //   Condition changed;

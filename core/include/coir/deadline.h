@@ -1,6 +1,6 @@
 #pragma once
 
-// When a wait ends at the latest.
+// The latest time at which a wait ends.
 //
 //   const Deadline soon = Deadline::after(250ms);
 //   if (auto slept = coir::wait(fd, Direction::readable, soon); !slept) return complain(slept.error());

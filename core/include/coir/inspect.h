@@ -1,6 +1,6 @@
 #pragma once
 
-// What fibers there are, and what each waits for.
+// A list of all fibers, with the event that each waits for.
 //
 //   static FiberInfo fibers[64];
 //   const std::size_t count = list_fibers(fibers);

@@ -1,6 +1,6 @@
 #pragma once
 
-// For what cannot fail unless the program is wrong.
+// Ends the process if a call fails that cannot fail in a correct program.
 //
 //   auto log = must(File::open("/var/log/coird"));        // ends the process with a line that names error and place
 

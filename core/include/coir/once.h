@@ -1,6 +1,6 @@
 #pragma once
 
-// Something is made once, by the first caller.
+// The first caller makes something; all others wait for it.
 //
 //   Once opened;
 //   auto outcome = opened.call([] { show("it is made"); }, deadline);      // a body may fail, too

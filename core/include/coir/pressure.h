@@ -1,6 +1,6 @@
 #pragma once
 
-// What is done, step by step, when memory is short.
+// Steps that a program takes when memory is short.
 //
 //   constinit PressureStep evict(1, "coird: memory is short: the longest idle connections are closed\n");
 //

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a program fixes before it runs.
+// Options that a program fixes before it runs.
 //
 //   const coir::RunOptions options{.workers = 1, .default_stack = 16 * 1024};
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a server and its runtime count, for Prometheus.
+// Counters and gauges of a server and its runtime, for Prometheus.
 //
 //   void metrics(Exchange& exchange, const Server& server) { write_metrics(exchange, server, nullptr); }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Which handler answers which request.
+// A table of routes: the handler for each request.
 //
 //   auto app = routes(
 //       get<"/items">([](Exchange& exchange) { exchange.respond(200, "text/plain", "none\n"); }),

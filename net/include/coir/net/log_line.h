@@ -1,6 +1,6 @@
 #pragma once
 
-// Lines of a log that never wait.
+// Log lines that never wait for their reader.
 //
 //   log_line("coird: it runs\n");
 

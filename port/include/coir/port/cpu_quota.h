@@ -1,6 +1,6 @@
 #pragma once
 
-// How many CPUs the control groups of the process allow.
+// The number of CPUs that the control groups of the process allow.
 //
 //   const unsigned cpus = coir::port::cpu_quota();
 //   if (cpus != 0) show("limited to", cpus);

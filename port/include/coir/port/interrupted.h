@@ -1,6 +1,6 @@
 #pragma once
 
-// Where a thread was when a signal came.
+// The place at which a signal has interrupted a thread.
 //
 //   void handle(int, siginfo_t*, void* context) { show(interrupted_at(context).pc); }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What fits into the memory of this machine.
+// Limits that fit into the memory of this machine.
 //
 //   const auto limits = coir::port::limits();
 //   show(limits.connections, "connections at most");

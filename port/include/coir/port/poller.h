@@ -1,6 +1,6 @@
 #pragma once
 
-// Which descriptors are ready, by epoll or ppoll.
+// Finds the descriptors that are ready, by epoll or ppoll.
 //
 //   Poller poller;
 //   if (poller.open(false, 1024) != 0 || poller.add(fd, 7) != 0) return complain(errno);

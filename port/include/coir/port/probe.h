@@ -1,6 +1,6 @@
 #pragma once
 
-// What the running kernel has, and what is used where it has it not.
+// Features of the running kernel, and the fallback for each that is missing.
 //
 //   Feature features[kFeatures];
 //   const std::size_t count = probe(features);

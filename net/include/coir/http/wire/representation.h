@@ -1,6 +1,6 @@
 #pragma once
 
-// Which representation a client gets: preconditions, a range, a coding.
+// The representation that a client gets: preconditions, a range, a coding.
 //
 //   const ETag tag = make_etag(1'700'000'000'000'000'000, 1234, 1'800'000'000'000'000'000);
 //   const auto result = evaluate(Request{}, {.etag = tag.text(), .modified = 1'700'000'000}, 1'800'000'000);
