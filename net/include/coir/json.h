@@ -196,7 +196,7 @@ class JsonView::Members {
 //   if (!name || !high) return say(document->complaint(room));   // "limits.high: missing"
 //
 // Size and depth are bounded first; then yyjson reads the text, on the worker's stack, out of a fixed pool. Several
-// workers may parse at once. A request's document is read by coir/http/json.h.
+// workers may parse at once. A request's document is read by coir/http/content.h.
 class JsonDocument {
  public:
   // parse without memory takes what it needs from the heap and charges it to account::json: the text, and 16 to 24

@@ -12,7 +12,7 @@ class FileTree;
 class MetricsText;
 class Server;
 
-// MoreMetrics adds families of a program's parts, such as write_gateway_metrics of coir/http/gateway_metrics.h does.
+// MoreMetrics adds families of a program's parts, such as write_gateway_metrics of coir/http/proxy.h does.
 struct MoreMetrics {
   void (*write)(void* context, MetricsText& text) noexcept = nullptr;
   void* context = nullptr;
