@@ -125,7 +125,7 @@ void AnswerKeeper::release(WaitingExchange& waiting) noexcept {
   bool free = true;
   {
     Locked locked(lock_);
-    if (waiting.armed && disarm_resting_wait(waiting)) waiting.armed = false;
+    if (waiting.armed && (is_forgotten() || disarm_resting_wait(waiting))) waiting.armed = false;
     free = !waiting.armed;
     waiting.dying = true;
   }

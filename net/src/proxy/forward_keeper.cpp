@@ -196,7 +196,7 @@ void ForwardKeeper::release(ForwardPair& pair) noexcept {
   {
     Locked locked(lock_);
     for (ForwardPair::Wait* const wait : {&pair.from_upstream, &pair.to_upstream, &pair.to_client}) {
-      if (wait->armed && disarm_resting_wait(*wait)) wait->armed = false;
+      if (wait->armed && (is_forgotten() || disarm_resting_wait(*wait))) wait->armed = false;
       if (wait->armed) free = false;
     }
     pair.dying = true;

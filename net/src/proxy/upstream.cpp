@@ -20,15 +20,23 @@ UpstreamGroup::~UpstreamGroup() {
   std::destroy(members_.begin(), members_.end());
 }
 
-// A server that stops does not stay with the group: another may follow.
+// A server that stops does not stay with the group: another may follow, whose exchanges attach.
 void UpstreamGroup::note_server(Exchange& exchange) noexcept {
-  if (engine() == nullptr) closing_.store(false, std::memory_order_relaxed);
   const auto attached = attach(exchange);
-  if (!attached && attached.error() == ErrorCode::unsupported) closing_.store(true, std::memory_order_relaxed);
+  if (attached && closing_.load(std::memory_order_relaxed)) [[unlikely]]
+    reopen();
+  if (!attached && engine() == nullptr) closing_.store(true, std::memory_order_relaxed);
+}
+
+// The exchange acquires what stopping releases: if that has come meanwhile, the server is seen to stop.
+[[gnu::noinline]] void UpstreamGroup::reopen() noexcept {
+  static_cast<void>(closing_.exchange(false, std::memory_order_acq_rel));
+  if (server_stops()) return stopping();
+  if (watched_.load(std::memory_order_relaxed)) static_cast<void>(watch());
 }
 
 void UpstreamGroup::stopping() noexcept {
-  closing_.store(true, std::memory_order_relaxed);
+  closing_.store(true, std::memory_order_release);
   // The pools' locks order this behind the store: see rest.
   for (UpstreamMember& member : members_) member.close_resting(SIZE_MAX, true);
   FiberRef watcher;

@@ -207,6 +207,7 @@ class UpstreamGroup final : public Keeper {
                                                   std::chrono::nanoseconds connect) noexcept;
   std::expected<void, Error> dial(UpstreamMember& member, Dialler& dialler) noexcept;
 
+  void reopen() noexcept;
   void rest(UpstreamMember& member, PooledConnection& connection) noexcept;
   void note_success(UpstreamMember& member, std::uint8_t era) noexcept;
   void count(UpstreamMember& member, std::uint64_t UpstreamServerState::* counter) noexcept;
@@ -231,6 +232,7 @@ class UpstreamGroup final : public Keeper {
   coir::detail::CountedList<RoomWaiter> line_;  // of those that wait for a lease; guarded by lock_
   Fiber watcher_;                               // of watch; guarded by lock_ while watching_
   Atomic<bool> watching_ = false;
+  Atomic<bool> watched_ = false;      // watch was called: another server's exchanges begin it again
   Atomic<bool> closing_ = false;      // the server has stopped
   Event due_;                         // a server has become unreachable
   Atomic<std::uint32_t> asking_ = 0;  // fibers that run

@@ -68,6 +68,7 @@ std::string_view text_of(const UpstreamReason& reason, std::span<char> room) noe
 }  // namespace
 
 std::expected<void, Error> UpstreamGroup::watch() noexcept {
+  watched_.store(true, std::memory_order_relaxed);
   if (closing_.load(std::memory_order_relaxed) || watching_.exchange(true, std::memory_order_relaxed)) return {};
   asking_.fetch_add(1, std::memory_order_relaxed);
   Fiber watcher = spawn({.name = "upstreams", .stack = kStack, .detached = true}, [this] {

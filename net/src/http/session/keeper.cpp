@@ -11,6 +11,12 @@
 #include "http/session/stream_log.h"
 
 namespace coir::http {
+namespace {
+
+// Guards keepers that change their server against that server's end.
+constinit Spinlock g_changing;
+
+}  // namespace
 
 Keeper::~Keeper() {
   if (size() != 0) coir::detail::fatal("a keeper of streams is destroyed before their server has stopped");
@@ -199,6 +205,7 @@ std::size_t Keeper::close_resting() noexcept {
 }
 
 void Keeper::forget_all() noexcept {
+  forgotten_ = true;
   for (ConnectionList& list : resting_) {
     while (Connection* const connection = list.front()) {
       list.remove(*connection);
@@ -208,6 +215,7 @@ void Keeper::forget_all() noexcept {
     }
   }
   kept_.store(0, std::memory_order_relaxed);
+  forgotten_ = false;
 }
 
 bool Keeper::evict(std::int64_t not_after_ns) noexcept {
@@ -224,8 +232,10 @@ bool Keeper::evict(std::int64_t not_after_ns) noexcept {
 }
 
 void Keepers::forget() noexcept {
-  while (Keeper* const keeper = list_.front()) {
+  while (Keeper* const keeper = visit(nullptr)) {
     keeper->forget_all();
+    const Locked changing(g_changing);
+    leave(*keeper);
     list_.remove(*keeper);
     keeper->set_engine(nullptr);
   }
@@ -233,11 +243,22 @@ void Keepers::forget() noexcept {
 
 bool Keepers::add(Keeper& keeper) noexcept {
   if (keeper.engine() == &engine_) return true;
+  const Locked changing(g_changing);
+  Engine* const before = keeper.engine();
+  if (before != nullptr && before != &engine_ && before->stopping()) static_cast<void>(before->keepers.let_go(keeper));
   Locked locked(lock_);
   // If two add it at the same time, one of them does.
   if (keeper.engine() != nullptr) return keeper.engine() == &engine_;
   list_.push_back(keeper);
   keeper.set_engine(&engine_);
+  return true;
+}
+
+bool Keepers::let_go(Keeper& keeper) noexcept {
+  Locked locked(lock_);
+  if (keeper.visits != 0 || keeper.size() != 0 || !keeper.stopped()) return false;
+  list_.remove(keeper);
+  keeper.set_engine(nullptr);
   return true;
 }
 

@@ -198,6 +198,8 @@ class Keeper {
   void serve_soon(Connection& connection) noexcept;
 
   bool server_stops() const noexcept;
+  // is_forgotten: forget_all is in progress. The run has ended, and forgotten every wait: a disarm fails, and no wake comes.
+  bool is_forgotten() const noexcept { return forgotten_; }
 
   // When this is set nothing rests any more: its owner says farewell and closes it.
   Atomic<bool> leaves_ = false;
@@ -234,6 +236,7 @@ class Keeper {
   ConnectionList resting_[2];  // by direction; guarded by lock_
   Atomic<Engine*> engine_ = nullptr;
   Atomic<std::size_t> kept_ = 0;
+  bool forgotten_ = false;
 };
 
 // Keepers are the keepers that have connections of one server.
@@ -244,7 +247,8 @@ class Keepers {
   Keepers& operator=(const Keepers&) = delete;
   ~Keepers() { forget(); }
 
-  // add is idempotent. False: the keeper serves another server. remove waits for a walk that is at this keeper.
+  // add is idempotent. A keeper of a server that stops, of which it keeps nothing any more, changes to this one. False: the
+  // keeper serves another server. remove waits for a walk that is at this keeper.
   bool add(Keeper& keeper) noexcept;
   void remove(Keeper& keeper) noexcept;
   // forget removes all of them, before an engine that serves nothing any more is destroyed.
@@ -263,6 +267,8 @@ class Keepers {
   // ends it there.
   Keeper* visit(Keeper* keeper) noexcept;
   void leave(Keeper& keeper) noexcept;
+  // let_go removes a keeper that keeps nothing. False: it keeps something, or a walk is at it.
+  bool let_go(Keeper& keeper) noexcept;
 
   Engine& engine_;
   Spinlock lock_;
