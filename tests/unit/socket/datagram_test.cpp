@@ -444,6 +444,20 @@ TEST(Datagram, closing_ends_a_wait) {
   });
 }
 
+// Speakers of mDNS look at two sockets after each packet.
+TEST(Datagram, a_look_at_an_empty_socket_gives_no_turn_away) {
+  bool timed_out = false, switched = false, switched_by_look = true;
+  CHECK_TRUE(coir::run_until_idle({.workers = 1}, [&] {
+               DatagramSocket socket = bound("127.0.0.1:0");
+               coir::Fiber other = coir::spawn([&] { switched = true; });
+               char buffer[4];
+               timed_out = fails(socket.receive_from(buffer, Deadline::now()), ErrorCode::timed_out);
+               switched_by_look = switched;
+               static_cast<void>(other.join());
+             }).has_value());
+  CHECK_TRUE(timed_out && switched && !switched_by_look);
+}
+
 TEST(Datagram, a_sender_waits_for_room_in_a_unix_peers_queue) {
   both_sides([&] {
     if (coir::current().id() == 0) return;
