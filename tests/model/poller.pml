@@ -20,6 +20,8 @@
  *   MUTATE_LET_GO_FIRST     it looks for one to wake before it clears polling_          (maintain)
  *   MUTATE_PLAIN_CLEAR      polling_ is cleared by a plain store: others see it later   (maintain, idle)
  *   MUTATE_NO_GUARDS_LOOK   a guard sleeps on although nobody polls                     (doze)
+ *   MUTATE_TRUST_ANY_GUARD  who has polled wakes nobody where there is a guard, whenever that looks   (release_poller)
+ *   MUTATE_NO_SECOND_READ   the guard says when it looks, and does not read again how long the poller polls (begin_watch)
  *   MUTATE_NO_SECOND_LOOK   a worker that goes to sleep does not look at polling_ again  (idle)
  *   MUTATE_NO_PATIENCE      TIMER: the poller waits for those timers only that it finds (idle, kPatienceNs)
  *   MUTATE_OWN_TIMERS       TIMER: the poller fires its own timers only, by the formula (idle, advance)
@@ -38,6 +40,9 @@
 #define PARTNER 4
 #define BUSY 8                  /* computes; for a search with three workers, by hand: it takes too long for a test */
 #define NOBODY 255
+#define NONE 0                  /* the guard */
+#define NEAR 1
+#define FAR 2
 
 byte own[WORKERS];              /* queue_ of each worker */
 byte woken[WORKERS];            /* woken_: a fiber, or 0 */
@@ -47,7 +52,7 @@ byte on_futex = 0;              /* the low half of idle_ */
 bool in_poller = false;         /* the high half: nobody else polls meanwhile */
 bool asleep[WORKERS];           /* asleep_, the futex word */
 bool polling = false;           /* polling_ */
-bool guarded = false;           /* guarded_ */
+byte guarded = NONE;            /* guarded_until_ns_: there is no guard, it looks within kGuardNs, or behind a timer */
 bool minded = false;            /* polls_until_ns_: the poller looks when the timer is due */
 bool interrupted = false;       /* the poller's eventfd */
 byte searching = 0;             /* searching_ */

@@ -67,7 +67,10 @@ inline release_poller() {
        if
        :: !polling || late_of == me ->                        /* its own store it sees at once */
             if
-            :: !guarded -> wake_one()
+#ifndef MUTATE_TRUST_ANY_GUARD
+            :: guarded == FAR && !come -> wake_one()
+#endif
+            :: guarded == NONE -> wake_one()
             :: else
             fi
        :: else
@@ -80,15 +83,26 @@ inline release_poller() {
 }
 
 /*
- * doze: as the guard, which looks again by itself (kGuardNs), or for good. The poller minds the timer, or this worker
- * does.
+ * doze: as the guard, which looks again by itself (kGuardNs; FAR: behind the timer that ends the poll, if there is one),
+ * or for good. The poller minds the timer, or this worker does.
  */
 inline doze() {
   do
   :: due = armed[me] && !minded;
      if
-     :: atomic { !guarded -> guarded = true };                /* guarded_.exchange */
-        guarded = false;                                      /* kGuardNs, or it was woken */
+     :: atomic { guarded == NONE -> guarded = NEAR };         /* begin_watch */
+        if
+        :: polling -> guarded = FAR;
+#ifndef MUTATE_NO_SECOND_READ
+             if
+             :: !polling -> guarded = NEAR
+             :: else
+             fi
+#endif
+        :: true
+        fi;
+        (guarded != FAR || come || !asleep[me]);              /* it looks, or it was woken */
+        guarded = NONE;
         if
         :: !asleep[me] || (due && come) -> break
 #ifndef MUTATE_NO_GUARDS_LOOK

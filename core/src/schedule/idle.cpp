@@ -217,17 +217,33 @@ void Worker::doze() noexcept {
     if (due >= scheduler.polls_until_ns_.load(std::memory_order_seq_cst)) due = INT64_MAX;
     const std::int64_t own = time_until(due);
     if (own == 0) return;
-    const bool guards = credit > 0 && !scheduler.guarded_.exchange(true, std::memory_order_seq_cst);
-    const bool till_own = own > 0 && (!guards || own <= kGuardNs);
-    port::futex_wait(asleep_, 1, till_own ? own : guards ? kGuardNs : -1);
-    if (guards) scheduler.guarded_.store(false, std::memory_order_seq_cst);
+    const std::int64_t watch = credit > 0 ? begin_watch() : -1;
+    const bool guards = watch >= 0;
+    const bool till_own = own > 0 && (!guards || own <= watch);
+    port::futex_wait(asleep_, 1, till_own ? own : watch);
+    if (guards) scheduler.guarded_until_ns_.store(0, std::memory_order_seq_cst);
     if (!guards || till_own || asleep_.load(std::memory_order_acquire) == 0) return;
-    // seq_cst: guarded_ is cleared before this look; pairs with release_poller.
+    // seq_cst: guarded_until_ns_ is cleared before this look; pairs with release_poller.
     if (!scheduler.polling_.load(std::memory_order_seq_cst) || scheduler.any_work()) return;
     const std::uint32_t seen = scheduler.events_.load(std::memory_order_relaxed);
     credit = std::min(credit - 1 + kLooksForEvent * static_cast<int>(std::min(seen - events, 4u)), kMostCredit);
     events = seen;
   }
+}
+
+// begin_watch makes this worker the guard, and returns how long it sleeps before it looks; -1 where there is a guard.
+std::int64_t Worker::begin_watch() noexcept {
+  Scheduler& scheduler = *scheduler_;
+  const std::int64_t now = monotonic_ns();
+  std::int64_t none = 0;
+  if (!scheduler.guarded_until_ns_.compare_exchange_strong(none, now + kGuardNs, std::memory_order_seq_cst)) return -1;
+  const std::int64_t polls_until = scheduler.polls_until_ns_.load(std::memory_order_seq_cst);
+  if (scheduler.reactor.in_use() || polls_until <= now || polls_until > INT64_MAX - kGuardNs) return kGuardNs;
+  scheduler.guarded_until_ns_.store(polls_until + kGuardNs, std::memory_order_seq_cst);
+  // seq_cst pairs with release_poller, before which the poller has changed polls_until_ns_.
+  if (scheduler.polls_until_ns_.load(std::memory_order_seq_cst) == polls_until) return polls_until + kGuardNs - now;
+  scheduler.guarded_until_ns_.store(now + kGuardNs, std::memory_order_seq_cst);
+  return kGuardNs;
 }
 
 // stop_searching is called with work in hand: the last searcher wakes the next, because there may be work for more.

@@ -37,10 +37,12 @@ class BlockingPool;
 //
 // The guard. Most fibers that a poller runs compute for some microseconds, after which it polls again: to wake another
 // worker for that long costs more than the fiber. So while events come, one of the workers on a futex is the guard
-// (`guarded_`): it looks every kGuardNs whether somebody polls, and a worker that runs a fiber then wakes nobody. A
-// guard that has seen no event for a while sleeps for good. It clears guarded_, then looks at polling_; release_poller
-// looks at guarded_ after polling_ was cleared. So either the guard sees that nobody polls, or the releaser wakes a
-// worker: a worker polls within kGuardNs while any sleeps.
+// (`guarded_until_ns_`): it looks whether somebody polls, and a worker that runs a fiber wakes nobody if the guard looks
+// within kGuardNs. Where no descriptor can end the poll, the guard sleeps until kGuardNs after the timer that ends it;
+// else it looks every kGuardNs. A guard that has seen no event for a while sleeps for good. It says when it looks, then
+// reads polls_until_ns_ once more, or polling_ before it sleeps for good; release_poller reads guarded_until_ns_ after both
+// were changed. So either the guard sees that nobody polls, or the releaser wakes a worker: a worker polls within
+// kGuardNs while any sleeps.
 class Scheduler {
  public:
   static constexpr unsigned kMaxWorkers = 32;
@@ -171,7 +173,7 @@ class Scheduler {
   SharedAtomic<std::uint32_t> holds_{0};  // in an isolated one; the process's has a door for them
   SharedAtomic<std::uint32_t> begun_{0};  // 1 once the number of workers is final
   SharedAtomic<bool> polling_{false};
-  SharedAtomic<bool> guarded_{false};
+  SharedAtomic<std::int64_t> guarded_until_ns_{0};        // when the guard looks; 0: there is none
   SharedAtomic<std::int64_t> polls_until_ns_{INT64_MAX};  // when the poller looks at all timers anew
   Atomic<std::uint32_t> events_{0};                       // how often a poll has made a fiber runnable; by the poller
   SharedAtomic<bool> stopping_{false};

@@ -77,10 +77,9 @@ void Scheduler::release_poller() noexcept {
   if constexpr (!kManyWorkers) return;
   constexpr std::uint64_t kOnFutex = (std::uint64_t{1} << 32) - 1;
   // seq_cst pairs with the looks at polling_ in idle and doze.
-  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) != 0 && !polling_.load(std::memory_order_seq_cst) &&
-      !guarded_.load(std::memory_order_seq_cst)) {
-    wake_one();
-  }
+  if ((idle_.load(std::memory_order_seq_cst) & kOnFutex) == 0 || polling_.load(std::memory_order_seq_cst)) return;
+  const std::int64_t looks_at = guarded_until_ns_.load(std::memory_order_seq_cst);
+  if (looks_at == 0 || looks_at > monotonic_ns() + Worker::kGuardNs) wake_one();
 }
 
 // fire_timers fires the due timers of every worker, because a worker may compute while others switch.

@@ -132,6 +132,7 @@ class Worker {
   // idle.cpp: without a fiber to run
   void idle() noexcept;
   void doze() noexcept;
+  std::int64_t begin_watch() noexcept;
   void hand_out_events() noexcept;
   std::int64_t time_until(std::int64_t due_ns) noexcept;
   std::int64_t patience() noexcept;
