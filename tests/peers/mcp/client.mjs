@@ -1,11 +1,11 @@
-// An official TypeScript client of MCP against a server with the tools of mcp_peer: `client.mjs client|sdk URL`. `client` speaks
-// 2026-07-28 and `sdk` 2025-11-25. It prints a line for each promise, "restart" where the server is to be started anew, and goes
+// An official TypeScript client of MCP against a server with the tools of mcp_peer: `client.mjs client|sdk URL FOLDER [PREFIX]`.
+// `client` speaks 2026-07-28 and `sdk` 2025-11-25. PREFIX stands before the tools' names. It prints a line for each promise, "restart" where the server is to be started anew, and goes
 // on at a line of standard input.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const [which, url, folder] = process.argv.slice(2);
+const [which, url, folder, prefix = ''] = process.argv.slice(2);
 const from = createRequire(folder + '/');
 const load = (name) => import(pathToFileURL(from.resolve(name)).href);
 const modern = which === 'client';
@@ -24,8 +24,10 @@ async function connected() {
   return client;
 }
 // call takes the options where both clients have them.
-const call = (client, name, options) =>
-  modern ? client.callTool({ name, arguments: {} }, options) : client.callTool({ name, arguments: {} }, undefined, options);
+const call = (client, name, options) => {
+  const params = { name: prefix + name, arguments: {} };
+  return modern ? client.callTool(params, options) : client.callTool(params, undefined, options);
+};
 const text = (answer) => answer.content?.[0]?.text;
 
 try {
@@ -33,7 +35,7 @@ try {
   const revision = modern ? client.getNegotiatedProtocolVersion?.() : client.transport?.protocolVersion;
   says(revision === (modern ? '2026-07-28' : '2025-11-25'), 'it speaks its revision', `${revision}`);
   const { tools } = await client.listTools();
-  says(tools.some((tool) => tool.name === 'test_simple_text'), 'tools are listed', JSON.stringify(tools));
+  says(tools.some((tool) => tool.name === `${prefix}test_simple_text`), 'tools are listed', JSON.stringify(tools));
   says((await client.listPrompts()).prompts.length > 0, 'prompts are listed');
   says((await client.readResource({ uri: 'test://static-text' })).contents.length === 1, 'a resource is read');
   const answer = await call(client, 'test_simple_text');
