@@ -69,9 +69,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
                                 .max_values = 1 + source.byte()};
   const std::string_view text = source.rest();
   if (text.size() <= 512) judge_field(text);
-  const Exact memory(JsonDocument::bytes_needed(text));
-  const auto document = parse_message(text, {memory.data(), memory.size()}, limits);
-  require(!document || text.size() <= limits.json.max_bytes);
+  const auto bytes = message_bytes(text, limits);
+  require(!bytes || text.size() <= limits.json.max_bytes);
+  if (!bytes) return 0;
+  const Exact memory(*bytes);
+  const auto document = parse_message(text, {memory.data(), memory.size()});
   if (!document) return 0;
   static char first[64 * 1024], second[64 * 1024], again[512 * 1024];
   const std::string_view once = written(document->root(), first);

@@ -44,7 +44,7 @@ void copy_json(JsonWriter& out, JsonView value) noexcept;  // of coir/json_field
 // JsonLimits bounds a text before it is parsed.
 struct JsonLimits {
   std::size_t max_bytes = 16 * 1024;
-  std::size_t max_depth = 16;  // of arrays and objects inside each other
+  std::size_t max_depth = 16;  // of arrays and objects inside each other; SIZE_MAX: any
 };
 
 // JsonFlaw tells why a text was not taken.

@@ -34,19 +34,11 @@ std::size_t state_at(const char* memory, std::size_t text_bytes) noexcept {
   return rounded(end, std::uintptr_t{alignof(JsonState)}) - reinterpret_cast<std::uintptr_t>(memory);
 }
 
-// bytes_for bounds what a text takes. yyjson begins with a guess of a sixth of the text's bytes and takes half as much
-// again when it runs out.
-std::size_t bytes_for(std::size_t text_bytes, const detail::JsonScan& scan) noexcept {
-  constexpr std::size_t kHeader = (sizeof(yyjson_doc) + sizeof(yyjson_val) - 1) / sizeof(yyjson_val);
-  const std::size_t guessed = kHeader + text_bytes / 6 + 4;
-  const std::size_t grown = (kHeader + scan.values + 3) * 3 / 2 + 1;
-  return text_bytes + YYJSON_PADDING_SIZE + alignof(JsonState) + sizeof(JsonState) + kPool +
-         std::max(guessed, grown) * sizeof(yyjson_val);
-}
+constexpr const char* kTooLong = "longer than is allowed";
 
 const char* bound(std::string_view text, const JsonLimits& limits, detail::JsonScan& scan, std::size_t& at) noexcept {
   at = limits.max_bytes;
-  if (text.size() > limits.max_bytes) return "longer than is allowed";
+  if (text.size() > limits.max_bytes) return kTooLong;
   scan = detail::scan_json(text, limits.max_depth);
   at = scan.too_deep_at;
   return scan.too_deep ? "nested deeper than is allowed" : nullptr;
@@ -73,15 +65,28 @@ std::expected<JsonState*, JsonFlaw> read(std::span<char> memory, std::size_t siz
 
 }  // namespace
 
+// yyjson begins with a guess of a sixth of the text's bytes and takes half as much
+// again when it runs out.
+std::size_t detail::document_bytes(std::size_t text_bytes, const JsonScan& scan) noexcept {
+  constexpr std::size_t kHeader = (sizeof(yyjson_doc) + sizeof(yyjson_val) - 1) / sizeof(yyjson_val);
+  const std::size_t guessed = kHeader + text_bytes / 6 + 4;
+  const std::size_t grown = (kHeader + scan.values + 3) * 3 / 2 + 1;
+  return text_bytes + YYJSON_PADDING_SIZE + alignof(JsonState) + sizeof(JsonState) + kPool +
+         std::max(guessed, grown) * sizeof(yyjson_val);
+}
+
 std::size_t JsonDocument::bytes_needed(std::string_view text) noexcept {
-  return bytes_for(text.size(), detail::scan_json(text, SIZE_MAX));
+  return detail::document_bytes(text.size(), detail::scan_json(text, SIZE_MAX));
 }
 
 std::expected<JsonDocument, JsonFlaw> JsonDocument::parse(std::string_view text, std::span<char> memory,
                                                           const JsonLimits& limits) noexcept {
-  detail::JsonScan scan;
-  std::size_t at;
-  if (const char* const what = bound(text, limits, scan, at)) return flaw(ErrorCode::limit, at, what);
+  if (text.size() > limits.max_bytes) return flaw(ErrorCode::limit, limits.max_bytes, kTooLong);
+  if (limits.max_depth != SIZE_MAX) {
+    detail::JsonScan scan;
+    std::size_t at;
+    if (const char* const what = bound(text, limits, scan, at)) return flaw(ErrorCode::limit, at, what);
+  }
   if (text.size() > memory.size()) return flaw(ErrorCode::limit, 0, "more than the memory for it holds");
   if (!text.empty() && text.data() != memory.data()) memmove(memory.data(), text.data(), text.size());
   const auto state = read(memory, text.size());
@@ -93,7 +98,7 @@ std::expected<JsonDocument, JsonFlaw> JsonDocument::parse(std::string_view text,
   detail::JsonScan scan;
   std::size_t at;
   if (const char* const what = bound(text, limits, scan, at)) return flaw(ErrorCode::limit, at, what);
-  const std::size_t bytes = bytes_for(text.size(), scan);
+  const std::size_t bytes = detail::document_bytes(text.size(), scan);
   constexpr const char* kNoMemory = "no memory for it";
   if (!Pressure::charge(account::json, bytes)) return flaw(ErrorCode::no_memory, 0, kNoMemory);
   auto* const block = static_cast<char*>(malloc(bytes));

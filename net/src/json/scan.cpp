@@ -5,17 +5,10 @@ namespace coir::detail {
 JsonScan scan_json(std::string_view text, std::size_t max_depth) noexcept {
   JsonScan scan;
   std::size_t depth = 0;
-  bool in_string = false;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string) {
-      if (c == '"') in_string = false;
-      if (c == '\\') ++at;
-      continue;
-    }
-    switch (c) {
+    switch (text[at]) {
       case '"':
-        in_string = true;
+        while (++at < text.size() && text[at] != '"') at += text[at] == '\\';
         break;
       case '[':
       case '{':

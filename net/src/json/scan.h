@@ -16,4 +16,7 @@ struct JsonScan {
 // scan_json looks at each byte once. Brackets inside strings do not count.
 JsonScan scan_json(std::string_view text, std::size_t max_depth) noexcept;
 
+// document_bytes is how much memory is certain to hold a text of so many bytes and its document.
+std::size_t document_bytes(std::size_t text_bytes, const JsonScan& scan) noexcept;
+
 }  // namespace coir::detail

@@ -97,7 +97,11 @@ constexpr bool begins_with(std::string_view text, std::string_view prefix) noexc
   return text.size() >= prefix.size() && first(text, prefix.size()) == prefix;
 }
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
+// same_ignoring_case is for texts of one length.
+bool same_ignoring_case(std::string_view a, std::string_view b) noexcept;
+inline bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && same_ignoring_case(a, b);
+}
 inline bool begins_ignoring_case(std::string_view text, std::string_view prefix) noexcept {
   return text.size() >= prefix.size() && equals_ignoring_case(first(text, prefix.size()), prefix);
 }

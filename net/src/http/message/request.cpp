@@ -261,10 +261,9 @@ std::string_view method_name(Method method) noexcept {
   return names[static_cast<std::size_t>(method)];
 }
 
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
+bool same_ignoring_case(std::string_view a, std::string_view b) noexcept {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return x == y || lower(x) == lower(y); });
 }
 
 bool list_has_token(std::string_view list, std::string_view token) noexcept {

@@ -20,18 +20,16 @@ std::optional<MessageId> read_id(const JsonView& value) noexcept {
 
 }  // namespace
 
-std::expected<void, RpcFlaw> check_size(std::string_view text, const MessageLimits& limits) noexcept {
+std::expected<std::size_t, RpcFlaw> message_bytes(std::string_view text, const MessageLimits& limits) noexcept {
   if (text.size() > limits.json.max_bytes) return flaw(kInvalidRequest, "the message is longer than is allowed");
   const auto scan = coir::detail::scan_json(text, limits.json.max_depth);
   if (scan.too_deep) return flaw(kInvalidRequest, "the message is nested deeper than is allowed");
   if (scan.values > limits.max_values) return flaw(kInvalidRequest, "the message has more values than are allowed");
-  return {};
+  return coir::detail::document_bytes(text.size(), scan);
 }
 
-std::expected<JsonDocument, RpcFlaw> parse_message(std::string_view text, std::span<char> memory,
-                                                   const MessageLimits& limits) noexcept {
-  if (const auto fits = check_size(text, limits); !fits) return std::unexpected(fits.error());
-  auto document = JsonDocument::parse(text, memory, limits.json);
+std::expected<JsonDocument, RpcFlaw> parse_message(std::string_view text, std::span<char> memory) noexcept {
+  auto document = JsonDocument::parse(text, memory, {.max_bytes = SIZE_MAX, .max_depth = SIZE_MAX});
   if (document) return std::move(*document);
   if (document.error().error == ErrorCode::invalid) return flaw(kParseError, "the message is no JSON");
   return flaw(kInvalidRequest, "the message is larger than is allowed");

@@ -25,12 +25,12 @@ struct RpcFlaw {
   const char* what;  // static
 };
 
-// parse_message parses a text into `memory` of message_bytes(text), on whose front the text may stand, as
-// JsonDocument::parse does. Errors: kParseError, kInvalidRequest (over a limit).
-std::expected<JsonDocument, RpcFlaw> parse_message(std::string_view text, std::span<char> memory,
-                                                   const MessageLimits& limits) noexcept;
-// check_size tells what is wrong with a text's size, depth or number of values, before memory is taken for it.
-std::expected<void, RpcFlaw> check_size(std::string_view text, const MessageLimits& limits) noexcept;
+// message_bytes is how much memory parse_message needs. Errors: kInvalidRequest (the text's size, depth or number of values
+// is over a limit).
+std::expected<std::size_t, RpcFlaw> message_bytes(std::string_view text, const MessageLimits& limits) noexcept;
+// parse_message parses a text that message_bytes has looked at into memory of that size, as JsonDocument::parse does.
+// Errors: kParseError, kInvalidRequest (over a limit).
+std::expected<JsonDocument, RpcFlaw> parse_message(std::string_view text, std::span<char> memory) noexcept;
 
 // MessageId is the id of a request: a text or a whole number.
 struct MessageId {

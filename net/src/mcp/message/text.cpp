@@ -15,6 +15,10 @@ constinit Account mcp("mcp");
 
 namespace mcp {
 
+namespace {
+constexpr std::size_t kLeast = 512;
+}  // namespace
+
 Text::~Text() {
   if (!owned_) return;
   free(memory_);
@@ -35,16 +39,20 @@ char* Text::take(std::size_t bytes) noexcept {
   return at;
 }
 
-// grow doubles, so that a long text is copied twice at most.
+// grow doubles, so that a long text is copied twice at most, and begins with room for a short answer. At a ceiling it takes
+// no more than is needed.
 bool Text::grow(std::size_t needed) noexcept {
   if (needed > most_) {
     failure_ = Error{ErrorCode::limit};
     return false;
   }
-  const std::size_t wanted = std::min(std::max(needed, size_ * 2), most_);
+  std::size_t wanted = std::min(std::max({needed, size_ * 2, kLeast}), most_);
   if (!Pressure::charge(account::mcp, wanted)) {
-    failure_ = Error{ErrorCode::no_memory};
-    return false;
+    wanted = needed;
+    if (!Pressure::charge(account::mcp, wanted)) {
+      failure_ = Error{ErrorCode::no_memory};
+      return false;
+    }
   }
   auto* const grown = static_cast<char*>(malloc(wanted));
   if (grown == nullptr) {

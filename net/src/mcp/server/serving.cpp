@@ -111,12 +111,11 @@ void answer_post(ServerCore& core, Exchange& exchange, const Principal& who) noe
   }
   const auto text = take_content(exchange, into);
   if (!text) return;
-  if (const auto fits = check_size(*text, limits); !fits) {
-    return answer_plain(exchange, 400, {}, fits.error().code, fits.error().what);
-  }
+  const auto bytes = message_bytes(*text, limits);
+  if (!bytes) return answer_plain(exchange, 400, {}, bytes.error().code, bytes.error().what);
   Block parsed;
-  if (!parsed.take(JsonDocument::bytes_needed(*text))) return no_memory(exchange);
-  auto document = parse_message(*text, parsed.room(), limits);
+  if (!parsed.take(*bytes)) return no_memory(exchange);
+  auto document = parse_message(*text, parsed.room());
   if (!document) return answer_plain(exchange, 400, {}, document.error().code, document.error().what);
   dispatch(core, exchange, who, document->root(), legacy, scratch.subspan(kSmallText));
 }

@@ -25,9 +25,14 @@ struct Parsed {
   MessageId id;
   std::expected<mcp::Message, RpcFlaw> message = std::unexpected(RpcFlaw{0, ""});
 
-  explicit Parsed(std::string_view text, const MessageLimits& limits = {})
-      : document(parse_message(text, memory, limits)) {
+  explicit Parsed(std::string_view text, const MessageLimits& limits = {}) : document(parse(text, memory, limits)) {
     if (document) message = read_message(document->root(), id);
+  }
+  static std::expected<JsonDocument, RpcFlaw> parse(std::string_view text, std::span<char> into,
+                                                    const MessageLimits& limits) {
+    const auto bytes = message_bytes(text, limits);
+    if (!bytes) return std::unexpected(bytes.error());
+    return parse_message(text, into.first(*bytes));
   }
   int code() const { return !document ? document.error().code : message ? 0 : message.error().code; }
   bool is(MessageKind kind) const { return document && message && message->kind == kind; }
