@@ -4,10 +4,10 @@
 #include <coir/http/server.h>
 #include <coir/net/stream.h>
 #include <coir/program.h>
+#include <coir/quantity.h>
 
 #include <string_view>
 
-#include "quantity.h"
 #include "take.h"
 
 #if COIR_TLS
@@ -38,7 +38,7 @@ bool take_memory(const Setting& setting, Options& options) noexcept {
       return setting.wrong({"the accounts are connections, http, stacks, files, tls, handshakes and mcp"});
     size.remove_prefix(equals + 1);
   }
-  const auto bytes = parse_size(size);
+  const auto bytes = coir::parse_size(size);
   if (!bytes || *bytes == 0) return setting.wrong({"not a size such as 512K or 8M"});
   if (account == nullptr) {
     options.memory = static_cast<std::size_t>(*bytes);

@@ -1,11 +1,11 @@
 #include "setting.h"
 
+#include <coir/quantity.h>
 #include <string.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "quantity.h"
 #include "row.h"
 
 bool Setting::wrong(const char* cure, std::initializer_list<Word> what) const noexcept {
@@ -30,14 +30,14 @@ std::optional<bool> Setting::flag() const noexcept {
 }
 
 std::optional<std::uint64_t> Setting::number() const noexcept {
-  const auto value = parse_size(text);
+  const auto value = coir::parse_size(text);
   if (value && *value >= row->least && *value <= row->most) return value;
   return wrong({"not a number from ", row->least, " to ", row->most}), std::nullopt;
 }
 
 std::optional<std::chrono::milliseconds> Setting::time() const noexcept {
   if (row->kind == Kind::time_or_zero && strcmp(text, "0") == 0) return std::chrono::milliseconds(0);
-  const auto value = parse_time(text);
+  const auto value = coir::parse_time(text);
   if (!value) wrong({"not a time such as 500ms, 30s or 2m"});
   return value;
 }

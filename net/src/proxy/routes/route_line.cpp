@@ -1,4 +1,6 @@
+#include <coir/http/proxy.h>
 #include <coir/http/proxy_table.h>
+#include <coir/quantity.h>
 
 #include <algorithm>
 
@@ -111,8 +113,9 @@ Result add_balance(std::string_view word, std::string_view value, RouteLine& rou
 }
 
 Result add_time(std::string_view word, std::string_view value, std::chrono::milliseconds& into) noexcept {
+  constexpr std::chrono::hours kLongest(7 * 24);
   const auto time = parse_time(value);
-  if (!time) return fault(word, "not a time", "such as 500ms, 30s, 2m or 1h");
+  if (!time || *time > kLongest) return fault(word, "not a time", "such as 500ms, 30s, 2m or 1h");
   into = *time;
   return true;
 }

@@ -15,15 +15,6 @@
 namespace coir::http {
 namespace {
 
-// take_number takes a whole number off the front of `text`.
-std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
-  std::uint64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc()) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return value;
-}
-
 // Ip is an address of either family as one of IPv6; IPv4's stand behind ::ffff:.
 struct Ip {
   unsigned char bytes[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -79,29 +70,10 @@ std::string_view last_item(std::string_view& list) noexcept {
 }  // namespace
 
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) noexcept {
-  const auto number = take_number(text);
-  if (!number || !text.empty() || *number < least || *number > most) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc() || end != text.data() + text.size() || number < least || number > most) return std::nullopt;
   return number;
-}
-
-std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
-  const auto number = take_number(text);
-  if (!number) return std::nullopt;
-  const unsigned shift = text == "K" ? 10 : text == "M" ? 20 : text == "G" ? 30 : 0;
-  if ((!text.empty() && shift == 0) || *number > std::uint64_t{INT64_MAX} >> shift) return std::nullopt;
-  return *number << shift;
-}
-
-std::optional<std::chrono::milliseconds> parse_time(std::string_view text) noexcept {
-  const auto number = take_number(text);
-  std::uint64_t unit = 0;
-  if (text == "ms") unit = 1;
-  if (text == "s" || text.empty()) unit = 1'000;
-  if (text == "m") unit = 60'000;
-  if (text == "h") unit = 3'600'000;
-  constexpr std::uint64_t kLongest = 7 * 24 * 3'600'000;
-  if (!number || unit == 0 || *number == 0 || *number > kLongest / unit) return std::nullopt;
-  return std::chrono::milliseconds(static_cast<std::int64_t>(*number * unit));
 }
 
 std::optional<Address> address_of(std::string_view text) noexcept {

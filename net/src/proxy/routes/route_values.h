@@ -14,12 +14,6 @@ namespace coir::http {
 // parse_number reads a whole number from `least` to `most`.
 std::optional<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) noexcept;
 
-// parse_size reads "100", "64K", "1M" or "2G".
-std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
-
-// parse_time reads "500ms", "30s", "2m", "1h" or "30", seconds; more than nothing and up to a week.
-std::optional<std::chrono::milliseconds> parse_time(std::string_view text) noexcept;
-
 // is_trust_list tells whether is_trusted can read a list, with up to kMostTrusted entries.
 inline constexpr std::size_t kMostTrusted = 8;
 bool is_trust_list(std::string_view list) noexcept;

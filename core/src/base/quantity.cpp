@@ -1,9 +1,10 @@
-#include "quantity.h"
+#include <coir/quantity.h>
 
 #include <charconv>
 #include <limits>
 #include <system_error>
 
+namespace coir {
 namespace {
 
 // parse_number takes a whole number off the front of `text`.
@@ -34,7 +35,10 @@ std::optional<std::chrono::milliseconds> parse_time(std::string_view text) noexc
   if (text == "ms") unit = 1;
   if (text == "s" || text.empty()) unit = 1'000;
   if (text == "m") unit = 60'000;
+  if (text == "h") unit = 3'600'000;
   constexpr std::uint64_t kLongest = 366ull * 24 * 3600 * 1000;
   if (!number || unit == 0 || *number == 0 || *number > kLongest / unit) return std::nullopt;
   return std::chrono::milliseconds(*number * unit);
 }
+
+}  // namespace coir
