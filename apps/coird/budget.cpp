@@ -2,12 +2,9 @@
 
 #include <coir/config.h>
 #include <coir/ledger.h>
-#include <coir/memory_watch.h>
-#include <sys/resource.h>
 #if COIR_MDNS
 #include <coir/net/mdns.h>
 #endif
-#include <coir/port/limits.h>
 #include <coir/program.h>
 
 #include <algorithm>
@@ -25,50 +22,23 @@
 
 namespace {
 
-constexpr std::size_t kFibersOfTheDaemon = coir::kFibers ? 3 : 0;  // main, which waits for signals; accepting; reaping
-
-// The program's share where the kernel does not tell.
-constexpr std::size_t kGuessedProcess = 256 * 1024;
-
 constexpr const char* kSeeBudget = "coird --print-budget tells what fits";
 
 }  // namespace
 
-bool plan_budget(Options& options, Budget& budget) noexcept {
+bool plan_budget(Options& options, coir::http::MemoryPlan& budget) noexcept {
   coir::http::ServerOptions& server = options.server;
-  const std::size_t resident = coir::MemoryWatch::resident();
-  budget.process = resident != 0 ? resident : kGuessedProcess;
-  budget.spare = coir::MemoryWatch::spare();
-  const std::size_t kept = coir::port::limits().keep_free_bytes;
-  constexpr std::size_t kMega = 1024 * 1024;
-  budget.reserve = options.reserve_given      ? options.reserve
-                   : kept != 0                ? kept
-                   : budget.spare == SIZE_MAX ? 0
-                                              : std::clamp(budget.spare / 16, kMega, 64 * kMega);
-  const std::size_t takeable = budget.spare == SIZE_MAX        ? SIZE_MAX
-                               : budget.spare > budget.reserve ? budget.spare - budget.reserve + budget.process
-                                                               : 0;
-  budget.ceiling = std::min(options.memory, takeable);
-  budget.connection = coir::http::Server::connection_bytes(server);
-  budget.fiber = coir::kFibers ? options.handler_stack() : 0;
-  budget.request = coir::http::Server::request_bytes() + budget.fiber;
-
-#if COIR_TLS
-  if (options.any_tls()) {
-    budget.session = coir::kTlsIdleBytes;
-    budget.handshake = budget.request + coir::kTlsHandshakeBytes;
-  }
-#endif
-
-  const std::size_t least =
-      kFibersOfTheDaemon * 16 * 1024 + budget.connection + std::max(budget.request, budget.handshake);
-  if (budget.room() < least) {
-    if (options.memory <= takeable) {
+  server.handler_stack = options.handler_stack();
+  budget = coir::http::measure_memory(server, options.memory, options.any_tls(),
+                                      options.reserve_given ? std::optional(options.reserve) : std::nullopt);
+  if (budget.ceiling < budget.least) {
+    const std::size_t least = budget.least - budget.process;
+    if (options.memory <= budget.takeable) {
       return complain(kSeeBudget, {"--memory ", options.memory, ": the daemon itself takes ", budget.process,
                                    " bytes, and one request ", least});
     }
-    return complain(kSeeBudget, {"the machine can spare ", budget.spare, " bytes and keeps ", budget.reserve,
-                                 " free: one request takes ", budget.process + least});
+    return complain(kSeeBudget, {"the machine can spare ", budget.spare, " bytes and keeps ", budget.kept_free,
+                                 " free: one request takes ", budget.least});
   }
   // Where some come without TLS, the ledger alone tells how many there may be of each.
   const std::size_t connection = budget.connection + (options.only_tls() ? budget.session : 0);
@@ -103,13 +73,13 @@ bool plan_budget(Options& options, Budget& budget) noexcept {
   return true;
 }
 
-bool print_budget(const Options& options, const Budget& budget) noexcept {
+bool print_budget(const Options& options, const coir::http::MemoryPlan& budget) noexcept {
   const auto line = [](const char* name, std::size_t value, const char* unit) {
     if (value != SIZE_MAX) print({name, ": ", value, " ", unit});
   };
   line("ceiling", budget.ceiling, "bytes");
   line("spare", budget.spare, "bytes");
-  line("kept_free", budget.reserve, "bytes");
+  line("kept_free", budget.kept_free, "bytes");
   line("process", budget.process, "bytes");
   if (coir::kFibers) line("fiber", budget.fiber, "bytes");
   line("connection", budget.connection, "bytes");
@@ -149,14 +119,11 @@ bool print_budget(const Options& options, const Budget& budget) noexcept {
 }
 
 void fit_descriptors(Options& options) noexcept {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::size_t limit = coir::http::most_open_files();
+  if (limit == SIZE_MAX) return;
   std::size_t files = 0;
   if (options.root != nullptr) {
-    files = std::clamp<std::size_t>(static_cast<std::size_t>(limit.rlim_cur) / 4, 1, options.server.max_active);
+    files = std::clamp<std::size_t>(limit / 4, 1, options.server.max_active);
     if (options.active_given && options.server.max_active > files) {
       say({"--max-active ", options.server.max_active, ": the limit of open files allows ", files, " with --root"});
     }
@@ -166,8 +133,7 @@ void fit_descriptors(Options& options) noexcept {
   const std::size_t others = 15 + options.listen_count + files;
   // A request that is passed on takes a second descriptor.
   const std::size_t each = options.passes_on() ? 2 : 1;
-  const std::size_t most =
-      limit.rlim_cur > others + each ? (static_cast<std::size_t>(limit.rlim_cur) - others) / each : 1;
+  const std::size_t most = limit > others + each ? (limit - others) / each : 1;
   if (options.server.max_connections <= most) return;
   if (options.connections_given) {
     say({"--max-connections ", options.server.max_connections, ": the limit of open files allows ", most});

@@ -77,12 +77,12 @@ int serve(Options& options, int count, char** arguments) noexcept {
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
   coir::show_fibers_on(SIGQUIT);
-  Budget budget;
+  coir::http::MemoryPlan budget;
   if (!plan_budget(options, budget)) return 2;
   fit_descriptors(options);
   static_cast<void>(coir::account::process.charge(budget.process));
   // A reserve that the kernel does not tell is left out: then the ceiling alone holds.
-  static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.reserve));
+  static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
@@ -155,7 +155,6 @@ int serve(Options& options, int count, char** arguments) noexcept {
     if (const Announcing* const announcing = static_cast<Daemon*>(opaque)->announcing) announcing->leave();
   };
   options.server.handler = answer;
-  options.server.handler_stack = options.handler_stack();
   options.server.context = &daemon;
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
@@ -225,7 +224,7 @@ int main(int count, char** arguments) {
     case Options::Action::probe:
       return print_probe();
     case Options::Action::print_budget: {
-      Budget budget;
+      coir::http::MemoryPlan budget;
       if (!plan_budget(options, budget)) return 2;
       fit_descriptors(options);
       return print_budget(options, budget) ? printed() : 2;

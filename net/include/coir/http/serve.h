@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -71,20 +72,36 @@ struct ServeOptions {
 #endif
 };
 
-// MemoryPlan is what a program may take, in bytes, and what fits into it.
+// MemoryPlan is the memory that a program may take, and the cost of each thing that it serves, in bytes.
 struct MemoryPlan {
   std::size_t process = 0;     // resident before it serves
-  std::size_t kept_free = 0;   // left to the rest of the machine
+  std::size_t spare = 0;       // that the machine can spare; SIZE_MAX: it does not tell
+  std::size_t kept_free = 0;   // of that, left to the rest of the machine
+  std::size_t takeable = 0;    // the most that the machine allows the program, itself included; SIZE_MAX: any
   std::size_t ceiling = 0;     // the most that the program takes, itself included
-  std::size_t connection = 0;  // one of them, with what the kernel holds for it
-  std::size_t request = 0;     // one that is served, with its buffers and its fiber
+  std::size_t connection = 0;  // a connection: its record, and the kernel's part
+  std::size_t session = 0;     // a TLS session at rest; 0 without TLS
+  std::size_t fiber = 0;       // the stack of a handler; 0 without fibers
+  std::size_t request = 0;     // a request that is served: its buffers and its fiber
+  std::size_t handshake = 0;   // a TLS handshake, which is served as a request while it computes; 0 without TLS
   std::size_t least = 0;       // the smallest ceiling that serves one request
+
+  std::size_t room() const noexcept { return ceiling > process ? ceiling - process : 0; }
 };
 
-// plan_memory plans what serve would, raises the limit of open files as far as it goes, and lowers max_connections,
-// max_active and max_handshakes of `options` to what fits. Before anything is served. Error: limit (the ceiling is below
-// `least`); the plan is whole all the same. (memory_plan.cpp)
+// measure_memory returns the plan for at most `memory` bytes, as serve makes it. `keep_free` is what the machine keeps;
+// without it the board decides, or a 16th of the spare memory, from 1 MB to 64 MB. Before anything is served. A ceiling
+// below `least` serves nothing. (memory_plan.cpp)
+MemoryPlan measure_memory(const ServerOptions& server, std::size_t memory, bool tls,
+                          std::optional<std::size_t> keep_free = {}) noexcept;
+
+// plan_memory plans what serve would, raises the limit of open files, and lowers max_connections, max_active and
+// max_handshakes of `options` to what fits. Before anything is served. Error: limit (the ceiling is below `least`); the
+// plan is whole all the same.
 std::expected<void, Error> plan_memory(ServeOptions& options, MemoryPlan& plan) noexcept;
+
+// most_open_files raises the limit of open files as far as it goes, and returns it. SIZE_MAX: the kernel does not tell.
+std::size_t most_open_files() noexcept;
 
 namespace detail {
 int serve(const ServeOptions& options, const ServerOptions& server, std::string_view problem) noexcept;
