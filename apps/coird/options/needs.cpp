@@ -62,9 +62,10 @@ const Setting* last_given(const Settings& settings, std::string_view name) noexc
 
 bool check_needs(const Settings& settings) noexcept {
   bool good = true;
+  const Setting* told = nullptr;  // one line for each option
   for (const Needs& each : kNeeds) {
     const Setting* const setting = last_given(settings, each.option);
-    if (setting == nullptr || last_given(settings, each.one) != nullptr) continue;
+    if (setting == nullptr || setting == told || last_given(settings, each.one) != nullptr) continue;
     if (each.other != nullptr && last_given(settings, each.other) != nullptr) continue;
     const char* const dashes = setting->file == nullptr ? "--" : "";
     char text[128];
@@ -74,6 +75,7 @@ bool check_needs(const Settings& settings) noexcept {
     lacking.add(each.why);
     good = setting->file != nullptr ? setting->wrong({lacking.text()})
                                     : complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
+    told = setting;
   }
   return good;
 }

@@ -1,4 +1,3 @@
-#include <coir/http/proxy.h>
 #include <coir/http/proxy_table.h>
 #include <coir/quantity.h>
 
