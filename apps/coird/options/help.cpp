@@ -15,22 +15,20 @@ constexpr std::string_view kBlanks = "                              ";
 constexpr char kUsage[] =
     "usage: coird [--config FILE] [--listen ADDRESS]... [--tls-listen ADDRESS]... [--root DIR] [OPTION]...\n"
     "\n"
-    "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without. Each option but the last ones may "
-    "stand\n"
-    "in the file of --config instead, in its section: [listen], listen = :80.\n";
+    "coird serves files, /healthz and /metrics over HTTP/1.1, with TLS or without. The file of --config may hold any\n"
+    "option but the last ones, as a key of its section: [listen], listen = :80.\n";
 
 constexpr char kEnd[] =
     "\n"
     "Environment: COIR_WORKERS (threads that run fibers), COIR_STACK_KB (8, 16, 32 or 64).\n"
     "\n"
-    "Signals: SIGTERM and SIGINT let the requests in progress end and then exit with status 0; a\n"
-    "second one ends at once. SIGQUIT writes every fiber with its backtrace to standard error, and\n"
-    "the work goes on (in a build with fibers). SIGHUP reads the file of --config and the files of\n"
-    "certificates, credentials and routes again; if they are not in order the old ones stay. coird's\n"
-    "own certificate is then issued again, by the same key, if the machine has got other addresses.\n"
-    "One line says what was done.\n"
+    "Signals: SIGTERM and SIGINT let the requests in progress end, and coird exits with status 0. A second\n"
+    "one ends it at once. SIGHUP reads the file of --config again, and the files of certificates,\n"
+    "credentials and routes; if one is invalid, the old configuration stays. If the machine has new\n"
+    "addresses, coird's own certificate is issued again with the same key. SIGQUIT writes every fiber with\n"
+    "its backtrace to standard error while coird serves on (in a build with fibers).\n"
     "\n"
-    "Exit status: 0 done, 1 cannot run or cut off, 2 wrong option, or a file that is not there.\n";
+    "Exit status: 0 done, 1 cannot run or connections cut off, 2 a wrong option or a missing file.\n";
 
 // print_text_of prints the help of an option, from column `at` on.
 void print_text_of(const Row& row, std::size_t at) noexcept {

@@ -27,13 +27,13 @@ const SectionText& section_text(Section section) noexcept {
   static constexpr SectionText kTexts[kSections] = {
       {"listen", "Addresses and names"},
       {"files", "Files"},
-      {"gateway", "Passing requests on"},
+      {"gateway", "Forwarding requests"},
       {"mcp", "Agents (MCP, the Model Context Protocol)"},
       {"mqtt", "MQTT"},
       {"auth", "Authentication"},
       {"tls", "TLS"},
       {"limits", "Limits (K, M and G are 1024, 1024K and 1024M)"},
-      {"timeouts", "Patience (seconds, or with a unit: 500ms, 30s, 2m)"},
+      {"timeouts", "Timeouts (seconds, or with a unit: 500ms, 30s, 2m)"},
       {"process", "The process"},
       {nullptr, "On the command line alone"},
   };

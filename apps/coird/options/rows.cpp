@@ -36,80 +36,84 @@ using enum Kind;
 
 constexpr Row kRows[] = {
     row(listen, text, "listen", "ADDRESS",
-        "127.0.0.1:80, [::1]:80, :80 or *:80 (all), unix:/path; port 0 lets the kernel choose; up to 8 times (default: "
-        "127.0.0.1:8080, for this machine alone)",
+        "127.0.0.1:80, [::1]:80, :80 or *:80 (all addresses), or unix:/path. With port 0 the kernel chooses one. Up to "
+        "8 times (default: 127.0.0.1:8080, for this machine alone)",
         take_listen)
         .known_as('l')
         .repeats()
         .reloads(),
-    row(listen, text, "tls-listen", "ADDRESS", "the same for https", take_tls_listen).repeats().reloads(),
+    row(listen, text, "tls-listen", "ADDRESS", "the same for HTTPS", take_tls_listen).repeats().reloads(),
     row(listen, text, "metrics-listen", "ADDRESS",
-        "the same for /metrics and /healthz alone: /metrics is then answered nowhere else", take_metrics_listen)
+        "the same for /metrics and /healthz alone. No other listener then answers /metrics", take_metrics_listen)
         .repeats()
         .reloads(),
-    row(listen, flag, "no-metrics", nullptr, "/metrics is not answered at all", take_flag<&Options::no_metrics>),
+    row(listen, flag, "no-metrics", nullptr, "no listener answers /metrics", take_flag<&Options::no_metrics>),
     row(listen, text, "allow-host", "NAME",
-        "a name by which clients may call this machine, besides its host name, that with .local, localhost, its "
-        "addresses and the names in its certificates; * for any; up to 16 times. Under another name WebSockets and all "
-        "methods but GET, HEAD and OPTIONS are answered 421",
+        "another name by which clients may call this machine, besides its host name, the same with .local, localhost, "
+        "its addresses and the names in its certificates. * allows any name. Up to 16 times. Under any other name, "
+        "WebSockets and all methods but GET, HEAD and OPTIONS are answered 421",
         take_host)
         .repeats(),
     row(listen, text, "mdns", "NAME",
-        "be found as NAME.local, and in browsers' lists, by multicast DNS; where another machine has the name: as "
-        "NAME-2, NAME-3 ...",
+        "announce this machine as NAME.local by multicast DNS, and in the lists of browsers. If another machine has "
+        "the name: NAME-2, NAME-3 ...",
         take_mdns)
         .of("COIR_MDNS"),
     row(files, file, "root", "DIR", "serve the files below DIR (default: no files)", take_file<&Options::root>)
         .known_as('r'),
-    row(files, flag, "dot-files", nullptr, "of these also what has a dot in front of its name, or its folder's",
+    row(files, flag, "dot-files", nullptr, "also serve names that begin with a dot, and the files in such folders",
         take_flag<&Options::dot_files>),
-    row(files, flag, "index", nullptr, "list directories that have no index.html", take_index).of("COIR_SITE"),
+    row(files, flag, "index", nullptr, "list the directories that have no index.html", take_index).of("COIR_SITE"),
     row(files, text, "cache", "PATTERN=VALUE",
-        "Cache-Control of the files that fit, the first of up to 32 rules: '*' is any run of characters, '?' any one; "
-        "/docs/*, with a slash in front, is the whole path, *.css a file's name",
+        "Cache-Control for the files that match; the first of up to 32 rules counts. '*' matches any characters, '?' "
+        "one. A pattern that begins with a slash matches the whole path (/docs/*), any other one the file's name "
+        "(*.css)",
         take_cache_rule)
         .of("COIR_SITE")
         .repeats(),
-    row(files, text, "error-page", "STATUS=PATH", "the file below --root that answers a status from 400 to 599",
+    row(files, text, "error-page", "STATUS=PATH", "answer a status from 400 to 599 with this file below --root",
         take_error_page)
         .of("COIR_SITE")
         .repeats(),
     row(files, file, "allow-put", "DIR",
-        "PUT and DELETE change files in the folder DIR below --root (\"/\": all of it); needs --auth. --max-body "
-        "bounds a file",
+        "PUT and DELETE change the files in this folder below --root (\"/\" is all of it). It needs --auth. --max-body "
+        "limits a file",
         take_allow_put)
         .of("COIR_SITE"),
     row(gateway, text, "proxy", "PREFIX=URL[,URL...]",
-        "pass what is asked for below PREFIX on to these servers in turn, up to 64 times: http://host:port, "
-        "https://host or unix:/path. A path behind the host takes PREFIX's place; without one the path stays whole. In "
-        "a file, [route PREFIX] with url and any key of --routes",
+        "forward requests below PREFIX to these servers in turn, up to 64 times: http://host:port, https://host or "
+        "unix:/path. A path after the host replaces PREFIX; without one the path stays whole. In a file, use [route "
+        "PREFIX] with url and any key of --routes",
         take_proxy)
         .of("COIR_PROXY")
         .repeats()
         .reloads(),
     row(gateway, file, "proxy-ca", "FILE",
-        "who signs the certificates of servers behind https (default: whom this machine trusts)", take_proxy_ca)
+        "the authorities that sign the certificates of HTTPS servers (default: those that this machine trusts)",
+        take_proxy_ca)
         .of("COIR_PROXY"),
-    row(gateway, file, "proxy-cert", "FILE", "shown to servers behind https that ask who coird is", take_proxy_cert)
+    row(gateway, file, "proxy-cert", "FILE", "the certificate for HTTPS servers that ask for one", take_proxy_cert)
         .of("COIR_PROXY"),
-    row(gateway, file, "proxy-key", "FILE", "its key", take_proxy_key).of("COIR_PROXY"),
+    row(gateway, file, "proxy-key", "FILE", "the key of --proxy-cert", take_proxy_key).of("COIR_PROXY"),
     row(gateway, file, "routes", "FILE",
-        "pass on what the lines of FILE say, read again at SIGHUP: PREFIX URL[,URL...] and keys: host=A[,B...] "
-        "send-host=NAME balance=turn|least|client weights=N[,N...] set-request=NAME:VALUE drop-request=NAME "
-        "set-response=NAME:VALUE drop-response=NAME rate=N[,BURST] health=PATH health-interval=TIME slow-start=TIME "
-        "auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] forwarded request-id "
-        "head=SIZE connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N max-connections=N",
+        "forward requests as the lines of FILE say; SIGHUP reads it again. A line is PREFIX URL[,URL...] and keys: "
+        "host=A[,B...] send-host=NAME balance=turn|least|client weights=N[,N...] set-request=NAME:VALUE "
+        "drop-request=NAME set-response=NAME:VALUE drop-response=NAME rate=N[,BURST] health=PATH health-interval=TIME "
+        "slow-start=TIME auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] "
+        "forwarded request-id head=SIZE connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N "
+        "max-connections=N",
         take_routes)
         .of("COIR_PROXY")
         .reloads(),
     row(gateway, text, "fastcgi", "WHERE=ADDRESS[,ADDRESS...]",
-        "have a FastCGI application at host:port or unix:/path answer, up to 4 times. WHERE is a path, for what lies "
-        "below it, or .php for files below --root whose names end so. Behind a blank, in the same argument, may stand "
-        "try=FILE, a script that answers what is no file, and buffer=off",
+        "forward requests to a FastCGI application at host:port or unix:/path, up to 4 times. WHERE is a path, for all "
+        "below it, or an ending such as .php, for the files below --root with it. Options may follow the addresses in "
+        "the same argument, after a blank: try=FILE names the script for paths that are no file; buffer=off sends "
+        "uploads as they come",
         take_fastcgi)
         .of("COIR_FASTCGI")
         .repeats(),
-    row(mcp, text, "mcp", "PATH", "offer tools at PATH, usually /mcp. None is on but those of --mcp-tool", take_mcp)
+    row(mcp, text, "mcp", "PATH", "offer tools at PATH, usually /mcp. Only the tools of --mcp-tool are on", take_mcp)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-tool", "NAME",
         "switch a tool on, up to 16 times: system, memory, fibers, log, time, temperature, leds, read_pin, read_adc, "
@@ -118,175 +122,179 @@ constexpr Row kRows[] = {
         .of("COIR_MCP")
         .repeats(),
     row(mcp, file, "mcp-token-file", "FILE",
-        "requests bring its first line as a Bearer token, instead of what --auth wants. Only its owner may be able to "
-        "read FILE",
+        "a request must have the first line of FILE as its Bearer token; --auth does not apply. Only the owner may be "
+        "able to read FILE",
         take_mcp_token_file)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-issuer", "URL",
-        "requests bring an access token (OAuth 2.1) that this authorization server has issued, instead of what --auth "
-        "wants",
+        "a request must have an access token (OAuth 2.1) of this authorization server; --auth does not apply",
         take_mcp_issuer)
         .of("COIR_MCP"),
-    row(mcp, text, "mcp-audience", "URL", "this server, as such a token names it: https://board.example/mcp",
+    row(mcp, text, "mcp-audience", "URL", "the name of this server in such a token, such as https://board.example/mcp",
         take_mcp_audience)
         .of("COIR_MCP"),
     row(mcp, file, "mcp-jwt-key", "FILE",
-        "tokens are JSON Web Tokens, signed by ES256; FILE has the issuer's public keys, as PEM", take_mcp_jwt_key)
+        "tokens are JSON Web Tokens signed by ES256; FILE has the issuer's public keys, as PEM", take_mcp_jwt_key)
         .of("COIR_MCP"),
-    row(mcp, text, "mcp-introspect", "URL", "or the issuer is asked about each token here", take_mcp_introspect)
+    row(mcp, text, "mcp-introspect", "URL",
+        "ask the issuer at this address about each token (RFC 7662), instead of --mcp-jwt-key", take_mcp_introspect)
         .of("COIR_MCP"),
     row(mcp, file, "mcp-client-file", "FILE",
-        "as whom: its first line is ID:SECRET. Only its owner may be able to read FILE", take_mcp_client_file)
+        "coird's own credentials for --mcp-introspect: the first line is ID:SECRET. Only the owner may be able to read "
+        "FILE",
+        take_mcp_client_file)
         .of("COIR_MCP"),
-    row(mcp, text, "mcp-scope", "SCOPE", "a token has to have this scope, up to 8 times", take_mcp_scope)
+    row(mcp, text, "mcp-scope", "SCOPE", "a token must have this scope; up to 8 times", take_mcp_scope)
         .of("COIR_MCP")
         .repeats(),
     row(mcp, number, "mcp-rate", "N",
-        "requests a second of each who brings a token, and of all others together; 0 for no limit (default: 0)",
+        "requests a second for each user with a token, and for all others together; 0 for no limit (default: 0)",
         take_mcp_rate)
         .within(0, 1'000'000)
         .of("COIR_MCP"),
-    row(mcp, text, "mcp-allow-origin", "ORIGIN", "pages from there, such as https://agent.example, may send requests",
-        take_mcp_origin)
+    row(mcp, text, "mcp-allow-origin", "ORIGIN",
+        "pages of this origin, such as https://agent.example, may send requests", take_mcp_origin)
         .of("COIR_MCP")
         .repeats(),
     row(mcp, text, "mcp-fetch-allow", "HOST[:PORT]",
-        "the tool fetch may ask this host, redirects included: a name, *.example, an address, or * for the public "
-        "Internet. Addresses that are not public only where they are named themselves",
+        "a host that the tool fetch may read, redirects included: a name, *.example, an address, or * for the public "
+        "Internet. An address that is not public must be named itself",
         take_mcp_fetch)
         .of("COIR_MCP")
         .repeats(),
     row(mcp, text, "mcp-mount", "PREFIX=URL|COMMAND",
-        "offer another server's tools as PREFIX_NAME, up to 8 times: one at a URL of http or https, or a program that "
-        "speaks by its standard streams",
+        "offer another server's tools as PREFIX_NAME, up to 8 times: a server at a URL of http or https, or a program "
+        "that speaks through its standard streams",
         take_mcp_mount)
         .of("COIR_MCP")
         .repeats(),
-    row(mcp, file, "sysfs", "DIR", "where the tools find pins and sensors (default: /sys)", take_sysfs).of("COIR_MCP"),
+    row(mcp, file, "sysfs", "DIR", "the folder with pins and sensors for the tools (default: /sys)", take_sysfs)
+        .of("COIR_MCP"),
     row(mqtt, text, "mqtt", "URL",
-        "report to a broker, mqtt://USER@HOST:PORT/PREFIX or mqtts://...: PREFIX/state, online or offline, and "
-        "PREFIX/metrics (default: coird/HOSTNAME)",
+        "report to a broker, mqtt://USER@HOST:PORT/PREFIX or mqtts://...: PREFIX/state is online or offline, "
+        "PREFIX/metrics has the figures (default PREFIX: coird/HOSTNAME)",
         take_mqtt)
         .of("COIR_MQTT"),
-    row(mqtt, file, "mqtt-password-file", "FILE", "its first line is USER's password; nobody but its owner may read it",
-        take_mqtt_password_file)
+    row(mqtt, file, "mqtt-password-file", "FILE",
+        "the first line is USER's password. Only the owner may be able to read FILE", take_mqtt_password_file)
         .of("COIR_MQTT"),
-    row(mqtt, file, "mqtt-ca", "FILE", "who must have signed the broker's certificate; mqtts needs it", take_mqtt_ca)
+    row(mqtt, file, "mqtt-ca", "FILE", "the authorities that sign the broker's certificate; mqtts needs them",
+        take_mqtt_ca)
         .of("COIR_MQTT"),
-    row(mqtt, time, "mqtt-interval", "TIME", "between two reports of metrics (default: 60s)", take_mqtt_interval)
+    row(mqtt, time, "mqtt-interval", "TIME", "the time between two reports (default: 60s)", take_mqtt_interval)
         .of("COIR_MQTT"),
     row(mqtt, flag, "mqtt-commands", nullptr,
-        "do as PREFIX/command says: reload or drain. Every client that may publish there can stop coird",
-        take_mqtt_commands)
+        "obey PREFIX/command: reload or drain. Every client that may publish there can stop coird", take_mqtt_commands)
         .of("COIR_MQTT"),
     row(mqtt, text, "mqtt-discovery", "PREFIX",
-        "tell Home Assistant of the metrics, under PREFIX, usually homeassistant", take_mqtt_discovery)
+        "announce the metrics to Home Assistant under PREFIX, usually homeassistant", take_mqtt_discovery)
         .of("COIR_MQTT"),
     row(auth, file, "auth", "FILE",
-        "only who brings a password (Basic) or a token (Bearer) of which FILE holds the hash; /healthz and "
-        "--metrics-listen are for everybody. Only its owner may be able to read FILE",
+        "every request needs a password (Basic) or a token (Bearer) whose hash is in FILE, except /healthz and "
+        "requests through --metrics-listen. Only the owner may be able to read FILE",
         take_auth)
         .of("COIR_SITE"),
     row(tls, file, "cert", "FILE",
-        "a certificate with its chain, as PEM or DER; again for other names, which clients ask for by SNI (default: "
-        "one that is made at the first start and kept in --state)",
+        "a certificate with its chain, as PEM or DER. Repeat it for other names: clients choose by SNI (default: one "
+        "that coird makes at the first start and keeps in --state)",
         take_cert)
         .repeats()
         .reloads(),
     row(tls, file, "key", "FILE", "the key of each --cert", take_key).repeats().reloads(),
-    row(tls, file, "client-ca", "FILE", "clients must show a certificate that one of these signed",
+    row(tls, file, "client-ca", "FILE", "a client must show a certificate that one of these authorities signed",
         take_file<&Options::client_authorities>)
         .reloads(),
     row(tls, file, "state", "DIR",
-        "what coird makes for itself (default: /var/lib/coird): its key and certificate in self-signed.pem, the "
-        "certificate for clients in self-signed.crt. The fingerprint that each start prints is that of the key, the "
-        "SHA-256 of SubjectPublicKeyInfo",
+        "the folder for coird's own files (default: /var/lib/coird): its key and certificate in self-signed.pem, the "
+        "certificate for clients in self-signed.crt. Each start prints the fingerprint of the key, the SHA-256 of its "
+        "SubjectPublicKeyInfo",
         take_file<&Options::state>),
     row(limits, text, "memory", "[ACCOUNT=]SIZE",
-        "all memory that grows with load, what the kernel holds for connections included (default: what the machine "
-        "can spare); ACCOUNT=SIZE: of that, what connections, http (buffers), stacks, files, tls, handshakes or mcp "
-        "take (handshakes: an eighth unless told; mcp: a quarter)",
+        "the limit of all memory that grows with load, the kernel's memory for connections included (default: what the "
+        "machine can spare). ACCOUNT=SIZE limits one account: connections, http (buffers), stacks, files, tls, "
+        "handshakes (default: an eighth) or mcp (default: a quarter)",
         take_memory)
         .repeats(),
     row(limits, number, "keep-free", "SIZE",
-        "of the machine's free memory, left to others (default: what the board needs, or a 16th of it at the start, "
-        "from 1M to 64M)",
+        "the free memory that coird leaves to other programs (default: the board's figure, or a 16th of the free "
+        "memory at the start, from 1M to 64M)",
         take_keep_free)
         .within(0, kAny),
     row(limits, number, "connection-cost", "SIZE",
-        "what the kernel is taken to hold for a connection (default: 4096, or 4224 on a machine of 64 MB and more)",
+        "the kernel's memory for a connection, as an estimate (default: 4096, or 4224 on a machine of 64 MB and more)",
         take_number<&ServerOptions::kernel_bytes_per_connection>)
         .within(0, 1 << 20),
-    row(limits, number, "max-connections", "N", "connections held at once (default: as the board has it, or what fits)",
+    row(limits, number, "max-connections", "N", "connections at once (default: the board's figure, or as many as fit)",
         take_max_connections)
         .within(1, 1'000'000),
     row(limits, number, "backlog", "N",
-        "connections the kernel holds until they are accepted (default: as the board has it)",
+        "connections that the kernel holds until coird accepts them (default: the board's figure)",
         take_number<&Options::backlog>)
         .within(1, 65'535),
     row(limits, number, "max-active", "N",
-        "requests served at once, each with its buffers (default: 256, or what fits)", take_max_active)
+        "requests served at once, each with its buffers (default: 256, or as many as fit)", take_max_active)
         .within(1, 100'000),
     row(limits, number, "max-requests", "N", "requests on one connection, 0 for no limit (default: 0)",
         take_number<&ServerOptions::max_requests_per_connection>)
         .within(0, UINT32_MAX),
     row(limits, number, "limit-connections", "N",
-        "connections of one address at once, of IPv6 of one /64; one more is answered 429; 0 for no limit (default: 0)",
+        "connections of one client address at once, for IPv6 of one /64; one more is answered 429; 0 for no limit "
+        "(default: 0)",
         take_number<&ServerOptions::max_connections_per_client>)
         .within(0, 1'000'000),
-    row(limits, number, "limit-rate", "N", "requests a second of one address, as above (default: 0)",
+    row(limits, number, "limit-rate", "N",
+        "requests a second of one client address, counted in the same way (default: 0)",
         take_number<&ServerOptions::max_requests_per_client>)
         .within(0, 1'000'000),
-    row(limits, number, "max-body", "BYTES", "content of one request (default: 1M)", take_number<&Limits::max_body>)
+    row(limits, number, "max-body", "BYTES", "the content of one request (default: 1M)", take_number<&Limits::max_body>)
         .within(0, kAny),
-    row(timeouts, time_or_zero, "idle-timeout", "TIME", "between two requests; 0: never closed (default: 60s)",
+    row(timeouts, time_or_zero, "idle-timeout", "TIME", "between two requests; 0: never close (default: 60s)",
         take_time<&ServerOptions::idle_timeout>),
     row(timeouts, time_or_zero, "evict-after", "TIME",
-        "idle for so long, a connection may be closed to make room for a new one; 0 for any (default: 10s)",
+        "a connection that has been idle for this long may be closed to make room for a new one; 0: at any time "
+        "(default: 10s)",
         take_time<&ServerOptions::evict_after>),
-    row(timeouts, time, "handshake-timeout", "TIME", "for the handshake of TLS (default: 10s)",
+    row(timeouts, time, "handshake-timeout", "TIME", "for the TLS handshake (default: 10s)",
         take_time<&ServerOptions::handshake_timeout>),
     row(timeouts, time, "header-timeout", "TIME", "for the head of a request (default: 10s)",
         take_time<&ServerOptions::header_timeout>),
     row(timeouts, time, "body-timeout", "TIME", "while the client sends nothing of a request's content (default: 30s)",
         take_time<&ServerOptions::body_timeout>),
     row(timeouts, number, "body-rate", "BYTES",
-        "a second that it sends at least of it, once it has been waited for as long as that; 0 for any rate (default: "
-        "500)",
+        "the lowest rate of a request's content in bytes a second, once it has taken longer than body-timeout; 0: any "
+        "rate (default: 500)",
         take_number<&ServerOptions::body_rate>)
         .within(0, UINT32_MAX),
-    row(timeouts, time, "write-timeout", "TIME", "while the client takes nothing (default: 30s)",
+    row(timeouts, time, "write-timeout", "TIME", "while the client reads nothing (default: 30s)",
         take_time<&ServerOptions::write_timeout>),
     row(timeouts, time, "drain-timeout", "TIME", "for requests in progress at SIGTERM (default: 30s)",
         take_time<&Options::drain_timeout>)
         .reloads(),
     row(process, text, "user", "NAME",
-        "become this user once the addresses are bound and the files are read; --state, and what SIGHUP reads again, "
-        "must be open to it",
+        "become this user once the addresses are bound and the files are read. The user must be able to write to "
+        "--state, and to read the files that SIGHUP reads again",
         take_user),
-    row(process, text, "group", "NAME", "and this group (default: the user's own)", take_group),
+    row(process, text, "group", "NAME", "become this group (default: the user's own)", take_group),
     row(process, flag, "access-log", nullptr,
-        "one line for each request on standard error, in the combined format with seconds and scheme behind it; "
-        "dropped, counted and told while nobody reads it",
+        "write a line for each request to standard error, in the combined format with the seconds and the scheme "
+        "behind it. Lines are dropped and counted while nobody reads them",
         take_flag<&ServerOptions::access_log>),
     row(process, file, "trace", "FILE",
-        "write the latest state changes of fibers there at the end, for ui.perfetto.dev (in a build with tracing)",
+        "write the latest state changes of fibers to FILE at the end, for ui.perfetto.dev (in a build with tracing)",
         take_trace),
-    row(action, file, "config", "FILE",
-        "read the options from FILE, too; what the command line says of an option counts", take_config)
+    row(action, file, "config", "FILE", "also read options from FILE. The command line takes precedence", take_config)
         .known_as('c'),
     row(action, flag, "check", nullptr, "check the options and the files that they name, and exit",
         take_flag<&Options::check>),
     row(action, flag, "print-config", nullptr, "print the options as a file for --config, and exit",
         take_action<Action::print_config>),
-    row(action, flag, "print-budget", nullptr, "print what the memory is planned for, and exit",
-        take_action<Action::print_budget>),
+    row(action, flag, "print-budget", nullptr, "print the memory plan, and exit", take_action<Action::print_budget>),
     row(action, text, "hash-password", "NAME",
-        "print NAME's line for --auth's file, of the password on standard input, and exit", take_hash_password)
+        "print NAME's line for the file of --auth, from the password on standard input, and exit", take_hash_password)
         .of("COIR_SITE"),
-    row(action, text, "hash-token", "NAME", "the same of a token of 20 characters or more", take_hash_token)
+    row(action, text, "hash-token", "NAME", "the same for a token of at least 20 characters", take_hash_token)
         .of("COIR_SITE"),
-    row(action, flag, "probe", nullptr, "print what this kernel offers and what is used instead, and exit",
+    row(action, flag, "probe", nullptr, "print the features of this kernel, and what replaces missing ones, and exit",
         take_action<Action::probe>),
     row(action, flag, "help", nullptr, "print this and exit", take_action<Action::help>).known_as('h'),
     row(action, flag, "version", nullptr, "print the version and the board, and exit", take_action<Action::version>)
