@@ -2,7 +2,7 @@
 
 #if COIR_TLS && COIR_SITE
 
-#include <coir/file.h>
+#include <coir/detail/accounts.h>
 #include <coir/http/authorization.h>
 #include <coir/http/server.h>
 #include <string.h>
@@ -53,10 +53,8 @@ std::string_view read_line(std::span<char> memory) noexcept {
 }  // namespace
 
 bool read_auth(const char* path, CredentialStore& store, const char* cure) noexcept {
-  const auto file = coir::File::open(path);
-  if (!file) return complain(cure, {path, ": ", file.error()});
-  if (const char* const why = exposed(file->fd()))
-    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
+  const auto file = open_private(path, cure);
+  if (!file) return false;
   const auto text = file->read_all(coir::account::http, CredentialStore::kMostText);
   if (!text) return complain(cure, {path, ": ", text.error()});
   const auto loaded = store.prepare(text->text());

@@ -4,13 +4,11 @@
 
 #if COIR_TLS
 
-#include <coir/file.h>
-#include <string.h>
-
 #include <string_view>
 
 #include "complaint.h"
 #include "own_certificate.h"
+#include "private_file.h"
 
 namespace {
 
@@ -25,20 +23,12 @@ bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
   return true;
 }
 
-// Secret wipes what it has read, on whatever path it goes.
-struct Secret {
-  ~Secret() {
-    if (bytes.size() != 0) explicit_bzero(const_cast<char*>(bytes.bytes().data()), bytes.size());
-  }
-  coir::FileBytes bytes;
-};
-
 }  // namespace
 
 coir::TlsContext load_credentials(const Options& options, bool at_start, const char* cure) noexcept {
   if (options.certificate_count == 0) return use_own_certificate(options, at_start, cure);
   // A certificate and its key may be one file.
-  Secret chains[Options::kMaxCertificates], keys[Options::kMaxCertificates];
+  SecretBytes chains[Options::kMaxCertificates], keys[Options::kMaxCertificates];
   coir::FileBytes authorities;
   coir::TlsCertificate certificates[Options::kMaxCertificates];
   for (std::size_t i = 0; i < options.certificate_count; ++i) {

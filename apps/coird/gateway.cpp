@@ -146,22 +146,6 @@ bool take_route(std::string_view prefix, std::span<const Setting> keys, Options&
   return good && add_route(keys.front(), {.prefix = prefix, .urls = urls, .keys = keys}, options);
 }
 
-bool take_proxy_ca(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::proxy_authorities>(setting, options);
-}
-
-bool take_proxy_cert(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::proxy_certificate>(setting, options);
-}
-
-bool take_proxy_key(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::proxy_key>(setting, options);
-}
-
-bool take_routes(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::routes>(setting, options);
-}
-
 bool Gateway::open(const Options& options) noexcept {
   coir::http::ProxyOptions how{.on_change = tell_of_upstream};
 #if COIR_TLS

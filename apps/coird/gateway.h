@@ -9,18 +9,13 @@
 #define COIRD_GATEWAY (COIR_PROXY && !COIR_NO_ASYNC)
 
 #if COIRD_GATEWAY
-// These take the options. A null function is one that the build lacks.
+// take_proxy is null in a build that lacks it.
 [[nodiscard]] bool take_proxy(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_proxy_ca(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_proxy_cert(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_proxy_key(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_routes(const Setting& setting, Options& options) noexcept;
 
 // take_route takes a section [route PREFIX] of the file: its keys, of which one is url.
 [[nodiscard]] bool take_route(std::string_view prefix, std::span<const Setting> keys, Options& options) noexcept;
 #else
-inline constexpr Take take_proxy = nullptr, take_proxy_ca = nullptr, take_proxy_cert = nullptr,
-                      take_proxy_key = nullptr, take_routes = nullptr;
+inline constexpr Take take_proxy = nullptr;
 #endif
 
 #if COIRD_GATEWAY

@@ -59,18 +59,6 @@ std::optional<AccountLine> find(const char* path, std::string_view name) noexcep
 
 }  // namespace
 
-bool take_user(const Setting& setting, Options& options) noexcept {
-  if (*setting.text == '\0') return setting.wrong({"a name is missing"});
-  options.user = setting.text;
-  return true;
-}
-
-bool take_group(const Setting& setting, Options& options) noexcept {
-  if (*setting.text == '\0') return setting.wrong({"a name is missing"});
-  options.group = setting.text;
-  return true;
-}
-
 bool find_identity(const Options& options, Identity& identity) noexcept {
   identity = {
       .changes = options.user != nullptr || options.group != nullptr, .user = ::geteuid(), .group = ::getegid()};

@@ -2,11 +2,8 @@
 
 #include "options/options.h"
 
-// --user and --group: whom coird becomes once it has bound its addresses and read its files.
-[[nodiscard]] bool take_user(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_group(const Setting& setting, Options& options) noexcept;
-
-// Identity is a user and a group by their numbers.
+// Identity is the user and the group of --user and --group, by their numbers. coird becomes them once it has bound its
+// addresses and read its files.
 struct Identity {
   bool changes = false;
   unsigned user = 0, group = 0;

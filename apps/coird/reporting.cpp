@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "complaint.h"
-#include "options/take.h"
 #include "private_file.h"
 
-#if COIR_MQTT && !COIR_NO_ASYNC
+#if COIRD_MQTT
 
 #include <coir/cancel_scope.h>
 #include <coir/file.h>
@@ -32,22 +31,6 @@ constexpr const char* kSeeMqtt = "coird --help tells of --mqtt";
 constexpr std::chrono::milliseconds kLeave = 1s;  // for taking leave of a broker
 
 }  // namespace
-
-bool take_mqtt_password_file(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::mqtt_password_file>(setting, options);
-}
-
-bool take_mqtt_ca(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::mqtt_authorities>(setting, options);
-}
-
-bool take_mqtt_commands(const Setting& setting, Options& options) noexcept {
-  return take_flag<&Options::mqtt_commands>(setting, options);
-}
-
-bool take_mqtt_interval(const Setting& setting, Options& options) noexcept {
-  return take_time<&Options::mqtt_interval>(setting, options);
-}
 
 bool take_mqtt_discovery(const Setting& setting, Options& options) noexcept {
   if (!coir::mqtt::may_publish(setting.text)) return setting.wrong(kSeeMqtt, {"not a topic"});
@@ -111,14 +94,9 @@ bool Reporting::prepare(const Options& options) noexcept {
   client_options_.on_refused = tell_refused;
   client_options_.context = this;
   if (const char* path = options.mqtt_password_file) {
-    const auto file = coir::File::open(path);
-    if (!file) return complain(kSeeMqtt, {path, ": ", file.error()});
-    if (const char* const why = exposed(file->fd()))
-      return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
-    const auto size = file->read_all(password_);
-    if (!size) return complain(kSeeMqtt, {path, ": ", size.error()});
-    const std::string_view text(password_, *size);
-    client_options_.password = text.substr(0, text.find_first_of("\r\n"));
+    const auto line = read_secret_line(path, kSeeMqtt, password_);
+    if (!line) return false;
+    client_options_.password = *line;
     if (client_options_.password.empty()) return complain("its first line is the password", {path, ": it is empty"});
   }
 #if COIR_TLS

@@ -5,7 +5,9 @@
 #include "daemon.h"
 #include "options/options.h"
 
-#if COIR_MQTT && !COIR_NO_ASYNC
+// --mqtt reports to a broker. A build without it (-DCOIR_MQTT=OFF), or without fibers, refuses the options.
+#define COIRD_MQTT (COIR_MQTT && !COIR_NO_ASYNC)
+#if COIRD_MQTT
 #include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/mqtt.h>
@@ -14,17 +16,12 @@
 #endif
 #endif
 
-// These take the options of MQTT; a null function is one that the build lacks.
-#if COIR_MQTT && !COIR_NO_ASYNC
+// These are null in a build that lacks them.
+#if COIRD_MQTT
 [[nodiscard]] bool take_mqtt(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mqtt_password_file(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mqtt_ca(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mqtt_interval(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mqtt_commands(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mqtt_discovery(const Setting& setting, Options& options) noexcept;
 #else
-inline constexpr Take take_mqtt = nullptr, take_mqtt_password_file = nullptr, take_mqtt_ca = nullptr,
-                      take_mqtt_interval = nullptr, take_mqtt_commands = nullptr, take_mqtt_discovery = nullptr;
+inline constexpr Take take_mqtt = nullptr, take_mqtt_discovery = nullptr;
 #endif
 
 // check_mqtt looks at what only all options tell. False: one line has said what is wrong.
@@ -51,7 +48,7 @@ class Reporting {
   // stop takes leave of the broker, if there is one, within a second. From a fiber.
   void stop() noexcept;
 
-#if COIR_MQTT && !COIR_NO_ASYNC
+#if COIRD_MQTT
  private:
   static void tell(void* self, const coir::mqtt::Connection& connection) noexcept;
   static void tell_refused(void* self, std::string_view filter) noexcept;

@@ -2,12 +2,11 @@
 
 #if COIR_TLS && COIR_PROXY && !COIR_NO_ASYNC
 
-#include <coir/file.h>
-#include <coir/http/server.h>
+#include <coir/detail/accounts.h>
 #include <coir/net/certificates.h>
-#include <string.h>
 
 #include "complaint.h"
+#include "private_file.h"
 
 namespace {
 
@@ -21,14 +20,6 @@ bool read_pem(const char* option, const char* path, coir::FileBytes& into) noexc
   into = std::move(*bytes);
   return true;
 }
-
-// SecretFile wipes what it has read.
-struct SecretFile {
-  ~SecretFile() {
-    if (bytes.size() != 0) explicit_bzero(const_cast<char*>(bytes.bytes().data()), bytes.size());
-  }
-  coir::FileBytes bytes;
-};
 
 bool read_authorities(const Options& options, coir::FileBytes& into) noexcept {
   if (options.proxy_authorities != nullptr) return read_pem("--proxy-ca", options.proxy_authorities, into);
@@ -45,7 +36,7 @@ bool read_authorities(const Options& options, coir::FileBytes& into) noexcept {
 
 coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   coir::FileBytes authorities;
-  SecretFile chain, key;
+  SecretBytes chain, key;
   if (!read_authorities(options, authorities)) return {};
   coir::TlsCertificate own;
   coir::TlsContext::Client wishes{.authorities = authorities.text()};

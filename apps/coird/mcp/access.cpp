@@ -16,19 +16,6 @@ constexpr const char* kSeeAccess = "coird --help tells of --mcp";
 constexpr std::size_t kShortestToken = 20;
 [[maybe_unused]] constexpr std::size_t kMostKeyFile = 4096;
 
-// read_first_line reads a file that nobody else may read. False: one line has said why not.
-bool read_first_line(const char* path, std::span<char> room, std::string_view& line) noexcept {
-  const auto file = coir::File::open(path);
-  if (!file) return complain(kSeeAccess, {path, ": ", file.error()});
-  if (const char* const why = exposed(file->fd()))
-    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why});
-  const auto size = file->read_all(room);
-  if (!size) return complain(kSeeAccess, {path, ": ", size.error()});
-  line = std::string_view(room.data(), *size);
-  line = line.substr(0, line.find_first_of("\r\n"));
-  return true;
-}
-
 }  // namespace
 
 McpAccess::~McpAccess() {
@@ -36,7 +23,9 @@ McpAccess::~McpAccess() {
 }
 
 bool McpAccess::read_token(const char* path) noexcept {
-  if (!read_first_line(path, token_room_, token_)) return false;
+  const auto line = read_secret_line(path, kSeeAccess, token_room_);
+  if (!line) return false;
+  token_ = *line;
   const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
   if (token_.size() < kShortestToken || !visible)
     return complain("head -c 24 /dev/urandom | base64 makes one",
@@ -76,14 +65,14 @@ bool McpAccess::open_issuer(const McpOptions& options) noexcept {
 bool McpAccess::open_introspection(const McpOptions& options, const coir::mcp::AccessRules& rules) noexcept {
   coir::mcp::IntrospectionOptions asked{.url = options.introspect, .rules = rules};
   if (options.client_file != nullptr) {
-    std::string_view line;
-    if (!read_first_line(options.client_file, token_room_, line)) return false;
-    const std::size_t colon = line.find(':');
-    if (colon == line.npos || colon == 0)
+    const auto line = read_secret_line(options.client_file, kSeeAccess, token_room_);
+    if (!line) return false;
+    const std::size_t colon = line->find(':');
+    if (colon == line->npos || colon == 0)
       return complain("as the issuer has registered this board",
                       {options.client_file, ": its first line is not ID:SECRET"});
-    asked.client_id = line.substr(0, colon);
-    asked.client_secret = line.substr(colon + 1);
+    asked.client_id = line->substr(0, colon);
+    asked.client_secret = line->substr(colon + 1);
   }
   auto client = coir::http::Client::create({.max_connections = 8, .max_resting = 2});
   if (!client) return complain(kSeeAccess, {"--mcp-introspect: ", client.error()});

@@ -42,10 +42,6 @@ bool take_mcp(const Setting& setting, Options& options) noexcept {
   return true;
 }
 
-bool take_mcp_token_file(const Setting& setting, Options& options) noexcept {
-  return take_file<&McpOptions::token_file>(setting, options);
-}
-
 bool take_mcp_issuer(const Setting& setting, Options& options) noexcept {
   return take_url(setting, options.mcp.issuer);
 }
@@ -58,22 +54,10 @@ bool take_mcp_introspect(const Setting& setting, Options& options) noexcept {
   return take_url(setting, options.mcp.introspect);
 }
 
-bool take_mcp_jwt_key(const Setting& setting, Options& options) noexcept {
-  return take_file<&McpOptions::jwt_key>(setting, options);
-}
-
-bool take_mcp_client_file(const Setting& setting, Options& options) noexcept {
-  return take_file<&McpOptions::client_file>(setting, options);
-}
-
 bool take_mcp_scope(const Setting& setting, Options& options) noexcept {
   if (std::string_view(setting.text).find_first_of(" \"\\") != std::string_view::npos)
     return setting.wrong("give the option once for each", {"not one scope"});
   return add(setting, options.mcp.scopes);
-}
-
-bool take_mcp_rate(const Setting& setting, Options& options) noexcept {
-  return take_number<&McpOptions::rate>(setting, options);
 }
 
 bool take_mcp_origin(const Setting& setting, Options& options) noexcept {

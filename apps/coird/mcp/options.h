@@ -56,24 +56,18 @@ bool is_web_url(std::string_view text) noexcept;
 // False: one line on standard error has said what is wrong.
 #if COIRD_MCP
 [[nodiscard]] bool take_mcp(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mcp_token_file(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_issuer(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_audience(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mcp_jwt_key(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_introspect(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mcp_client_file(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_scope(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_mcp_rate(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_origin(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_tool(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_fetch(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_mount(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_sysfs(const Setting& setting, Options& options) noexcept;
 #else
-inline constexpr Take take_mcp = nullptr, take_mcp_token_file = nullptr, take_mcp_issuer = nullptr,
-                      take_mcp_audience = nullptr, take_mcp_jwt_key = nullptr, take_mcp_introspect = nullptr,
-                      take_mcp_client_file = nullptr, take_mcp_scope = nullptr, take_mcp_rate = nullptr,
-                      take_mcp_origin = nullptr, take_mcp_tool = nullptr, take_mcp_fetch = nullptr,
-                      take_mcp_mount = nullptr, take_sysfs = nullptr;
+inline constexpr Take take_mcp = nullptr, take_mcp_issuer = nullptr, take_mcp_audience = nullptr,
+                      take_mcp_introspect = nullptr, take_mcp_scope = nullptr, take_mcp_origin = nullptr,
+                      take_mcp_tool = nullptr, take_mcp_fetch = nullptr, take_mcp_mount = nullptr, take_sysfs = nullptr;
 #endif
 [[nodiscard]] bool check_mcp(const Options& options) noexcept;

@@ -1,6 +1,5 @@
 #include "../announcing.h"
 #include "../gateway.h"
-#include "../identity.h"
 #include "../reporting.h"
 #include "../scripts.h"
 #include "config_file.h"
@@ -27,6 +26,11 @@ constexpr Row row(Section section, Kind kind, const char* name, const char* valu
           .value = value,
           .help = take == nullptr ? nullptr : help,
           .take = take};
+}
+
+// built is `take`, or null in a build that lacks the part.
+constexpr Take built(bool has, Take take) noexcept {
+  return has ? take : nullptr;
 }
 
 constexpr std::uint64_t kAny = std::uint64_t{1} << 40;
@@ -63,7 +67,9 @@ constexpr Row kRows[] = {
         .known_as('r'),
     row(files, flag, "dot-files", nullptr, "also serve names that begin with a dot, and the files in such folders",
         take_flag<&Options::dot_files>),
-    row(files, flag, "index", nullptr, "list the directories that have no index.html", take_index).of("COIR_SITE"),
+    row(files, flag, "index", nullptr, "list the directories that have no index.html",
+        built(COIR_SITE, take_flag<&Options::index>))
+        .of("COIR_SITE"),
     row(files, text, "cache", "PATTERN=VALUE",
         "Cache-Control for the files that match; the first of up to 32 rules counts. '*' matches any characters, '?' "
         "one. A pattern that begins with a slash matches the whole path (/docs/*), any other one the file's name "
@@ -78,7 +84,7 @@ constexpr Row kRows[] = {
     row(files, file, "allow-put", "DIR",
         "PUT and DELETE change the files in this folder below --root (\"/\" is all of it). It needs --auth. --max-body "
         "limits a file",
-        take_allow_put)
+        built(COIR_SITE, take_file<&Options::writable>))
         .of("COIR_SITE"),
     row(gateway, text, "proxy", "PREFIX=URL[,URL...]",
         "forward requests below PREFIX to these servers in turn, up to 64 times: http://host:port, https://host or "
@@ -90,11 +96,14 @@ constexpr Row kRows[] = {
         .reloads(),
     row(gateway, file, "proxy-ca", "FILE",
         "the authorities that sign the certificates of HTTPS servers (default: those that this machine trusts)",
-        take_proxy_ca)
+        built(COIRD_GATEWAY, take_file<&Options::proxy_authorities>))
         .of("COIR_PROXY"),
-    row(gateway, file, "proxy-cert", "FILE", "the certificate for HTTPS servers that ask for one", take_proxy_cert)
+    row(gateway, file, "proxy-cert", "FILE", "the certificate for HTTPS servers that ask for one",
+        built(COIRD_GATEWAY, take_file<&Options::proxy_certificate>))
         .of("COIR_PROXY"),
-    row(gateway, file, "proxy-key", "FILE", "the key of --proxy-cert", take_proxy_key).of("COIR_PROXY"),
+    row(gateway, file, "proxy-key", "FILE", "the key of --proxy-cert",
+        built(COIRD_GATEWAY, take_file<&Options::proxy_key>))
+        .of("COIR_PROXY"),
     row(gateway, file, "routes", "FILE",
         "forward requests as the lines of FILE say; SIGHUP reads it again. A line is PREFIX URL[,URL...] and keys: "
         "host=A[,B...] send-host=NAME balance=turn|least|client weights=N[,N...] set-request=NAME:VALUE "
@@ -102,7 +111,7 @@ constexpr Row kRows[] = {
         "slow-start=TIME auth=FILE max-body=SIZE body-timeout=TIME body-rate=BYTES trust=ADDRESS[,ADDRESS...] "
         "forwarded request-id head=SIZE connect=TIME first-byte=TIME idle=TIME rest-idle=TIME max-waiting=N "
         "max-connections=N",
-        take_routes)
+        built(COIRD_GATEWAY, take_file<&Options::routes>))
         .of("COIR_PROXY")
         .reloads(),
     row(gateway, text, "fastcgi", "WHERE=ADDRESS[,ADDRESS...]",
@@ -124,7 +133,7 @@ constexpr Row kRows[] = {
     row(mcp, file, "mcp-token-file", "FILE",
         "a request must have the first line of FILE as its Bearer token; --auth does not apply. Only the owner may be "
         "able to read FILE",
-        take_mcp_token_file)
+        built(COIRD_MCP, take_file<&McpOptions::token_file>))
         .of("COIR_MCP"),
     row(mcp, text, "mcp-issuer", "URL",
         "a request must have an access token (OAuth 2.1) of this authorization server; --auth does not apply",
@@ -134,7 +143,8 @@ constexpr Row kRows[] = {
         take_mcp_audience)
         .of("COIR_MCP"),
     row(mcp, file, "mcp-jwt-key", "FILE",
-        "tokens are JSON Web Tokens signed by ES256; FILE has the issuer's public keys, as PEM", take_mcp_jwt_key)
+        "tokens are JSON Web Tokens signed by ES256; FILE has the issuer's public keys, as PEM",
+        built(COIRD_MCP, take_file<&McpOptions::jwt_key>))
         .of("COIR_MCP"),
     row(mcp, text, "mcp-introspect", "URL",
         "ask the issuer at this address about each token (RFC 7662), instead of --mcp-jwt-key", take_mcp_introspect)
@@ -142,14 +152,14 @@ constexpr Row kRows[] = {
     row(mcp, file, "mcp-client-file", "FILE",
         "coird's own credentials for --mcp-introspect: the first line is ID:SECRET. Only the owner may be able to read "
         "FILE",
-        take_mcp_client_file)
+        built(COIRD_MCP, take_file<&McpOptions::client_file>))
         .of("COIR_MCP"),
     row(mcp, text, "mcp-scope", "SCOPE", "a token must have this scope; up to 8 times", take_mcp_scope)
         .of("COIR_MCP")
         .repeats(),
     row(mcp, number, "mcp-rate", "N",
         "requests a second for each user with a token, and for all others together; 0 for no limit (default: 0)",
-        take_mcp_rate)
+        built(COIRD_MCP, take_number<&McpOptions::rate>))
         .within(0, 1'000'000)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-allow-origin", "ORIGIN",
@@ -176,15 +186,18 @@ constexpr Row kRows[] = {
         take_mqtt)
         .of("COIR_MQTT"),
     row(mqtt, file, "mqtt-password-file", "FILE",
-        "the first line is USER's password. Only the owner may be able to read FILE", take_mqtt_password_file)
+        "the first line is USER's password. Only the owner may be able to read FILE",
+        built(COIRD_MQTT, take_file<&Options::mqtt_password_file>))
         .of("COIR_MQTT"),
     row(mqtt, file, "mqtt-ca", "FILE", "the authorities that sign the broker's certificate; mqtts needs them",
-        take_mqtt_ca)
+        built(COIRD_MQTT, take_file<&Options::mqtt_authorities>))
         .of("COIR_MQTT"),
-    row(mqtt, time, "mqtt-interval", "TIME", "the time between two reports (default: 60s)", take_mqtt_interval)
+    row(mqtt, time, "mqtt-interval", "TIME", "the time between two reports (default: 60s)",
+        built(COIRD_MQTT, take_time<&Options::mqtt_interval>))
         .of("COIR_MQTT"),
     row(mqtt, flag, "mqtt-commands", nullptr,
-        "obey PREFIX/command: reload or drain. Every client that may publish there can stop coird", take_mqtt_commands)
+        "obey PREFIX/command: reload or drain. Every client that may publish there can stop coird",
+        built(COIRD_MQTT, take_flag<&Options::mqtt_commands>))
         .of("COIR_MQTT"),
     row(mqtt, text, "mqtt-discovery", "PREFIX",
         "announce the metrics to Home Assistant under PREFIX, usually homeassistant", take_mqtt_discovery)
@@ -273,8 +286,8 @@ constexpr Row kRows[] = {
     row(process, text, "user", "NAME",
         "become this user once the addresses are bound and the files are read. The user must be able to write to "
         "--state, and to read the files that SIGHUP reads again",
-        take_user),
-    row(process, text, "group", "NAME", "become this group (default: the user's own)", take_group),
+        take_file<&Options::user>),
+    row(process, text, "group", "NAME", "become this group (default: the user's own)", take_file<&Options::group>),
     row(process, flag, "access-log", nullptr,
         "write a line for each request to standard error, in the combined format with the seconds and the scheme "
         "behind it. Lines are dropped and counted while nobody reads them",

@@ -57,14 +57,6 @@ bool take_error_page(const Setting& setting, Options& options) noexcept {
   return true;
 }
 
-bool take_index(const Setting& setting, Options& options) noexcept {
-  return take_flag<&Options::index>(setting, options);
-}
-
-bool take_allow_put(const Setting& setting, Options& options) noexcept {
-  return take_file<&Options::writable>(setting, options);
-}
-
 bool take_auth(const Setting& setting, Options& options) noexcept {
   return has_hash(setting) && take_file<&Options::credentials>(setting, options);
 }

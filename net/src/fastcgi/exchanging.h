@@ -55,7 +55,6 @@ struct FastCgiExchange final : OutboundRequest, RelayedExchange {
   // taking_output.cpp
   Outcome take_output() noexcept;
   Outcome read_more(Deadline deadline) noexcept;
-  Outcome took_records() noexcept;
   Outcome take_piece(std::span<char> bytes) noexcept;
   Outcome begin_response() noexcept;
   Outcome pass_content(std::span<char> bytes) noexcept;

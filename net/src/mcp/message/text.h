@@ -31,7 +31,6 @@ class Text {
   void cut(std::size_t size) noexcept { used_ = size; }
   bool failed() const noexcept { return failure_.code != ErrorCode{}; }
   Error failure() const noexcept { return failure_; }
-  void forget_failure() noexcept { failure_ = {}; }
 
  private:
   bool grow(std::size_t needed) noexcept;
