@@ -443,6 +443,41 @@ TEST(HttpServer, a_deadline_around_serve_until_lets_end_what_is_under_way) {
   LONGS_EQUAL(0, lost);
 }
 
+TEST(HttpServer, a_listener_is_added_and_removed_while_it_serves) {
+  ServerOptions options{.handler = [](Exchange& exchange) {
+    exchange.respond(200, "text/plain", exchange.listener() == 7 ? "seven\n" : "none\n");
+  }};
+  auto server = Server::create(options);
+  CHECK(server.has_value());
+  bool kept = true;
+  const auto ran = coir::run_until_idle({.default_stack = 65'536}, [&] {
+    CHECK(server->start().has_value());
+    constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    // More often than there are places for listeners.
+    for (std::size_t i = 0; i < 3 * Server::kMaxListeners; ++i) {
+      auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+      CHECK(listener.has_value());
+      const Address address = listener->local_address();
+      const auto number = server->add(std::move(*listener), nullptr, 7);
+      CHECK(number.has_value());
+      visit_once(address, [&](Visitor& visitor) {
+        visitor.say(kGet);
+        visitor.hear_until("\r\n\r\nseven\n");
+        server->remove(*number);
+        kept = kept && TcpStream::connect(address, soon()).error() == ErrorCode::system;
+        visitor.have = 0;
+        visitor.say(kGet);
+        visitor.hear_until("\r\n\r\nseven\n");
+      });
+    }
+    kept = kept && server->stop(soon()).has_value();
+    auto late = TcpListener::listen(*Address::parse("127.0.0.1:0"));
+    kept = kept && late && server->add(std::move(*late)).error() == ErrorCode::closed;
+  });
+  CHECK(ran.has_value());
+  CHECK(kept);
+}
+
 TEST(HttpServer, idle_connections_are_closed_as_soon_as_the_stop_begins) {
   beside_server({.handler = echo, .idle_timeout = 10min}, [&](Server& server, const Address&, Visitor& visitor) {
     visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
