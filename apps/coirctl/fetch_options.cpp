@@ -10,7 +10,7 @@ const std::string_view fetch_help =
     "Fetches URL, of http or https, and prints its content or saves it.\n"
     "\n"
     "  -o, --output FILE     save as FILE, which has the old content or all of the new one\n"
-    "      --resume          keep what came in FILE.part when the transfer breaks off, and go on there\n"
+    "      --resume          keep a broken transfer in FILE.part, and continue there\n"
     "      --timeout SECONDS end after so long, whatever has come by then\n"
     "      --header 'A: B'   send a field as well; up to 16 times\n"
     "      --ca FILE         trust these authorities instead of the system's\n"

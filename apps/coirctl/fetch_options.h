@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-// FetchOptions is what `coirctl fetch` is asked for.
+// FetchOptions is the command line of `coirctl fetch`.
 struct FetchOptions {
   static constexpr std::size_t kMostFields = 16;
 

@@ -8,7 +8,7 @@
 // The verb needs the client of coir/mcp/client.h.
 #define COIRCTL_MCP (COIR_MCP && COIR_STREAMS && !COIR_NO_ASYNC)
 
-// McpOptions is what `coirctl mcp` is asked for.
+// McpOptions is the command line of `coirctl mcp`.
 struct McpOptions {
   enum class Action : std::uint8_t { info, tools, resources, templates, prompts, call, read, prompt };
 

@@ -22,7 +22,7 @@ void Announced::take(std::string_view address, std::uint16_t port, bool tls) noe
 #if COIR_MDNS && !COIR_NO_ASYNC
 
 bool take_mdns(const Setting& setting, Options& options) noexcept {
-  if (const char* bad = coir::mdns::bad_name(setting.text)) return setting.wrong("coird --help tells of --mdns", {bad});
+  if (const char* bad = coir::mdns::bad_name(setting.text)) return setting.wrong("coird --help explains --mdns", {bad});
   options.mdns = setting.text;
   return true;
 }

@@ -11,7 +11,7 @@
 #include <coir/fiber.h>
 #endif
 
-// Announced is the ports that others are told of: the first without TLS and the first with it that they can reach.
+// Announced is the ports that multicast DNS announces: the first without TLS and the first with TLS that others can reach.
 struct Announced {
   std::uint16_t http = 0, https = 0;
 

@@ -2,7 +2,6 @@
 
 #if COIR_TLS && COIR_SITE
 
-#include <coir/detail/accounts.h>
 #include <coir/http/authorization.h>
 #include <coir/http/server.h>
 #include <string.h>

@@ -64,7 +64,7 @@ bool passes_on(Daemon&, Exchange&) noexcept {
 #endif
 
 #if COIRD_MCP
-// serves_mcp answers at the path of --mcp. With a token of its own nothing else is asked for, else what --auth wants.
+// serves_mcp answers at the path of --mcp. If --mcp has tokens of its own, a request needs no others, else those of --auth.
 bool serves_mcp(Daemon& daemon, Exchange& exchange) noexcept {
   if (daemon.mcp && daemon.mcp->tells_issuer(exchange.request().path)) {
     daemon.mcp->serve_metadata(exchange);

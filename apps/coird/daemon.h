@@ -56,7 +56,7 @@ struct Daemon {
 // answer is the handler of coird's server, whose context is a Daemon.
 void answer(coir::http::Exchange& exchange);
 
-// watch_upstreams begins to look after whom requests are passed on to. On a fiber, once the server has started.
+// watch_upstreams starts to watch the servers that requests are forwarded to. On a fiber, once the server has started.
 void watch_upstreams(Daemon& daemon) noexcept;
 
 // reload follows SIGHUP for the Daemon at `opaque`: it reads the file of --config again, and the files of certificates,

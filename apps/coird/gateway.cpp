@@ -87,7 +87,7 @@ bool add_route(const Setting& setting, const Options::Proxied& made, Options& op
 
 // add_file adds the routes of a file. An error is reported with its line; `stays` says what becomes of the present routes.
 bool add_file(ProxyTable& table, const char* path, const char* stays) noexcept {
-  constexpr const char* kCure = "--routes names a file of routes; coird's README.md tells of its lines";
+  constexpr const char* kCure = "--routes names a file of routes; coird's README.md explains its lines";
   const auto file = coir::File::open(path);
   if (!file) return complain(kCure, {path, ": ", file.error(), stays});
   const auto text = file->read_all(coir::account::http, kMostText);
@@ -189,7 +189,7 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
 #endif
 #if COIRD_ROUTE_AUTH
   const std::size_t most_waiting = options.server.max_active / 2;
-  if (!auth_.load(*table, most_waiting, *stays == '\0' ? "coird --help tells of --routes" : stays + 2)) {
+  if (!auth_.load(*table, most_waiting, *stays == '\0' ? "coird --help explains --routes" : stays + 2)) {
     return std::nullopt;
   }
 #endif
@@ -201,8 +201,7 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
   if (changed.error().route >= table->size())
     return complain(kSeeHelp, {"--routes: ", describe(changed.error().error), stays}), std::nullopt;
   const coir::http::RouteLine& line = (*table)[changed.error().route];
-  complain(kSeeHelp,
-           {"what is passed on, '", line.prefix, "' to ", line.urls, ": ", describe(changed.error().error), stays});
+  complain(kSeeHelp, {"route '", line.prefix, "' to ", line.urls, ": ", describe(changed.error().error), stays});
   return std::nullopt;
 }
 
@@ -212,8 +211,7 @@ void tell_of_upstream(void*, const coir::http::UpstreamNews& news) noexcept {
 }
 
 void Gateway::watch() noexcept {
-  if (const auto watched = proxy_->watch(); !watched)
-    say({"what is passed on: not all servers are watched: ", watched.error()});
+  if (const auto watched = proxy_->watch(); !watched) say({"routes: not all servers are watched: ", watched.error()});
 }
 
 bool Gateway::serve(coir::http::Exchange& exchange) noexcept {

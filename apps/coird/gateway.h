@@ -33,7 +33,7 @@ inline constexpr Take take_proxy = nullptr;
 // tell_of_upstream says in a line that a server has gone down, or has come back. For on_change.
 void tell_of_upstream(void* unused, const coir::http::UpstreamNews& news) noexcept;
 
-// Gateway is the paths that are passed on, and to whom.
+// Gateway forwards requests to the servers of --proxy and --routes.
 class Gateway {
  public:
   // open prepares what the options name; nobody is asked yet. False: one line has said why not.

@@ -93,7 +93,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
                                       .error_pages = std::span(options.error_pages).first(options.error_page_count),
                                       .writable = options.writable});
     if (!files) {
-      // The folder to be changed lies below the root: without that one there is none.
+      // The folder that PUT changes is below the root: without a root there is none.
       const bool has_root = options.writable != nullptr && FileTree::open(options.root, {}).has_value();
       if (has_root)
         return unusable("--allow-put", options.writable, files.error(),
@@ -113,7 +113,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     if (!coir::time_valid()) say({"the clock is not set; certificates are judged by an earlier time"});
     // coird's own certificate is made when it is needed, not to be checked.
     if (!options.check || options.certificate_count != 0) {
-      coir::TlsContext context = load_credentials(options, true, "coird --help tells of --cert, --key and --state");
+      coir::TlsContext context = load_credentials(options, true, "coird --help explains --cert, --key and --state");
       if (!context) return 2;
       daemon.tls.emplace(std::move(context));
     }
@@ -124,7 +124,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   if (options.credentials != nullptr) {
     auto store = coir::http::CredentialStore::create(options.server.max_active / 2);
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
-    if (!read_auth(options.credentials, *store, "coird --help tells of --auth")) return 2;
+    if (!read_auth(options.credentials, *store, "coird --help explains --auth")) return 2;
     store->apply();
     daemon.credentials.emplace(std::move(*store));
   }
@@ -145,7 +145,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   Identity identity;
   if (!find_identity(options, identity)) return 2;
   if (options.check) {
-    print({"the options are in order"});
+    print({"the options are valid"});
     return printed();
   }
   daemon.arguments = {arguments, static_cast<std::size_t>(count)};

@@ -28,7 +28,7 @@ using coir::SelfSigned;
 constexpr const char* kNotThere = "not there";
 constexpr const char* kNext = "it is served from memory; the next start makes another";
 
-// Own is coird's key and certificate, the certificate first: what the file holds. It lies here and not on a stack, for
+// Own is coird's key and certificate, in the form of the file, the certificate first. It is static and not on a stack, for
 // SIGHUP comes in a fiber, and is wiped after use unless it could not be stored: then there is no other copy.
 struct Own {
   char text[2 * SelfSigned::kMaxBytes];  // with a NUL behind it
@@ -186,7 +186,7 @@ void tell(Renewal renewal, const char* path, const char* fault) noexcept {
     if (!g_own.only_here) say({"made a certificate: ", path});
     return;
   }
-  complain("clients that know the last key have to be told", {path, ": ", fault, ": made a certificate by a new key"});
+  complain("tell the clients that know the last key", {path, ": ", fault, ": made a certificate with a new key"});
 }
 
 void print_fingerprint() noexcept {

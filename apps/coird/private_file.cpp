@@ -23,7 +23,7 @@ std::optional<coir::File> open_private(const char* path, const char* cure) noexc
   auto file = coir::File::open(path);
   if (!file) return complain(cure, {path, ": ", file.error()}), std::nullopt;
   if (const char* const why = exposed(file->fd()))
-    return complain("chmod 600, and its owner is to be coird's", {path, ": ", why}), std::nullopt;
+    return complain("chmod 600, and make coird's user its owner", {path, ": ", why}), std::nullopt;
   return std::move(*file);
 }
 

@@ -27,7 +27,7 @@ using coir::mqtt::Qos;
 
 namespace {
 
-constexpr const char* kSeeMqtt = "coird --help tells of --mqtt";
+constexpr const char* kSeeMqtt = "coird --help explains --mqtt";
 constexpr std::chrono::milliseconds kLeave = 1s;  // for taking leave of a broker
 
 }  // namespace
@@ -86,7 +86,7 @@ bool Reporting::prepare(const Options& options) noexcept {
   client_options_.will = {write(will_topic_, "/state"), "offline", {.retained = true}};
   command_ = {.filter = write(command_topic_, "/command")};
   if (options.mqtt_commands) client_options_.subscriptions = {&command_, 1};
-  // A number that nobody waits for any more makes way for the next.
+  // A new figure replaces an old one that has not been sent.
   client_options_.when_full = coir::mqtt::WhenFull::drop_oldest;
   // The broker keeps no session: what was commanded while coird was away is of another day, as what is retained.
   client_options_.clean_session = true;

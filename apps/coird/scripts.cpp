@@ -48,7 +48,7 @@ struct ScriptWords {
   bool buffers = true;          // buffer=off
 };
 
-// read_words reads what stands behind the addresses. It returns null, or the cure for the word `bad`.
+// read_words reads the words after the addresses. It returns null, or the cure for the word `bad`.
 const char* read_words(std::string_view where, std::string_view text, ScriptWords& words,
                        std::string_view& bad) noexcept {
   while (!text.empty()) {
@@ -105,7 +105,7 @@ bool take_fastcgi(const Setting& setting, Options& options) noexcept {
 bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept {
   if (options.root != nullptr) {
     if (::realpath(options.root, root_) == nullptr)
-      return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' is not to be had"});
+      return complain("--root names a folder", {"--fastcgi: the path of '", options.root, "' cannot be resolved"});
     // A script's name has a slash in front.
     if (strcmp(root_, "/") == 0) root_[0] = '\0';
   }

@@ -2,7 +2,7 @@
 
 #if COIR_TLS && COIR_PROXY && !COIR_NO_ASYNC
 
-#include <coir/detail/accounts.h>
+#include <coir/http/server.h>
 #include <coir/net/certificates.h>
 
 #include "complaint.h"

@@ -14,7 +14,7 @@
 
 #include "sensor.h"
 
-// Reading is what the sensor said, with its number since the start.
+// Reading is a value of the sensor, with its number since the start.
 struct Reading {
   std::uint64_t number;
   Millidegrees value;
@@ -23,11 +23,11 @@ struct Reading {
 // write_json writes {"number":7,"celsius":21.500} into `room`, of which 64 bytes are enough.
 std::string_view write_json(const Reading& reading, std::span<char> room) noexcept;
 
-// Monitor takes readings and tells them: two fibers with a bounded queue between them.
+// Monitor takes readings and publishes them: two fibers with a bounded queue between them.
 //
 //   sensor --measure--> queue of kQueue --publish--> newest reading, hub of all followers
 //
-// Measuring never waits for telling: a reading that finds the queue full is dropped, and counted.
+// Measuring never waits for publishing: a reading that finds the queue full is dropped, and counted.
 class Monitor {
  public:
   static constexpr std::size_t kQueue = 16;
@@ -35,22 +35,22 @@ class Monitor {
   // `sensor` names the sensor's file, or is null.
   explicit Monitor(const char* sensor) noexcept : sensor_(sensor) {}
 
-  // measure takes a reading each `interval`, publish tells what is measured; each runs in a fiber of its own until that is
+  // measure takes a reading each `interval`, publish publishes them; each runs in a fiber of its own until that is
   // cancelled. Errors: cancelled.
   std::expected<void, coir::Error> measure(std::chrono::milliseconds interval) noexcept;
   std::expected<void, coir::Error> publish() noexcept;
 
-  // newest is the latest reading; null: there has been none. Any fiber or thread.
+  // newest returns the latest reading; null before the first. Any fiber or thread.
   std::optional<Reading> newest() const noexcept;
   coir::http::EventHub& followers() noexcept { return followers_; }
 
-  // Counters of all readings: taken, not to be had, dropped at the full queue. Any fiber or thread.
+  // Counters of all readings: taken, failed, dropped at the full queue. Any fiber or thread.
   struct Counts {
     coir::Atomic<std::uint64_t> taken = 0, failed = 0, dropped = 0;
   };
   const Counts& counts() const noexcept { return counts_; }
 
-  // Whose connections /metrics tells of, while it runs.
+  // The server while it runs, for the connections in /metrics.
   coir::http::Server* server = nullptr;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr const char* kSeeAccess = "coird --help tells of --mcp";
+constexpr const char* kSeeAccess = "coird --help explains --mcp";
 constexpr std::size_t kShortestToken = 20;
 [[maybe_unused]] constexpr std::size_t kMostKeyFile = 4096;
 

@@ -26,7 +26,7 @@ class Mounts {
   // sources is empty where nothing is mounted.
   std::span<coir::mcp::Source* const> sources() const noexcept { return {&source_, source_ != nullptr ? 1u : 0u}; }
 
-  // start asks the servers, and goes on until stop. From a fiber.
+  // start connects to the servers, and keeps them connected until stop. From a fiber.
   void start() noexcept;
   void stop() noexcept;
 

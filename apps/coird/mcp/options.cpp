@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr const char* kSeeMcpHelp = "coird --help tells of --mcp";
+constexpr const char* kSeeMcpHelp = "coird --help explains --mcp";
 
 template <std::size_t kMost>
 bool add(const Setting& setting, McpOptions::List<kMost>& into) noexcept {
@@ -108,7 +108,7 @@ bool take_sysfs(const Setting& setting, Options& options) noexcept {
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)
-    return complain("name the hosts that it may ask by --mcp-fetch-allow", {"--mcp-tool fetch alone asks nobody"});
+    return complain("name the hosts that it may read by --mcp-fetch-allow", {"--mcp-tool fetch without a host"});
   if (mcp.fetch_hosts.count != 0 && !mcp.tools.has("fetch"))
     return complain("switch it on by --mcp-tool fetch", {"--mcp-fetch-allow without the tool"});
   if (mcp.issuer == nullptr) return true;

@@ -6,11 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-struct Options;
-struct Setting;
-
-// Take has a setting count (options/row.h).
-using Take = bool (*)(const Setting& setting, Options& options) noexcept;
+#include "../options/setting.h"
 
 // --mcp offers tools to agents by the Model Context Protocol. A build without it (-DCOIR_MCP=OFF), or without
 // fibers, refuses the options.
@@ -33,12 +29,12 @@ struct McpOptions {
 
   const char* path = nullptr;        // null: nothing is offered
   const char* token_file = nullptr;  // its first line is what requests have to bring
-  // Access tokens, of whom and for whom; judged by a key, or by asking.
+  // Access tokens: issuer and audience, and how they are checked, by a key or by introspection.
   const char* issuer = nullptr;
   const char* audience = nullptr;
   const char* jwt_key = nullptr;
   const char* introspect = nullptr;
-  const char* client_file = nullptr;  // ID:SECRET, as whom the issuer is asked
+  const char* client_file = nullptr;  // ID:SECRET, coird's credentials for the introspection
   List<8> scopes;
   std::uint32_t rate = 0;  // requests a second of each principal; 0: no limit
   List<16> origins;

@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr const char* kSeeMcp = "coird --help tells of --mcp";
+constexpr const char* kSeeMcp = "coird --help explains --mcp";
 
 coir::mcp::Verdict judge(void* box, const coir::http::Request&, std::string_view token,
                          coir::mcp::Principal& who) noexcept {

@@ -14,7 +14,7 @@
 //
 // The keys of a section are the options that --help lists there. A section may stand more than once. A section [route
 // PREFIX] has `url` or `fastcgi`, and with url the keys of a line of --routes. A name without a folder in front that
-// `include` gives lies beside the file that includes it.
+// `include` gives is in the folder of the file that includes it.
 
 // take_config takes --config: only the name, the file is read before the other options.
 [[nodiscard]] bool take_config(const Setting& setting, Options& options) noexcept;

@@ -7,5 +7,5 @@
 // take_host takes a name, or an address, without a port.
 [[nodiscard]] bool take_host(const Setting& setting, Options& options) noexcept;
 
-// allow_hosts hands the names on to the server's options, and that of --mdns with them: once all options are read.
+// allow_hosts copies the names, and the name of --mdns, to the server's options, once all options are read.
 void allow_hosts(Options& options) noexcept;

@@ -20,7 +20,7 @@ constexpr Needs kNeeds[] = {
     {"cache", "root"},
     {"error-page", "root"},
     {"allow-put", "root"},
-    {"allow-put", "auth", nullptr, ": anybody could write"},
+    {"allow-put", "auth", nullptr, ": anyone could write"},
     {"proxy-ca", "proxy", "routes"},
     {"proxy-cert", "proxy", "routes"},
     {"proxy-key", "proxy", "routes"},
@@ -32,7 +32,7 @@ constexpr Needs kNeeds[] = {
     {"mqtt-discovery", "mqtt"},
     {"mqtt-interval", "mqtt"},
     {"mcp-token-file", "mcp"},
-    {"mcp-issuer", "mcp-jwt-key", "mcp-introspect", ": nobody could judge its tokens"},
+    {"mcp-issuer", "mcp-jwt-key", "mcp-introspect", ": its tokens could not be checked"},
     {"mcp-issuer", "mcp-audience", nullptr, ": a token names whom it is for"},
     {"mcp-issuer", "mcp"},
     {"mcp-audience", "mcp-issuer"},
@@ -52,7 +52,7 @@ constexpr Needs kNeeds[] = {
     {"client-ca", "cert"},
 };
 
-// find is the last setting of an option; null: it was not given. A section [route PREFIX] stands for --proxy.
+// find is the last setting of an option; null: it was not given. A section [route PREFIX] counts as --proxy.
 const Setting* last_given(const Settings& settings, std::string_view name) noexcept {
   if (const Setting* const found = settings.last_of(*find_row(name))) return found;
   return name == "proxy" ? settings.last_of(route_key_row()) : nullptr;

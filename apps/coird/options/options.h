@@ -15,7 +15,7 @@
 #include "../mcp/options.h"
 #include "settings.h"
 
-// Options is what the command line of coird and the file of --config say. Texts are those of its settings.
+// Options holds the values of the command line of coird and of the file of --config. Texts belong to its settings.
 struct Options {
   enum class Action : unsigned char {
     serve,
@@ -32,7 +32,7 @@ struct Options {
   Settings settings;             // all that was given, the file's before the command line's
   const char* config = nullptr;  // the file of --config
   bool check = false;            // all is checked, nothing is served
-  const char* user = nullptr;    // whom coird becomes
+  const char* user = nullptr;    // the user that coird becomes
   const char* group = nullptr;
   struct Listen {
     coir::Address address;
@@ -71,7 +71,7 @@ struct Options {
   struct Proxied {
     std::string_view prefix;
     std::string_view urls;
-    std::string_view words = {};         // of --fastcgi: what stands behind the addresses
+    std::string_view words = {};         // of --fastcgi: the words after the addresses
     std::span<const Setting> keys = {};  // of [route PREFIX] in the file, url among them
   };
   static constexpr std::size_t kMaxProxied = 64;
@@ -85,7 +85,7 @@ struct Options {
   static constexpr std::size_t kMaxApplications = 4;
   Proxied applications[kMaxApplications] = {};
   std::size_t application_count = 0;
-  const char* hash_for = nullptr;  // whose password or token is to be hashed
+  const char* hash_for = nullptr;  // the user whose password or token is hashed
   const char* mdns = nullptr;      // the name that multicast DNS announces
   char mdns_host[80] = {};         // that with ".local"
   const char* mqtt = nullptr;      // the broker's address

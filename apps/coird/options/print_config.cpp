@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kCommentWidth = 100;
 
 constexpr char kRouteExample[] =
-    "; A section [route PREFIX] passes on what is asked for below PREFIX. Its keys are url and those of --routes, or "
+    "; A section [route PREFIX] forwards requests below PREFIX. Its keys are url and those of --routes, or "
     "fastcgi,\n"
     "; try and buffer. It may stand more than once.\n"
     ";[route /api]\n"

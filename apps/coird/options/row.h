@@ -38,8 +38,7 @@ struct Row {
   Kind kind = Kind::flag;
   const char* value = nullptr;  // what help calls its text; null for a flag
   const char* help = nullptr;   // null: this build lacks the part
-  // take has a setting count. False: one line has said what is wrong. Null: this build lacks `part`.
-  bool (*take)(const Setting& setting, Options& options) noexcept = nullptr;
+  Take take = nullptr;          // null: this build lacks `part`
   std::uint64_t least = 0, most = 0;
   const char* part = nullptr;  // the CMake option that the option comes with
   bool many = false;           // it may be given more than once
@@ -73,6 +72,22 @@ struct Row {
     return made;
   }
 };
+
+// row makes a row. A build that lacks the part has no help for it.
+constexpr Row row(Section section, Kind kind, const char* name, const char* value, const char* help,
+                  Take take) noexcept {
+  return {.name = name,
+          .section = section,
+          .kind = kind,
+          .value = value,
+          .help = take == nullptr ? nullptr : help,
+          .take = take};
+}
+
+// built returns `take`, or null for a build that lacks the part.
+constexpr Take built(bool has, Take take) noexcept {
+  return has ? take : nullptr;
+}
 
 // all_rows is every option, in the order of help.
 std::span<const Row> all_rows() noexcept;

@@ -17,27 +17,10 @@ using coir::http::Limits;
 using coir::http::ServerOptions;
 using Action = Options::Action;
 
-// row makes a row. A build that lacks the part has no help for it.
-constexpr Row row(Section section, Kind kind, const char* name, const char* value, const char* help,
-                  Take take) noexcept {
-  return {.name = name,
-          .section = section,
-          .kind = kind,
-          .value = value,
-          .help = take == nullptr ? nullptr : help,
-          .take = take};
-}
-
-// built is `take`, or null in a build that lacks the part.
-constexpr Take built(bool has, Take take) noexcept {
-  return has ? take : nullptr;
-}
-
-constexpr std::uint64_t kAny = std::uint64_t{1} << 40;
-
 using enum Section;
 using enum Kind;
 
+constexpr std::uint64_t kAny = std::uint64_t{1} << 40;
 constexpr Row kRows[] = {
     row(listen, text, "listen", "ADDRESS",
         "127.0.0.1:80, [::1]:80, :80 or *:80 (all addresses), or unix:/path. With port 0 the kernel chooses one. Up to "
@@ -59,8 +42,8 @@ constexpr Row kRows[] = {
         take_host)
         .repeats(),
     row(listen, text, "mdns", "NAME",
-        "announce this machine as NAME.local by multicast DNS, and in the lists of browsers. If another machine has "
-        "the name: NAME-2, NAME-3 ...",
+        "announce this machine as NAME.local by multicast DNS, and in the lists of browsers. If NAME is taken: NAME-2, "
+        "NAME-3 ...",
         take_mdns)
         .of("COIR_MDNS"),
     row(files, file, "root", "DIR", "serve the files below DIR (default: no files)", take_file<&Options::root>)
@@ -72,8 +55,7 @@ constexpr Row kRows[] = {
         .of("COIR_SITE"),
     row(files, text, "cache", "PATTERN=VALUE",
         "Cache-Control for the files that match; the first of up to 32 rules counts. '*' matches any characters, '?' "
-        "one. A pattern that begins with a slash matches the whole path (/docs/*), any other one the file's name "
-        "(*.css)",
+        "one. A pattern with a slash in front matches the whole path (/docs/*), others the file's name (*.css)",
         take_cache_rule)
         .of("COIR_SITE")
         .repeats(),
@@ -82,8 +64,8 @@ constexpr Row kRows[] = {
         .of("COIR_SITE")
         .repeats(),
     row(files, file, "allow-put", "DIR",
-        "PUT and DELETE change the files in this folder below --root (\"/\" is all of it). It needs --auth. --max-body "
-        "limits a file",
+        "PUT and DELETE change the files in this folder below --root (\"/\" is all of it), up to --max-body. It needs "
+        "--auth",
         built(COIR_SITE, take_file<&Options::writable>))
         .of("COIR_SITE"),
     row(gateway, text, "proxy", "PREFIX=URL[,URL...]",
@@ -131,13 +113,12 @@ constexpr Row kRows[] = {
         .of("COIR_MCP")
         .repeats(),
     row(mcp, file, "mcp-token-file", "FILE",
-        "a request must have the first line of FILE as its Bearer token; --auth does not apply. Only the owner may be "
-        "able to read FILE",
+        "a request needs the first line of FILE as its Bearer token, and not --auth. Only the owner may be able to "
+        "read FILE",
         built(COIRD_MCP, take_file<&McpOptions::token_file>))
         .of("COIR_MCP"),
     row(mcp, text, "mcp-issuer", "URL",
-        "a request must have an access token (OAuth 2.1) of this authorization server; --auth does not apply",
-        take_mcp_issuer)
+        "a request needs an access token (OAuth 2.1) of this authorization server, and not --auth", take_mcp_issuer)
         .of("COIR_MCP"),
     row(mcp, text, "mcp-audience", "URL", "the name of this server in such a token, such as https://board.example/mcp",
         take_mcp_audience)
@@ -150,15 +131,14 @@ constexpr Row kRows[] = {
         "ask the issuer at this address about each token (RFC 7662), instead of --mcp-jwt-key", take_mcp_introspect)
         .of("COIR_MCP"),
     row(mcp, file, "mcp-client-file", "FILE",
-        "coird's own credentials for --mcp-introspect: the first line is ID:SECRET. Only the owner may be able to read "
-        "FILE",
+        "credentials for --mcp-introspect: the first line is ID:SECRET. Only the owner may be able to read FILE",
         built(COIRD_MCP, take_file<&McpOptions::client_file>))
         .of("COIR_MCP"),
     row(mcp, text, "mcp-scope", "SCOPE", "a token must have this scope; up to 8 times", take_mcp_scope)
         .of("COIR_MCP")
         .repeats(),
     row(mcp, number, "mcp-rate", "N",
-        "requests a second for each user with a token, and for all others together; 0 for no limit (default: 0)",
+        "requests a second for each user with a token, and for all others together; 0: no limit (default: 0)",
         built(COIRD_MCP, take_number<&McpOptions::rate>))
         .within(0, 1'000'000)
         .of("COIR_MCP"),
@@ -251,7 +231,7 @@ constexpr Row kRows[] = {
         take_number<&ServerOptions::max_requests_per_connection>)
         .within(0, UINT32_MAX),
     row(limits, number, "limit-connections", "N",
-        "connections of one client address at once, for IPv6 of one /64; one more is answered 429; 0 for no limit "
+        "connections of one client address at once, for IPv6 of one /64; one more is answered 429; 0: no limit "
         "(default: 0)",
         take_number<&ServerOptions::max_connections_per_client>)
         .within(0, 1'000'000),
@@ -264,8 +244,8 @@ constexpr Row kRows[] = {
     row(timeouts, time_or_zero, "idle-timeout", "TIME", "between two requests; 0: never close (default: 60s)",
         take_time<&ServerOptions::idle_timeout>),
     row(timeouts, time_or_zero, "evict-after", "TIME",
-        "a connection that has been idle for this long may be closed to make room for a new one; 0: at any time "
-        "(default: 10s)",
+        "a connection that has been idle this long may be closed to make room for a new one; 0: at any time (default: "
+        "10s)",
         take_time<&ServerOptions::evict_after>),
     row(timeouts, time, "handshake-timeout", "TIME", "for the TLS handshake (default: 10s)",
         take_time<&ServerOptions::handshake_timeout>),
@@ -274,8 +254,7 @@ constexpr Row kRows[] = {
     row(timeouts, time, "body-timeout", "TIME", "while the client sends nothing of a request's content (default: 30s)",
         take_time<&ServerOptions::body_timeout>),
     row(timeouts, number, "body-rate", "BYTES",
-        "the lowest rate of a request's content in bytes a second, once it has taken longer than body-timeout; 0: any "
-        "rate (default: 500)",
+        "the lowest rate of a request's content in bytes a second, after body-timeout; 0: any rate (default: 500)",
         take_number<&ServerOptions::body_rate>)
         .within(0, UINT32_MAX),
     row(timeouts, time, "write-timeout", "TIME", "while the client reads nothing (default: 30s)",

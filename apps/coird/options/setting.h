@@ -9,7 +9,12 @@
 
 #include "../complaint.h"
 
+struct Options;
 struct Row;
+struct Setting;
+
+// Take has a setting count. False: one line has said what is wrong.
+using Take = bool (*)(const Setting& setting, Options& options) noexcept;
 
 // The cure that most complaints name.
 inline constexpr const char* kSeeHelp = "coird --help lists the options";

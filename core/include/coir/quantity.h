@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/deadline.h>
+#include <coir/errno.h>
 
 #include <cstdint>
 #include <optional>
