@@ -11,11 +11,12 @@
 // `options` have another handler.
 class LocalSite {
  public:
-  explicit LocalSite(const coir::http::ServerOptions& options = {.handler = answer_by_path}) {
+  explicit LocalSite(const coir::http::ServerOptions& options = {.handler = answer_by_path},
+                     coir::http::Mode mode = coir::http::Mode::fibers) {
     auto listener = coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
     if (!listener) return;
     port_ = listener->local_address().port();
-    auto made = coir::http::Server::create(options);
+    auto made = coir::http::Server::create(options, mode);
     if (!made || !made->add(std::move(*listener)) || !made->start()) return;
     server_.emplace(std::move(*made));
   }

@@ -18,7 +18,7 @@ for ((round = 1; round <= rounds; ++round)); do
   say "10,000 clients, round $round of $rounds"
   for name in pool fibers; do
     arguments=fibers
-    [ $name = fibers ] || arguments='pool 64'
+    [ $name = fibers ] || arguments='threads 64'
     # shellcheck disable=SC2086 # words
     start_server env COIR_WORKERS=1 "$modes" $arguments
     # It serves before it is flooded.

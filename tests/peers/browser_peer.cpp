@@ -13,11 +13,10 @@
 #include <coir/events.h>
 #include <coir/format.h>
 #include <coir/http/content.h>
-#include <coir/http/run_async.h>
 #include <coir/http/websocket.h>
 #include <coir/worker_stack.h>
-#include <signal.h>
-#include <stdio.h>
+
+#include "tests/support/serve_printed.h"
 
 using namespace coir;
 using namespace coir::http;
@@ -120,13 +119,9 @@ void serve(Exchange& exchange) {
 
 int main() {
   EventHub events({.replay = true});
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  if (!listener) return 1;
   g_events = &events;
   for (const std::string_view text : {"one", "two", "three"}) {
     if (!events.publish({.data = text, .type = {}, .id = text.substr(0, 1), .retry_ms = {}})) return 1;
   }
-  printf("port: %u\n", listener->local_address().port());
-  fflush(stdout);
-  return run_async({.handler = serve}, std::move(*listener), {SIGTERM}) ? 0 : 1;
+  return test::serve_printed(serve);
 }

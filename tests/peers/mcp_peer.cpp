@@ -6,12 +6,11 @@
 #include <coir/fiber.h>
 #include <coir/format.h>
 #include <coir/http/routes.h>
-#include <coir/http/run_async.h>
 #include <coir/mcp.h>
-#include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "mcp_peer_asks.h"
+#include "tests/support/serve_printed.h"
 
 using namespace std::chrono_literals;
 namespace http = coir::http;
@@ -260,14 +259,9 @@ int main(int argc, char** argv) {
                                         .templates = kTemplates,
                                         .prompts = kPrompts,
                                         .context = &app});
-  char text[32];
-  const auto at = coir::Address::parse(coir::format(text, "127.0.0.1:", argc > 1 ? argv[1] : "0"));
-  if (!server || !at) return 1;
+  if (!server) return 1;
   app.server = &*server;
-  auto listener = coir::TcpListener::listen(*at);
-  if (!listener) return 1;
-  printf("port %u\n", listener->local_address().port());
-  fflush(stdout);
   auto routes = http::routes(http::any<"/mcp">(*server));
-  return http::run_async(http::answered_by(routes), std::move(*listener), {SIGTERM}) ? 0 : 1;
+  return coir::test::serve_printed(routes, {}, http::Mode::fibers,
+                                   static_cast<std::uint16_t>(argc > 1 ? atoi(argv[1]) : 0));
 }

@@ -4,11 +4,10 @@
 //   /pieces       in pieces, as they come, of up to 16 MiB
 //   /close/CODE   closed by this side with that code, behind the first message
 
-#include <coir/http/run_async.h>
 #include <coir/http/websocket.h>
 #include <coir/http/wire/query.h>
-#include <signal.h>
-#include <stdio.h>
+
+#include "tests/support/serve_printed.h"
 
 using namespace coir;
 using namespace coir::http;
@@ -51,9 +50,5 @@ void serve(Exchange& exchange) {
 }  // namespace
 
 int main() {
-  auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
-  if (!listener) return 1;
-  printf("port: %u\n", listener->local_address().port());
-  fflush(stdout);
-  return run_async({.handler = serve}, std::move(*listener), {SIGTERM}) ? 0 : 1;
+  return test::serve_printed(serve);
 }

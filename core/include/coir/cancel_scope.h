@@ -55,14 +55,14 @@ struct Scope {
   std::uint64_t ticket = 0;       // of the owner's waits right inside this scope
   ThreadPlace* thread = nullptr;  // the owner, where it is a plain thread
 
-  // before_wait, where it is set, is called when the owner, a fiber, is about to park inside the scope and outside
+  // before_wait, where it is set, is called when the owner is about to park inside the scope and outside
   // every shield in it, by a wait that cancellation could end. It may make system calls but must neither wait nor wake
   // the owner, whose wait has begun. A reason ends that wait: unless what it waits for has come, the scope is cancelled
   // with the reason. Null lets it wait. With nested scopes the innermost scope that has a function is asked.
   using BeforeWait = const char* (*)(Scope& scope) noexcept;
   BeforeWait before_wait = nullptr;
 
-  // around_work goes with before_wait: it is called before the owner waits for the blocking pool, and where it was true
+  // around_work goes with before_wait: it is called before the owner, a fiber, waits for the blocking pool, and where it was true
   // then, again behind that wait. Work that is under way, a write to a file say, is no wait for something to happen.
   using AroundWork = bool (*)(Scope& scope, bool begins) noexcept;
   AroundWork around_work = nullptr;
@@ -86,7 +86,7 @@ void hide(Scope& scope) noexcept;
 // cancel marks the scope and wakes its owner, and the children of all nurseries inside.
 void cancel(Scope& scope, const char* reason) noexcept;
 
-// cancel_waiting does so only if the owner, a fiber, waits right inside the scope, as before_wait says. False: it does
+// cancel_waiting does so only if the owner waits right inside the scope, as before_wait says. False: it does
 // not, and a wait that begins from now on finds in before_wait what the caller has stored before. The caller keeps the
 // scope in place.
 bool cancel_waiting(Scope& scope, const char* reason) noexcept;

@@ -20,6 +20,8 @@
 
 namespace coir {
 
+class Scheduler;
+
 // RestingWait is a wait without a fiber: a record that sleeps on a descriptor and owns neither stack nor buffer. An
 // idle keep-alive connection embeds one; when bytes arrive, its wake spawns the fiber that serves them.
 //
@@ -37,7 +39,8 @@ struct alignas(8) RestingWait {
 
 // arm_resting_wait puts the record to sleep until `fd` becomes readable (or writable, by `direction`), hangs up or
 // fails. Errors: busy (the descriptor is known to be ready, or somebody waits on it already: go on, do not sleep),
-// limit, closed, invalid (fd is negative), no_memory, system; unsupported (not in a fiber or in a wake).
+// limit, closed, invalid (fd is negative), no_memory, system; unsupported (no runtime runs, or a plain thread in a build
+// for one worker). From a fiber, a wake, or a plain thread while a runtime runs, which then has to outlive the call.
 [[nodiscard]] std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd,
                                                           Direction direction = Direction::readable) noexcept;
 
@@ -60,6 +63,8 @@ class ArmingUnderLock {
  private:
   int fd_;
   bool armed_ = false;
+  bool visits_ = false;                 // by a plain thread
+  Scheduler* scheduler_;                // null: there is none
   std::expected<void, Error> watched_;  // whether the poller knows the descriptor
 };
 

@@ -24,16 +24,16 @@ constinit thread_local ThreadPlace t_place;
 
 namespace {
 
-// asking_scope is the innermost scope with a before_wait that is in force, if it is the caller's; else null.
-detail::Scope* asking_scope(FiberControl* self) noexcept {
-  detail::Scope* scope = self->current_scope;
+// asking_scope is the first scope with a before_wait that is in force, from the innermost on, if `self` owns it, or null
+// a plain thread; else null.
+detail::Scope* asking_scope(detail::Scope* scope, const FiberControl* self) noexcept {
   while (scope != nullptr && scope->before_wait == nullptr) scope = scope->shield ? nullptr : scope->outer;
   return scope != nullptr && scope->owner == self ? scope : nullptr;
 }
 
 // ended_before_wait asks that scope whether the wait ends before it begins.
 bool ended_before_wait(FiberControl* self) noexcept {
-  detail::Scope* const scope = asking_scope(self);
+  detail::Scope* const scope = asking_scope(self->current_scope, self);
   if (scope == nullptr) return false;
   const char* const reason = scope->before_wait(*scope);
   // If the claim is lost, the event that the wait is for has come meanwhile.
@@ -44,7 +44,8 @@ bool ended_before_wait(FiberControl* self) noexcept {
 
 }  // namespace
 
-ScopedWork::ScopedWork(FiberControl* self) noexcept : scope_(self != nullptr ? asking_scope(self) : nullptr) {
+ScopedWork::ScopedWork(FiberControl* self) noexcept
+    : scope_(self != nullptr ? asking_scope(self->current_scope, self) : nullptr) {
   if (scope_ != nullptr && (scope_->around_work == nullptr || !scope_->around_work(*scope_, true))) scope_ = nullptr;
 }
 
@@ -69,9 +70,13 @@ bool begin_scoped_wait(FiberControl* self, Deadline& deadline) noexcept {
 }
 
 bool begin_scoped_wait(Deadline& deadline, Shielded shielded) noexcept {
-  const detail::Scope* const scope = shielded == Shielded::yes ? nullptr : t_current_scope;
+  detail::Scope* const scope = shielded == Shielded::yes ? nullptr : t_current_scope;
   t_late = lower(scope, deadline);
-  return cancelled_scope(scope) == nullptr;
+  if (cancelled_scope(scope) != nullptr) return false;
+  detail::Scope* const asking = asking_scope(scope, nullptr);
+  const char* const reason = asking != nullptr ? asking->before_wait(*asking) : nullptr;
+  if (reason != nullptr) detail::cancel(*asking, reason);
+  return reason == nullptr;
 }
 
 ShownWait::ShownWait(Waiter& waiter, Shielded shielded) noexcept
@@ -199,6 +204,16 @@ bool claim_waiting(Scope& scope, const char* reason, ClaimedWaiters& woken) noex
   // Pairs with the fence in begin_scoped_wait: either the claim meets the armed wait, or before_wait sees what the
   // caller has stored.
   if constexpr (kManyWorkers) full_fence();
+  if (ThreadPlace* const place = scope.thread; place != nullptr) {
+    Locked hold(place->lock);
+    if (place->waiting == nullptr || asking_scope(place->current_scope, nullptr) != &scope) return false;
+    const Waiter::Claim won = place->waiting->claim(WakeReason::cancelled);
+    if (won == Waiter::Claim::lost) return false;
+    mark(scope, reason);
+    claim_below(scope, woken);
+    if (won == Waiter::Claim::parked) woken.add(place);
+    return true;
+  }
   const Waiter::Claim won = scope.owner->claim_ticket(WakeReason::cancelled, scope.ticket);
   if (won == Waiter::Claim::lost) return false;
   mark(scope, reason);

@@ -18,8 +18,8 @@ enum class Shielded : bool { no, yes };
 struct ThreadPlace {
   Spinlock lock;
   Waiter* waiting = nullptr;
-  const detail::Scope* current_scope = nullptr;  // of the thread while it waits
-  ThreadPlace* next = nullptr;                   // link in the claimer's list
+  detail::Scope* current_scope = nullptr;  // of the thread while it waits
+  ThreadPlace* next = nullptr;             // link in the claimer's list
 };
 
 // current_scope refers to the caller's innermost scope: a fiber's lies in its control block, a plain thread's is
@@ -51,8 +51,8 @@ inline Error error_by(ErrorCode code, std::uint16_t scope) noexcept {
   return error;
 }
 
-// begin_scoped_wait begins a wait of a plain thread: it lowers `deadline` to the one in force. False: a scope is
-// cancelled. For a shielded wait no scope is in force.
+// begin_scoped_wait begins a wait of a plain thread, which has been shown: it lowers `deadline` to the one in force, and
+// asks the before_wait of a scope. False: a scope is cancelled. For a shielded wait no scope is in force.
 bool begin_scoped_wait(Deadline& deadline, Shielded shielded = Shielded::no) noexcept;
 
 // ShownWait shows an armed wait of a plain thread to cancellers of the scopes around it, unless it is shielded.

@@ -6,6 +6,7 @@
 #include <coir/budget.h>
 #include <coir/resting_wait.h>
 
+#include "schedule/visit.h"
 #include "wait/park.h"
 #include "wait/polling_thread.h"
 
@@ -27,6 +28,15 @@ std::expected<void, Error> wait_on_thread(int fd, Direction direction, Deadline 
   if (auto polled = poll_now({&entry, 1}); !polled) return polled;
   if ((entry.revents & POLLNVAL) != 0) return std::unexpected(Error{ErrorCode::closed, EBADF});
   return {};
+}
+
+// count_resting counts armed resting waits, which are waits on the outside world as those of parked fibers are.
+void count_resting(Scheduler& scheduler, std::int64_t more) noexcept {
+  if (Worker* const worker = this_worker(); worker != nullptr) {
+    bump(worker->counters.fd_waits, more);
+  } else {
+    scheduler.outside_waits.fetch_add(more, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
@@ -71,36 +81,40 @@ std::expected<void, Error> arm_resting_wait(RestingWait& record, int fd, Directi
 }
 
 ArmingUnderLock::ArmingUnderLock(int fd) noexcept : fd_(fd) {
-  Worker* const worker = this_worker();
-  watched_ =
-      worker != nullptr ? worker->scheduler().reactor.enroll(fd) : std::unexpected(Error{ErrorCode::unsupported});
+  if (Worker* const worker = this_worker(); worker != nullptr) {
+    scheduler_ = &worker->scheduler();
+  } else {
+    visits_ = kManyWorkers && door::enter();
+    scheduler_ = visits_ ? Scheduler::of_process() : nullptr;
+  }
+  watched_ = scheduler_ != nullptr ? scheduler_->reactor.enroll(fd) : std::unexpected(Error{ErrorCode::unsupported});
 }
 
 // The wake may have run already, and the descriptor may be closed: touch only the poller.
 ArmingUnderLock::~ArmingUnderLock() {
-  if (armed_) this_worker()->scheduler().reactor.restart();
+  if (armed_) scheduler_->reactor.restart();
+  if (visits_) door::leave();
 }
 
 std::expected<void, Error> ArmingUnderLock::arm(RestingWait& record, Direction direction) noexcept {
   if (!watched_) return watched_;
-  Worker* const worker = this_worker();
-  bump(worker->counters.fd_waits);
-  auto armed = worker->scheduler().reactor.attach(fd_, direction, record);
+  count_resting(*scheduler_, 1);
+  auto armed = scheduler_->reactor.attach(fd_, direction, record);
   armed_ = armed.has_value();
-  if (!armed) bump(worker->counters.fd_waits, std::int64_t{-1});
+  if (!armed) count_resting(*scheduler_, -1);
   return armed;
 }
 
 bool disarm_resting_wait(RestingWait& record) noexcept {
-  Worker* const worker = this_worker();
-  if (worker == nullptr || !worker->scheduler().reactor.detach(record.fd, record.direction, record)) return false;
-  bump(worker->counters.fd_waits, std::int64_t{-1});
+  const Visit run;
+  if (!run || !run->reactor.detach(record.fd, record.direction, record)) return false;
+  count_resting(*run, -1);
   return true;
 }
 
 bool resting_wait_hears_edges() noexcept {
-  Worker* const worker = this_worker();
-  return worker != nullptr && !worker->scheduler().reactor.fell_back();
+  const Visit run;
+  return run && !run->reactor.fell_back();
 }
 
 }  // namespace coir

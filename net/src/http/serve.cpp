@@ -1,7 +1,6 @@
 #include <coir/http/serve.h>
 
 #include <coir/format.h>
-#include <coir/http/run.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <coir/net/log_line.h>
@@ -60,37 +59,17 @@ void tell_addresses(const ServeOptions& options, const Listeners& bound) noexcep
   }
 }
 
-int cut_off(const ServeOptions& options, std::size_t count) noexcept {
-  if (count == 0) return 0;
-  return say(options, count, " connections cut off"), 1;
-}
-
-// serve_by_threads serves in one of the other modes, on one address.
-int serve_by_threads(const ServeOptions& options, const ServerOptions& server, Listeners& bound,
-                     TlsContextSlot* tls) noexcept {
-  if (bound.count != 1) return say(options, "without fibers there is one address, not ", bound.count), 2;
-  TlsContextSlot* const slot = bound.secure[0] ? tls : nullptr;
-  tell_addresses(options, bound);
-  const auto lost = options.mode == Mode::threads
-                        ? run_pool(options.threads, server, std::move(bound.listeners[0]), {SIGTERM, SIGINT},
-                                   options.drain_timeout, slot)
-                        : run(server, std::move(bound.listeners[0]), {SIGTERM, SIGINT}, options.drain_timeout, slot);
-  if (!lost) return say(options, "cannot serve: ", describe(lost.error())), 1;
-  return cut_off(options, *lost);
-}
-
-int serve_by_server(const ServeOptions& options, const ServerOptions& chosen, Listeners& bound,
-                    TlsContextSlot* tls) noexcept {
+int serve_bound(const ServeOptions& options, Listeners& bound, TlsContextSlot* tls) noexcept {
   // It outlives the run: exchanges that are cut off end with that.
-  auto server = Server::create(chosen);
-  if (!server) return say(options, "cannot reserve memory for the connections: ", describe(server.error())), 1;
+  auto server = Server::create(options.server, options.mode);
+  if (!server) return say(options, "cannot serve: ", describe(server.error())), 1;
   tell_addresses(options, bound);
   for (std::size_t i = 0; i < bound.count; ++i) {
     if (auto added = server->add(std::move(bound.listeners[i]), bound.secure[i] ? tls : nullptr); !added)
       return say(options, "cannot serve: ", describe(added.error())), 2;
   }
   if (options.running != nullptr) *options.running = &*server;
-  const int status = run_program([&] {
+  const auto body = [&] {
     if (auto started = server->start(); !started) return say(options, "cannot serve: ", describe(started.error())), 1;
 #if !COIR_NO_ASYNC
     Nursery jobs;
@@ -101,8 +80,14 @@ int serve_by_server(const ServeOptions& options, const ServerOptions& chosen, Li
     jobs.cancel("the server stops");
     if (auto ended = jobs.join(); !ended) return say(options, "a job failed: ", describe(ended.error())), 1;
 #endif
-    return cut_off(options, lost);
-  });
+    return lost == 0 ? 0 : (say(options, lost, " connections cut off"), 1);
+  };
+#if COIR_NO_ASYNC
+  const int status = run_program(body);
+#else
+  // Without fibers for its handlers a server needs no more than one worker.
+  const int status = run({.workers = options.mode == Mode::fibers ? 0u : 1u}, body);
+#endif
   if (options.running != nullptr) *options.running = nullptr;
   return status;
 }
@@ -113,6 +98,7 @@ int serve(const ServeOptions& given, const ServerOptions& server, std::string_vi
   if (!problem.empty()) return say(given, problem), 2;
   ServeOptions options = given;
   options.server = server;
+  if (options.mode != Mode::fibers) options.server.max_active = options.mode == Mode::serial ? 1 : options.threads;
   signal(SIGPIPE, SIG_IGN);
   // Before the lines that say it is ready, so that no signal after them is lost.
   if (auto caught = catch_signals({SIGTERM, SIGINT}); !caught)
@@ -137,9 +123,7 @@ int serve(const ServeOptions& given, const ServerOptions& server, std::string_vi
 #else
   if (!options.tls_listen.empty()) return say(options, "tls_listen: this build has no TLS"), 2;
 #endif
-  const bool on_server = options.mode == Mode::fibers || (options.mode == Mode::serial && !kFibers);
-  const int status = on_server ? serve_by_server(options, options.server, bound, slot)
-                               : serve_by_threads(options, options.server, bound, slot);
+  const int status = serve_bound(options, bound, slot);
   MemoryWatch::close();
   account::process.refund(plan.process);
   return status;

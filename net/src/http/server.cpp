@@ -10,11 +10,16 @@
 
 namespace coir::http {
 
-std::expected<Server, Error> Server::create(const ServerOptions& options) noexcept {
-  if (!kFibers && options.max_active > 1) return std::unexpected(Error{ErrorCode::unsupported});
-  const auto kept = sound_options(options);
+std::expected<Server, Error> Server::create(const ServerOptions& options, Mode mode) noexcept {
+  constexpr std::size_t kMostThreads = 4096;
+  const bool serial = mode == Mode::serial;
+  if ((serial ? !kFibers && options.max_active > 1 : !kFibers) || (mode == Mode::threads && !kManyWorkers))
+    return std::unexpected(Error{ErrorCode::unsupported});
+  auto kept = sound_options(options);
   if (!kept) return std::unexpected(kept.error());
-  Engine* engine = Engine::create(*kept);
+  if (serial) kept->max_active = 1;
+  if (mode == Mode::threads && kept->max_active > kMostThreads) return std::unexpected(Error{ErrorCode::invalid});
+  Engine* engine = Engine::create(*kept, mode);
   if (engine == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
   return Server(engine);
 }

@@ -147,7 +147,7 @@ Forwarding::Outcome Forwarding::await_answer() noexcept {
 // may_suspend tells whether all that the exchange needs can be kept without the session. Content that may have to be
 // sent again cannot, nor what the client has sent behind.
 bool Forwarding::may_suspend() const noexcept {
-  if (resumed || session.engine_.on_threads() || session.engine_.stopping()) return false;
+  if (resumed || session.engine_.stopping()) return false;
   if (within(rules.first_byte) < Deadline::after(kLeastRest)) return false;
   if (session.phase_ != Session::Phase::none || session.added_ != 0 || session.out_used_ != 0 || client_failed())
     return false;

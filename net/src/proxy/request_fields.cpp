@@ -67,7 +67,7 @@ int Forwarding::refusal() noexcept {
   }
   if (request.framing == Framing::length && request.content_length > rules.max_body) return 413;
   asks_upgrade = upgrades && !wanted.empty() && request.minor == 1 && request.framing == Framing::none &&
-                 request.method != Method::head && is_tunnel(wanted) && !session.engine_.on_threads();
+                 request.method != Method::head && is_tunnel(wanted);
   return 0;
 }
 

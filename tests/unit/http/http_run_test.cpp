@@ -1,10 +1,13 @@
-// The three ways to run one handler: run, run_pool and run_async.
+// The three modes of a server with one handler: serial, on threads, on fibers.
 
 #include <CppUTest/TestHarness.h>
 #include <coir/config.h>
 #include <coir/detail/accounts.h>
 #include <coir/format.h>
-#include <coir/http/run.h>
+#include <coir/http/server.h>
+#include <coir/program.h>
+#include <coir/signal.h>
+#include <coir/sleep.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string_view>
@@ -19,9 +23,6 @@
 #include "tests/support/ask.h"
 #include "tests/support/thread.h"
 
-#if !COIR_NO_ASYNC
-#include <coir/http/run_async.h>
-#endif
 #if COIR_TLS && !COIR_SINGLE_WORKER
 #include "tests/support/tls_pair.h"
 #endif
@@ -88,14 +89,24 @@ class Client {
 // Handlers and clients signal each other by these.
 std::atomic<int> entered;
 std::atomic<bool> may_go;
-std::atomic<int> hangups, stops;
+std::atomic<int> hangups, stops, cancelled_sleeps, at_once, at_once_most;
 
 // /hold stays in the handler until it may go; /read reads content.
-void serve(Exchange& exchange) {
+void answer(Exchange& exchange) {
   const std::string_view path = exchange.request().path;
   if (path == "/hold") {
     entered.fetch_add(1);
     while (!may_go.load()) usleep(200);
+  }
+  if (path == "/sleep") {
+    entered.fetch_add(1);
+    if (const auto slept = coir::sleep(1h); !slept && slept.error() == ErrorCode::cancelled)
+      cancelled_sleeps.fetch_add(1);
+  }
+  if (path == "/nap") {
+    at_once_most = std::max(at_once_most.load(), ++at_once);
+    static_cast<void>(coir::sleep(60ms));
+    --at_once;
   }
   char piece[16];
   if (path == "/read") {
@@ -107,8 +118,9 @@ void serve(Exchange& exchange) {
 }
 
 ServerOptions options() {
-  return {
-      .handler = serve, .on_hangup = [](void*) { hangups.fetch_add(1); }, .on_stop = [](void*) { stops.fetch_add(1); }};
+  return {.handler = answer,
+          .on_hangup = [](void*) { hangups.fetch_add(1); },
+          .on_stop = [](void*) { stops.fetch_add(1); }};
 }
 
 void wait_for(const std::atomic<int>& count, int number) {
@@ -130,7 +142,7 @@ void stop_server() {
 // with serves by `way` on the test's thread while `visit` is a client on another, and stops it then.
 template <class Way, class Visit>
 std::expected<std::size_t, Error> with(Way way, Visit visit) {
-  entered = hangups = stops = 0;
+  entered = hangups = stops = cancelled_sleeps = 0;
   may_go = told_to_stop = false;
   static_cast<void>(catch_signals({SIGUSR1, SIGHUP}));
   // A signal that came behind the end of an earlier server is kept for whoever asks next.
@@ -149,9 +161,24 @@ std::expected<std::size_t, Error> with(Way way, Visit visit) {
   return outcome;
 }
 
-constexpr auto kRun = [](TcpListener&& listener) {
-  return http::run(options(), std::move(listener), {SIGUSR1, SIGHUP});
-};
+// serve serves until SIGUSR1, by two threads where it is by threads, and returns how many connections were cut off.
+std::expected<std::size_t, Error> serve(Mode mode, TcpListener&& listener, ServerOptions by = options(),
+                                        std::chrono::milliseconds drain_timeout = 60s, TlsContextSlot* tls = nullptr) {
+  if (mode == Mode::threads) by.max_active = 2;
+  auto server = Server::create(by, mode);
+  if (!server) return std::unexpected(server.error());
+  if (auto added = server->add(std::move(listener), tls); !added) return std::unexpected(added.error());
+  std::size_t lost = 0;
+  const int status = run_program([&] {
+    if (!server->start()) return 1;
+    lost = server->serve_until({SIGUSR1, SIGHUP}, drain_timeout);
+    return 0;
+  });
+  if (status != 0) return std::unexpected(Error{ErrorCode::system});
+  return lost;
+}
+
+constexpr auto kSerial = [](TcpListener&& listener) { return serve(Mode::serial, std::move(listener)); };
 
 }  // namespace
 
@@ -163,8 +190,8 @@ TEST_GROUP(HttpRun) {
   test::Expectations expectations;
 };
 
-TEST(HttpRun, run_keeps_a_connection_and_ends_by_a_signal) {
-  const auto lost = with(kRun, [&](std::uint16_t port) {
+TEST(HttpRun, a_serial_server_keeps_a_connection_and_ends_by_a_signal) {
+  const auto lost = with(kSerial, [&](std::uint16_t port) {
     Client client(port);
     expectations.expect(client.connected && client.ask() && client.ask());
     stop_server();
@@ -174,26 +201,39 @@ TEST(HttpRun, run_keeps_a_connection_and_ends_by_a_signal) {
   CHECK(lost.has_value() && *lost == 0);
 }
 
-TEST(HttpRun, run_serves_one_client_while_another_is_idle) {
-  const auto lost = with(kRun, [&](std::uint16_t port) {
+TEST(HttpRun, a_serial_server_serves_one_client_while_another_is_idle) {
+  const auto lost = with(kSerial, [&](std::uint16_t port) {
     Client idle(port);
     expectations.expect(idle.ask());
     for (int i = 0; i < 3; ++i) {
       Client other(port);
       expectations.expect(other.ask());
-      if (COIR_NO_ASYNC) expectations.expect(idle.ask());
+      expectations.expect(idle.ask());
     }
-    if (!COIR_NO_ASYNC) expectations.expect(idle.ended());
   });
   expectations.check();
   CHECK(lost.has_value());
 }
 
-TEST(HttpRun, run_does_not_wait_long_for_a_client_that_says_nothing) {
+TEST(HttpRun, a_serial_server_begins_no_request_while_a_handler_waits) {
+  at_once_most = 0;
+  const auto lost = with(kSerial, [&](std::uint16_t port) {
+    Client first(port);
+    Client second(port);
+    first.say("GET /nap HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    second.say("GET /nap HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    expectations.expect(status_of(first.hear("served\n")) == 200 && status_of(second.hear("served\n")) == 200);
+  });
+  expectations.check();
+  CHECK(lost.has_value());
+  LONGS_EQUAL(1, at_once_most.load());
+}
+
+TEST(HttpRun, a_serial_server_does_not_wait_long_for_a_client_that_says_nothing) {
   const auto way = [](TcpListener&& listener) {
     ServerOptions hasty = options();
     hasty.header_timeout = 20ms;
-    return http::run(hasty, std::move(listener), {SIGUSR1});
+    return serve(Mode::serial, std::move(listener), hasty);
   };
   const auto lost = with(way, [&](std::uint16_t port) {
     Client silent(port);
@@ -205,7 +245,7 @@ TEST(HttpRun, run_does_not_wait_long_for_a_client_that_says_nothing) {
 }
 
 TEST(HttpRun, a_hangup_signal_is_told_and_does_not_stop) {
-  const auto lost = with(kRun, [&](std::uint16_t port) {
+  const auto lost = with(kSerial, [&](std::uint16_t port) {
     Client client(port);
     expectations.expect(client.ask());
     send(SIGHUP);
@@ -217,11 +257,9 @@ TEST(HttpRun, a_hangup_signal_is_told_and_does_not_stop) {
 }
 
 #if COIR_NO_ASYNC
-constexpr auto kOneThatStops = kRun;
+constexpr auto kOneThatStops = kSerial;
 #else
-constexpr auto kOneThatStops = [](TcpListener&& listener) {
-  return run_async(options(), std::move(listener), {SIGUSR1, SIGHUP});
-};
+constexpr auto kOneThatStops = [](TcpListener&& listener) { return serve(Mode::fibers, std::move(listener)); };
 #endif
 
 TEST(HttpRun, a_stop_is_told_before_what_is_under_way_has_ended) {
@@ -241,26 +279,19 @@ TEST(HttpRun, a_stop_is_told_before_what_is_under_way_has_ended) {
 }
 
 TEST(HttpRun, options_that_cannot_be_served_are_an_error) {
-  const auto listener = [] { return std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))); };
-  CHECK(http::run({}, listener(), {SIGUSR1}).error() == ErrorCode::invalid);
-  if (!COIR_NO_ASYNC) {
-    account::http.set_ceiling(1000);
-    const auto refused = http::run(options(), listener(), {SIGUSR1});
-    account::http.set_ceiling(SIZE_MAX);
-    CHECK(refused.error() == ErrorCode::no_memory);
-  }
-  const auto pool = run_pool(0, options(), listener(), {SIGUSR1});
-  CHECK(pool.error() == (COIR_SINGLE_WORKER ? ErrorCode::unsupported : ErrorCode::invalid));
-  const auto none = run_pool(4, {}, listener(), {SIGUSR1});
-  CHECK(none.error() == (COIR_SINGLE_WORKER ? ErrorCode::unsupported : ErrorCode::invalid));
+  CHECK(Server::create({}).error() == ErrorCode::invalid);
+  CHECK(Server::create({}, Mode::serial).error() == ErrorCode::invalid);
+  ServerOptions many = options();
+  many.max_active = 5000;
+  const auto threads = Server::create(many, Mode::threads);
+  CHECK(threads.error() == (coir::kManyWorkers ? ErrorCode::invalid : ErrorCode::unsupported));
+  if (!kFibers) CHECK(Server::create(options(), Mode::fibers).error() == ErrorCode::unsupported);
 }
 
 #if !COIR_SINGLE_WORKER
 
 namespace {
-constexpr auto kPoolOfTwo = [](TcpListener&& listener) {
-  return run_pool(2, options(), std::move(listener), {SIGUSR1, SIGHUP}, 60s);
-};
+constexpr auto kPoolOfTwo = [](TcpListener&& listener) { return serve(Mode::threads, std::move(listener)); };
 }  // namespace
 
 TEST(HttpRun, threads_of_a_pool_serve_at_the_same_time) {
@@ -281,22 +312,39 @@ TEST(HttpRun, threads_of_a_pool_serve_at_the_same_time) {
   CHECK(lost.has_value() && *lost == 0);
 }
 
-TEST(HttpRun, a_connection_keeps_its_thread_until_it_ends) {
+TEST(HttpRun, a_connection_between_two_requests_keeps_no_thread) {
   const auto lost = with(kPoolOfTwo, [&](std::uint16_t port) {
     Client first(port);
     Client second(port);
     expectations.expect(first.ask() && second.ask());
     Client third(port);
+    Client fourth(port);
     third.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    // Both threads go on with their own clients; the third has none.
-    for (int i = 0; i < 20; ++i) expectations.expect(first.ask() && second.ask());
-    expectations.expect(entered.load() == 0);
+    fourth.say("GET /hold HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    wait_for(entered, 2);
+    // Both threads are blocked: a request waits for one of them.
+    first.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     may_go = true;
-    first.hang_up();
+    expectations.expect(status_of(first.hear("served\n")) == 200);
     expectations.expect(status_of(third.hear("served\n")) == 200);
+    expectations.expect(status_of(fourth.hear("served\n")) == 200);
   });
   expectations.check();
   CHECK(lost.has_value());
+}
+
+TEST(HttpRun, a_handler_on_a_thread_does_not_outlive_its_client) {
+  const auto lost = with(kPoolOfTwo, [&](std::uint16_t port) {
+    for (int i = 0; i < 3; ++i) {
+      Client client(port);
+      client.say("GET /sleep HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      wait_for(entered, i + 1);
+      client.hang_up();
+      wait_for(cancelled_sleeps, i + 1);
+    }
+  });
+  expectations.check();
+  CHECK(lost.has_value() && *lost == 0);
 }
 
 TEST(HttpRun, a_stopping_pool_closes_what_is_idle_and_ends_what_is_not) {
@@ -319,7 +367,7 @@ TEST(HttpRun, a_stopping_pool_closes_what_is_idle_and_ends_what_is_not) {
 }
 
 TEST(HttpRun, a_handler_that_a_pool_does_not_end_in_time_is_cut_off) {
-  const auto way = [](TcpListener&& listener) { return run_pool(2, options(), std::move(listener), {SIGUSR1}, 20ms); };
+  const auto way = [](TcpListener&& listener) { return serve(Mode::threads, std::move(listener), options(), 20ms); };
   const auto lost = with(way, [&](std::uint16_t port) {
     Client client(port);
     client.say("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
@@ -336,10 +384,10 @@ TEST(HttpRun, a_handler_that_a_pool_does_not_end_in_time_is_cut_off) {
 TEST(HttpRun, threads_serve_over_tls) {
   static TlsContextSlot slot(test::authority().server());
   const auto alone = [](TcpListener&& listener) {
-    return http::run(options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+    return serve(Mode::serial, std::move(listener), options(), 10s, &slot);
   };
   const auto pool = [](TcpListener&& listener) {
-    return run_pool(2, options(), std::move(listener), {SIGUSR1}, 10s, &slot);
+    return serve(Mode::threads, std::move(listener), options(), 10s, &slot);
   };
   const auto visit = [&](std::uint16_t port) {
     // A client that says nothing of its handshake, and one that says what is none.
@@ -374,7 +422,7 @@ TEST(HttpRun, threads_serve_over_tls) {
 #if !COIR_NO_ASYNC
 
 TEST(HttpRun, fibers_serve_the_same_handler) {
-  const auto way = [](TcpListener&& listener) { return run_async(options(), std::move(listener), {SIGUSR1, SIGHUP}); };
+  const auto way = [](TcpListener&& listener) { return serve(Mode::fibers, std::move(listener)); };
   const auto lost = with(way, [&](std::uint16_t port) {
     Client first(port);
     Client second(port);
@@ -387,7 +435,7 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
   expectations.check();
   CHECK(lost.has_value() && *lost == 0);
   // A handler that does not end in time is cut off, and the server is destroyed after it.
-  const auto hasty = [](TcpListener&& listener) { return run_async(options(), std::move(listener), {SIGUSR1}, 20ms); };
+  const auto hasty = [](TcpListener&& listener) { return serve(Mode::fibers, std::move(listener), options(), 20ms); };
   const auto cut_off = with(hasty, [&](std::uint16_t port) {
     Client client(port);
     client.say("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
@@ -397,11 +445,6 @@ TEST(HttpRun, fibers_serve_the_same_handler) {
   });
   expectations.check();
   CHECK(cut_off.has_value() && *cut_off == 1);
-  CHECK(run_async({}, std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))), {SIGUSR1}).error() ==
-        ErrorCode::invalid);
-  // A signal that there is not would never end the server.
-  CHECK(run_async(options(), std::move(*TcpListener::listen(*Address::parse("127.0.0.1:0"))), {99}).error() ==
-        ErrorCode::invalid);
 }
 
 #endif

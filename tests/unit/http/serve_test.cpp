@@ -143,12 +143,6 @@ TEST(Serve, answers_by_a_table_until_sigterm_on_threads) {
   CHECK_EQUAL(0, serve_in(Mode::threads).status);
 }
 #endif
-
-TEST(Serve, a_mode_without_fibers_has_one_address) {
-  const auto end = in_child([] { return serve({.listen = "127.0.0.1:0,127.0.0.1:0", .mode = Mode::serial}, hello); });
-  CHECK_EQUAL(2, end.status);
-  CHECK(end.wrote("server: without fibers there is one address, not 2\n"));
-}
 #endif
 
 TEST(Serve, each_fault_is_one_line_that_names_it) {

@@ -6,7 +6,10 @@
 #include <coir/fiber.h>
 #include <coir/nursery.h>
 
+#include <atomic>
+
 #include "tests/support/everywhere.h"
+#include "tests/support/thread.h"
 #include "tests/support/until.h"
 
 namespace before_wait_test {
@@ -68,6 +71,35 @@ TEST(BeforeWait, a_reason_ends_the_wait_and_cancels_the_scope) {
     expect(coir::cancelled() && std::string_view(coir::cancel_reason()) == "enough");
   });
 }
+
+#if !COIR_SINGLE_WORKER
+TEST(BeforeWait, is_asked_on_a_plain_thread_whose_wait_it_ends) {
+  everywhere([&] {
+    coir::test::Thread thread([&] {
+      Asked scope;
+      scope.answer = "enough";
+      Event never;
+      const auto waited = never.wait(soon());
+      expect(!waited && waited.error() == ErrorCode::cancelled && waited.error().scope == scope.id);
+      expect(scope.times == 1);
+    });
+  });
+}
+
+TEST(BeforeWait, cancel_waiting_ends_the_wait_of_a_plain_thread) {
+  everywhere([&] {
+    std::atomic<coir::detail::Scope*> waits = nullptr;
+    coir::test::Thread thread([&] {
+      Asked scope;
+      waits = &scope;
+      Event never;
+      const auto waited = never.wait(soon());
+      expect(!waited && waited.error() == ErrorCode::cancelled);
+    });
+    coir::test::until([&] { return waits != nullptr && coir::detail::cancel_waiting(*waits, "over"); });
+  });
+}
+#endif
 
 TEST(BeforeWait, is_not_asked_behind_a_shield_nor_by_children) {
   everywhere([&] {

@@ -1,4 +1,5 @@
 #include <CppUTest/TestHarness.h>
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/resting_wait.h>
 #include <coir/runtime.h>
@@ -10,6 +11,7 @@
 #include "tests/support/everywhere.h"
 #include "tests/support/pipe.h"
 #include "tests/support/scale.h"
+#include "tests/support/thread.h"
 #include "tests/support/until.h"
 
 namespace resting_wait_test {
@@ -115,6 +117,26 @@ TEST(RestingWait, disarmed_it_is_not_woken_and_may_sleep_again) {
     expect(record.wakes == 0);
   });
 }
+
+#if !COIR_SINGLE_WORKER
+TEST(RestingWait, a_plain_thread_arms_and_disarms_it) {
+  everywhere([&] {
+    Pipe pipe;
+    Record record;
+    coir::Event armed;
+    coir::test::Thread thread([&] {
+      expect(arm_resting_wait(record, pipe.reader).has_value());
+      expect(disarm_resting_wait(record));
+      expect(arm_resting_wait(record, pipe.reader).has_value());
+      armed.set();
+    });
+    expect(armed.wait().has_value());
+    expect(record.wakes == 0 && pipe.put());
+    record.await_served(1);
+    thread.join();
+  });
+}
+#endif
 
 TEST(RestingWait, a_waiter_on_the_same_descriptor_makes_it_busy) {
   everywhere([&] {

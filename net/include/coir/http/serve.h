@@ -22,13 +22,6 @@
 
 namespace coir::http {
 
-// Mode is how requests are served; the handlers are the same.
-enum class Mode : std::uint8_t {
-  fibers,   // a fiber for each request, and a record for each connection between two; a build with fibers
-  threads,  // a thread for each connection, up to ServeOptions::threads; a build with several workers
-  serial,   // one request at a time, on the calling thread
-};
-
 #if !COIR_NO_ASYNC
 // Jobs starts what a server does besides answering, as children of a nursery: they are cancelled when it stops. It refers
 // to a callable, which outlives it.
@@ -55,7 +48,7 @@ class Jobs {
 struct ServeOptions {
   const char* name = "server";  // what its lines on standard error begin with
   // Addresses, with commas between them: "127.0.0.1:80", "[::1]:80", ":80" for all, "unix:/path". Port 0 lets the kernel
-  // choose. Mode::threads and Mode::serial take one, in a build with fibers.
+  // choose.
   std::string_view listen = "127.0.0.1:8080";
   std::string_view tls_listen = {};
   // A file with a certificate, its chain and its key, as PEM, that nobody else may read. Where there is none one is made,
@@ -64,11 +57,11 @@ struct ServeOptions {
   std::size_t memory = SIZE_MAX;  // all that grows with load, in bytes; at most what the machine can spare
   ServerOptions server = {};      // its handler and context are serve's; its limits at most what fits into the memory
   Mode mode = kFibers ? Mode::fibers : Mode::serial;
-  unsigned threads = 4;
+  unsigned threads = 4;                             // of Mode::threads: how many requests it serves at once
   std::chrono::milliseconds drain_timeout{10'000};  // for requests in progress at SIGTERM and SIGINT
-  Server** running = nullptr;  // points to the server while it runs on fibers; null before and after
+  Server** running = nullptr;                       // points to the server while it runs; null before and after
 #if !COIR_NO_ASYNC
-  Jobs jobs = {};  // of Mode::fibers
+  Jobs jobs = {};
 #endif
 };
 

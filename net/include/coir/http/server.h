@@ -41,6 +41,13 @@ class Engine;
 // Handler answers one request. See Exchange.
 using Handler = void(Exchange& exchange);
 
+// Mode is how requests are served. The handlers are the same, and between two requests a connection is a record.
+enum class Mode : std::uint8_t {
+  fibers,   // a fiber for each request; in a build with fibers
+  threads,  // a thread for each request, which it may block: ServerOptions::max_active of them; with several workers
+  serial,   // one request at a time, from its head to its answer
+};
+
 // Measured on the emulated board (Linux 6.1, riscv64): 3.6 to 4.0 KB of free memory go with each established TCP
 // connection.
 inline constexpr std::size_t kKernelBytesPerConnection = 4096;
@@ -158,10 +165,13 @@ class Server {
  public:
   static constexpr std::size_t kMaxListeners = 8;
 
-  // create reserves what `options` allows for. Errors: no_memory, invalid (no handler, or a limit that is zero or too
-  // large, more than a million requests of a client among them, or a handler_stack of more than 64 KB), unsupported
-  // (max_active over 1 in a build without fibers).
-  [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options) noexcept;
+  // create reserves what `options` allows for. In Mode::threads each of max_active threads has 256 KB of stack and
+  // handler_stack besides, resident as far as they are used; in Mode::serial max_active is 1. Errors: no_memory, invalid
+  // (no handler, or a limit that is zero or too large, more than a million requests of a client and more than 4,096
+  // threads among them, or a handler_stack of more than 64 KB), unsupported (this build has not this mode; max_active
+  // over 1 in a build without fibers).
+  [[nodiscard]] static std::expected<Server, Error> create(const ServerOptions& options,
+                                                           Mode mode = kFibers ? Mode::fibers : Mode::serial) noexcept;
 
   Server(Server&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
   Server& operator=(Server&&) = delete;
@@ -180,7 +190,8 @@ class Server {
   // stay open. It waits for the listener's fiber to end.
   void remove(std::size_t number) noexcept;
 
-  // start spawns the accepting fibers; from a fiber. Errors: those of spawn, no_memory. In a build without fibers
+  // start spawns the accepting fibers, and starts the threads of Mode::threads; from a fiber. Errors: those of spawn,
+  // no_memory, limit (a thread cannot be started). In a build without fibers
   // nothing is served before serve_until.
   [[nodiscard]] std::expected<void, Error> start() noexcept;
 

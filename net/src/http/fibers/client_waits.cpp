@@ -71,6 +71,13 @@ void ClientWaits::end_heads() noexcept {
   end_each([](const Connection& each) { return each.owes == Owes::head; });
 }
 
+void ClientWaits::end_all() noexcept {
+  end_each([](Connection& each) {
+    each.awaits = Direction::writable;
+    return true;
+  });
+}
+
 void ClientWaits::end_slowest_transfer() noexcept {
   const std::int64_t now = coarse_ns();
   Connection* slowest = nullptr;

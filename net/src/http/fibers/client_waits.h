@@ -24,6 +24,9 @@ class ClientWaits {
   // end_heads ends all waits for heads, when the server has been stopping for long enough.
   void end_heads() noexcept;
 
+  // end_all ends every wait, and what the clients could still be sent.
+  void end_all() noexcept;
+
   // end_slowest_transfer ends the wait for the client that has taken or sent the fewest bytes a second, of those whose
   // exchange is 2 s old. Bytes that the kernel still holds for a client do not count as taken.
   void end_slowest_transfer() noexcept;

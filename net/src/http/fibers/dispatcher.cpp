@@ -61,9 +61,7 @@ void Dispatcher::enqueue(Connection& connection, bool rests) noexcept {
 // So all connections that one poll has woken are served on one stack and with one session, whose memory stays hot, as
 // long as nothing makes the fiber park. When it parks the standby takes over.
 void Dispatcher::spawn_standby() noexcept {
-  const Fiber fiber =
-      spawn({.name = "http", .stack = engine_.options.handler_stack}, [this]() noexcept { serve_waiting(); });
-  if (fiber.started()) return;
+  if (host.serve_waiting()) return;
   // Without a stack the connections wait; the reaper makes room and tries again.
   Locked locked(lock_);
   standby_ = false;

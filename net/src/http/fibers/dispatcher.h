@@ -10,6 +10,7 @@
 #include "http/fibers/connection_queues.h"
 #include "http/fibers/handshake_gate.h"
 #include "http/fibers/offered_places.h"
+#include "http/fibers/session_host.h"
 #include "http/fibers/session_pool.h"
 #include "http/session/connection_records.h"
 #include "http/session/engine.h"
@@ -26,12 +27,14 @@ namespace coir::http {
 // or makes a system call. In a build for one worker it is nothing at all.
 class Dispatcher {
  public:
-  Dispatcher(Engine& engine, Connection* connections, SessionBuffers* buffers, std::uint32_t* freed_buffers) noexcept
+  Dispatcher(Engine& engine, Connection* connections, SessionBuffers* buffers, std::uint32_t* freed_buffers,
+             std::span<pthread_t> threads) noexcept
       : engine_(engine),
         records_(connections, engine.options.max_connections),
         pool_(buffers, freed_buffers, most_buffers(engine.options), engine.options.max_active),
         gate_(engine.options.max_handshakes),
-        waits(lock_, engine.counters) {}
+        waits(lock_, engine.counters),
+        host(*this, engine.options.handler_stack, threads) {}
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -46,6 +49,8 @@ class Dispatcher {
   static void wake(RestingWait& resting) noexcept;
   // serve_soon queues a connection that stands in no list and whose client has sent something.
   void serve_soon(Connection& connection) noexcept;
+  // serve_waiting serves a connection that waits, and further ones behind it. By the SessionHost.
+  void serve_waiting() noexcept;
   // spawn_missing spawns a fiber where connections wait, a session is free, and an earlier spawn has failed.
   void spawn_missing() noexcept;
 
@@ -111,7 +116,6 @@ class Dispatcher {
   // stands in a list of resting ones.
   void enqueue(Connection& connection, bool rests) noexcept;
   void spawn_standby() noexcept;
-  void serve_waiting() noexcept;
 
   static void tell(OfferedPlaces::Line granted) noexcept;
 
@@ -136,6 +140,7 @@ class Dispatcher {
 
  public:
   ClientWaits waits;
+  SessionHost host;
 };
 
 }  // namespace coir::http

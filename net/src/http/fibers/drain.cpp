@@ -1,10 +1,13 @@
 // The end of a FiberEngine: accepting stops, what rests is closed, and requests in progress end.
 #include <coir/cancel_scope.h>
-#include <coir/runtime.h>
+#include <coir/fiber.h>
+#include <coir/signal.h>
+#include <signal.h>
+
+#include <algorithm>
 
 #include "http/fibers/fiber_engine.h"
 #include "http/session/coarse_clock.h"
-#include "http/session/until_signal.h"
 
 namespace coir::http {
 
@@ -47,15 +50,35 @@ std::expected<void, Error> FiberEngine::stop(Deadline deadline) noexcept {
 
 std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
                                      std::chrono::milliseconds drain_timeout) noexcept {
-  return until_signal(*this, signals, drain_timeout);
+  // Where the kernel is short of what the wait takes it is tried again: that is no reason to stop.
+  for (;;) {
+    const auto signal = wait_signal(signals);
+    if (signal && *signal != SIGHUP) break;
+    if (signal) {
+      if (options.on_hangup != nullptr) options.on_hangup(options.context);
+    } else if (!sleep(100ms)) {
+      break;
+    }
+  }
+  const Deadline deadline = Deadline::after(drain_timeout);
+  if (options.on_stop != nullptr) options.on_stop(options.context);
+  begin_stop();
+  while (!stopped()) {
+    if (deadline.passed() || cancelled()) return cut_off();
+    const Deadline next = std::min(deadline, Deadline::after(20ms));
+    const Shield shield(next);
+    const auto signal = wait_signal(signals, next);
+    if (signal && *signal != SIGHUP) return cut_off();
+    if (!signal) static_cast<void>(sleep_until(next));  // where the kernel is short, it has failed at once
+  }
+  return 0;
 }
 
 std::size_t FiberEngine::cut_off() noexcept {
   const std::size_t open = dispatcher.gauges().open;
-  shutdown();
   // The owner of a local server destroys it next. The run would wait for the handlers anyhow.
   const Shield shield(Deadline::never());
-  while (!stopped()) static_cast<void>(sleep(5ms));
+  for (dispatcher.host.cut_off(); !stopped(); dispatcher.host.cut_off()) static_cast<void>(sleep(5ms));
   return open;
 }
 

@@ -21,19 +21,22 @@ FiberEngine& self(Engine& engine) noexcept {
 
 }  // namespace
 
-FiberEngine* FiberEngine::create(const ServerOptions& options) noexcept {
+FiberEngine* FiberEngine::create(const ServerOptions& options, Mode mode) noexcept {
   const std::size_t connections_at = rounded(sizeof(FiberEngine), kLine);
   // On a page of their own, for buffers and records are freed by whole pages.
   const std::size_t most_buffers = Dispatcher::most_buffers(options);
   const std::size_t buffers_at =
       rounded(connections_at + options.max_connections * sizeof(Connection), port::kPageBytes);
   const std::size_t numbers_at = buffers_at + most_buffers * sizeof(SessionBuffers);
-  const std::size_t bytes = rounded(numbers_at + most_buffers * sizeof(std::uint32_t), port::kPageBytes);
+  const std::size_t threads_at = rounded(numbers_at + most_buffers * sizeof(std::uint32_t), alignof(pthread_t));
+  const std::size_t threads = mode == Mode::threads ? options.max_active : 0;
+  const std::size_t bytes = rounded(threads_at + threads * sizeof(pthread_t), port::kPageBytes);
   auto* memory = static_cast<char*>(port::reserve(bytes));
   if (memory == nullptr) return nullptr;
-  auto* const engine = new (memory) FiberEngine(options, reinterpret_cast<Connection*>(memory + connections_at),
+  auto* const engine = new (memory) FiberEngine(options, mode, reinterpret_cast<Connection*>(memory + connections_at),
                                                 reinterpret_cast<SessionBuffers*>(memory + buffers_at),
-                                                reinterpret_cast<std::uint32_t*>(memory + numbers_at), bytes);
+                                                reinterpret_cast<std::uint32_t*>(memory + numbers_at),
+                                                {reinterpret_cast<pthread_t*>(memory + threads_at), threads}, bytes);
   engine->evictor.attach();
   if (engine->clients.open(options)) return engine;
   destroy(engine);
@@ -52,8 +55,8 @@ void FiberEngine::destroy(FiberEngine* engine) noexcept {
 
 // From here on: each function of Engine, by the part that does it.
 
-Engine* Engine::create(const ServerOptions& options) noexcept {
-  return FiberEngine::create(options);
+Engine* Engine::create(const ServerOptions& options, Mode mode) noexcept {
+  return FiberEngine::create(options, mode);
 }
 
 void Engine::destroy(Engine* engine) noexcept {
@@ -70,9 +73,10 @@ void Engine::remove(std::size_t number) noexcept {
 
 std::expected<void, Error> Engine::start() noexcept {
   FiberEngine& engine = self(*this);
-  if (engine.reaper.start() && engine.acceptor.start()) return {};
+  auto started = engine.dispatcher.host.start();
+  if (started && engine.reaper.start() && engine.acceptor.start()) return {};
   engine.begin_stop();
-  return std::unexpected(Error{ErrorCode::no_memory});
+  return started ? std::unexpected(Error{ErrorCode::no_memory}) : started;
 }
 
 void Engine::begin_stop() noexcept {
@@ -100,34 +104,29 @@ bool Engine::at_work() noexcept {
 }
 
 bool Engine::rest(Connection& connection, std::int64_t since_ns) noexcept {
-  if (on_threads_ != nullptr) return on_threads_->rest(*this, connection);
   return self(*this).dispatcher.rest(connection, since_ns);
 }
 
 void Engine::close(Connection& connection) noexcept {
   end_log(connection);
-  if (on_threads_ != nullptr) return on_threads_->close(*this, connection);
   self(*this).dispatcher.close(connection);
 }
 
 Connection* Engine::next_or_release(Session& session) noexcept {
-  if (on_threads_ != nullptr) return nullptr;
   return self(*this).dispatcher.next_or_release(session);
 }
 
 void Engine::release(Session& session) noexcept {
-  // A thread keeps its session, for its next connection.
-  if (on_threads_ != nullptr) return;
   self(*this).dispatcher.release(session);
 }
 
 void Engine::offer(ActivePlace& place, bool keeps_buffers) noexcept {
-  if (on_threads_ == nullptr) self(*this).dispatcher.offer(place, keeps_buffers);
+  if (lends_places) self(*this).dispatcher.offer(place, keeps_buffers);
 }
 
 bool Engine::lend(ActivePlace& place) noexcept {
-  if (on_threads_ == nullptr) self(*this).dispatcher.lend(place);
-  return on_threads_ == nullptr;
+  if (lends_places) self(*this).dispatcher.lend(place);
+  return lends_places;
 }
 
 void Engine::reclaim(ActivePlace& place) noexcept {
@@ -139,20 +138,19 @@ void Engine::serve_soon(Connection& connection) noexcept {
 }
 
 void Engine::end_handshake(Connection& connection) noexcept {
-  if (on_threads_ != nullptr) return;
   self(*this).dispatcher.end_handshake(connection);
 }
 
 bool Engine::may_linger(Connection& connection) noexcept {
-  return on_threads_ != nullptr || self(*this).dispatcher.may_linger(connection);
+  return self(*this).dispatcher.may_linger(connection);
 }
 
 bool Engine::close_silent_handshake() noexcept {
-  return on_threads_ == nullptr && self(*this).dispatcher.close_silent_handshake();
+  return self(*this).dispatcher.close_silent_handshake();
 }
 
 bool Engine::evict_idle() noexcept {
-  return on_threads_ == nullptr && self(*this).evictor.evict_idle();
+  return self(*this).evictor.evict_idle();
 }
 
 void Engine::begin_exchange(Connection& connection) noexcept {
@@ -161,15 +159,14 @@ void Engine::begin_exchange(Connection& connection) noexcept {
 }
 
 void Engine::begin_waiting(Connection& connection, Direction direction, Owes owes, Deadline) noexcept {
-  if (on_threads_ == nullptr) self(*this).dispatcher.waits.begin(connection, direction, owes);
+  self(*this).dispatcher.waits.begin(connection, direction, owes);
 }
 
 bool Engine::end_waiting(Connection& connection) noexcept {
-  return on_threads_ != nullptr || self(*this).dispatcher.waits.end(connection);
+  return self(*this).dispatcher.waits.end(connection);
 }
 
 bool Engine::yield_turn() noexcept {
-  if (on_threads_ != nullptr) return on_threads_->yield_turn(*this);
   yield();
   return true;
 }

@@ -16,7 +16,7 @@ namespace coir::http {
 //   evictor      makes room                          reaper       closes those whose time is over
 class FiberEngine : public Engine {
  public:
-  static FiberEngine* create(const ServerOptions& options) noexcept;
+  static FiberEngine* create(const ServerOptions& options, Mode mode) noexcept;
   static void destroy(FiberEngine* engine) noexcept;
 
   // drain.cpp: these are Server's functions of the same names.
@@ -24,7 +24,7 @@ class FiberEngine : public Engine {
   bool stopped() noexcept;
   std::expected<void, Error> stop(Deadline deadline) noexcept;
   std::size_t serve_until(std::initializer_list<int> signals, std::chrono::milliseconds drain_timeout) noexcept;
-  // cut_off shuts the runtime down and returns how many connections are left.
+  // cut_off ends every wait and returns how many connections are left.
   std::size_t cut_off() noexcept;
 
   Dispatcher dispatcher;
@@ -33,10 +33,10 @@ class FiberEngine : public Engine {
   Reaper reaper;
 
  private:
-  FiberEngine(const ServerOptions& given, Connection* connections, SessionBuffers* buffers,
-              std::uint32_t* freed_buffers, std::size_t mapped_bytes) noexcept
-      : Engine(given),
-        dispatcher(*this, connections, buffers, freed_buffers),
+  FiberEngine(const ServerOptions& given, Mode mode, Connection* connections, SessionBuffers* buffers,
+              std::uint32_t* freed_buffers, std::span<pthread_t> threads, std::size_t mapped_bytes) noexcept
+      : Engine(given, mode == Mode::fibers),
+        dispatcher(*this, connections, buffers, freed_buffers, threads),
         evictor(*this, dispatcher),
         acceptor(*this, dispatcher, evictor),
         reaper(*this, dispatcher, evictor),

@@ -14,7 +14,7 @@ SerialEngine& self(Engine& engine) noexcept {
 
 }  // namespace
 
-Engine* Engine::create(const ServerOptions& options) noexcept {
+Engine* Engine::create(const ServerOptions& options, Mode) noexcept {
   return SerialEngine::create(options);
 }
 

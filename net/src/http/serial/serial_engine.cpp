@@ -230,7 +230,7 @@ ServerGauges SerialEngine::gauges() const noexcept {
 
 SerialEngine::SerialEngine(const ServerOptions& given, OwnSession* session, Connection* connections,
                            pollfd* entries) noexcept
-    : Engine(given), loop(*this, session, entries), records_(connections, given.max_connections) {}
+    : Engine(given, false), loop(*this, session, entries), records_(connections, given.max_connections) {}
 
 SerialEngine* SerialEngine::create(const ServerOptions& options) noexcept {
   const std::size_t session_at = rounded(sizeof(SerialEngine), kUnit);

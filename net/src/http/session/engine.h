@@ -19,28 +19,19 @@ struct Session;
 
 class Engine;
 
-// ThreadCalls is what an engine on plain threads (http/threads/thread_engine.h) does instead of the build's own, where
-// they differ for its sessions. It is reached by a pointer, so that a program that serves on fibers alone does not
-// carry it.
-struct ThreadCalls {
-  bool (*rest)(Engine& engine, Connection& connection) noexcept;
-  void (*close)(Engine& engine, Connection& connection) noexcept;
-  bool (*yield_turn)(Engine& engine) noexcept;
-};
-
 // kServerStops is the reason by which the server's stop ends waits.
 inline constexpr const char* kServerStops = "the server stops";
 
 // Engine is the contract between a Server, its sessions and what runs them. http/fibers/fiber_engine.cpp implements it,
 // and in a build without fibers http/serial/serial_contract.cpp. A build holds one of the two, so that nothing is
-// virtual; on_threads leads to the third.
+// virtual.
 class Engine {
  public:
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   // These are Server's functions of the same names.
-  static Engine* create(const ServerOptions& options) noexcept;
+  static Engine* create(const ServerOptions& options, Mode mode) noexcept;
   static void destroy(Engine* engine) noexcept;
   std::expected<std::size_t, Error> add(TcpListener&& listener, TlsContextSlot* tls, std::uint8_t mark) noexcept;
   void remove(std::size_t number) noexcept;
@@ -117,11 +108,11 @@ class Engine {
   // last.
   bool yield_turn() noexcept;
 
-  // on_threads tells whether each connection has a thread: none can rest without.
-  bool on_threads() const noexcept { return on_threads_ != nullptr; }
   bool stopping() const noexcept { return stopping_.load(std::memory_order_relaxed); }
 
   const ServerOptions options;
+  // False: a handler that waits keeps its place, because it has a thread, or because one request is served at a time.
+  const bool lends_places;
   // The contexts of its listeners for TLS, of which some may be null: by the names in their certificates it is called.
   TlsContextSlot* contexts[Server::kMaxListeners] = {};
   ServerCounters counters;
@@ -134,15 +125,13 @@ class Engine {
 #endif
 
  protected:
-  explicit Engine(const ServerOptions& given, const ThreadCalls* on_threads = nullptr) noexcept
-      : options(given), on_threads_(on_threads) {}
+  Engine(const ServerOptions& given, bool lends) noexcept : options(given), lends_places(lends) {}
   ~Engine() = default;
 
   // connection_bytes is what the ledger is charged for one connection.
   std::size_t connection_bytes() const noexcept { return Server::connection_bytes(options); }
 
   Atomic<bool> stopping_ = false;
-  const ThreadCalls* const on_threads_;  // null: the build's own engine
 };
 
 }  // namespace coir::http

@@ -67,7 +67,6 @@ std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, 
 std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_t mark) noexcept {
   Session& session = exchange.session_;
   if (!session.has_begun_content()) return std::unexpected(Error{ErrorCode::invalid});
-  if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
   claim(session, mark);
   return {};
@@ -83,7 +82,6 @@ void Keeper::claim(Session& session, std::uint64_t mark) noexcept {
 
 std::expected<void, Error> Keeper::suspend(Exchange& exchange, std::uint64_t mark) noexcept {
   Session& session = exchange.session_;
-  if (session.engine_.on_threads()) return std::unexpected(Error{ErrorCode::unsupported});
   if (auto attached = attach(exchange); !attached) return attached;
   claim(session, mark);
   session.suspended_ = true;

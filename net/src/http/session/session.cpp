@@ -36,9 +36,7 @@ Session::After Session::answer_arrived() noexcept {
       continue;
     }
     begin_body(parsed.head_bytes);
-    // Where each connection has a thread, a handler that waits keeps its buffers.
-    if constexpr (kFibers)
-      head_in_buffers_ = engine_.on_threads() || !kept_head_.keep(request_, {buffers->in + begin_, parsed.head_bytes});
+    if constexpr (kFibers) head_in_buffers_ = !kept_head_.keep(request_, {buffers->in + begin_, parsed.head_bytes});
     lends_scratch_ = lends_path_ = false;
     if (const After after = answer_parsed(); after != After::go_on) return after;
   }
