@@ -2,7 +2,23 @@
 
 #include <string.h>
 
+#include "base/rounded.h"
+
 namespace coir::http {
+
+std::string_view KeptHead::take(std::string_view piece) noexcept {
+  memcpy(memory_, piece.data(), piece.size());
+  return {memory_, piece.size()};
+}
+
+bool KeptHead::settle(Request& request, std::size_t head_bytes) noexcept {
+  const std::size_t fields = request.headers.size() * sizeof(Header), at = rounded(head_bytes, alignof(Header));
+  if (at + fields > kBytes) return false;
+  text_ = {memory_, head_bytes};
+  memcpy(memory_ + at, request.headers.data(), fields);
+  request.headers = {reinterpret_cast<Header*>(memory_ + at), request.headers.size()};
+  return true;
+}
 
 bool KeptHead::keep(Request& request, std::string_view head) noexcept {
   const std::size_t fields = request.headers.size() * sizeof(Header);

@@ -16,6 +16,11 @@ class KeptHead {
   // Of 8 fields, 350 bytes fit.
   static constexpr std::size_t kBytes = 608;
 
+  // A head that comes in one piece of at most so many bytes is parsed here, so that nothing is moved: take copies the
+  // piece, and settle has `request`, whose head is its first `head_bytes`, kept with its fields. False: they do not fit.
+  static constexpr std::size_t kPieceBytes = kBytes - 8 * sizeof(Header);
+  std::string_view take(std::string_view piece) noexcept;
+  bool settle(Request& request, std::size_t head_bytes) noexcept;
   // keep moves `request`, whose head is `head`, here. False: it is too long, and stays where it is.
   bool keep(Request& request, std::string_view head) noexcept;
   // text is the head that was kept last.

@@ -14,8 +14,12 @@ namespace coir::http {
 // answer_arrived answers every request that lies whole in the buffer, in order. The responses gather in buffers->out.
 Session::After Session::answer_arrived() noexcept {
   while (begin_ < end_) {
-    const ParseResult parsed =
-        parse_head({buffers->in + begin_, end_ - begin_}, seen_, buffers->headers, engine_.options.limits, request_);
+    const std::string_view arrived(buffers->in + begin_, end_ - begin_);
+    const bool in_place = kFibers && arrived.size() <= KeptHead::kPieceBytes;
+    const auto parse = [&](std::string_view text) {
+      return parse_head(text, seen_, buffers->headers, engine_.options.limits, request_);
+    };
+    const ParseResult parsed = parse(in_place ? kept_head_.take(arrived) : arrived);
     if (parsed.state == ParseState::incomplete) {
       if (seen_ == 0) {
         head_deadline_ = Deadline::after(engine_.options.header_timeout);
@@ -36,7 +40,13 @@ Session::After Session::answer_arrived() noexcept {
       continue;
     }
     begin_body(parsed.head_bytes);
-    if constexpr (kFibers) head_in_buffers_ = !kept_head_.keep(request_, {buffers->in + begin_, parsed.head_bytes});
+    if (in_place) {
+      head_in_buffers_ = !kept_head_.settle(request_, parsed.head_bytes);
+      if (head_in_buffers_) [[unlikely]]
+        static_cast<void>(parse(arrived));
+    } else if constexpr (kFibers) {
+      head_in_buffers_ = !kept_head_.keep(request_, arrived.substr(0, parsed.head_bytes));
+    }
     lends_scratch_ = lends_path_ = false;
     if (const After after = answer_parsed(); after != After::go_on) return after;
   }
