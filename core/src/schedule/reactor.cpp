@@ -45,7 +45,7 @@ void Reactor::dispatch() noexcept {
     Entry* const at = entry(event.fd);
     if (at == nullptr || (!fell_back() && at->tag.load(std::memory_order_acquire) != event.tag)) continue;
     if (event.readable) signal(at->word[0], event.hung_up);
-    // Of a socket that is read, each event says that it has room as well.
+    // Each event of a socket that is read says again that it has room.
     const bool is_news = kManyWorkers || event.hung_up || at->word[1].load(std::memory_order_relaxed) != kReady;
     if (event.writable && is_news) signal(at->word[1], event.hung_up);
     // Files of /sys fail at every news, and do not hang up.

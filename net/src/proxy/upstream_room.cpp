@@ -91,7 +91,7 @@ void UpstreamGroup::serve_line() noexcept {
     for (RoomWaiter *waiter = line_.front(), *next; waiter != nullptr; waiter = next) {
       next = waiter->next;
       UpstreamMember* const member = choose(waiter->choice, waiter->tried);
-      // Nobody behind one that takes any server finds room.
+      // If one that takes any server finds no room, those behind it find none.
       if (member == nullptr && waiter->tried == 0) break;
       if (member == nullptr) continue;
       ++member->in_use;

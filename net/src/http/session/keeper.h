@@ -239,7 +239,7 @@ class Keeper {
   bool forgotten_ = false;
 };
 
-// Keepers are the keepers that have connections of one server.
+// Keepers are the keepers that have connections of one server. keepers.cpp
 class Keepers {
  public:
   explicit Keepers(Engine& engine) noexcept : engine_(engine) {}
