@@ -29,11 +29,9 @@ void Keeper::serve(Connection& connection, KeptMemory) noexcept {
 }
 
 bool Keeper::drop_input(Connection& connection, std::span<char> into) noexcept {
-  constexpr int kMost = 8;
-  for (int reads = 0; reads < kMost; ++reads) {
+  for (int most = 8; most > 0; --most) {
     const auto got = connection.stream.read(into, Deadline::now());
-    if (!got) return got.error() == ErrorCode::timed_out;
-    if (connection.stream.drained()) return true;
+    if (!got || connection.stream.drained()) return got || got.error() == ErrorCode::timed_out;
   }
   return false;
 }
