@@ -36,8 +36,7 @@ bool shows_metrics(const Daemon& daemon, bool for_metrics) noexcept {
 
 #if COIRD_GATEWAY
 // write_more adds what became of requests that were passed on.
-void write_more(void* opaque, coir::http::MetricsText& text) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
+void write_more(Daemon& daemon, coir::http::MetricsText& text) noexcept {
 #if COIRD_SCRIPTS
   const coir::http::Proxy* const proxy = daemon.gateway ? &daemon.gateway->proxy() : nullptr;
   std::span<const coir::http::FastCgi* const> applications;
@@ -56,7 +55,7 @@ bool passes_on(Daemon& daemon, Exchange& exchange) noexcept {
   return false;
 }
 #else
-constexpr auto* write_more = static_cast<void (*)(void*, coir::http::MetricsText&) noexcept>(nullptr);
+void write_more(Daemon&, coir::http::MetricsText&) noexcept {}
 
 bool passes_on(Daemon&, Exchange&) noexcept {
   return false;
@@ -91,8 +90,7 @@ void watch_upstreams([[maybe_unused]] Daemon& daemon) noexcept {
 #endif
 }
 
-void answer(Exchange& exchange) {
-  auto& daemon = exchange.context<Daemon>();
+void answer(Daemon& daemon, Exchange& exchange) {
   const bool for_metrics = exchange.listener() == Listeners::kMetrics;
   const std::string_view path = exchange.request().path;
   if (exchange.request().form == coir::http::Form::asterisk) {
@@ -107,7 +105,8 @@ void answer(Exchange& exchange) {
     return;
   } else if (path == "/metrics" && shows_metrics(daemon, for_metrics)) {
     if (!is_read(exchange)) return;
-    write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr, {write_more, &daemon});
+    write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr,
+                  [&daemon](coir::http::MetricsText& text) { write_more(daemon, text); });
   } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;
   } else if (daemon.files && !for_metrics) {

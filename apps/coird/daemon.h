@@ -53,13 +53,13 @@ struct Daemon {
   }
 };
 
-// answer is the handler of coird's server, whose context is a Daemon.
-void answer(coir::http::Exchange& exchange);
+// answer is the handler of coird's server.
+void answer(Daemon& daemon, coir::http::Exchange& exchange);
 
 // watch_upstreams starts to watch the servers that requests are forwarded to. On a fiber, once the server has started.
 void watch_upstreams(Daemon& daemon) noexcept;
 
-// reload follows SIGHUP for the Daemon at `opaque`: it reads the file of --config again, and the files of certificates,
+// reload follows SIGHUP: it reads the file of --config again, and the files of certificates,
 // credentials and routes. Either all of them count from now on or, if one is not in order, none does and what was
 // before stays. It always says what it did, and which settings want a restart.
-void reload(void* opaque) noexcept;
+void reload(Daemon& daemon) noexcept;

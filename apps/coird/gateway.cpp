@@ -152,10 +152,7 @@ bool Gateway::open(const Options& options) noexcept {
   how.tls = &trust_;
 #endif
 #if COIRD_ROUTE_AUTH
-  how.context = &auth_;
-  how.admits = [](void* auth, coir::http::Exchange& exchange, std::string_view path) noexcept {
-    return static_cast<RouteAuth*>(auth)->admits(exchange, path);
-  };
+  how.admits = [this](coir::http::Exchange& exchange, std::string_view path) { return auth_.admits(exchange, path); };
 #endif
   proxy_.emplace(how);
   if (!proxy_->problem().empty()) return complain(kSeeHelp, {"--proxy: ", proxy_->problem()});
@@ -205,7 +202,7 @@ std::optional<coir::http::ProxyChange> Gateway::apply(const Options& options, co
   return std::nullopt;
 }
 
-void tell_of_upstream(void*, const coir::http::UpstreamNews& news) noexcept {
+void tell_of_upstream(const coir::http::UpstreamNews& news) noexcept {
   if (news.up) return say({"upstream ", news.server, " is back"});
   say({"upstream ", news.server, " is down: ", news.why});
 }

@@ -31,7 +31,7 @@ inline constexpr Take take_proxy = nullptr;
 #include "route_auth.h"
 
 // tell_of_upstream says in a line that a server has gone down, or has come back. For on_change.
-void tell_of_upstream(void* unused, const coir::http::UpstreamNews& news) noexcept;
+void tell_of_upstream(const coir::http::UpstreamNews& news) noexcept;
 
 // Gateway forwards requests to the servers of --proxy and --routes.
 class Gateway {

@@ -149,13 +149,12 @@ int serve(Options& options, int count, char** arguments) noexcept {
     return printed();
   }
   daemon.arguments = {arguments, static_cast<std::size_t>(count)};
-  options.server.on_hangup = reload;
+  options.server.on_hangup = [&daemon] { reload(daemon); };
   // No new client should find the daemon while the last requests end.
-  options.server.on_stop = [](void* opaque) {
-    if (const Announcing* const announcing = static_cast<Daemon*>(opaque)->announcing) announcing->leave();
+  options.server.on_stop = [&daemon] {
+    if (daemon.announcing != nullptr) daemon.announcing->leave();
   };
-  options.server.handler = answer;
-  options.server.context = &daemon;
+  options.server.handler = [&daemon](Exchange& exchange) { answer(daemon, exchange); };
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));

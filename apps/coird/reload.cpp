@@ -147,8 +147,7 @@ void read_again(Daemon& daemon) noexcept {
 
 }  // namespace
 
-void reload(void* opaque) noexcept {
-  auto& daemon = *static_cast<Daemon*>(opaque);
+void reload(Daemon& daemon) noexcept {
 #if COIR_NO_ASYNC
   read_again(daemon);
 #else

@@ -233,7 +233,7 @@ void Reporting::obey() noexcept {
     if (message->retained) {
       say({"--mqtt-commands: a retained command is left out"});
     } else if (message->payload == "reload") {
-      reload(daemon_);
+      reload(*daemon_);
     } else if (message->payload == "drain") {
       say({"--mqtt-commands: drain"});
       ::kill(::getpid(), SIGTERM);

@@ -68,10 +68,6 @@ const char* read_words(std::string_view where, std::string_view text, ScriptWord
   return nullptr;
 }
 
-void complain_of(void* name, std::string_view line) noexcept {
-  say({"--fastcgi ", *static_cast<std::string_view*>(name), ": ", line});
-}
-
 }  // namespace
 
 bool take_fastcgi(const Setting& setting, Options& options) noexcept {
@@ -118,15 +114,15 @@ bool Scripts::open(const Options& options, coir::http::FileTree* files) noexcept
     const std::size_t servers_count = parse_servers(given.urls, servers, bad);
     ScriptWords words;
     static_cast<void>(read_words(given.prefix, given.words, words, bad));
-    coir::http::FastCgiOptions how{.files = files,
-                                   .front = words.front,
-                                   .root = root_,
-                                   .spool = "/tmp",
-                                   .most_spooled = options.server.limits.max_body,
-                                   .buffers = words.buffers,
-                                   .complain = complain_of,
-                                   .on_change = tell_of_upstream,
-                                   .context = &(names_[count_] = given.prefix)};
+    coir::http::FastCgiOptions how{
+        .files = files,
+        .front = words.front,
+        .root = root_,
+        .spool = "/tmp",
+        .most_spooled = options.server.limits.max_body,
+        .buffers = words.buffers,
+        .complain = [prefix = given.prefix](std::string_view line) { say({"--fastcgi ", prefix, ": ", line}); },
+        .on_change = tell_of_upstream};
     (is_suffix(given.prefix) ? how.suffix : how.prefix) = given.prefix;
     auto& made = applications_[count_].emplace(std::span<const UpstreamServer>(servers, servers_count), how);
     if (!made.problem().empty())

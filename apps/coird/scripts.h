@@ -40,7 +40,6 @@ class Scripts {
  private:
   std::optional<coir::http::FastCgi> applications_[Options::kMaxApplications];
   const coir::http::FastCgi* views_[Options::kMaxApplications] = {};
-  std::string_view names_[Options::kMaxApplications];
   std::size_t count_ = 0;
   char root_[PATH_MAX] = {};
 };

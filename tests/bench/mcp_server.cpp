@@ -45,10 +45,6 @@ constexpr mcp::Tool kTools[] = {
 
 constexpr std::string_view kAnybody[] = {"*"};
 
-void answer(coir::http::Exchange& exchange) {
-  exchange.context<mcp::McpServer>()(exchange);
-}
-
 }  // namespace
 
 int main(int count, char** words) {
@@ -68,9 +64,8 @@ int main(int count, char** words) {
   options.max_active = 8192;
   options.allow_hosts = kAnybody;
   options.idle_timeout = 0ms;
-  options.handler = answer;
+  options.handler = *offered;
   options.handler_stack = 16_KiB;
-  options.context = &*offered;
   auto server = coir::http::Server::create(options);
   if (!server) return fprintf(stderr, "mcp_server: %s\n", describe(server.error())), 1;
   if (auto added = server->add(std::move(*listener)); !added)

@@ -18,7 +18,7 @@ FastCgiState::FastCgiState(std::span<const UpstreamServer> servers, const FastCg
     note(options.suffix, "a suffix wants files");
     return;
   }
-  const UpstreamOptions how{.on_change = options.on_change, .context = options.context};
+  const UpstreamOptions how{.on_change = options.on_change};
   for (const UpstreamServer& each : servers) {
     if (each.url.find("://") != std::string_view::npos || !Upstreams::create({&each, 1}, how)) {
       note(each.url, "no address of a host and port or of a Unix socket");
@@ -114,7 +114,7 @@ std::string_view FastCgi::problem() const noexcept {
 
 bool FastCgi::serve(Exchange& exchange) noexcept {
   if (problem().empty()) {
-    if (state_->options.on_change != nullptr) static_cast<void>(state_->upstreams->watch());
+    if (state_->options.on_change) static_cast<void>(state_->upstreams->watch());
     return state_->serve(exchange);
   }
   exchange.respond_status(503);
@@ -136,14 +136,14 @@ const FastCgiCounters& FastCgi::counters() const noexcept {
 
 void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
                            std::span<const FastCgi* const> applications) noexcept {
-  const auto at = [](const void* opaque, std::size_t index) noexcept {
-    const FastCgiState& state = *(*static_cast<const std::span<const FastCgi* const>*>(opaque))[index]->state();
+  const auto at = [&](std::size_t index) {
+    const FastCgiState& state = *applications[index]->state();
     const FastCgiOptions& options = state.options;
     return GatewayGroup{.protocol = "fastcgi",
                         .name = options.suffix.empty() ? options.prefix : options.suffix,
                         .upstreams = &*state.upstreams};
   };
-  write_gateway_metrics(text, proxy, GatewayGroups{applications.size(), at, &applications});
+  write_gateway_metrics(text, proxy, GatewayGroups{applications.size(), at});
 }
 
 }  // namespace coir::http

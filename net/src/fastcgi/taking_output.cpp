@@ -153,7 +153,7 @@ FastCgiExchange::Outcome FastCgiExchange::take_end(FastCgiEnd end) noexcept {
 
 // take_errors gathers stderr to lines.
 void FastCgiExchange::take_errors(std::span<char> bytes) noexcept {
-  if (rules.complain == nullptr) return;
+  if (!rules.complain) return;
   for (const char byte : bytes) {
     if (complaints >= FastCgiOptions::kMostComplaints) return;
     ++complaints;
@@ -164,7 +164,7 @@ void FastCgiExchange::take_errors(std::span<char> bytes) noexcept {
 }
 
 void FastCgiExchange::complain() noexcept {
-  rules.complain(rules.context, {line, line_bytes});
+  rules.complain({line, line_bytes});
   line_bytes = 0;
 }
 

@@ -157,7 +157,7 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
     text.one(Kind::gauge, "coir_http_file_cache_bytes", "Content of small files kept in memory.",
              files->cached_bytes());
   }
-  if (more.write != nullptr) more.write(more.context, text);
+  if (more) more(text);
   text.one(Kind::counter, "coir_log_lines_dropped_total", "Lines of the log dropped, for nobody read them.",
            log_lines_dropped());
   write_process(text);

@@ -40,9 +40,9 @@ void MetricsText::durations(std::string_view name, const DurationHistogram& dura
                                           "0.25",   "0.5",   "1",      "2.5",   "5",    "10",    "+Inf"};
   static_assert(std::size(kBounds) == DurationHistogram::kBuckets);
   const auto begin = [&](std::string_view suffix, std::string_view bound) {
-    const bool any = labels.add != nullptr;
+    const bool any = static_cast<bool>(labels);
     add({name, suffix, any || !bound.empty() ? "{" : ""});
-    if (any) labels.add(labels.context, *this);
+    if (any) labels(*this);
     if (!bound.empty()) add({any ? ",le=\"" : "le=\"", bound, "\""});
     return any || !bound.empty() ? "}" : "";
   };

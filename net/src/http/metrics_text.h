@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/callable.h>
 #include <coir/http/detail/duration_histogram.h>
 #include <coir/http/exchange.h>
 
@@ -26,10 +27,7 @@ class MetricsText {
   void seconds(std::string_view name, std::string_view labels, std::uint64_t ns) noexcept;
   // durations adds the samples of a histogram: its buckets, each with those before it, the sum and the count. `labels`
   // adds what stands in braces in front of their own, without a comma behind it.
-  struct Labels {
-    void (*add)(void* context, MetricsText& text) noexcept = nullptr;
-    void* context = nullptr;
-  };
+  using Labels = Callable<void(MetricsText& text)>;
   void durations(std::string_view name, const DurationHistogram& durations, const Labels& labels) noexcept;
   // one is a family of a single sample without labels.
   void one(Kind kind, std::string_view name, std::string_view help, std::uint64_t value) noexcept;

@@ -73,7 +73,7 @@ int serve_bound(const ServeOptions& options, Listeners& bound, TlsContextSlot* t
     if (auto started = server->start(); !started) return say(options, "cannot serve: ", describe(started.error())), 1;
 #if !COIR_NO_ASYNC
     Nursery jobs;
-    options.jobs(jobs);
+    if (options.jobs) options.jobs(jobs);
 #endif
     const std::size_t lost = server->serve_until({SIGTERM, SIGINT}, options.drain_timeout);
 #if !COIR_NO_ASYNC

@@ -10,7 +10,7 @@ namespace coir::http {
 // RelayedExchange is the client's side of an exchange that another server answers.
 struct RelayedExchange {
   explicit RelayedExchange(Exchange& given) noexcept
-      : exchange(given), session(given.session_), request(given.request()) {}
+      : exchange(given), session(Session::of(given)), request(given.request()) {}
 
   // await_piece waits for more content of the request, and has `onward` hear its peer meanwhile. True: reading tells
   // what there is. False: the peer wants no more. Errors: those of Session::await_content and of hear.

@@ -60,17 +60,11 @@ void add(MetricsText& text, std::string_view family, const GatewayGroup& group, 
 }
 
 void add_latency(MetricsText& text, const GatewayGroup& group, std::size_t server) noexcept {
-  struct Labelled {
-    const GatewayGroup& group;
-    std::size_t server;
-  } labelled{group, server};
-  const auto labels = [](void* context, MetricsText& into) noexcept {
-    const auto& of = *static_cast<const Labelled*>(context);
-    add_group(into, of.group);
-    add_server(into, of.group, of.server);
+  text.durations("coir_upstream_latency_seconds", group.upstreams->latency(server), [&](MetricsText& into) {
+    add_group(into, group);
+    add_server(into, group, server);
     into.add({"\""});
-  };
-  text.durations("coir_upstream_latency_seconds", group.upstreams->latency(server), {labels, &labelled});
+  });
 }
 
 void write_forwarder(MetricsText& text, const Forwarder& forwarder) noexcept {
@@ -113,7 +107,7 @@ struct Column {
 template <class Visit>
 void each_server(const GatewayGroups& groups, Visit visit) noexcept {
   for (std::size_t k = 0; k < groups.count; ++k) {
-    const GatewayGroup group = groups.at(groups.context, k);
+    const GatewayGroup group = groups.at(k);
     for (std::size_t i = 0; i < group.upstreams->size(); ++i) visit(group, i, group.upstreams->server(i));
   }
 }
@@ -149,7 +143,7 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
   text.about(Kind::histogram, "coir_upstream_latency_seconds",
              "Time from a request that was sent to the head of its response.");
   for (std::size_t k = 0; k < groups.count; ++k) {
-    const GatewayGroup group = groups.at(groups.context, k);
+    const GatewayGroup group = groups.at(k);
     for (std::size_t i = 0; i < group.upstreams->size(); ++i) add_latency(text, group, i);
   }
   text.about(Kind::gauge, "coir_upstream_up", "Whether a server is held to be up.");
@@ -164,7 +158,7 @@ void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const 
   const auto write_group = [&](Kind kind, std::string_view name, std::string_view help, auto value_of) {
     text.about(kind, name, help);
     for (std::size_t k = 0; k < groups.count; ++k) {
-      const GatewayGroup group = groups.at(groups.context, k);
+      const GatewayGroup group = groups.at(k);
       begin(text, name, group);
       text.sample("\"}", {}, value_of(group.upstreams->state()));
     }

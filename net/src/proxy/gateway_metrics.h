@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/callable.h>
 #include <coir/http/metrics.h>
 
 #include <cstddef>
@@ -22,8 +23,7 @@ struct GatewayGroup {
 // GatewayGroups are a program's groups, one after the other.
 struct GatewayGroups {
   std::size_t count = 0;
-  GatewayGroup (*at)(const void* context, std::size_t index) noexcept = nullptr;
-  const void* context = nullptr;
+  Callable<GatewayGroup(std::size_t index)> at;
 };
 
 // This is write_gateway_metrics of coir/http/proxy.h, for any groups. A name is cut at kMostLabel bytes. `forwarder` may be null.

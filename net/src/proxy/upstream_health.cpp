@@ -201,7 +201,7 @@ std::expected<void, UpstreamReason> UpstreamGroup::converse(UpstreamMember& memb
 
 // tell has on_change hear what it has not heard yet, one call after the other for each server.
 void UpstreamGroup::tell(UpstreamMember& member) noexcept {
-  if (options_.on_change == nullptr) return;
+  if (!options_.on_change) return;
   for (;;) {
     UpstreamReason reason;
     bool down;
@@ -214,7 +214,6 @@ void UpstreamGroup::tell(UpstreamMember& member) noexcept {
     }
     char name[Upstreams::kMostName], why[48];
     options_.on_change(
-        options_.context,
         {.server = name_of(member, name), .up = !down, .why = down ? text_of(reason, why) : std::string_view()});
     const Locked locked(lock_);
     member.telling = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/callable.h>
 #include <coir/port/needs_fibers.h>
 
 #include <coir/deadline.h>
@@ -57,8 +58,7 @@ struct UpstreamOptions {
   UpstreamHealth health = {};
   // on_change hears when a server has gone down and when it has come back, by exchanges or by checks, in the order of
   // events; a server that is up at start is no news. It must not wait. Null: nobody hears.
-  void (*on_change)(void* context, const UpstreamNews& news) noexcept = nullptr;
-  void* context = nullptr;
+  Callable<void(const UpstreamNews& news)> on_change;
 };
 
 // UpstreamServerState is what one server of a group is like at a moment, and what became of exchanges so far.

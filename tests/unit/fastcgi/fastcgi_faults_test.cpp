@@ -24,7 +24,7 @@ constexpr std::size_t kPiece = 50'000;
 std::optional<Upstreams> g_upstreams;
 std::atomic<int> g_complaints;
 
-void complain(void*, std::string_view) noexcept {
+void complain(std::string_view) noexcept {
   ++g_complaints;
 }
 

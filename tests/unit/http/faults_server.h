@@ -61,8 +61,7 @@ inline void answer_left(http::Exchange& exchange) {
 }
 
 // answer serves files, /metrics, /chunks (much, in pieces larger than any buffer) and what is sent to it.
-inline void answer(http::Exchange& exchange) {
-  auto& site = exchange.context<Site>();
+inline void answer(Site& site, http::Exchange& exchange) {
   if (exchange.request().path == "/left") return answer_left(exchange);
   if (site.also != nullptr && site.also(exchange)) return;
   if (exchange.request().path == "/metrics") return write_metrics(exchange, *site.server, &*site.files);
@@ -194,8 +193,7 @@ class FaultyServer : public Utest {
     auto files = http::FileTree::open(test.root.path(), {.cached_files = kFibers ? 64u : 0u});
     if (!files) return nullptr;
     http::ServerOptions options;
-    options.handler = answer;
-    options.context = &test.site;
+    options.handler = [&test](http::Exchange& exchange) { answer(test.site, exchange); };
     options.max_connections = 16;
     options.max_active = kFibers ? 4 : 1;
     options.header_timeout = 20s;

@@ -38,8 +38,7 @@ struct Gates {
   Event inside, never;
 };
 
-void wait(Exchange& exchange) {
-  auto& gates = exchange.context<Gates>();
+void wait(Gates& gates) {
   gates.inside.set();
   static_cast<void>(gates.never.wait());
 }
@@ -49,7 +48,7 @@ template <class Body>
 int with_a_request(std::optional<Server>& server, Body body) {
   static Gates gates;
   return coir::run([&] {
-    server.emplace(*Server::create({.handler = wait, .context = &gates}));
+    server.emplace(*Server::create({.handler = [](Exchange&) { wait(gates); }}));
     auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
     const Address address = listener.local_address();
     if (!server->add(std::move(listener)) || !server->start()) return 9;
@@ -91,8 +90,7 @@ TEST(Destroyed, one_that_outlives_the_run_may_be_destroyed_with_what_was_cut_off
 namespace {
 
 // read_slowly waits for content, and cleans up for a while when that ends.
-void read_slowly(Exchange& exchange) {
-  auto& gates = exchange.context<Gates>();
+void read_slowly(Gates& gates, Exchange& exchange) {
   gates.inside.set();
   char piece[64];
   while (exchange.read_body(piece)) {
@@ -109,7 +107,7 @@ TEST(Destroyed, a_server_of_the_runs_body_may_go_once_serve_until_has_returned) 
   const auto end = coir::test::in_child([] {
     return coir::run([] {
       Gates gates;
-      auto server = Server::create({.handler = read_slowly, .context = &gates});
+      auto server = Server::create({.handler = [&gates](Exchange& exchange) { read_slowly(gates, exchange); }});
       auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
       const Address address = listener.local_address();
       if (!coir::catch_signals({SIGTERM}) || !server->add(std::move(listener)) || !server->start()) return 9;
@@ -138,8 +136,7 @@ struct Progress {
 
 #if COIR_STREAMS
 // close_and_go_on ends its connection long before it returns.
-void close_and_go_on(Exchange& exchange) {
-  auto& progress = exchange.context<Progress>();
+void close_and_go_on(Progress& progress, Exchange& exchange) {
   static_cast<void>(coir::http::EventStream::open(exchange));
   ++progress.closed;
   while (!progress.go) coir::yield_to_events();
@@ -173,7 +170,7 @@ TEST_GROUP_BASE(Stopped, coir::test::Everywhere) {};
 TEST(Stopped, stop_waits_for_a_handler_whose_connection_is_closed) {
   everywhere([&] {
     Progress progress;
-    auto server = Server::create({.handler = close_and_go_on, .context = &progress});
+    auto server = Server::create({.handler = [&progress](Exchange& exchange) { close_and_go_on(progress, exchange); }});
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
     const Address address = listener->local_address();
     expect(server && server->add(std::move(*listener)) && server->start());

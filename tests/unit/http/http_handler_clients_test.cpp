@@ -224,7 +224,7 @@ TEST(HandlerClients, a_long_poll_that_has_released_its_buffer_holds_its_fiber_an
   const auto ran = coir::run_until_idle({.workers = 1, .default_stack = 65536}, [&] {
     Seen seen;
     seen.test = this;
-    options.context = &seen;
+    seen_now = &seen;
     auto server = Server::create(options);
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
     const Address address = listener->local_address();

@@ -172,7 +172,8 @@ TEST(HttpHandlers, a_hang_up_behind_a_request_that_nobody_has_read_ends_a_wait) 
       if (std::string_view(coir::stats().poller) != "epoll") return;
       Seen seen;
       seen.test = this;
-      auto server = Server::create({.handler = hold, .context = &seen});
+      seen_now = &seen;
+      auto server = Server::create({.handler = hold});
       auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
       const Address address = listener->local_address();
       expect(server && server->add(std::move(*listener)) && server->start());
@@ -190,7 +191,7 @@ TEST(HttpHandlers, a_hang_up_behind_a_request_that_nobody_has_read_ends_a_wait) 
 }
 
 TEST(HttpHandlers, a_client_that_has_ended_its_side_gets_an_answer_larger_than_the_sockets_buffers) {
-  for (coir::http::Handler* const handler : {answer_large, answer_large_after_a_wait}) {
+  for (const coir::http::Handler handler : {answer_large, answer_large_after_a_wait}) {
     serving({.handler = handler}, [&](Server&, const Address& address, Seen& seen) {
       Client client(address);
       expect(client.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));
@@ -203,7 +204,7 @@ TEST(HttpHandlers, a_client_that_has_ended_its_side_gets_an_answer_larger_than_t
 }
 
 TEST(HttpHandlers, the_stop_of_the_server_does_not_cut_an_answer_short) {
-  for (coir::http::Handler* const handler : {answer_large, answer_large_after_a_wait}) {
+  for (const coir::http::Handler handler : {answer_large, answer_large_after_a_wait}) {
     serving({.handler = handler}, [&](Server& server, const Address& address, Seen& seen) {
       Client client(address);
       expect(client.say(kGet) && until([&] { return seen.waiting == 1; }, soon()));

@@ -195,7 +195,7 @@ TEST(HttpPlaces, a_handler_that_waits_costs_its_fibers_page_and_its_connections_
   const auto ran = coir::run_until_idle({.workers = 1, .default_stack = 65536}, [&] {
     Seen seen;
     seen.test = this;
-    options.context = &seen;
+    seen_now = &seen;
     auto server = Server::create(options);
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
     const Address address = listener->local_address();

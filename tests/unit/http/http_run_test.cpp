@@ -118,9 +118,7 @@ void answer(Exchange& exchange) {
 }
 
 ServerOptions options() {
-  return {.handler = answer,
-          .on_hangup = [](void*) { hangups.fetch_add(1); },
-          .on_stop = [](void*) { stops.fetch_add(1); }};
+  return {.handler = answer, .on_hangup = [] { hangups.fetch_add(1); }, .on_stop = [] { stops.fetch_add(1); }};
 }
 
 void wait_for(const std::atomic<int>& count, int number) {

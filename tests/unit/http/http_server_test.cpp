@@ -287,11 +287,10 @@ TEST(HttpServer, a_header_that_would_split_the_answer_is_answered_500) {
 TEST(HttpServer, content_shorter_or_longer_than_promised_ends_the_connection) {
   for (const char* content : {"ab", "abcdef"}) {
     ServerOptions options;
-    options.context = const_cast<char*>(content);
-    options.handler = [](Exchange& exchange) {
+    options.handler = [content](Exchange& exchange) {
       exchange.start(200);
       if (!exchange.begin_fixed(4)) return;
-      static_cast<void>(exchange.write(&exchange.context<const char>()));
+      static_cast<void>(exchange.write(content));
     };
     with_server(options, [](Visitor& visitor) {
       visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -310,13 +309,11 @@ TEST(HttpServer, an_answer_cut_short_by_a_file_that_shrinks_takes_none_before_it
   // Smaller and larger than the memory in which answers gather.
   for (std::uint64_t promised : {6'000ull, 200'000ull}) {
     ServerOptions options;
-    options.context = &promised;
-    options.handler = [](Exchange& exchange) {
+    options.handler = [promised](Exchange& exchange) {
       if (exchange.request().path == "/1") return exchange.respond(200, "text/plain", "first\n");
       FILE* const file = tmpfile();
       fputs("short", file);
       fflush(file);
-      const std::uint64_t promised = exchange.context<std::uint64_t>();
       exchange.start(200);
       if (exchange.begin_fixed(promised)) static_cast<void>(exchange.send_file(fileno(file), 0, promised));
       fclose(file);
@@ -356,16 +353,16 @@ TEST(HttpServer, the_default_stack_lets_a_handler_call_snprintf) {
 }
 
 TEST(HttpServer, flush_shows_the_client_what_is_written_so_far) {
+  static std::atomic<bool> seen;
   const auto slow = [](Exchange& exchange) {
     exchange.start(200);
     if (!exchange.begin_chunked() || !exchange.write("first") || !exchange.flush()) return;
     // Ends when the client has seen the first part and says so.
-    until([&] { return exchange.context<std::atomic<bool>>().load(); });
+    until([&] { return seen.load(); });
     static_cast<void>(exchange.write("second"));
   };
-  static std::atomic<bool> seen;
   seen = false;
-  with_server({.handler = slow, .context = &seen}, [](Visitor& visitor) {
+  with_server({.handler = slow}, [](Visitor& visitor) {
     visitor.say("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     visitor.hear_until("first");
     CHECK_FALSE(visitor.has("second"));
@@ -406,10 +403,9 @@ namespace {
 // UnderWay is a request whose answer takes a moment more once the server stops.
 struct UnderWay {
   std::atomic<bool> begun{false};
-  static void serve(Exchange& exchange) {
-    auto& self = exchange.context<UnderWay>();
+  void operator()(Exchange& exchange) {
     const coir::Shield shield(soon());
-    self.begun = true;
+    begun = true;
     static_cast<void>(coir::sleep(50ms));
     exchange.respond(200, "text/plain", "whole\n");
   }
@@ -419,7 +415,7 @@ struct UnderWay {
 
 TEST(HttpServer, a_deadline_around_serve_until_lets_end_what_is_under_way) {
   UnderWay request;
-  auto server = Server::create({.handler = UnderWay::serve, .context = &request});
+  auto server = Server::create({.handler = request});
   auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
   CHECK(server.has_value() && listener.has_value());
   const Address address = listener->local_address();

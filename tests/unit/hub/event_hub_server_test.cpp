@@ -27,10 +27,6 @@ using coir::ErrorCode;
 
 namespace {
 
-void follow(Exchange& exchange) {
-  exchange.context<EventHub>()(exchange);
-}
-
 bool has_input(coir::Stream& stream) {
   char byte;
   return recv(stream.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
@@ -49,7 +45,7 @@ TEST_GROUP_BASE(EventHubServer, EventServers) {
   template <class Body>
   void with_hub(const EventHubOptions& options, const coir::TlsContext* tls, Body body) {
     EventHub hub(options);
-    with_server({.handler = follow, .context = &hub, .max_connections = 2048, .evict_after = 0ms}, tls,
+    with_server({.handler = hub, .max_connections = 2048, .evict_after = 0ms}, tls,
                 [&](Server& server, const coir::Address& address) { body(hub, server, address); });
     expect(hub.subscribers() == 0);
   }
@@ -189,25 +185,21 @@ TEST(EventHubServer, a_hub_that_is_destroyed_disconnects_its_subscribers_and_the
       const coir::TlsContext tls = authority().server(), trusts = authority().client();
       std::optional<EventHub> hub;
       hub.emplace(EventHubOptions{.history_bytes = 4 << 20, .history_events = 1024});
-      const auto handler = [](Exchange& exchange) {
-        auto& now = exchange.context<std::optional<EventHub>>();
-        now ? (*now)(exchange) : exchange.respond_status(410);
-      };
-      with_server({.handler = handler, .context = &hub}, secure ? &tls : nullptr,
-                  [&](Server& server, const coir::Address& address) {
-                    Follower idle(address, secure ? &trusts : nullptr), full(address, secure ? &trusts : nullptr);
-                    expect(full.ask("/") && full.hears(":\n\n"));
-                    // One waits for room, the other has heard everything.
-                    for (int i = 0; i < 60; ++i) expect(hub->publish({.data = large_text()}).has_value());
-                    expect(idle.ask("/") && idle.hears(":\n\n"));
-                    expect(hub->subscribers() == 2 && hub->dropped() == 0);
-                    hub.reset();
-                    expect(idle.hears_end());
-                    static_cast<void>(full.end());
-                    expect(server.gauges().kept == 0);
-                    Follower late(address, secure ? &trusts : nullptr);
-                    expect(late.ask("/", "Connection: close\r\n") && late.hears_head(" 410 "));
-                  });
+      const auto handler = [&hub](Exchange& exchange) { hub ? (*hub)(exchange) : exchange.respond_status(410); };
+      with_server({.handler = handler}, secure ? &tls : nullptr, [&](Server& server, const coir::Address& address) {
+        Follower idle(address, secure ? &trusts : nullptr), full(address, secure ? &trusts : nullptr);
+        expect(full.ask("/") && full.hears(":\n\n"));
+        // One waits for room, the other has heard everything.
+        for (int i = 0; i < 60; ++i) expect(hub->publish({.data = large_text()}).has_value());
+        expect(idle.ask("/") && idle.hears(":\n\n"));
+        expect(hub->subscribers() == 2 && hub->dropped() == 0);
+        hub.reset();
+        expect(idle.hears_end());
+        static_cast<void>(full.end());
+        expect(server.gauges().kept == 0);
+        Follower late(address, secure ? &trusts : nullptr);
+        expect(late.ask("/", "Connection: close\r\n") && late.hears_head(" 410 "));
+      });
     }
   });
 }
@@ -216,7 +208,7 @@ TEST(EventHubServer, a_hub_outlives_its_server_and_serves_the_next) {
   everywhere([&] {
     EventHub hub;
     for (int turn = 0; turn < 2; ++turn) {
-      with_server({.handler = follow, .context = &hub}, [&](Server&, const coir::Address& address) {
+      with_server({.handler = hub}, [&](Server&, const coir::Address& address) {
         Follower client(address);
         expect(client.ask("/") && client.hears(":\n\n"));
         expect(hub.publish({.data = "1"}) && client.hears("data: 1\n\n"));
@@ -235,7 +227,7 @@ TEST(EventHubServer, after_a_run_that_was_cut_off_either_may_go_first) {
       std::optional<Server> server;
       std::optional<Follower> client;
       const int status = coir::run([&] {
-        server.emplace(*Server::create({.handler = follow, .context = &*hub}));
+        server.emplace(*Server::create({.handler = *hub}));
         auto listener = *coir::TcpListener::listen(*coir::Address::parse("127.0.0.1:0"));
         const coir::Address address = listener.local_address();
         if (!server->add(std::move(listener)) || !server->start()) return 9;

@@ -115,8 +115,7 @@ struct Stage {
   }
 };
 
-void handle(Exchange& exchange) {
-  EventHub& hub = *exchange.context<Stage>().hub;
+void handle(EventHub& hub, Exchange& exchange) {
   if (exchange.request().path != "/publish") return hub(exchange);
   const std::span<char> text = exchange.scratch();
   std::size_t size = 0;
@@ -133,8 +132,7 @@ void with_hub(const EventHubOptions& hub_options, ServerOptions options, Play pl
   EventHub hub(hub_options);
   Stage stage;
   stage.hub = &hub;
-  options.handler = handle;
-  options.context = &stage;
+  options.handler = [&hub](Exchange& exchange) { handle(hub, exchange); };
   auto server = Server::create(options);
   CHECK(server.has_value());
   stage.server = &*server;

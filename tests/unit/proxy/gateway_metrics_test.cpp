@@ -20,12 +20,12 @@ struct Shown {
 };
 Shown* g_shown = nullptr;
 
-GatewayGroup shown_group(const void*, std::size_t) noexcept {
+GatewayGroup shown_group(std::size_t) noexcept {
   return {.name = g_shown->name, .host = g_shown->host, .upstreams = g_shown->upstreams};
 }
 
-void show(void*, MetricsText& text) noexcept {
-  write_gateway_metrics(text, g_shown->forwarder, {1, shown_group, nullptr});
+void show(MetricsText& text) noexcept {
+  write_gateway_metrics(text, g_shown->forwarder, {1, shown_group});
 }
 
 // all is what a client hears up to the end of the metrics.
@@ -50,7 +50,7 @@ class Metrics : public HandlerServer {
   template <class Visit>
   void shown(std::span<const UpstreamServer> servers, std::string_view name, std::string_view host, Visit visit) {
     ServerOptions options;
-    options.handler = [](Exchange& exchange) { write_metrics(exchange, *server_, nullptr, {.write = show}); };
+    options.handler = [](Exchange& exchange) { write_metrics(exchange, *server_, nullptr, show); };
     serving(options, [&](Server& server, const Address& address, Seen&) {
       server_ = &server;
       auto upstreams = *Upstreams::create(servers);

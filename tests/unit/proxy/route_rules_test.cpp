@@ -187,7 +187,7 @@ TEST(RouteRules, a_request_has_an_id_of_its_own) {
 }
 
 TEST(RouteRules, a_gate_decides_by_the_name) {
-  const ProxyOptions gate{.admits = [](void*, Exchange& exchange, std::string_view name) noexcept {
+  const ProxyOptions gate{.admits = [](Exchange& exchange, std::string_view name) {
     if (name == "file" && !exchange.request().header("Authorization").empty()) return true;
     exchange.respond_status(401, "WWW-Authenticate: Basic realm=\"x\"\r\n");
     return false;

@@ -50,12 +50,11 @@ struct News {
   std::atomic<std::size_t> size{0};
   std::atomic<unsigned> count{0};
 
-  static void hear(void* self, const UpstreamNews& news) noexcept {
-    News& all = *static_cast<News*>(self);
-    Formatter out(std::span(all.text).subspan(all.size));
+  void operator()(const UpstreamNews& news) {
+    Formatter out(std::span(text).subspan(size));
     out.add(news.up ? "up" : news.why, "\n");
-    all.size += out.text().size();
-    ++all.count;
+    size += out.text().size();
+    ++count;
   }
   std::string_view view() const { return {text, size}; }
   bool comes_to(unsigned many) const {
@@ -75,8 +74,7 @@ struct Ward {
     ++count;
   }
   Upstreams watched(UpstreamOptions options) {
-    options.on_change = News::hear;
-    options.context = &news;
+    options.on_change = news;
     auto made = *Upstreams::create(std::span(servers).first(count), options);
     static_cast<void>(made.watch());
     return made;

@@ -10,6 +10,7 @@
 //     exchange.respond_status(204);
 //   }
 
+#include <coir/callable.h>
 #include <coir/config.h>
 #include <coir/deadline.h>
 #include <coir/error.h>
@@ -31,12 +32,6 @@ struct TlsPeer;
 namespace coir::http {
 
 struct Session;
-class Keeper;
-class Detached;
-struct Forwarding;
-struct FastCgiExchange;
-struct RelayedExchange;
-class ForwardKeeper;
 
 // Exchange is one request and its response, as a handler sees it. It lives as long as the handler runs.
 //
@@ -97,12 +92,6 @@ class Exchange {
   Case client_gone() noexcept;
   Case stopping() noexcept;
 
-  // context is what ServerOptions::context held.
-  template <class T>
-  T& context() const noexcept {
-    return *static_cast<T*>(context_pointer());
-  }
-
   // read_body waits for at least one byte of the request's content and returns how many were put into `into` (not
   // empty). Sends "100 Continue" first when the client waits for it. The content is bounded by Limits::max_body.
   // Errors: end_of_stream (all of it has been read), timed_out, limit, invalid, closed, cancelled. The last five are
@@ -129,9 +118,10 @@ class Exchange {
   // answer_errors_by has `look` answer in place of the status' own words, while this exchange lasts: when respond_status
   // is called with 400 or more, in this handler or by coir, and when the handler ends without an answer. It answers with
   // that status, at once; the fields of respond_status are added. If these do not fit in kAddedFieldBytes, or the function
-  // does not answer, the status' own words are sent. `object` must live as long as the exchange. on_error of coir/http/routes.h calls this.
-  using ErrorLook = void(void* object, Exchange& exchange, int status);
-  void answer_errors_by(void* object, ErrorLook* look) noexcept;
+  // does not answer, the status' own words are sent.
+  // What `look` refers to must live as long as the exchange. on_error of coir/http/routes.h calls this.
+  using ErrorLook = Callable<void(Exchange& exchange, int status)>;
+  void answer_errors_by(const ErrorLook& look) noexcept;
 
 #if COIR_JSON
   // respond_json answers with a value as JSON, with its Content-Length: a struct that fields_of declares
@@ -207,17 +197,10 @@ class Exchange {
   std::int64_t now() noexcept;
 
  private:
-  friend class Keeper;
-  friend class Detached;
-  friend class ForwardKeeper;
-  friend struct Forwarding;
-  friend struct FastCgiExchange;
-  friend struct RelayedExchange;
+  // Session::of is the way of coir's own parts to the session behind.
   friend struct Session;
-  void* context_pointer() const noexcept;
 
   Session& session_;
-  bool detached_ = false;  // the session serves others
 };
 
 }  // namespace coir::http

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/callable.h>
+
 // FastCgi answers exchanges by what an application answers over FastCGI, such as php-fpm. It is mounted like a handler:
 //
 //   auto app = routes(any<"/app/{path...}">(FastCgi{"127.0.0.1:9000", {.prefix = "/app"}}),
@@ -70,9 +72,8 @@ struct FastCgiOptions {
   bool buffers = true;  // false: content with a length is not kept, it passes as it comes
   // complain gets each line that the application writes to its stderr, kMostComplaints bytes a request; a line's controls
   // are dots. on_change is ProxyOptions's. They must not wait.
-  void (*complain)(void* context, std::string_view line) noexcept = nullptr;
-  void (*on_change)(void* context, const UpstreamNews& news) noexcept = nullptr;
-  void* context = nullptr;
+  Callable<void(std::string_view line)> complain;
+  Callable<void(const UpstreamNews& news)> on_change;
 
   static constexpr std::size_t kMostComplaints = 4096;
 };

@@ -4,6 +4,7 @@
 //
 //   void metrics(Exchange& exchange, const Server& server) { write_metrics(exchange, server, nullptr); }
 
+#include <coir/callable.h>
 #include <coir/http/exchange.h>
 
 namespace coir::http {
@@ -13,10 +14,7 @@ class MetricsText;
 class Server;
 
 // MoreMetrics adds families of a program's parts, such as write_gateway_metrics of coir/http/proxy.h does.
-struct MoreMetrics {
-  void (*write)(void* context, MetricsText& text) noexcept = nullptr;
-  void* context = nullptr;
-};
+using MoreMetrics = Callable<void(MetricsText& text)>;
 
 // write_metrics answers with the state of the process in the text format of Prometheus, version 0.0.4: the runtime's
 // fibers, stacks and waits, the server's connections, responses and bytes, and the resident memory. `files` may be

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <coir/callable.h>
+
 // Proxy answers exchanges by what other servers answer. It is mounted like a handler:
 //
 //   auto app = routes(any<"/api/{path...}">(Proxy{{"http://10.0.0.2:8081", "http://10.0.0.3:8081"}}),
@@ -86,11 +88,10 @@ struct ProxyOptions {
   const TlsContext* tls = nullptr;  // for https: a client's context
   // on_change is called when a server has gone down and when it has come back, by exchanges or by checks, in the order of
   // events; a server that is up at start is no news. It must not wait.
-  void (*on_change)(void* context, const UpstreamNews& news) noexcept = nullptr;
+  Callable<void(const UpstreamNews& news)> on_change;
   // admits judges an exchange for a route with auth=, whose value it gets. If it returns false, it has answered. On a
   // fiber; it may wait.
-  bool (*admits)(void* context, Exchange& exchange, std::string_view auth) noexcept = nullptr;
-  void* context = nullptr;  // of both
+  Callable<bool(Exchange& exchange, std::string_view auth)> admits;
 };
 
 // Proxy passes exchanges on to servers, of which each may answer, with a pool of connections for each.

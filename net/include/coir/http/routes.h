@@ -75,14 +75,12 @@ class Routes {
 
   void operator()(Exchange& exchange) { detail::answer_by(table(), this, exchange); }
 
-  // look_of is how errors look, called with the table, if it has an on_error; else null.
-  static constexpr auto look_of() noexcept -> void (*)(void* table, Exchange& exchange, int status) {
+  // error_look is how errors look: the handler of on_error, or empty. It refers to the table.
+  Exchange::ErrorLook error_look() noexcept {
     if constexpr (kErrors < sizeof...(Items)) {
-      return [](void* table, Exchange& exchange, int status) {
-        detail::value_of<kErrors>(static_cast<Routes*>(table)->items_).handler(exchange, status);
-      };
+      return detail::value_of<kErrors>(items_).handler;
     } else {
-      return nullptr;
+      return {};
     }
   }
   // problem is that of the first answer that has one, such as Proxy::problem; empty: none has. serve asks for it.
@@ -253,16 +251,12 @@ struct Around {
     static_cast<Around*>(self)->answer(exchange);
   }
   void operator()(Exchange& exchange) { detail::Behind<Around, handle>::call(this, exchange, {}); }
-  static constexpr auto look_of() noexcept -> void (*)(void* self, Exchange& exchange, int status) {
-    using Inner = std::remove_cvref_t<Answer>;
-    if constexpr (requires { Inner::look_of(); }) {
-      if constexpr (Inner::look_of() != nullptr) {
-        return [](void* self, Exchange& exchange, int status) {
-          Inner::look_of()(&static_cast<Around*>(self)->answer, exchange, status);
-        };
-      }
+  Exchange::ErrorLook error_look() noexcept {
+    if constexpr (requires { answer.error_look(); }) {
+      return answer.error_look();
+    } else {
+      return {};
     }
-    return nullptr;
   }
   std::string_view problem() const noexcept { return detail::problem_of(answer); }
 };

@@ -5,6 +5,7 @@
 //   auto app = routes(get<"/">([](Exchange& exchange) { exchange.respond(200, "text/plain", "hello\n"); }));
 //   return serve({.listen = ":8080", .memory = 8 << 20}, app);
 
+#include <coir/callable.h>
 #include <coir/config.h>
 #include <coir/http/detail/route_call.h>
 #include <coir/http/server.h>
@@ -14,35 +15,12 @@
 #include <expected>
 #include <optional>
 #include <string_view>
-#include <type_traits>
 
 #if !COIR_NO_ASYNC
 #include <coir/nursery.h>
 #endif
 
 namespace coir::http {
-
-#if !COIR_NO_ASYNC
-// Jobs starts what a server does besides answering, as children of a nursery: they are cancelled when it stops. It refers
-// to a callable, which outlives it.
-class Jobs {
- public:
-  constexpr Jobs() noexcept = default;
-  template <class F>
-    requires std::is_invocable_v<F&, Nursery&>
-  Jobs(F&& start) noexcept
-      : object_(const_cast<void*>(static_cast<const void*>(&start))),
-        call_([](void* object, Nursery& jobs) { (*static_cast<std::remove_reference_t<F>*>(object))(jobs); }) {}
-
-  void operator()(Nursery& jobs) const {
-    if (call_ != nullptr) call_(object_, jobs);
-  }
-
- private:
-  void* object_ = nullptr;
-  void (*call_)(void* object, Nursery& jobs) = nullptr;
-};
-#endif
 
 // ServeOptions is where a program serves, with how much memory and for how long.
 struct ServeOptions {
@@ -55,13 +33,14 @@ struct ServeOptions {
   // for this machine's name, and kept there.
   const char* certificate = "server.pem";
   std::size_t memory = SIZE_MAX;  // all that grows with load, in bytes; at most what the machine can spare
-  ServerOptions server = {};      // its handler and context are serve's; its limits at most what fits into the memory
+  ServerOptions server = {};      // its handler is serve's; its limits at most what fits into the memory
   Mode mode = kFibers ? Mode::fibers : Mode::serial;
   unsigned threads = 4;                             // of Mode::threads: how many requests it serves at once
   std::chrono::milliseconds drain_timeout{10'000};  // for requests in progress at SIGTERM and SIGINT
   Server** running = nullptr;                       // points to the server while it runs; null before and after
 #if !COIR_NO_ASYNC
-  Jobs jobs = {};
+  // Starts what a server does besides answering, as children of a nursery: they are cancelled when it stops.
+  Callable<void(Nursery& jobs)> jobs;
 #endif
 };
 

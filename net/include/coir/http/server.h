@@ -11,6 +11,7 @@
 //   if (auto stopped = server->stop(Deadline::after(10s)); !stopped) return complain(stopped.error());
 
 #include <coir/atomic.h>
+#include <coir/callable.h>
 #include <coir/deadline.h>
 #include <coir/detail/accounts.h>
 #include <coir/error.h>
@@ -27,7 +28,6 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 namespace coir {
@@ -38,8 +38,8 @@ namespace coir::http {
 
 class Engine;
 
-// Handler answers one request. See Exchange.
-using Handler = void(Exchange& exchange);
+// Handler answers one request: see Exchange. It is called from several fibers, workers or threads at once.
+using Handler = Callable<void(Exchange& exchange)>;
 
 // Mode is how requests are served. The handlers are the same, and between two requests a connection is a record.
 enum class Mode : std::uint8_t {
@@ -54,17 +54,16 @@ inline constexpr std::size_t kKernelBytesPerConnection = 4096;
 
 // ServerOptions is what a server reserves and how patient it is.
 struct ServerOptions {
-  Handler* handler = nullptr;
-  void* context = nullptr;  // for Exchange::context
+  Handler handler;
   // Answers an error with its status, at once and without waiting, where the server would answer with the status' own
   // words: Exchange::answer_errors_by says when; also a request whose head cannot be understood, request() being empty
-  // then. Called with the context. on_error of coir/http/routes.h sets it.
-  void (*on_error)(void* context, Exchange& exchange, int status) = nullptr;
-  // Called with the context when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
-  void (*on_hangup)(void* context) = nullptr;
-  // Called with the context once, when a signal ends serve_until and nothing has been closed yet: the place to have
-  // others told that the server goes. It must not wait. From the waiting fiber, or from a thread that serves.
-  void (*on_stop)(void* context) = nullptr;
+  // then. on_error of coir/http/routes.h sets it.
+  Exchange::ErrorLook on_error;
+  // Called when SIGHUP comes, where serve_until waits for it. From the waiting fiber.
+  Callable<void()> on_hangup;
+  // Called once, when a signal ends serve_until and nothing has been closed yet: the place to have others told that the
+  // server goes. It must not wait. From the waiting fiber.
+  Callable<void()> on_stop;
 
   // Connections held at once, idle ones included: 128 bytes each. One more takes the place of the one that has
   // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was
@@ -113,17 +112,12 @@ struct ServerOptions {
   bool access_log = false;  // one line for each request on standard error, by log_line: dropped when nobody reads
 };
 
-// answered_by has a server answer by a value: a table of coir/http/routes.h, or anything that is called with an exchange,
-// from several fibers and workers at once. It outlives the server; ServerOptions::context is it.
+// answered_by has a server answer by a value, which outlives the server: a table of coir/http/routes.h, whose on_error
+// decides how errors look, or any Handler.
 template <class Answer>
 ServerOptions answered_by(Answer& answer, ServerOptions options = {}) noexcept {
-  if constexpr (std::is_function_v<Answer>) {
-    options.handler = &answer;
-  } else {
-    options.handler = [](Exchange& exchange) { exchange.context<Answer>()(exchange); };
-    options.context = &answer;
-    if constexpr (requires { answer.look_of(); }) options.on_error = answer.look_of();
-  }
+  options.handler = answer;
+  if constexpr (requires { answer.error_look(); }) options.on_error = answer.error_look();
   return options;
 }
 

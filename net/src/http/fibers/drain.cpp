@@ -55,13 +55,13 @@ std::size_t FiberEngine::serve_until(std::initializer_list<int> signals,
     const auto signal = wait_signal(signals);
     if (signal && *signal != SIGHUP) break;
     if (signal) {
-      if (options.on_hangup != nullptr) options.on_hangup(options.context);
+      if (options.on_hangup) options.on_hangup();
     } else if (!sleep(100ms)) {
       break;
     }
   }
   const Deadline deadline = Deadline::after(drain_timeout);
-  if (options.on_stop != nullptr) options.on_stop(options.context);
+  if (options.on_stop) options.on_stop();
   begin_stop();
   while (!stopped()) {
     if (deadline.passed() || cancelled()) return cut_off();

@@ -30,7 +30,7 @@ struct ServingLoop::Stop : Interrupter {
     const auto signal = wait_signal(stop.signals, Deadline::now());
     if (signal && *signal == SIGHUP) {
       const ServerOptions& options = stop.engine->options;
-      if (options.on_hangup != nullptr) options.on_hangup(options.context);
+      if (options.on_hangup) options.on_hangup();
       // It may have added listeners, or closed some. Between two exchanges they are watched anew at once.
       return stop.engine->loop.serves();
     }
@@ -39,7 +39,7 @@ struct ServingLoop::Stop : Interrupter {
       stop.drained = Deadline::after(stop.drain_timeout);
       stop.deadline = std::min(stop.drained, Deadline::after(std::chrono::nanoseconds(kHeadGraceAtStopNs)));
       const ServerOptions& options = stop.engine->options;
-      if (options.on_stop != nullptr) options.on_stop(options.context);
+      if (options.on_stop) options.on_stop();
       stop.engine->begin_stop();
       return true;
     }

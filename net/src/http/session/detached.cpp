@@ -9,13 +9,13 @@
 namespace coir::http {
 
 std::string_view Detached::sent(Exchange& exchange) noexcept {
-  Session& session = exchange.session_;
+  Session& session = Session::of(exchange);
   session.hold();
   return {session.buffers->in + session.body_at_, session.end_ - session.body_at_};
 }
 
 std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
-  Session& session = exchange.session_;
+  Session& session = Session::of(exchange);
   session.hold();
   if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
   if (session.broken_ || !session.flush()) return std::unexpected(Error{ErrorCode::closed});
@@ -25,7 +25,7 @@ std::expected<Detached, Error> Detached::from(Exchange& exchange) noexcept {
   if (session.watch_->end()) connection.stream.mark_readable();
   connection.stream.rest();
   Detached detached(session.engine_, connection);
-  exchange.detached_ = true;
+  session.detached_ = true;
   // From here on the session may serve others.
   detached.engine_.release(session);
   return detached;

@@ -26,10 +26,6 @@ const TlsPeer* Exchange::certificate() const noexcept {
   return session_.connection_->stream.client();
 }
 
-void* Exchange::context_pointer() const noexcept {
-  return session_.engine_.options.context;
-}
-
 std::expected<std::size_t, Error> Exchange::read_body(std::span<char> into) noexcept {
   return session_.take_body(into.data(), into.size());
 }
@@ -56,9 +52,9 @@ void Exchange::respond_status(int status, std::string_view fields) noexcept {
   session_.answer_status(status, fields);
 }
 
-void Exchange::answer_errors_by(void* object, ErrorLook* look) noexcept {
-  session_.error_object_ = object;
-  session_.error_look_ = look;
+void Exchange::answer_errors_by(const ErrorLook& look) noexcept {
+  session_.own_look_ = look;
+  session_.error_look_ = &session_.own_look_;
 }
 
 void Exchange::add_fields(std::string_view lines) noexcept {

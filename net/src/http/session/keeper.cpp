@@ -37,26 +37,26 @@ bool Keeper::drop_input(Connection& connection, std::span<char> into) noexcept {
 }
 
 std::expected<void, Error> Keeper::open(Exchange& exchange, Opening opening) noexcept {
-  return exchange.session_.begin_content(
+  return Session::of(exchange).begin_content(
       opening == Opening::upgrade ? Session::Content::upgrade : Session::Content::until_close, 0);
 }
 
 std::expected<void, Error> Keeper::attach(Exchange& exchange) noexcept {
-  Engine& engine = exchange.session_.engine_;
+  Engine& engine = Session::of(exchange).engine_;
   if (engine.stopping()) return std::unexpected(Error{ErrorCode::unsupported});
   if (!engine.keepers.add(*this)) return std::unexpected(Error{ErrorCode::busy});
   return {};
 }
 
 std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
-  if (!exchange.session_.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (!Session::of(exchange).may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
   if (auto kept = keep_content(exchange, mark); !kept) return kept;
-  exchange.session_.part_ = part;
+  Session::of(exchange).part_ = part;
   return {};
 }
 
 std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_t mark) noexcept {
-  Session& session = exchange.session_;
+  Session& session = Session::of(exchange);
   if (!session.has_begun_content()) return std::unexpected(Error{ErrorCode::invalid});
   if (auto attached = attach(exchange); !attached) return attached;
   claim(session, mark);
@@ -72,7 +72,7 @@ void Keeper::claim(Session& session, std::uint64_t mark) noexcept {
 }
 
 std::expected<void, Error> Keeper::suspend(Exchange& exchange, std::uint64_t mark) noexcept {
-  Session& session = exchange.session_;
+  Session& session = Session::of(exchange);
   if (auto attached = attach(exchange); !attached) return attached;
   claim(session, mark);
   session.suspended_ = true;

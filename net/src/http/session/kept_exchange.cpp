@@ -33,7 +33,7 @@ Session::After Session::resume(Keeper& keeper, const Suspended& kept) noexcept {
   watch_->begin();
   watch_->glance();
   keeper.answer_kept(exchange, mark);
-  return end_answer(exchange);
+  return end_answer();
 }
 
 // hand_over gives the connection to who keeps it, if the head can be sent.

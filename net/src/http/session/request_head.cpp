@@ -56,7 +56,7 @@ void Session::refuse(int status) noexcept {
   fault_ = 0;
   now_ = 0;
   added_ = 0;
-  take_error_look();
+  error_look_ = &engine_.options.on_error;
   content_sent_ = 0;
   forget_notes();
   began_ns_ = monotonic_ns();

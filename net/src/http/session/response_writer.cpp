@@ -125,11 +125,12 @@ void Session::answer(int status, std::string_view type, std::string_view content
 
 void Session::answer_status(int status, std::string_view fields) noexcept {
   const bool has_room = added_ + fields.size() <= Exchange::kAddedFieldBytes;
-  if (error_look_ != nullptr && status >= 400 && phase_ != Phase::content && fault_ == 0 && has_room) {
+  if (error_look_ != nullptr && *error_look_ && status >= 400 && phase_ != Phase::content && fault_ == 0 && has_room) {
     if (!fields.empty()) add_fields(fields);
     fields = {};
     Exchange exchange(*this);
-    std::exchange(error_look_, nullptr)(error_object_, exchange, status);
+    const Exchange::ErrorLook look = *std::exchange(error_look_, nullptr);
+    look(exchange, status);
     if (phase_ == Phase::content) return;
   }
   char text[64];

@@ -115,13 +115,13 @@ void Session::begin_answer(std::int64_t now_ns) noexcept {
   status_ = 0;
   now_ = 0;
   added_ = 0;
-  take_error_look();
+  error_look_ = &engine_.options.on_error;
   content_sent_ = 0;
   forget_notes();
   began_ns_ = now_ns;
   keep_ = request_.keep_alive && !hurried_;
   head_only_ = request_.method == Method::head;
-  unwanted_ = false;
+  unwanted_ = detached_ = false;
   // As Engine::begin_exchange does, by the time that has been read already.
   connection_->since_ns = began_ns_;
   connection_->transferred = 0;
@@ -142,23 +142,18 @@ Session::After Session::answer_parsed() noexcept {
   } else {
     watch_->begin();
     engine_.options.handler(exchange);
-    return end_answer(exchange);
+    return end_answer();
   }
   return finish();
 }
 
 // end_answer is behind a handler.
-Session::After Session::end_answer(Exchange& exchange) noexcept {
+Session::After Session::end_answer() noexcept {
   // Then nothing here is this fiber's any more.
-  if (exchange.detached_) return After::detached;
+  if (detached_) return After::detached;
   if (watch_->end()) look_again_ = true;
   hold();
   return keeper_ == nullptr ? finish() : hand_over();
-}
-
-void Session::take_error_look() noexcept {
-  error_look_ = engine_.options.on_error;
-  error_object_ = engine_.options.context;
 }
 
 // end_content ends what the handler has begun.

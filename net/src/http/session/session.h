@@ -47,6 +47,9 @@ struct Session : ActivePlace {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // of is the session behind an exchange.
+  static Session& of(Exchange& exchange) noexcept { return exchange.session_; }
+
   // serve answers what the connection has sent, until it is asleep again or closed. Then the session serves whoever
   // waits for one, and goes back to the pool. `watch` is the calling fiber's.
   void serve(Connection& connection, HandlerWatch& watch) noexcept;
@@ -85,10 +88,9 @@ struct Session : ActivePlace {
   bool end_waiting() noexcept;
   void pause_watch() noexcept;
   void end_content() noexcept;
-  void take_error_look() noexcept;
   After finish() noexcept;
   void begin_answer(std::int64_t now_ns) noexcept;
-  After end_answer(Exchange& exchange) noexcept;
+  After end_answer() noexcept;
   // kept_exchange.cpp: what goes to keepers and comes back
   After resume(Keeper& keeper, const Suspended& exchange) noexcept;
   After hand_over() noexcept;
@@ -207,13 +209,14 @@ struct Session : ActivePlace {
   bool broken_ = false;      // the connection cannot carry anything any more
   bool cut_short_ = false;   // the answer is not whole, which is not the connection's fault
   bool look_again_ = false;  // the socket may hold more than the stream knows of
+  bool detached_ = false;    // the connection belongs to a handler, and the session serves others
   bool hurried_ = false;     // others have waited for long: the next answer is this connection's last
   bool head_only_ = false;
   std::uint16_t status_ = 0;
   std::uint16_t added_ = 0;  // bytes of added_fields; one more than there are: they did not fit. Behind the head of a
                              // response they are its trailers
-  Exchange::ErrorLook* error_look_ = nullptr;  // of this exchange; null: the status' own words
-  void* error_object_ = nullptr;
+  const Exchange::ErrorLook* error_look_ = nullptr;  // the server's, or own_look_; null: it has been called
+  Exchange::ErrorLook own_look_;                     // of this exchange
   std::uint64_t content_left_ = 0;
   std::uint64_t content_sent_ = 0;
   // The access log says two things more of the exchange: a word, and a name of the request's head or of

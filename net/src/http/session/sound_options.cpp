@@ -6,7 +6,7 @@ namespace coir::http {
 
 std::expected<ServerOptions, Error> sound_options(const ServerOptions& options) noexcept {
   constexpr std::size_t kMost = 1'000'000;
-  const bool sound = options.handler != nullptr && options.max_connections > 0 && options.max_connections <= kMost &&
+  const bool sound = options.handler && options.max_connections > 0 && options.max_connections <= kMost &&
                      options.max_active > 0 && options.max_active <= kMost && options.max_handshakes > 0 &&
                      options.max_requests_per_client <= kMost && options.handler_stack > 0 &&
                      options.handler_stack <= 64_KiB && options.limits.max_head_bytes <= Session::kMaxHeadBytes &&

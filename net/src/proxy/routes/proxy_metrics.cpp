@@ -10,17 +10,13 @@ namespace coir::http {
 void write_gateway_metrics(MetricsText& text, const Proxy* proxy, const GatewayGroups& others) noexcept {
   ProxyState* const state = proxy != nullptr ? proxy->state() : nullptr;
   if (state == nullptr) return write_gateway_metrics(text, static_cast<const Forwarder*>(nullptr), others);
-  struct Both {
-    const ProxyHold hold;
-    const GatewayGroups& others;
-  } const both{state->hold(), others};
-  const auto at = [](const void* opaque, std::size_t index) noexcept {
-    const auto& all = *static_cast<const Both*>(opaque);
-    if (index >= all.hold.size()) return all.others.at(all.others.context, index - all.hold.size());
-    const RouteLine& line = all.hold.line(index);
-    return GatewayGroup{.name = line.prefix, .host = line.hosts, .upstreams = &all.hold.upstreams(index)};
+  const ProxyHold hold = state->hold();
+  const auto at = [&](std::size_t index) {
+    if (index >= hold.size()) return others.at(index - hold.size());
+    const RouteLine& line = hold.line(index);
+    return GatewayGroup{.name = line.prefix, .host = line.hosts, .upstreams = &hold.upstreams(index)};
   };
-  write_gateway_metrics(text, &state->forwarder(), {both.hold.size() + others.count, at, &both});
+  write_gateway_metrics(text, &state->forwarder(), GatewayGroups{hold.size() + others.count, at});
 }
 
 void write_gateway_metrics(MetricsText& text, const Proxy& proxy) noexcept {

@@ -65,7 +65,7 @@ ForwardRules ProxyState::rules_of(ProxyRoute& route) noexcept {
       }
     }
   }
-  return line.auth.empty() || options_.admits(options_.context, exchange, line.auth);
+  return line.auth.empty() || options_.admits(exchange, line.auth);
 }
 
 ProxyRoute* ProxyState::find(const Request& request) noexcept {

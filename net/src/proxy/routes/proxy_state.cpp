@@ -51,7 +51,7 @@ std::expected<ProxyChange, ProxyFault> ProxyState::apply(ProxyTable& table) noex
 }
 
 void ProxyState::be_one_route(std::span<const UpstreamServer> servers, const ProxyRules& rules) noexcept {
-  watches_itself_ = !rules.health.empty() || options_.on_change != nullptr;
+  watches_itself_ = !rules.health.empty() || static_cast<bool>(options_.on_change);
   const auto note = [this](std::string_view word, std::string_view what, std::string_view cure) {
     Formatter text(problem_);
     text.add("proxy to '", word.substr(0, 80), "': ", what, cure.empty() ? "" : "; ", cure);
@@ -89,7 +89,7 @@ std::expected<void, ProxyFault> ProxyState::prepare(Running& made, const ProxyTa
     }
     if (same == nullptr) {
       const RouteLine& line = route->line;
-      if (!line.auth.empty() && options_.admits == nullptr)
+      if (!line.auth.empty() && !options_.admits)
         return std::unexpected(ProxyFault{.route = i, .error = Error{ErrorCode::unsupported}});
       if (line.rate != 0 && !route->clients.is_open() &&
           !route->clients.open_rate(ProxyRoute::kClients, line.rate, line.burst))
@@ -140,8 +140,7 @@ std::expected<ProxyGroup*, Error> ProxyState::group_for(const Running& made, con
       .most_in_use = line.max_connections,
       .slow_start = line.slow_start,
       .health = {.path = group->health, .host = group->health_host, .interval = line.health_interval},
-      .on_change = options_.on_change,
-      .context = options_.context};
+      .on_change = options_.on_change};
   auto upstreams = Upstreams::create(std::span(servers).first(count), own);
   if (!upstreams) {
     free_group(group);

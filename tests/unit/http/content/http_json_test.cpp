@@ -43,7 +43,7 @@ void from_memory(Exchange& exchange) {
   answer_sum(exchange, {.max_bytes = 200, .max_depth = 3}, std::span<char>(memory));
 }
 
-std::string_view post(Handler* handler, std::string_view type, std::string_view content, bool chunked = false) {
+std::string_view post(const Handler& handler, std::string_view type, std::string_view content, bool chunked = false) {
   static char request[2048];
   const std::string_view whole =
       chunked ? coir::format(request,
@@ -65,7 +65,7 @@ TEST_GROUP(HttpJson) {
 };
 
 TEST(HttpJson, is_read_and_answered) {
-  for (Handler* const handler : {from_ledger, from_memory}) {
+  for (const Handler handler : {from_ledger, from_memory}) {
     for (const bool chunked : {false, true}) {
       const auto answer = post(handler, "application/json", kGood, chunked);
       CHECK_EQUAL(200, status_of(answer));
@@ -94,7 +94,7 @@ TEST(HttpJson, longer_content_is_413) {
   char content[300];
   memset(content, ' ', sizeof content);
   content[sizeof content - 1] = '1';
-  for (Handler* const handler : {from_ledger, from_memory}) {
+  for (const Handler handler : {from_ledger, from_memory}) {
     for (const bool chunked : {false, true}) {
       CHECK_EQUAL(413, status_of(post(handler, "application/json", {content, sizeof content}, chunked)));
     }
@@ -110,7 +110,7 @@ TEST(HttpJson, more_than_the_memory_holds_is_413) {
 }
 
 TEST(HttpJson, content_that_is_not_json_is_400_and_tells_where) {
-  for (Handler* const handler : {from_ledger, from_memory}) {
+  for (const Handler handler : {from_ledger, from_memory}) {
     auto answer = post(handler, "application/json", "[1,x]");
     CHECK_EQUAL(400, status_of(answer));
     CHECK(content_of(answer).starts_with("byte 3: "));
@@ -151,7 +151,7 @@ constexpr auto fields_of(const Item*) {
   return fields(field<&Item::id>("id"), field<&Item::name>("name"), field<&Item::celsius>("celsius"));
 }
 
-std::string_view get(Handler* handler, const char* method = "GET") {
+std::string_view get(const Handler& handler, const char* method = "GET") {
   static char request[100];
   return ask({.handler = handler},
              format(request, method, " / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));

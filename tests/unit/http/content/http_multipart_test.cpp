@@ -47,8 +47,7 @@ long resident_kb() {
 }
 
 // store saves what is called "image" and drops the rest.
-void store(Exchange& exchange) {
-  auto& site = exchange.context<Site>();
+void store(Site& site, Exchange& exchange) {
   Multipart form(exchange, exchange.scratch());
   for (;;) {
     const auto part = form.next();
@@ -103,7 +102,7 @@ TEST_GROUP(HttpMultipart) {
   char request[4096];
 
   // post sends a form with its length, or as one chunk.
-  std::string_view post(Handler* handler, std::string_view form,
+  std::string_view post(const Handler& handler, std::string_view form,
                         std::string_view type = "multipart/form-data; boundary=XX") {
     char length[24];
     std::size_t size = 0;
@@ -114,7 +113,7 @@ TEST_GROUP(HttpMultipart) {
       memcpy(request + size, piece.data(), piece.size());
       size += piece.size();
     }
-    return ask({.handler = handler, .context = &site}, {request, size});
+    return ask({.handler = handler}, {request, size});
   }
 
   // upload says a head, `kilobytes` of an image and an end to a server with `store`, and returns the answer.
@@ -122,7 +121,7 @@ TEST_GROUP(HttpMultipart) {
     static char said[1000];
     static std::string_view heard;
     heard = {};
-    ServerOptions options = {.handler = store, .context = &site};
+    ServerOptions options = {.handler = [this](Exchange& exchange) { store(site, exchange); }};
     options.limits.max_body = 64 << 20;
     with_server(options, [&](Asker& asker) {
       char head[300] =
@@ -188,7 +187,7 @@ TEST(HttpMultipart, a_part_is_stored_in_a_file) {
     memcpy(form + size, piece.data(), piece.size());
     size += piece.size();
   }
-  CHECK(content_of(post(store, {form, size})) == "stored");
+  CHECK(content_of(post([this](Exchange& exchange) { store(site, exchange); }, {form, size})) == "stored");
   CHECK(holds(site.folder.at("image"), "new\r\n--content"));
   CHECK_EQUAL(1, site.folder.count());
 }

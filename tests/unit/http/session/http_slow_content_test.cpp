@@ -59,7 +59,7 @@ int drip(Asker& asker, bool chunked, std::chrono::milliseconds pause) {
 }
 
 struct Case {
-  Handler* handler;
+  Handler handler;
   std::chrono::milliseconds timeout;
   std::uint32_t rate;
   int status;

@@ -52,8 +52,7 @@ ErrorCode code_of(const std::expected<void, Error>& done) {
 }
 
 // tell answers in chunks, with a trailer.
-void tell(Exchange& exchange) {
-  auto& outcome = exchange.context<Outcome>();
+void tell(Outcome& outcome, Exchange& exchange) {
   outcome.before = code_of(exchange.add_trailer("X-Sum", "1"));
   exchange.add_fields("X-Added: yes\r\n");
   exchange.start(200);
@@ -123,7 +122,7 @@ TEST(HttpTrailers, more_than_there_is_room_for_are_431) {
 
 TEST(HttpTrailers, a_client_that_wants_them_is_sent_them_behind_the_last_chunk) {
   const std::string_view answer =
-      ask({.handler = tell, .context = &outcome},
+      ask({.handler = [this](Exchange& exchange) { tell(outcome, exchange); }},
           "GET / HTTP/1.1\r\nHost: localhost\r\nTE: gzip, Trailers\r\nConnection: close, TE\r\n\r\n");
   CHECK_TRUE(answer.find("X-Added: yes\r\n") != answer.npos);
   CHECK_TRUE(content_of(answer) == "5\r\nhello\r\n0\r\nX-Sum: 42\r\nX-Last: \r\n\r\n");
@@ -135,11 +134,11 @@ TEST(HttpTrailers, a_client_that_wants_them_is_sent_them_behind_the_last_chunk) 
 TEST(HttpTrailers, one_that_does_not_want_them_is_not) {
   for (const std::string_view request : {"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"sv,
                                          "GET / HTTP/1.0\r\nTE: trailers\r\n\r\n"sv}) {
-    const std::string_view answer = ask({.handler = tell, .context = &outcome}, request);
+    const std::string_view answer = ask({.handler = [this](Exchange& exchange) { tell(outcome, exchange); }}, request);
     CHECK_TRUE(answer.find("X-Sum") == answer.npos);
     CHECK_TRUE(outcome.first == ErrorCode::unsupported);
   }
-  const std::string_view head = ask({.handler = tell, .context = &outcome},
+  const std::string_view head = ask({.handler = [this](Exchange& exchange) { tell(outcome, exchange); }},
                                     "HEAD / HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\nConnection: close\r\n\r\n");
   CHECK_TRUE(head.ends_with("\r\n\r\n") && head.find("X-Sum") == head.npos);
 }

@@ -47,7 +47,7 @@ class Front {
     auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
     if (!listener) __builtin_trap();
     const std::uint16_t port = listener->local_address().port();
-    auto http = http::Server::create({.handler = answer, .context = &*mcp_, .handler_stack = 16 * 1024});
+    auto http = http::Server::create({.handler = *mcp_, .handler_stack = 16 * 1024});
     if (!http || !http->add(std::move(*listener)) || !http->start()) __builtin_trap();
     http_.emplace(std::move(*http));
     mcp::McpClientOptions asking = as_client;
@@ -99,8 +99,6 @@ class Front {
   std::atomic<unsigned> changes = 0;
 
  private:
-  static void answer(http::Exchange& exchange) { exchange.context<mcp::McpServer>()(exchange); }
-
   mcp::Source* sources_[1] = {};
   std::optional<mcp::Gateway> gateway_;
   std::optional<mcp::McpServer> mcp_;

@@ -245,14 +245,10 @@ class McpServer : public Everywhere {
         expect(made.has_value());
         if (!made) return;
         stage.mcp = &*made;
-        auto server = http::Server::create({.handler =
-                                                [](http::Exchange& exchange) {
-                                                  auto& served = exchange.context<mcp::McpServer>();
-                                                  if (exchange.request().path.starts_with("/.well-known"))
-                                                    return served.serve_metadata(exchange);
-                                                  served(exchange);
-                                                },
-                                            .context = &*made});
+        auto server = http::Server::create({.handler = [&made](http::Exchange& exchange) {
+          if (exchange.request().path.starts_with("/.well-known")) return made->serve_metadata(exchange);
+          (*made)(exchange);
+        }});
         auto listener = TcpListener::listen(*Address::parse("127.0.0.1:0"));
         stage.address = listener->local_address();
         expect(server && server->add(std::move(*listener)) && server->start());

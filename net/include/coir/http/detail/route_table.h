@@ -152,7 +152,7 @@ struct Mounted {
   template <std::size_t kLine>
   static void handle(void* self, Exchange& exchange, const RouteParameters& parameters) {
     Routes& routes = static_cast<Mounted*>(self)->inner;
-    if constexpr (Routes::look_of() != nullptr) exchange.answer_errors_by(&routes, Routes::look_of());
+    if (const auto look = routes.error_look()) exchange.answer_errors_by(look);
     Routes::template Line<kLine>::call(&routes, exchange, parameters);
   }
 
