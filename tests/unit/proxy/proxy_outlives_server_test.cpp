@@ -45,10 +45,6 @@ namespace {
 struct Cut {
   std::optional<Upstreams> upstreams;
   std::optional<Forwarder> forwarder;
-  static void answer(Exchange& exchange) {
-    auto& self = exchange.context<Cut>();
-    self.forwarder->forward(exchange, self.upstreams->group(), {});
-  }
 };
 
 }  // namespace
@@ -72,7 +68,8 @@ TEST(ProxyOutlivesServer, a_run_that_is_cut_off_leaks_no_record) {
         char url[32];
         cut.upstreams.emplace(std::move(*Upstreams::create(coir::format(url, "http://127.0.0.1:", upstream.port()))));
         cut.forwarder.emplace(std::move(*Forwarder::create()));
-        server.emplace(*Server::create({.handler = Cut::answer, .context = &cut}));
+        server.emplace(*Server::create(
+            {.handler = [&cut](Exchange& exchange) { cut.forwarder->forward(exchange, cut.upstreams->group(), {}); }}));
         auto listener = *TcpListener::listen(*Address::parse("127.0.0.1:0"));
         const Address address = listener.local_address();
         if (!server->add(std::move(listener)) || !server->start()) return 9;
