@@ -154,7 +154,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   options.server.on_stop = [&daemon] {
     if (daemon.announcing != nullptr) daemon.announcing->leave();
   };
-  options.server.handler = [&daemon](Exchange& exchange) { answer(daemon, exchange); };
+  options.server.handler = [&daemon](coir::http::Exchange& exchange) { answer(daemon, exchange); };
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
   daemon.server.emplace(std::move(*server));
