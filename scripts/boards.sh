@@ -116,4 +116,4 @@ board_kilobytes() { kilobytes "$(board_fact "$1" "$2")"; }
 
 # vm_kilobytes SEEN prints how much RAM an emulated machine gets for its Linux to see so many kilobytes (MemTotal): the
 # kernel takes 5 MB for itself, and 64 bytes for each page.
-vm_kilobytes() { echo $(($1 + $1 / 64 + 5184)); }
+vm_kilobytes() { echo $(($1 + $1 / 64 + 5416)); }

@@ -13,7 +13,7 @@ cat >cc <<END
 #!/bin/sh
 clang="clang-19 --target=armv7-linux-musleabihf -mcpu=cortex-a7 -mfpu=neon-vfpv4 -mfloat-abi=hard -mthumb --sysroot=$SYSROOT -fno-pie -w -DBB_GLOBAL_CONST="
 case " \$* " in
-  *" -c "* | *" -E "* | *" -S "* | *" -r "* | *" -print-"* | *" --version "*) exec "$once" "$PWD/include/libbb.h" \$clang "\$@" ;;
+  *" -c "* | *" -E "* | *" -S "* | *" -r "* | *" -print-"* | *" --version "*) exec "$once" "$PWD/include/libbb.h" 'libbb\.h' \$clang "\$@" ;;
 esac
 lib=$SYSROOT/usr/lib
 exec \$clang --ld-path=/usr/bin/ld.lld-19 -static -nostdlib \$lib/crt1.o \$lib/crti.o "\$@" \
