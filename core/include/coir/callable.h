@@ -7,20 +7,18 @@
 
 namespace coir {
 
-template <class Signature>
-class Callable;
-
 // Callable<R(A...)> is anything that is called with such arguments: a function, a lambda with its captures, an object. It
 // keeps a callable as a table of routes does: one that has a name by reference, which has to outlive it, and one without
 // a name by value. It allocates nothing.
 //
-//   struct Options { coir::Callable<void(int)> on_change; };
-//
-//   watch({.on_change = [&seen](int value) { seen = value; }});   // kept inside: up to four words that are copied as bytes
-//   Ledger ledger;                                                // of any size and kind
-//   watch({.on_change = ledger});                                 // refers to it
+//   coir::Callable<void(int)> on_change = [](int value) { show(value); };   // kept inside: up to four words, copied as bytes
+//   auto count = [total = 0](int value) mutable { total += value; };        // of any size
+//   on_change = count;                                                      // refers to `count`
 //
 // An empty one must not be called. Copies are called from several threads at once if their callable may be.
+template <class Signature>
+class Callable;
+
 template <class R, class... A>
 class Callable<R(A...)> {
  public:

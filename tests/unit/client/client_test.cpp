@@ -576,7 +576,7 @@ TEST(Client, tells_an_upload_that_is_shorter_than_it_said) {
   });
 }
 
-// What a request points to has to live until the response is there, and no longer.
+// A request's memory must live until the response is there, and no longer.
 TEST(Client, a_response_knows_its_url_without_its_request) {
   with_client({}, [&](Client& client) {
     const ScriptedServer server(answer_all(kHello));
@@ -588,7 +588,7 @@ TEST(Client, a_response_knows_its_url_without_its_request) {
   });
 }
 
-// What has come before a wait in vain is part of the text all the same.
+// Content that came before a wait that failed belongs to the text all the same.
 TEST(Client, a_text_goes_on_behind_a_wait_in_vain) {
   with_client({.timeouts = {.between_bytes = 20ms}}, [&](Client& client) {
     std::atomic<bool> waited_in_vain{false};

@@ -115,7 +115,7 @@ TEST(MqttTopic, matches_as_the_specification_has_it) {
   CHECK_TRUE(matches("sport/+", "sport/") && matches("+/+", "/finance") && matches("/+", "/finance"));
   CHECK_TRUE(matches("$SYS/#", "$SYS/a") && matches("$SYS/+/b", "$SYS/a/b") && matches("a/b", "a/b"));
   CHECK_FALSE(matches("+", "/finance") || matches("sport/+", "sport") || matches("sport/+", "sport/a/b"));
-  // Of a shared subscription the broker sends what its filter takes in.
+  // For a shared subscription the broker sends the messages that its filter takes in.
   CHECK_TRUE(matches("$share/g/sport/#", "sport/a") && matches("$share/g/+", "a") && matches("$share/g//a", "/a"));
   CHECK_FALSE(matches("$share/g/a", "b") || matches("$share/g/#", "$SYS/a") || matches("$share/g/a", "$share/g/a"));
   CHECK_FALSE(matches("$share/g", "g") || matches("$share", "a"));
