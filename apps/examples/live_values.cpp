@@ -68,7 +68,7 @@ Outcome serve(const char* port) {
   auto listener = coir::TcpListener::listen(*at);
   if (!listener) return std::unexpected(listener.error());
   const coir::Address address = listener->local_address();
-  if (auto added = server->add(std::move(*listener)); !added) return added;
+  if (const auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
   if (auto started = server->start(); !started) return started;
 
   int number = 0;

@@ -181,7 +181,7 @@ std::expected<void, coir::Error> serve(const char* folder, const coir::Address& 
   static auto server = coir::http::Server::create(
       coir::http::answered_by(app, {.max_active = 64, .limits = {.max_body = kMostBytes}, .access_log = true}));
   if (!server) return std::unexpected(server.error());
-  if (auto added = server->add(std::move(*listener)); !added) return added;
+  if (const auto added = server->add(std::move(*listener)); !added) return std::unexpected(added.error());
   if (auto started = server->start(); !started) return started;
   if (auto signal = coir::wait_signal({SIGTERM, SIGINT}); !signal) return std::unexpected(signal.error());
   service.changes.close();
