@@ -73,8 +73,8 @@ bool check_needs(const Settings& settings) noexcept {
     lacking.add("without ", dashes, each.one);
     if (each.other != nullptr) lacking.add(" or ", dashes, each.other);
     lacking.add(each.why);
-    good = setting->file != nullptr ? setting->wrong({lacking.text()})
-                                    : complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
+    if (setting->file == nullptr) return complain(kSeeHelp, {"--", each.option, " ", lacking.text()});
+    good = setting->wrong({lacking.text()});
     told = setting;
   }
   return good;

@@ -37,7 +37,10 @@ class PollSet {
   // These tell what the last poll found. The list of resting connections has not changed since watch, but for the entry
   // last visited.
   bool is_served_ready() const noexcept { return entries_[1].revents != 0; }
-  bool has_connection(std::size_t listener) const noexcept { return entries_[kOwnEntries + listener].revents != 0; }
+  // has_connection is false for a listener that was added since watch.
+  bool has_connection(std::size_t listener) const noexcept {
+    return kOwnEntries + listener < resting_at_ && entries_[kOwnEntries + listener].revents != 0;
+  }
   // each_ready calls `visit` with each resting connection that poll has found ready, which `visit` may take out of the
   // list. It ends early when `visit` returns false.
   template <class Visit>

@@ -46,8 +46,13 @@ class SerialEngine : public Engine {
   // close_resting closes a connection that rests, and counts it.
   void close_resting(Connection& connection, Atomic<std::uint64_t>& counter) noexcept;
   std::size_t open_connections() const noexcept { return records_.taken(); }
-  // listeners is a place for each; a closed one has none.
-  std::span<const TcpListener> listeners() const noexcept { return listeners_; }
+  // listeners has the places up to the last open one; those that are closed have no descriptor. poll(2) takes no more
+  // entries than the limit of descriptors.
+  std::span<const TcpListener> listeners() const noexcept {
+    std::size_t count = Server::kMaxListeners;
+    while (count > 0 && !listeners_[count - 1].is_open()) --count;
+    return {listeners_, count};
+  }
 
   ConnectionList resting;
   ConnectionList ready;  // readable, and not served yet
