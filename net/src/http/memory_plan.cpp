@@ -1,5 +1,6 @@
 #include <coir/http/serve.h>
 #include <coir/memory_watch.h>
+#include <coir/net/stream.h>
 #include <coir/port/limits.h>
 #include <sys/resource.h>
 
