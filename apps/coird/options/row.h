@@ -21,10 +21,10 @@ const SectionText& section_text(Section section) noexcept;
 
 // Kind says what an option's text is.
 enum class Kind : unsigned char {
-  flag,    // yes or no; on the command line its name alone is yes
-  number,  // a number from `least` to `most`, with K, M or G behind it
-  time,    // above 0
-  time_or_zero,
+  flag,      // yes or no; on the command line its name alone is yes
+  number,    // a number from `least` to `most`, with K, M or G behind it
+  duration,  // above 0
+  duration_or_zero,
   file,  // the name of a file or a folder, never empty
   text,
 };

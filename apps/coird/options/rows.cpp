@@ -172,7 +172,7 @@ constexpr Row kRows[] = {
     row(mqtt, file, "mqtt-ca", "FILE", "the authorities that sign the broker's certificate; mqtts needs them",
         built(COIRD_MQTT, take_file<&Options::mqtt_authorities>))
         .of("COIR_MQTT"),
-    row(mqtt, time, "mqtt-interval", "TIME", "the time between two reports (default: 60s)",
+    row(mqtt, duration, "mqtt-interval", "TIME", "the time between two reports (default: 60s)",
         built(COIRD_MQTT, take_time<&Options::mqtt_interval>))
         .of("COIR_MQTT"),
     row(mqtt, flag, "mqtt-commands", nullptr,
@@ -241,25 +241,26 @@ constexpr Row kRows[] = {
         .within(0, 1'000'000),
     row(limits, number, "max-body", "BYTES", "the content of one request (default: 1M)", take_number<&Limits::max_body>)
         .within(0, kAny),
-    row(timeouts, time_or_zero, "idle-timeout", "TIME", "between two requests; 0: never close (default: 60s)",
+    row(timeouts, duration_or_zero, "idle-timeout", "TIME", "between two requests; 0: never close (default: 60s)",
         take_time<&ServerOptions::idle_timeout>),
-    row(timeouts, time_or_zero, "evict-after", "TIME",
+    row(timeouts, duration_or_zero, "evict-after", "TIME",
         "a connection that has been idle this long may be closed to make room for a new one; 0: at any time (default: "
         "10s)",
         take_time<&ServerOptions::evict_after>),
-    row(timeouts, time, "handshake-timeout", "TIME", "for the TLS handshake (default: 10s)",
+    row(timeouts, duration, "handshake-timeout", "TIME", "for the TLS handshake (default: 10s)",
         take_time<&ServerOptions::handshake_timeout>),
-    row(timeouts, time, "header-timeout", "TIME", "for the head of a request (default: 10s)",
+    row(timeouts, duration, "header-timeout", "TIME", "for the head of a request (default: 10s)",
         take_time<&ServerOptions::header_timeout>),
-    row(timeouts, time, "body-timeout", "TIME", "while the client sends nothing of a request's content (default: 30s)",
+    row(timeouts, duration, "body-timeout", "TIME",
+        "while the client sends nothing of a request's content (default: 30s)",
         take_time<&ServerOptions::body_timeout>),
     row(timeouts, number, "body-rate", "BYTES",
         "the lowest rate of a request's content in bytes a second, after body-timeout; 0: any rate (default: 500)",
         take_number<&ServerOptions::body_rate>)
         .within(0, UINT32_MAX),
-    row(timeouts, time, "write-timeout", "TIME", "while the client reads nothing (default: 30s)",
+    row(timeouts, duration, "write-timeout", "TIME", "while the client reads nothing (default: 30s)",
         take_time<&ServerOptions::write_timeout>),
-    row(timeouts, time, "drain-timeout", "TIME", "for requests in progress at SIGTERM (default: 30s)",
+    row(timeouts, duration, "drain-timeout", "TIME", "for requests in progress at SIGTERM (default: 30s)",
         take_time<&Options::drain_timeout>)
         .reloads(),
     row(process, text, "user", "NAME",

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> Setting::number() const noexcept {
 }
 
 std::optional<std::chrono::milliseconds> Setting::time() const noexcept {
-  if (row->kind == Kind::time_or_zero && strcmp(text, "0") == 0) return std::chrono::milliseconds(0);
+  if (row->kind == Kind::duration_or_zero && strcmp(text, "0") == 0) return std::chrono::milliseconds(0);
   const auto value = coir::parse_time(text);
   if (!value) wrong({"not a time such as 500ms, 30s or 2m"});
   return value;
