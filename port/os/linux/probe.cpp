@@ -58,8 +58,8 @@ std::size_t probe(std::span<Feature, kFeatures> features) noexcept {
   add("ipv6", opens(::socket(AF_INET6, kStream, 0)), "'*:PORT' serves IPv6 and IPv4", "'*:PORT' serves IPv4");
   add("unix", opens(::socket(AF_UNIX, kStream, 0)), "Unix sockets", "no Unix sockets");
   add("io_uring", has_io_uring(), "not used", "not used");
-  add("seccomp_filter", has_seccomp_filter(), "not used", "not used");
-  add("landlock", has_landlock(), "not used", "not used");
+  add("seccomp_filter", has_seccomp_filter(), "coird keeps the system calls of a server", "all are allowed");
+  add("landlock", has_landlock(), "coird writes below few folders", "where its user may");
   add("entropy", has_entropy(), "getrandom is ready", "getrandom would wait");
   return at;
 }

@@ -3,8 +3,6 @@
 #include <coir/port/seccomp.h>
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
@@ -15,6 +13,8 @@
 
 #include <cstdint>
 #include <new>
+
+#include "filter.h"
 
 // System calls that libc's headers do not number: the new calls have the same number on every CPU.
 #if !defined(SYS_openat2)
@@ -178,47 +178,8 @@ bool is_yes(std::uint32_t question) noexcept {
   return yes;
 }
 
-// Program is a filter that is written front to back; each test skips the answer behind it, so that no jump is long.
-class Program {
- public:
-  void load(std::size_t offset) noexcept { add(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset), 0, 0); }
-  // The next `count` instructions are skipped unless the loaded word passes.
-  void skip_unless_equal(std::uint32_t value, std::uint8_t count) noexcept {
-    add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, count);
-  }
-  void skip_if_equal(std::uint32_t value, std::uint8_t count) noexcept {
-    add(BPF_JMP | BPF_JEQ | BPF_K, value, count, 0);
-  }
-  void skip_unless_any(std::uint32_t bits, std::uint8_t count) noexcept {
-    add(BPF_JMP | BPF_JSET | BPF_K, bits, 0, count);
-  }
-  void skip_unless_above(std::uint32_t value, std::uint8_t count) noexcept {
-    add(BPF_JMP | BPF_JGT | BPF_K, value, 0, count);
-  }
-  void allow() noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0); }
-  void refuse(int error) noexcept { add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error), 0, 0); }
-  template <std::size_t N>
-  void refuse_each(const int (&calls)[N]) noexcept {
-    for (const int call : calls) {
-      skip_unless_equal(static_cast<std::uint32_t>(call), 1);
-      refuse(EPERM);
-    }
-  }
+using Program = FilterProgram<40 + 2 * (sizeof kAround + sizeof kNet + sizeof kFs + sizeof kProcess) / sizeof(int)>;
 
-  sock_fprog get() noexcept { return {.len = count_, .filter = code_}; }
-
- private:
-  void add(int code, std::uint32_t k, std::uint8_t if_true, std::uint8_t if_false) noexcept {
-    code_[count_++] = {.code = static_cast<std::uint16_t>(code), .jt = if_true, .jf = if_false, .k = k};
-  }
-
-  static constexpr std::size_t kFixed = 40;
-  static constexpr std::size_t kCalls = sizeof kAround + sizeof kNet + sizeof kFs + sizeof kProcess;
-  sock_filter code_[kFixed + 2 * kCalls / sizeof(int)];
-  std::uint16_t count_ = 0;
-};
-
-// write_filter: the low word of an argument is all that it can hold here, on machines that are all little-endian.
 void write_filter(Program& program, DeniedCalls denied) noexcept {
   program.load(offsetof(seccomp_data, arch));
   program.skip_if_equal(kAuditArchitecture, 1);  // another CPU's calls have other numbers: all refused
@@ -236,7 +197,7 @@ void write_filter(Program& program, DeniedCalls denied) noexcept {
   if (denied.fs) {
     // Addresses lie in memory, where no filter looks: a socket whose addresses may be paths is not had at all.
     program.skip_unless_equal(SYS_socket, 4);
-    program.load(offsetof(seccomp_data, args[0]));
+    program.load_argument(0);
     program.skip_unless_equal(AF_UNIX, 1);
     program.refuse(EPERM);
     program.allow();
@@ -247,13 +208,13 @@ void write_filter(Program& program, DeniedCalls denied) noexcept {
     program.skip_unless_equal(SYS_clone3, 1);
     program.refuse(ENOSYS);
     program.skip_unless_equal(SYS_clone, 4);
-    program.load(offsetof(seccomp_data, args[0]));
+    program.load_argument(0);
     program.skip_unless_any(CLONE_THREAD, 1);
     program.allow();
     program.refuse(EPERM);
   }
   program.skip_unless_equal(SYS_prctl, denied.isolates ? 5 : 3);
-  program.load(offsetof(seccomp_data, args[0]));
+  program.load_argument(0);
   program.skip_unless_equal(kAnyDenied, 1);
   program.refuse(kYes);
   if (denied.isolates) {

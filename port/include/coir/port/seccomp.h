@@ -1,9 +1,10 @@
 #pragma once
 
-// A thread gives up kinds of system calls for good.
+// A thread gives up kinds of system calls for good, or a process all but those of a network service.
 //
 //   if (const int refused = deny_system_calls({.net = true})) return complain(Error::from_errno(refused));
 //   show(system_calls_denied());
+//   if (keep_service_calls() != 0) log("this kernel filters no system calls");
 
 namespace coir::port {
 
@@ -32,5 +33,17 @@ bool system_calls_denied() noexcept;
 // isolates_denied tells whether DeniedCalls::isolates was among the denials of this thread, or of one that it descends
 // from. Cost: a system call.
 bool isolates_denied() noexcept;
+
+// keep_service_calls leaves the process, with all its threads, those system calls that a program on core and net makes while
+// it serves. Any other one raises SIGSYS, whose si_syscall is its number; the default action ends the process. To start a
+// program or a process, to make memory executable, to become another user, to mount, to signal another process and to look
+// into one are among them. Sockets of other families than IP, Unix and netlink are EAFNOSUPPORT. It also gives up gaining
+// privileges by exec. It holds for good, and for each process that is started: a program that starts others cannot use it.
+// Returns 0, or the errno of a kernel that cannot; nothing has changed then.
+int keep_service_calls() noexcept;
+
+// system_call_name returns the name of a system call that keep_service_calls leaves out, or null if it is none of those
+// that are known. May be called in a signal handler.
+const char* system_call_name(int number) noexcept;
 
 }  // namespace coir::port
