@@ -27,6 +27,7 @@
 #include "identity.h"
 #include "options/options.h"
 #include "reporting.h"
+#include "sandbox.h"
 #include "state.h"
 
 namespace {
@@ -164,6 +165,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
   if (!become(identity)) return 1;
+  enter_sandbox(options);
 
   coir::Error start_error{};
   std::size_t cut_off = 0;

@@ -43,6 +43,7 @@ struct Options {
   Listen listen[coir::http::Server::kMaxListeners];
   bool metrics_apart = false;  // /metrics is answered by those for metrics only
   bool no_metrics = false;
+  bool no_sandbox = false;
   std::size_t listen_count = 0;
   // Names by which clients may call this machine, behind them the one that multicast DNS announces.
   static constexpr std::size_t kMaxHosts = 16;

@@ -268,6 +268,11 @@ constexpr Row kRows[] = {
         "--state, and to read the files that SIGHUP reads again",
         take_file<&Options::user>),
     row(process, text, "group", "NAME", "become this group (default: the user's own)", take_file<&Options::group>),
+    row(process, flag, "no-sandbox", nullptr,
+        "keep every system call allowed, and every file writable that the user may write. Without it, coird keeps what "
+        "a server calls, and writes below --state, --allow-put, /tmp, /dev and /sys alone, on kernels that can. With "
+        "a program in --mcp-mount there is no sandbox",
+        take_flag<&Options::no_sandbox>),
     row(process, flag, "access-log", nullptr,
         "write a line for each request to standard error, in the combined format with the seconds and the scheme "
         "behind it. Lines are dropped and counted while nobody reads them",

@@ -1,0 +1,71 @@
+#include "sandbox.h"
+
+#include <coir/config.h>
+#include <coir/format.h>
+#include <coir/port/landlock.h>
+#include <coir/port/seccomp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <string_view>
+
+#include "complaint.h"
+
+namespace {
+
+// on_refused_call tells the call's name and ends coird. It is called in the middle of anything: it only writes.
+void on_refused_call(int signal, siginfo_t* info, void*) noexcept {
+  char line[160];
+  const char* const name = coir::port::system_call_name(info->si_syscall);
+  coir::Formatter out(line);
+  out.add("coird: system call ");
+  if (name != nullptr) out.add(std::string_view(name), ", number ");
+  out.add(info->si_syscall, ", is not allowed; coird ends (--no-sandbox allows all)\n");
+  const std::string_view text = out.text();
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+bool starts_programs([[maybe_unused]] const Options& options) noexcept {
+#if COIRD_MCP
+  const auto& mounts = options.mcp.mounts;
+  return std::any_of(mounts.texts, mounts.texts + mounts.count,
+                     [](std::string_view text) { return !is_web_url(text.substr(text.find('=') + 1)); });
+#else
+  return false;
+#endif
+}
+
+void keep_writes(const Options& options) noexcept {
+  // Content for FastCGI that is too long to keep lies in /tmp.
+  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.mcp.sysfs, nullptr};
+  std::size_t count = std::size(folders) - 1;
+  char writable[4096];
+  if (options.root != nullptr && options.writable != nullptr) {
+    folders[count++] = writable;
+    coir::Formatter(writable).add(options.root, "/", options.writable, '\0');
+  }
+  // There is nothing to tell of a kernel without it: the board's has none, and --probe says so.
+  static_cast<void>(coir::port::keep_writes_to(std::span(folders).first(count)));
+}
+
+}  // namespace
+
+void enter_sandbox(const Options& options) noexcept {
+#if COIR_ASAN || COIR_TSAN  // they call more, at the end too
+  static_cast<void>(options);
+#else
+  if (options.no_sandbox || starts_programs(options)) return;
+  keep_writes(options);
+  struct sigaction action{};
+  action.sa_sigaction = on_refused_call;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSYS, &action, nullptr);
+  static_cast<void>(coir::port::keep_service_calls());
+#endif
+}
