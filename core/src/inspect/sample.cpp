@@ -38,10 +38,16 @@ void on_sample(int number, siginfo_t* info, void* context) noexcept {
     return;
   }
   const int saved = errno;
-  const FiberControl* const fiber = worker->current();
+  const FiberControl* const fiber = worker->acting();
   g_answer.fiber_id = fiber != nullptr ? fiber->id.load(std::memory_order_relaxed) : 0;
   g_answer.trace.count = 0;
-  if (fiber != nullptr) g_answer.trace.of_interrupted(*fiber, port::interrupted_at(context));
+  const port::Interrupted at = port::interrupted_at(context);
+  if (worker->current() != nullptr) {
+    g_answer.trace.of_interrupted(*fiber, at);
+  } else if (fiber != nullptr) {
+    g_answer.trace.pc[0] = at.pc + 1;  // as if it were a return address
+    g_answer.trace.count = 1;
+  }
   // release pairs with the asker's acquire.
   g_phase.store(kAnswered, std::memory_order_release);
   const int held = port::put_spinlocks_aside();

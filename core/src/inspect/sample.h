@@ -8,7 +8,7 @@ namespace coir {
 // Sample is what a worker's thread was doing at the moment it was asked.
 struct Sample {
   std::uint64_t fiber_id;  // 0: none, the worker was looking for work
-  Backtrace trace;
+  Backtrace trace;         // the innermost place alone, if the fiber was in on_worker_stack
 };
 
 // sample interrupts the worker's thread by a signal (SIGURG, which is ignored by default) and records where it is.

@@ -9,11 +9,7 @@ class Scheduler;
 
 // In debug builds, and with COIR_WATCHDOG, a thread beside the workers checks every quarter of the threshold whether
 // each worker has switched. If a fiber keeps its worker for longer (COIR_WATCHDOG_MS, 100 by default, 0 for never), the
-// watchdog names it on standard error with its backtrace, once until it switches: as computing, if its thread had the
-// processor, or as blocked in a system call, if the thread sleeps. A thread that is runnable but not running is not
-// reported.
-//
-// The backtrace is taken by a signal (see sample.h): a system call that is not restarted after a signal is cut short.
+// watchdog names it as KeptWorkers says. A thread that is runnable but not running is not reported.
 #if COIR_WATCHDOG
 // watchdog_begin starts the thread, which looks after the workers of a run until watchdog_end.
 inline constexpr bool kWatchdog = true;

@@ -68,6 +68,11 @@ class Worker {
   [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek() const noexcept {
     return __atomic_load_n(&current_, __ATOMIC_RELAXED);
   }
+  // peek_acting is acting for other threads.
+  [[gnu::noinline, clang::disable_sanitizer_instrumentation]] const FiberControl* peek_acting() const noexcept {
+    const FiberControl* const fiber = peek();
+    return fiber != nullptr ? fiber : __atomic_load_n(&caller_, __ATOMIC_RELAXED);
+  }
   Scheduler& scheduler() const noexcept { return *scheduler_; }
   TimerWheel& wheel() noexcept { return wheel_; }
   const TimerWheel& wheel() const noexcept { return wheel_; }
