@@ -31,8 +31,9 @@
 #include <utility>
 
 namespace coir {
+class Heartbeat;
 class TlsContextSlot;
-}
+}  // namespace coir
 
 namespace coir::http {
 
@@ -64,6 +65,8 @@ struct ServerOptions {
   // Called once, when a signal ends serve_until and nothing has been closed yet: the place to have others told that the
   // server goes. It must not wait. From the waiting fiber.
   Callable<void()> on_stop;
+  // Reported to at least once a second (coir/heartbeat.h) while Mode::fibers serves; null: nothing is.
+  Heartbeat* heartbeat = nullptr;
 
   // Connections held at once, idle ones included: 128 bytes each. One more takes the place of the one that has
   // been idle for longest, if that is longer than evict_after; if there is none it is answered 503. A stream that was

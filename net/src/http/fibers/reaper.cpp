@@ -1,5 +1,7 @@
 #include "http/fibers/reaper.h"
 
+#include <coir/heartbeat.h>
+
 #include <algorithm>
 
 #include "http/session/coarse_clock.h"
@@ -29,6 +31,7 @@ void Reaper::run() noexcept {
   for (;;) {
     const bool some_wait = dispatcher_.gauges().waiting > 0;
     if (!dispatcher_.await_hurry(some_wait ? std::min<std::chrono::nanoseconds>(calm, 50ms) : calm)) return;
+    if (options.heartbeat != nullptr) options.heartbeat->report();
     const std::int64_t now = coarse_ns();
     const std::int64_t rested_since = now - std::chrono::nanoseconds(options.idle_timeout).count();
     dispatcher_.close_each(engine_.counters.expired,
