@@ -25,6 +25,8 @@
 #include "credentials.h"
 #include "daemon.h"
 #include "identity.h"
+#include "life/feeder.h"
+#include "life/notify.h"
 #include "options/options.h"
 #include "reporting.h"
 #include "sandbox.h"
@@ -153,8 +155,13 @@ int serve(Options& options, int count, char** arguments) noexcept {
   options.server.on_hangup = [&daemon] { reload(daemon); };
   // No new client should find the daemon while the last requests end.
   options.server.on_stop = [&daemon] {
+    notify_stopping();
     if (daemon.announcing != nullptr) daemon.announcing->leave();
   };
+  open_notify();
+  Feeder feeder;
+  feeder.open(options);
+  options.server.heartbeat = feeder.server_heartbeat();
   options.server.handler = [&daemon](coir::http::Exchange& exchange) { answer(daemon, exchange); };
   auto server = Server::create(options.server);
   if (!server) return failed("cannot reserve memory for", "the connections", server.error());
@@ -183,7 +190,10 @@ int serve(Options& options, int count, char** arguments) noexcept {
     if (daemon.mcp) daemon.mcp->start();
 #endif
     reporting.start(daemon);
+    feeder.start();
+    notify_ready();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+    feeder.end_groups();
     daemon.announcing = nullptr;
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
@@ -200,6 +210,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });
+  feeder.stop();
   if (start_error.code != coir::ErrorCode{}) return failed("cannot start", "the server", start_error);
   coir::MemoryWatch::close();
 #if COIR_TLS

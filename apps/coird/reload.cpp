@@ -8,6 +8,7 @@
 #include "complaint.h"
 #include "credentials.h"
 #include "daemon.h"
+#include "life/notify.h"
 #include "options/row.h"
 
 #if !COIR_NO_ASYNC
@@ -134,7 +135,7 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
   if (!same) say({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
 }
 
-void read_again(Daemon& daemon) noexcept {
+void read_all(Daemon& daemon) noexcept {
   const Options& old = *daemon.options;
   if (old.config == nullptr) return static_cast<void>(have_count(daemon, old));
   Options now;
@@ -143,6 +144,12 @@ void read_again(Daemon& daemon) noexcept {
   tell_routes_restart(old, now);
   if (!have_count(daemon, now)) return say({kStays});
   say({now.config, " read again"});
+}
+
+void read_again(Daemon& daemon) noexcept {
+  notify_reloading();
+  read_all(daemon);
+  notify_ready();
 }
 
 }  // namespace

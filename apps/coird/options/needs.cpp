@@ -50,6 +50,7 @@ constexpr Needs kNeeds[] = {
     {"key", "tls-listen"},
     {"client-ca", "tls-listen"},
     {"client-ca", "cert"},
+    {"watchdog-timeout", "watchdog"},
 };
 
 // find is the last setting of an option; null: it was not given. A section [route PREFIX] counts as --proxy.

@@ -96,6 +96,8 @@ struct Options {
   bool mqtt_commands = false;
   std::chrono::milliseconds mqtt_interval{60'000};
   McpOptions mcp;
+  const char* watchdog = nullptr;  // the device
+  std::chrono::milliseconds watchdog_timeout{30'000};
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;

@@ -89,7 +89,7 @@ constexpr Take built(bool has, Take take) noexcept {
   return has ? take : nullptr;
 }
 
-// all_rows is every option, in the order of help.
+// all_rows is every option; those of a section are in the order of help.
 std::span<const Row> all_rows() noexcept;
 
 // route_key_row is the row of all keys of sections [route PREFIX]; it is none of all_rows.

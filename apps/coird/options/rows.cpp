@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
+
 #include "../announcing.h"
 #include "../gateway.h"
 #include "../reporting.h"
@@ -6,6 +10,7 @@
 #include "hosts.h"
 #include "limits.h"
 #include "listen.h"
+#include "mcp_rows.h"
 #include "options.h"
 #include "row.h"
 #include "site.h"
@@ -104,62 +109,6 @@ constexpr Row kRows[] = {
         take_fastcgi)
         .of("COIR_FASTCGI")
         .repeats(),
-    row(mcp, text, "mcp", "PATH", "offer tools at PATH, usually /mcp. Only the tools of --mcp-tool are on", take_mcp)
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-tool", "NAME",
-        "switch a tool on, up to 16 times: system, memory, fibers, log, time, temperature, leds, read_pin, read_adc, "
-        "led, write_pin or fetch",
-        take_mcp_tool)
-        .of("COIR_MCP")
-        .repeats(),
-    row(mcp, file, "mcp-token-file", "FILE",
-        "a request needs the first line of FILE as its Bearer token, and not --auth. Only the owner may be able to "
-        "read FILE",
-        built(COIRD_MCP, take_file<&McpOptions::token_file>))
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-issuer", "URL",
-        "a request needs an access token (OAuth 2.1) of this authorization server, and not --auth", take_mcp_issuer)
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-audience", "URL", "the name of this server in such a token, such as https://board.example/mcp",
-        take_mcp_audience)
-        .of("COIR_MCP"),
-    row(mcp, file, "mcp-jwt-key", "FILE",
-        "tokens are JSON Web Tokens signed by ES256; FILE has the issuer's public keys, as PEM",
-        built(COIRD_MCP, take_file<&McpOptions::jwt_key>))
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-introspect", "URL",
-        "ask the issuer at this address about each token (RFC 7662), instead of --mcp-jwt-key", take_mcp_introspect)
-        .of("COIR_MCP"),
-    row(mcp, file, "mcp-client-file", "FILE",
-        "credentials for --mcp-introspect: the first line is ID:SECRET. Only the owner may be able to read FILE",
-        built(COIRD_MCP, take_file<&McpOptions::client_file>))
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-scope", "SCOPE", "a token must have this scope; up to 8 times", take_mcp_scope)
-        .of("COIR_MCP")
-        .repeats(),
-    row(mcp, number, "mcp-rate", "N",
-        "requests a second for each user with a token, and for all others together; 0: no limit (default: 0)",
-        built(COIRD_MCP, take_number<&McpOptions::rate>))
-        .within(0, 1'000'000)
-        .of("COIR_MCP"),
-    row(mcp, text, "mcp-allow-origin", "ORIGIN",
-        "pages of this origin, such as https://agent.example, may send requests", take_mcp_origin)
-        .of("COIR_MCP")
-        .repeats(),
-    row(mcp, text, "mcp-fetch-allow", "HOST[:PORT]",
-        "a host that the tool fetch may read, redirects included: a name, *.example, an address, or * for the public "
-        "Internet. An address that is not public must be named itself",
-        take_mcp_fetch)
-        .of("COIR_MCP")
-        .repeats(),
-    row(mcp, text, "mcp-mount", "PREFIX=URL|COMMAND",
-        "offer another server's tools as PREFIX_NAME, up to 8 times: a server at a URL of http or https, or a program "
-        "that speaks through its standard streams",
-        take_mcp_mount)
-        .of("COIR_MCP")
-        .repeats(),
-    row(mcp, file, "sysfs", "DIR", "the folder with pins and sensors for the tools (default: /sys)", take_sysfs)
-        .of("COIR_MCP"),
     row(mqtt, text, "mqtt", "URL",
         "report to a broker, mqtt://USER@HOST:PORT/PREFIX or mqtts://...: PREFIX/state is online or offline, "
         "PREFIX/metrics has the figures (default PREFIX: coird/HOSTNAME)",
@@ -273,6 +222,17 @@ constexpr Row kRows[] = {
         "a server calls, and writes below --state, --allow-put, /tmp, /dev and /sys alone, on kernels that can. With "
         "a program in --mcp-mount there is no sandbox",
         take_flag<&Options::no_sandbox>),
+    row(process, file, "watchdog", "DEVICE",
+        "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
+        "that "
+        "keeps its worker for half of the timeout, and groups of fibers that do not report, end the feeding and are "
+        "named in the log. A device that comes late is opened then (default: none)",
+        built(coir::kFibers, take_file<&Options::watchdog>))
+        .of("fibers"),
+    row(process, duration, "watchdog-timeout", "TIME",
+        "the timeout that --watchdog asks the device for, in whole seconds; the true one is logged (default: 30s)",
+        built(coir::kFibers, take_time<&Options::watchdog_timeout>))
+        .of("fibers"),
     row(process, flag, "access-log", nullptr,
         "write a line for each request to standard error, in the combined format with the seconds and the scheme "
         "behind it. Lines are dropped and counted while nobody reads them",
@@ -299,8 +259,14 @@ constexpr Row kRows[] = {
         .known_as('V'),
 };
 
+constexpr auto kAllRows = [] {
+  std::array<Row, std::size(kRows) + std::size(kMcpRows)> all{};
+  std::ranges::copy(kMcpRows, std::ranges::copy(kRows, all.begin()).out);
+  return all;
+}();
+
 }  // namespace
 
 std::span<const Row> all_rows() noexcept {
-  return kRows;
+  return kAllRows;
 }
