@@ -20,6 +20,10 @@ using coir::operator""_KiB;
 
 namespace {
 
+// Timeouts beyond these are taken for them: what the environment says must neither spin nor overflow.
+constexpr std::chrono::milliseconds kShortest{40};
+constexpr std::chrono::seconds kLongest = 24h;
+
 // cure_of says what helps against an error of opening the device.
 const char* cure_of(int error) noexcept {
   switch (error) {
@@ -45,8 +49,9 @@ std::uint64_t seconds_of(std::chrono::nanoseconds time) noexcept {
 
 void Feeder::open(const Options& options) noexcept {
   path_ = options.watchdog;
-  asked_ = std::chrono::ceil<std::chrono::seconds>(options.watchdog_timeout);
-  notify_ = notify_watchdog();
+  asked_ = std::min(std::chrono::ceil<std::chrono::seconds>(options.watchdog_timeout), kLongest);
+  if (notify_watchdog().count() != 0)
+    notify_ = std::clamp<std::chrono::nanoseconds>(notify_watchdog(), kShortest, kLongest);
   if (path_ != nullptr) open_device();
 }
 

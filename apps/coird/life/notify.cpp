@@ -10,12 +10,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 
 #include "../complaint.h"
 
 namespace {
+
+constexpr std::uint64_t kLongestMicroseconds = 86'400'000'000;  // a day
 
 constinit int g_socket = -1;
 constinit std::chrono::microseconds g_watchdog{0};
@@ -67,7 +71,7 @@ void open_notify() noexcept {
   const bool wanted =
       g_socket >= 0 && microseconds != 0 && (for_process == 0 || for_process == static_cast<std::uint64_t>(getpid()));
   if (wanted && coir::kFibers) {
-    g_watchdog = std::chrono::microseconds(microseconds);
+    g_watchdog = std::chrono::microseconds(std::min(microseconds, kLongestMicroseconds));
   } else if (wanted) {
     say({"WATCHDOG_USEC: this coird was built without fibers and switches the supervisor's watchdog off"});
     notify("WATCHDOG_USEC=0");
