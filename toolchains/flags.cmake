@@ -44,7 +44,7 @@ target_compile_options(coir_build INTERFACE
 # Where fibers are too much, flash is short too.
 if(COIR_NO_ASYNC AND CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Os>)
-  add_link_options(-Wl,-z,norelro -Wl,--build-id=none $<$<C_COMPILER_ID:Clang>:-Wl,--icf=safe>)
+  add_link_options(-Wl,-z,norelro $<$<C_COMPILER_ID:Clang>:-Wl,--icf=safe>)
 endif()
 
 # Each object leaves its functions' frames beside it in a .su file; tests/system/stack_frames.sh reads them.

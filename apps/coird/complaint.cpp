@@ -32,6 +32,7 @@ void say_line(std::string_view line) noexcept {
   if (g_serving) {
     coir::log_line(line);
   } else {
+    coir::remember_log_line(line);
     write_all(STDERR_FILENO, line);  // there is nobody to tell of an error
   }
 }

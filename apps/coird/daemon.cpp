@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "auth.h"
+#include "last_end.h"
 
 using coir::http::Exchange;
 using coir::http::Method;
@@ -106,7 +107,10 @@ void answer(Daemon& daemon, Exchange& exchange) {
   } else if (path == "/metrics" && shows_metrics(daemon, for_metrics)) {
     if (!is_read(exchange)) return;
     write_metrics(exchange, *daemon.server, daemon.files ? &*daemon.files : nullptr,
-                  [&daemon](coir::http::MetricsText& text) { write_more(daemon, text); });
+                  [&daemon](coir::http::MetricsText& text) {
+                    write_more(daemon, text);
+                    write_last_end(text);
+                  });
   } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;
   } else if (daemon.files && !for_metrics) {

@@ -25,6 +25,7 @@
 #include "credentials.h"
 #include "daemon.h"
 #include "identity.h"
+#include "last_end.h"
 #include "life/feeder.h"
 #include "life/notify.h"
 #include "options/options.h"
@@ -86,6 +87,8 @@ int serve(Options& options, int count, char** arguments) noexcept {
   static_cast<void>(coir::account::process.charge(budget.process));
   // A reserve that the kernel does not tell is left out: then the ceiling alone holds.
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
+  RunRecord record;
+  if (!options.check) record.begin(options);
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
@@ -194,6 +197,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     notify_ready();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     feeder.end_groups();
+    record.stopped();
     daemon.announcing = nullptr;
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.

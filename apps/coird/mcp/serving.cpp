@@ -23,7 +23,6 @@ coir::mcp::Verdict judge(void* box, const coir::http::Request&, std::string_view
 
 McpServing::~McpServing() {
   server_.reset();
-  coir::keep_log_lines(false);
 }
 
 bool McpServing::tells_issuer(std::string_view path) const noexcept {

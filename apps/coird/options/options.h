@@ -57,6 +57,7 @@ struct Options {
   std::size_t key_count = 0;
   const char* client_authorities = nullptr;
   const char* state = "/var/lib/coird";
+  bool state_given = false;  // then it also has the record of how coird's runs end
   const char* root = nullptr;
   bool dot_files = false;             // of the root, served too
   bool index = false;                 // directories without index.html are listed

@@ -148,9 +148,9 @@ constexpr Row kRows[] = {
         .reloads(),
     row(tls, file, "state", "DIR",
         "the folder for coird's own files (default: /var/lib/coird): its key and certificate in self-signed.pem, the "
-        "certificate for clients in self-signed.crt. Each start prints the fingerprint of the key, the SHA-256 of its "
-        "SubjectPublicKeyInfo",
-        take_file<&Options::state>),
+        "certificate for clients in self-signed.crt, and, if it is given, how its runs ended in crashes. Each start "
+        "prints the fingerprint of the key, the SHA-256 of its SubjectPublicKeyInfo",
+        take_given_file<&Options::state, &Options::state_given>),
     row(limits, text, "memory", "[ACCOUNT=]SIZE",
         "the limit of all memory that grows with load, the kernel's memory for connections included (default: what the "
         "machine can spare). ACCOUNT=SIZE limits one account: connections, http (buffers), stacks, files, tls, "

@@ -41,6 +41,12 @@ bool take_file(const Setting& setting, Options& options) noexcept {
   return true;
 }
 
+// take_given_file also notes that it was given.
+template <auto kMember, auto kGiven>
+bool take_given_file(const Setting& setting, Options& options) noexcept {
+  return member<kGiven>(options) = take_file<kMember>(setting, options);
+}
+
 template <Options::Action kAction>
 bool take_action(const Setting&, Options& options) noexcept {
   options.action = kAction;

@@ -4,21 +4,19 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <new>
 
 #include <coir/port/interrupted.h>
-#include <coir/port/memory.h>
 
 #include "base/line.h"
+#include "fiber/describe.h"
 #include "inspect/backtrace.h"
+#include "inspect/crash.h"
 #include "schedule/scheduler.h"
 #include "wait/park.h"
 
 namespace coir {
 
 namespace {
-
-constexpr std::size_t kSignalStackBytes = 64 * 1024;
 
 // How many runs have installed the report; guarded by g_installing.
 constinit pthread_mutex_t g_installing = PTHREAD_MUTEX_INITIALIZER;
@@ -27,7 +25,8 @@ constinit unsigned g_installed = 0;
 struct sigaction g_previous_segv;
 struct sigaction g_previous_bus;
 
-void write_overflow(const FiberControl& fiber) noexcept {
+// tell tells of an overflow: on standard error, and to the function of on_crash.
+void tell(const FiberControl& fiber, int signal, const void* address, Backtrace& calls) noexcept {
   const std::source_location where = fiber.where.load(std::memory_order_relaxed);
   Line line;
   line.text("coir: fiber ")
@@ -38,6 +37,15 @@ void write_overflow(const FiberControl& fiber) noexcept {
       .number(where.line());
   line.text(") overflowed its ").number(nominal_stack_bytes(fiber.stack_class) / 1024).text(" KB stack\n");
   line.send(STDERR_FILENO);
+  calls.write(STDERR_FILENO);
+  const detail::FiberName name = name_of(fiber);
+  tell_crash({.signal = signal,
+              .address = reinterpret_cast<std::uintptr_t>(address),
+              .fiber = name.id,
+              .name = name.name,
+              .where = where,
+              .overflowed_bytes = nominal_stack_bytes(fiber.stack_class),
+              .calls = calls.link_addresses()});
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) noexcept {
@@ -46,10 +54,9 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
     FiberControl* owner = nullptr;
     bool in_guard = false;
     if (run->stacks.arena(i).contains(info->si_addr, owner, in_guard) && in_guard) {
-      write_overflow(*owner);
       Backtrace calls;
       calls.of_interrupted(*owner, port::interrupted_at(context));
-      calls.write(STDERR_FILENO);
+      tell(*owner, signal, info->si_addr, calls);
       // The default action then makes the core file that the fault deserves: the instruction faults again on return.
       ::signal(signal, SIG_DFL);
       return;
@@ -71,12 +78,6 @@ void put_back(int signal, const struct sigaction& previous) noexcept {
 }
 
 }  // namespace
-
-// SignalStack is the signal stack of a thread that runs fibers; touched only when a report is written.
-struct SignalStack {
-  char room[kSignalStackBytes - sizeof(stack_t)];
-  stack_t before;
-};
 
 void install_overflow_report() noexcept {
   pthread_mutex_lock(&g_installing);
@@ -100,35 +101,10 @@ void remove_overflow_report() noexcept {
   pthread_mutex_unlock(&g_installing);
 }
 
-// The thread's signal stack of before, if the program has one, is noted in the last bytes of the new one.
-SignalStack* add_signal_stack() noexcept {
-  void* const memory = port::reserve(sizeof(SignalStack));
-  if (memory == nullptr) return nullptr;
-  auto* const added = new (memory) SignalStack;
-  stack_t stack{};
-  stack.ss_sp = added->room;
-  stack.ss_size = sizeof added->room;
-  if (sigaltstack(&stack, &added->before) == 0) return added;
-  port::release(memory, sizeof(SignalStack));
-  return nullptr;
-}
-
-void remove_signal_stack(SignalStack* added) noexcept {
-  if (added == nullptr) return;
-  stack_t now{};
-  sigaltstack(nullptr, &now);
-  // If the program has set another one meanwhile, that one stays.
-  if (now.ss_sp == added->room) sigaltstack(&added->before, nullptr);
-  port::release(added, sizeof(SignalStack));
-}
-
 void report_overflow(const FiberControl& fiber) noexcept {
-  write_overflow(fiber);
-  if (&fiber == running_fiber()) {
-    Backtrace calls;
-    calls.of_caller(fiber);
-    calls.write(STDERR_FILENO);
-  }
+  Backtrace calls;
+  if (&fiber == running_fiber()) calls.of_caller(fiber);
+  tell(fiber, SIGABRT, nullptr, calls);
   std::abort();
 }
 

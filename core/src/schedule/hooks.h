@@ -29,7 +29,7 @@ void report_deadlock(const Scheduler& scheduler) noexcept;
 void report_held_mutexes(const FiberControl& fiber) noexcept;
 
 // install_overflow_report catches faults in guard pages until every run that called it has removed it; each thread that
-// runs fibers needs a signal stack.
+// runs fibers needs a signal stack, of inspect/signal_stack.cpp.
 void install_overflow_report() noexcept;
 void remove_overflow_report() noexcept;
 // add_signal_stack gives the calling thread one, or returns null where it cannot; remove_signal_stack puts back what the

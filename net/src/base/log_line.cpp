@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/recent_lines.h"
-
 namespace coir {
 namespace {
 
@@ -66,7 +64,7 @@ bool tell(std::uint64_t dropped) noexcept {
 }  // namespace
 
 bool log_line(std::string_view line) noexcept {
-  remember(line);
+  remember_log_line(line);
   if (g_untold.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     // The thread that takes the number reports it, or puts it back.
     const std::uint64_t untold = g_untold.exchange(0, std::memory_order_relaxed);

@@ -1,6 +1,5 @@
-#include "base/recent_lines.h"
-
 #include <coir/atomic.h>
+#include <coir/net/log_line.h>
 #include <coir/spinlock.h>
 #include <string.h>
 
@@ -20,13 +19,27 @@ std::size_t wrap(std::size_t at) noexcept {
   return at % kRecentLogBytes;
 }
 
+std::string_view copy(std::span<char> into) noexcept {
+  const std::size_t size = std::min(g_size, into.size());
+  const bool cut = g_size == kRecentLogBytes || size < g_size;
+  const std::size_t start = wrap(g_end + kRecentLogBytes - size);
+  const std::size_t first = std::min(size, kRecentLogBytes - start);
+  memcpy(into.data(), g_ring + start, first);
+  memcpy(into.data() + first, g_ring, size - first);
+  const std::string_view text(into.data(), size);
+  if (!cut) return text;
+  // The first line may lack its beginning.
+  const std::size_t end = text.find('\n');
+  return end == text.npos ? std::string_view() : text.substr(end + 1);
+}
+
 }  // namespace
 
 void keep_log_lines(bool keep) noexcept {
   g_keeps.store(keep, std::memory_order_relaxed);
 }
 
-void remember(std::string_view line) noexcept {
+void remember_log_line(std::string_view line) noexcept {
   if (!g_keeps.load(std::memory_order_relaxed) || line.empty() || line.size() > kRecentLogBytes) return;
   const Locked guard(g_lock);
   const std::size_t first = std::min(line.size(), kRecentLogBytes - g_end);
@@ -37,22 +50,12 @@ void remember(std::string_view line) noexcept {
 }
 
 std::string_view recent_log_lines(std::span<char> into) noexcept {
-  std::size_t size = 0;
-  bool cut = false;
-  {
-    const Locked guard(g_lock);
-    size = std::min(g_size, into.size());
-    cut = g_size == kRecentLogBytes || size < g_size;
-    const std::size_t start = wrap(g_end + kRecentLogBytes - size);
-    const std::size_t first = std::min(size, kRecentLogBytes - start);
-    memcpy(into.data(), g_ring + start, first);
-    memcpy(into.data() + first, g_ring, size - first);
-  }
-  const std::string_view text(into.data(), size);
-  if (!cut) return text;
-  // The first line may lack its beginning.
-  const std::size_t end = text.find('\n');
-  return end == text.npos ? std::string_view() : text.substr(end + 1);
+  const Locked guard(g_lock);
+  return copy(into);
+}
+
+std::string_view crash_log_lines(std::span<char> into) noexcept {
+  return copy(into);
 }
 
 }  // namespace coir

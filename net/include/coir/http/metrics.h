@@ -5,6 +5,7 @@
 //   void metrics(Exchange& exchange, const Server& server) { write_metrics(exchange, server, nullptr); }
 
 #include <coir/callable.h>
+#include <coir/end_record.h>
 #include <coir/http/exchange.h>
 
 namespace coir::http {
@@ -21,5 +22,8 @@ using MoreMetrics = Callable<void(MetricsText& text)>;
 // null. `more` is called in between.
 void write_metrics(Exchange& exchange, const Server& server, const FileTree* files,
                    const MoreMetrics& more = {}) noexcept;
+
+// write_end_metrics, in end_metrics.cpp, adds how the last run ended, and how many did so, as EndRecord::begin has found them.
+void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept;
 
 }  // namespace coir::http

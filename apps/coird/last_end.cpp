@@ -1,0 +1,35 @@
+#include "last_end.h"
+
+#include <coir/config.h>
+#include <coir/net/log_line.h>
+
+#include <optional>
+
+#include "complaint.h"
+
+namespace {
+
+// Written before the run, and only read then.
+constinit std::optional<coir::LastEnd> g_last;
+
+}  // namespace
+
+void RunRecord::begin(const Options& options) noexcept {
+  if (!options.state_given) return;
+  coir::keep_log_lines(true);
+  auto last = coir::EndRecord::begin(options.state,
+                                     {.program = "coird", .version = COIR_VERSION, .log = coir::crash_log_lines});
+  if (!last) {
+    const bool taken = last.error() == coir::ErrorCode::busy;
+    say({"--state ", options.state, ": how this run ends is not recorded: ",
+         taken ? std::string_view("another coird keeps its record there") : describe(last.error())});
+    return;
+  }
+  if (last->damaged != 0) say({options.state, "/crashes: damaged records are left out: ", last->damaged});
+  if (last->any) say({"the last run ", last->text()});
+  g_last = *last;
+}
+
+void write_last_end(coir::http::MetricsText& text) noexcept {
+  if (g_last) write_end_metrics(text, *g_last);
+}

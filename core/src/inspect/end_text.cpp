@@ -1,0 +1,191 @@
+#include "inspect/end_text.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace coir {
+
+namespace {
+
+constexpr std::string_view kSumKey = "sum: ";
+constexpr std::size_t kSumDigits = 8;
+
+constexpr std::string_view kEndNames[kEnds] = {"none", "clean",          "failed", "crash",         "stack_overflow",
+                                               "hang", "forbidden_call", "killed", "out_of_memory", "power_cut"};
+
+// sum_of is FNV-1a of 32 bits.
+std::uint32_t sum_of(std::string_view text) noexcept {
+  std::uint32_t sum = 2166136261;
+  for (const char each : text) sum = (sum ^ static_cast<unsigned char>(each)) * 16777619;
+  return sum;
+}
+
+// take_lines takes lines off `text` up to their sum, which must be theirs. Empty: they are damaged.
+std::string_view take_lines(std::string_view& text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at);
+    if (end == text.npos) return {};
+    const std::string_view line = text.substr(at, end - at);
+    if (line.starts_with(kSumKey)) {
+      char right[kSumDigits];
+      const std::string_view lines = text.substr(0, at);
+      if (line.substr(kSumKey.size()) != format(right, hex(sum_of(lines), kSumDigits))) return {};
+      text.remove_prefix(end + 1);
+      return lines;
+    }
+    at = end + 1;
+  }
+  return {};
+}
+
+std::string_view read_text(const char* path, std::span<char> room) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  std::size_t size = 0;
+  for (ssize_t got; size < room.size() && (got = ::read(fd, room.data() + size, room.size() - size)) > 0;)
+    size += static_cast<std::size_t>(got);
+  ::close(fd);
+  return {room.data(), size};
+}
+
+}  // namespace
+
+std::string_view end_name(End end) noexcept {
+  return kEndNames[static_cast<std::size_t>(end)];
+}
+
+std::string_view signal_name(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGILL:
+      return "SIGILL";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGABRT:
+      return "SIGABRT";
+    default:
+      return "SIGSYS";
+  }
+}
+
+std::uint64_t read_number(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9' || value > UINT64_MAX / 10 - 1) return 0;
+    value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
+  return value;
+}
+
+void add_sum(Formatter& text) noexcept {
+  text.add(kSumKey, hex(sum_of(text.text()), kSumDigits), "\n");
+}
+
+SlotState read_slot(std::string_view slot, PastEnd& record) noexcept {
+  record = {};
+  if (std::ranges::all_of(slot, [](char each) { return each == '\n'; })) return SlotState::empty;
+  if (!slot.starts_with(kFormatLine)) return SlotState::damaged;
+  record.head = take_lines(slot);
+  record.number = read_number(record.value("number"));
+  if (record.number == 0) return SlotState::damaged;
+  // An end that is cut off still has its first line, which names it.
+  const std::string_view first = slot.substr(0, slot.find('\n') + 1);
+  record.tail = take_lines(slot);
+  if (record.tail.empty()) record.tail = first;
+  const auto* const name = std::ranges::find(kEndNames, record.value("end"));
+  if (name == std::end(kEndNames)) {
+    record.tail = {};
+  } else {
+    record.end = static_cast<End>(name - kEndNames);
+  }
+  return SlotState::whole;
+}
+
+std::string_view PastEnd::value(std::string_view key) const noexcept {
+  std::string_view found;
+  for (std::string_view lines : {head, tail}) {
+    if (next_of(key, lines, found)) return found;
+  }
+  return {};
+}
+
+bool PastEnd::next_of(std::string_view key, std::string_view& lines, std::string_view& value) noexcept {
+  while (!lines.empty()) {
+    const std::size_t size = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = lines.substr(0, size);
+    lines.remove_prefix(std::min(size + 1, lines.size()));
+    if (!line.starts_with(key) || line.substr(key.size(), 2) != ": ") continue;
+    value = line.substr(key.size() + 2);
+    return true;
+  }
+  return false;
+}
+
+Since::Since(const EndRecordOptions& options) noexcept {
+  const std::string_view id = read_text(options.boot_id, boot);
+  boot_size = std::min(id.find('\n'), id.size());
+  memory_kills = 0;
+  // The line is far down in a file of 4 KB.
+  static constinit char events[8192];
+  std::string_view lines = read_text(options.memory_events, events);
+  constexpr std::string_view kKey = "\noom_kill ";
+  if (const std::size_t at = lines.find(kKey); at != lines.npos) {
+    lines.remove_prefix(at + kKey.size());
+    memory_kills = read_number(lines.substr(0, lines.find('\n')));
+  }
+}
+
+End Since::judge(const PastEnd& record) const noexcept {
+  if (record.end != End::none) return record.end;
+  if (record.value("boot") != boot_id()) return End::power_cut;
+  return memory_kills > read_number(record.value("memory_kills")) ? End::out_of_memory : End::killed;
+}
+
+std::string_view describe_end(End end, const PastEnd& record, std::span<char> room) noexcept {
+  Formatter out(room);
+  switch (end) {
+    case End::none:
+      out.add("it still runs");
+      break;
+    case End::clean:
+      out.add("ended cleanly");
+      break;
+    case End::failed:
+      out.add("ended by itself");
+      break;
+    case End::crash:
+      out.add("crashed");
+      break;
+    case End::stack_overflow:
+      out.add("overflowed a stack");
+      break;
+    case End::hang:
+      out.add("hung");
+      break;
+    case End::forbidden_call:
+      out.add("made a forbidden system call");
+      break;
+    case End::killed:
+      out.add("was killed (SIGKILL): it left no word, and the machine has not booted since");
+      break;
+    case End::out_of_memory:
+      out.add("was killed, and the kernel has killed for want of memory since its start");
+      break;
+    case End::power_cut:
+      out.add("ended with the machine (power cut or reboot): it left no word, and the machine has booted since");
+      break;
+  }
+  if (const std::string_view uptime = record.value("uptime_ms"); !uptime.empty())
+    out.add(" after ", fixed(read_number(uptime), 3), " s");
+  if (const std::string_view text = record.value("text"); !text.empty()) out.add(": ", text);
+  return out.text();
+}
+
+}  // namespace coir

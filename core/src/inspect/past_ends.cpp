@@ -1,0 +1,53 @@
+// PastEnds, of coir/end_record.h.
+#include <coir/end_record.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "inspect/end_text.h"
+
+namespace coir {
+
+PastEnds::~PastEnds() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::expected<void, Error> PastEnds::open(const char* folder, const EndRecordOptions& options) noexcept {
+  options_ = options;
+  char path[256];
+  if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits())
+    return std::unexpected(Error{ErrorCode::invalid});
+  fd_ = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) return std::unexpected(Error::from_errno(errno));
+  running_ = ::flock(fd_, LOCK_SH | LOCK_NB) != 0;
+  // A program that starts now must not find it taken.
+  if (!running_) ::flock(fd_, LOCK_UN);
+  return {};
+}
+
+bool PastEnds::read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record) noexcept {
+  const bool newest = below_ == UINT64_MAX;
+  std::size_t best = EndRecord::kSlots;
+  std::uint64_t number = 0;
+  const auto read_one = [&](std::size_t slot) noexcept {
+    const ssize_t got = ::pread(fd_, room.data(), room.size(), static_cast<off_t>(slot * EndRecord::kSlotBytes));
+    return read_slot({room.data(), got > 0 ? static_cast<std::size_t>(got) : 0}, record);
+  };
+  for (std::size_t i = 0; i < EndRecord::kSlots; ++i) {
+    const SlotState state = read_one(i);
+    if (newest && state == SlotState::damaged) ++damaged_;
+    if (state != SlotState::whole || record.number >= below_ || record.number <= number) continue;
+    number = record.number;
+    best = i;
+  }
+  if (best == EndRecord::kSlots || read_one(best) != SlotState::whole) return false;
+  below_ = record.number;
+  // The newest without an end runs, unless nobody holds its lock: then the next start would judge so.
+  if (record.end == End::none && !(newest && running_)) record.end = Since(options_).judge(record);
+  return true;
+}
+
+}  // namespace coir

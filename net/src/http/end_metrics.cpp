@@ -1,0 +1,19 @@
+// write_end_metrics, of coir/http/metrics.h.
+#include <coir/format.h>
+#include <coir/http/metrics.h>
+
+#include "http/metrics_text.h"
+
+namespace coir::http {
+
+void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept {
+  char label[40];
+  text.about(MetricsText::Kind::counter, "coir_ends_total", "Runs that have ended, by how they did.");
+  for (std::size_t i = 1; i < kEnds; ++i) {
+    const std::string_view name = end_name(static_cast<End>(i));
+    text.sample("coir_ends_total", format(label, "{kind=\"", name, "\"}"), last.counts[i]);
+  }
+  if (last.any) text.state("coir_last_end_info", "How the last run ended.", "kind", end_name(last.end));
+}
+
+}  // namespace coir::http
