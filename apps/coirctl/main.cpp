@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "crashes.h"
 #include "fetch.h"
 #include "mcp.h"
 
@@ -14,8 +15,9 @@ namespace {
 constexpr std::string_view kHelp =
     "usage: coirctl VERB ...\n"
     "\n"
-    "  fetch   fetches an address of http or https, and prints its content or saves it\n"
-    "  mcp     asks a server of MCP: its tools, resources and prompts\n"
+    "  fetch    fetches an address of http or https, and prints its content or saves it\n"
+    "  mcp      asks a server of MCP: its tools, resources and prompts\n"
+    "  crashes  shows how the last runs of coird ended\n"
     "\n"
     "coirctl VERB --help tells more.\n";
 
@@ -29,13 +31,18 @@ int main(int count, char** words) {
   const std::string_view verb = count > 1 ? words[1] : "";
   if (verb == "--help" || verb == "-h") return print(kHelp);
   const bool fetches = verb == "fetch";
-  if (!fetches && verb != "mcp") {
-    say_error(count > 1 ? verb : "no verb", "there are fetch and mcp (coirctl --help tells)");
+  const bool shows_crashes = verb == "crashes";
+  if (!fetches && !shows_crashes && verb != "mcp") {
+    say_error(count > 1 ? verb : "no verb", "there are fetch, mcp and crashes (coirctl --help tells)");
     return 2;
   }
   for (int i = 2; i < count; ++i) {
     if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
-      return print(fetches ? fetch_help : mcp_help);
+      return print(fetches ? fetch_help : shows_crashes ? crashes_help : mcp_help);
+  }
+  if (shows_crashes) {
+    static CrashesOptions crashes;
+    return crashes.read(count - 2, words + 2) ? show_crashes(crashes) : 2;
   }
   static FetchOptions fetched;
   static McpOptions asked;

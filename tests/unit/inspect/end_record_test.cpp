@@ -170,6 +170,12 @@ TEST(EndRecord, a_forbidden_system_call_is_one) {
   CHECK_TRUE(newest().end == End::forbidden_call);
 }
 
+TEST(EndRecord, an_overflow_of_the_main_stack_is_one) {
+  run([] { return descend(100'000'000); });
+  CHECK_TRUE(newest().end == End::stack_overflow);
+  CHECK_TRUE(has(newest().value("text"), "the main thread's "));
+}
+
 #if !COIR_NO_ASYNC
 TEST(EndRecord, a_crash_names_the_fiber) {
   run([] {

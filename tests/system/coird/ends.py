@@ -1,0 +1,70 @@
+"""The record of coird's ends: the file "crashes" in the folder of --state."""
+
+import os
+import re
+import tempfile
+
+from daemon import Daemon
+
+SLOT = 8192
+
+
+def build_id(program):
+    """The build id that the linker has written into a program, as hexadecimal digits."""
+    with open(program, "rb") as file:
+        data = file.read()
+    note = re.search(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", data)
+    return data[note.end():note.end() + 20].hex()
+
+
+class State(tempfile.TemporaryDirectory):
+    """A folder for --state."""
+
+    def __enter__(self):
+        super().__enter__()  # which returns the name alone
+        return self
+
+    @property
+    def file(self):
+        return os.path.join(self.name, "crashes")
+
+    def start(self, program, files, *options):
+        """A coird of one worker: a signal that is sent to it comes to that one."""
+        return Daemon(program, "--state", self.name, *options, files=files, environment={"COIR_WORKERS": "1"})
+
+    def slots(self):
+        with open(self.file, "rb") as file:
+            data = file.read()
+        return [data[at:at + SLOT] for at in range(0, len(data), SLOT)]
+
+    @staticmethod
+    def number_of(slot):
+        found = re.search(rb"^number: (\d+)$", slot, re.M)
+        return int(found[1]) if found else 0
+
+    def newest(self):
+        """The latest record as its lines, a list for each key."""
+        lines = {}
+        for line in max(self.slots(), key=self.number_of).decode().splitlines():
+            key, _, value = line.partition(": ")
+            lines.setdefault(key, []).append(value)
+        return lines
+
+    def in_another_boot(self):
+        """Makes the latest record one of another boot."""
+        slots = self.slots()
+        at = max(range(len(slots)), key=lambda i: self.number_of(slots[i]))
+        head = re.sub(rb"\nboot: .*\n", b"\nboot: another\n", slots[at].split(b"\nsum: ")[0] + b"\n")
+        sum_of = 2166136261
+        for byte in head:
+            sum_of = (sum_of ^ byte) * 16777619 % (1 << 32)
+        # The sum covers what follows the line of the format, too.
+        slots[at] = (head + b"sum: %08x\n" % sum_of).ljust(SLOT, b"\n")
+        with open(self.file, "r+b") as file:
+            file.write(b"".join(slots))
+
+
+def crash(daemon, number):
+    daemon.signal(number)
+    assert daemon.wait() == -number, daemon.lines
+    daemon.process.returncode = 0  # as the end of its block wants it
