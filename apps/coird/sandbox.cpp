@@ -16,8 +16,10 @@
 
 namespace {
 
+struct sigaction g_before;  // the record of how coird ends, if there is one
+
 // on_refused_call tells the call's name and ends coird. It is called in the middle of anything: it only writes.
-void on_refused_call(int signal, siginfo_t* info, void*) noexcept {
+void on_refused_call(int signal, siginfo_t* info, void* context) noexcept {
   char line[160];
   const char* const name = coir::port::system_call_name(info->si_syscall);
   coir::Formatter out(line);
@@ -26,6 +28,7 @@ void on_refused_call(int signal, siginfo_t* info, void*) noexcept {
   out.add(info->si_syscall, ", is not allowed; coird ends (--no-sandbox allows all)\n");
   const std::string_view text = out.text();
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  if ((g_before.sa_flags & SA_SIGINFO) != 0) return g_before.sa_sigaction(signal, info, context);
   ::signal(signal, SIG_DFL);
   raise(signal);
 }
@@ -65,7 +68,7 @@ void enter_sandbox(const Options& options) noexcept {
   action.sa_sigaction = on_refused_call;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGSYS, &action, nullptr);
+  sigaction(SIGSYS, &action, &g_before);
   static_cast<void>(coir::port::keep_service_calls());
 #endif
 }

@@ -14,6 +14,7 @@
 #include <coir/atomic.h>
 #include <coir/crash.h>
 #include <coir/deadline.h>
+#include <coir/port/seccomp.h>
 
 #include "inspect/end_text.h"
 
@@ -95,6 +96,8 @@ void add_text(const Crash& crash, Formatter& out) noexcept {
   if (crash.overflowed_bytes != 0) {
     out.add(crash.fiber != 0 ? "the fiber's " : "the main thread's ", crash.overflowed_bytes / 1024, " KB stack");
   } else if (crash.signal == SIGSYS && crash.sender == 0) {
+    const char* const name = port::system_call_name(static_cast<int>(crash.address));
+    if (name != nullptr) out.add(name, ", ");
     out.add("system call ", crash.address);
   } else {
     out.add(signal_name(crash.signal));

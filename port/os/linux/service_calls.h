@@ -58,7 +58,7 @@ inline constexpr int kKept[] = {
 #if defined(SYS_open)  // CPUs of before 2010
     SYS_open, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_chmod, SYS_chown, SYS_unlink, SYS_rename,
     SYS_mkdir, SYS_rmdir, SYS_link, SYS_utimes, SYS_futimesat, SYS_poll, SYS_pipe, SYS_dup2, SYS_epoll_create,
-    SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_getdents, SYS_renameat,
+    SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_getdents, SYS_pause, SYS_renameat,
 #endif
 #if defined(SYS_arch_prctl)
     SYS_arch_prctl,
