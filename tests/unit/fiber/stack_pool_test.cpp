@@ -246,9 +246,10 @@ TEST(StackPool, where_all_memory_is_locked_only_touched_stacks_are_resident) {
     for (std::size_t i = 1; i < 40; ++i) {
       if (coir::port::resident_bytes(low + i * (bytes + StackArena::kGuardBytes), bytes) != 0) return 2;
     }
+    // Without madvise, as the vendor's kernel is, pages are mapped over, which makes locked ones resident. QEMU asks the
+    // kernel for this advice alone.
+    if (madvise(low, bytes, MADV_DONTNEED) != 0 && errno == ENOSYS) return 0;
     memset(low, 1, bytes);
-    // Without madvise, as the vendor's kernel is, pages are mapped over, which makes locked ones resident.
-    if (madvise(low, bytes, MADV_NORMAL) != 0 && errno == ENOSYS) return 0;
     arena.cool(first);
     return coir::port::resident_bytes(low, bytes) == 0 ? 0 : 3;
   });
