@@ -80,6 +80,34 @@ void Transfer::destroy(Transfer* transfer) noexcept {
   give_charged(account::http, transfer, bytes);
 }
 
+SentTransfer Transfer::leave_sent(Transfer* transfer) noexcept {
+  const SentTransfer sent{&transfer->core, std::exchange(transfer->connection, nullptr), transfer->answer_by,
+                          transfer->asks_coding};
+  transfer->in_place = false;
+  destroy(transfer);
+  return sent;
+}
+
+std::expected<Transfer*, Error> Transfer::take_up(SentTransfer& sent, const ClientRequest& request) noexcept {
+  auto* const transfer = make(*sent.core, request);
+  if (transfer == nullptr) return std::unexpected(Error{ErrorCode::no_memory});
+  transfer->request = nullptr;
+  transfer->answers = transfer->answer_to_method();
+  transfer->idempotent = is_idempotent(request.method);
+  transfer->in_place = transfer->sent_any = transfer->sent_whole = true;
+  transfer->answer_by = sent.answer_by;
+  transfer->asks_coding = sent.asks_coding;
+  transfer->connection = std::exchange(sent.connection, nullptr);
+  transfer->goes_over(transfer->connection->stream, transfer->connection->reused);
+  return transfer;
+}
+
+void SentTransfer::drop() noexcept {
+  if (connection == nullptr) return;
+  ConnectionPool::close(*std::exchange(connection, nullptr), false);
+  core->leave();
+}
+
 Transfer::Outcome Transfer::run() noexcept {
   if (auto good = check(); !good) return good;
   for (;;) {

@@ -14,6 +14,17 @@
 
 namespace coir::http::detail {
 
+// SentTransfer is a transfer whose server is silent: its connection, and the place that it holds among its client's.
+struct SentTransfer {
+  ClientCore* core = nullptr;
+  PooledConnection* connection = nullptr;
+  Deadline answer_by;  // of the first byte
+  bool asks_coding = false;
+
+  // drop closes the connection, if there is one, and gives the place back.
+  void drop() noexcept;
+};
+
 // Transfer is one request and its response, from the first byte sent to the last one read. A Response owns it.
 //
 // OutboundExchange's memory is the only buffer that a plain request has. Where a head leaves no room in it for chunks,
@@ -37,11 +48,14 @@ struct Transfer final : OutboundExchange {
   // perform makes the request and returns when the head of its response is there. destroy frees.
   static std::expected<Transfer*, Error> perform(ClientCore& core, const ClientRequest& request) noexcept;
   static void destroy(Transfer* transfer) noexcept;
-  // start sends the request and does not wait for the answer: while waits() the connection is all that is kept, and
-  // nobody reads from it. finish waits for the head of the response. Neither a redirect is followed then nor anything
-  // sent again.
+  // start sends the request and does not wait for the answer. If nothing of it has come, leave_sent destroys the transfer
+  // and returns what is kept, from whose connection nobody reads, and take_up makes a transfer of that. finish waits for
+  // the head of the response. Neither a redirect is followed then nor anything sent again.
   static std::expected<Transfer*, Error> start(ClientCore& core, const ClientRequest& request) noexcept;
   bool waits() const noexcept { return room.empty(); }
+  static SentTransfer leave_sent(Transfer* transfer) noexcept;
+  // `request` has the method and the address that were sent. Errors: no_memory; then `sent` is as it was.
+  static std::expected<Transfer*, Error> take_up(SentTransfer& sent, const ClientRequest& request) noexcept;
   Outcome finish() noexcept;
 
   // read_content is Response::read, has_ended tells whether that would be the end. coded_content.cpp

@@ -154,19 +154,8 @@ SentRequest::~SentRequest() {
 }
 
 void SentRequest::drop() noexcept {
+  sent_.drop();
   if (transfer_ != nullptr) http::detail::Transfer::destroy(std::exchange(transfer_, nullptr));
-}
-
-int SentRequest::fd() const noexcept {
-  return transfer_->stream().fd();
-}
-
-Deadline SentRequest::answer_by() const noexcept {
-  return transfer_->answer_by;
-}
-
-bool SentRequest::waits() const noexcept {
-  return transfer_->waits();
 }
 
 std::expected<void, Error> SentRequest::begin(McpClientState& state, const Agreement& session, Ask& ask) noexcept {
@@ -176,11 +165,20 @@ std::expected<void, Error> SentRequest::begin(McpClientState& state, const Agree
   if (auto named = call->name_request(ask); !named) return named;
   auto begun = call->begin_message(call->body.view());
   if (!begun) return std::unexpected(begun.error());
-  transfer_ = *begun;
+  if ((*begun)->waits()) {
+    sent_ = http::detail::Transfer::leave_sent(*begun);
+  } else {
+    transfer_ = *begun;
+  }
   return {};
 }
 
 Outcome SentRequest::finish(McpClientState& state, const Agreement& session, Ask& ask) noexcept {
+  if (waits()) {
+    auto taken_up = http::detail::Transfer::take_up(sent_, {.url = state.options.url, .method = "POST"});
+    if (!taken_up) return drop(), Outcome::of(taken_up.error());
+    transfer_ = *taken_up;
+  }
   http::Response response(std::exchange(transfer_, nullptr));
   HttpCallPtr call(state, session);
   if (!call) return Outcome::of(ErrorCode::no_memory);

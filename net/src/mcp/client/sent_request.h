@@ -1,10 +1,7 @@
 #pragma once
 
+#include "client/transfer.h"
 #include "mcp/client/client_state.h"
-
-namespace coir::http::detail {
-struct Transfer;
-}  // namespace coir::http::detail
 
 namespace coir::mcp::detail {
 
@@ -20,17 +17,18 @@ class SentRequest {
   // begin sends. Errors: those of http::Client::request; no_memory, limit.
   [[nodiscard]] std::expected<void, Error> begin(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
   // waits tells whether nothing of the answer had come when begin returned; then somebody may rest on fd.
-  bool waits() const noexcept;
-  int fd() const noexcept;
+  bool waits() const noexcept { return sent_.connection != nullptr; }
+  int fd() const noexcept { return sent_.connection->stream.fd(); }
   // answer_by is when the client's time for an answer is over: finish then tells so at once.
-  Deadline answer_by() const noexcept;
+  Deadline answer_by() const noexcept { return sent_.answer_by; }
   // finish waits for the answer, once. A redirect is its end.
   Outcome finish(McpClientState& state, const Agreement& session, Ask& ask) noexcept;
   // drop closes the connection, which a modern server takes for the end of the request.
   void drop() noexcept;
 
  private:
-  http::detail::Transfer* transfer_ = nullptr;
+  http::detail::SentTransfer sent_;
+  http::detail::Transfer* transfer_ = nullptr;  // something has come
 };
 
 }  // namespace coir::mcp::detail
