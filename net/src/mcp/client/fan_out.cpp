@@ -27,7 +27,8 @@ void FanOut::end(FanOutPart& part) noexcept {
   const bool wins = options.spread == Spread::race && branch.outcome && !branch.outcome->is_error();
   if (wins) {
     is_won.store(true, std::memory_order_relaxed);
-    nursery.cancel("another was first");
+    group.cancel("another was first");
+    news.set();
   }
   tell(branch);
   {
@@ -71,7 +72,7 @@ void FanOut::take_up() noexcept {
       if (part.state != FanOutPart::State::woken) continue;
       part.state = FanOutPart::State::runs;
     }
-    const auto started = nursery.start({.name = "branch"}, [&part] { part.take_answer(); });
+    const auto started = group.start({.name = "branch"}, [&part] { part.take_answer(); });
     if (started) continue;
     part.sent.drop();
     part.branch->outcome = std::unexpected(Failure(started.error()));
@@ -111,10 +112,15 @@ std::expected<void, Error> FanOut::attend() noexcept {
     if (!heard && heard.error().ends_waits()) {
       Error why = heard.error();
       why.scope = 0;
+      group.cancel("its caller has ended");
       stop(why);
       return heard;
     }
     news.reset();
+    if (is_won.load(std::memory_order_relaxed)) {
+      stop(ErrorCode::cancelled);
+      break;
+    }
     take_up();
   }
   return {};
@@ -133,8 +139,7 @@ std::expected<std::size_t, Error> fan_out(std::span<Branch> branches, const FanO
   std::size_t answered = 0;
   {
     CancelScope scope(options.deadline);
-    Nursery nursery{{.limit = options.limit}};
-    detail::FanOut whole(options, nursery, {parts, branches.size()});
+    detail::FanOut whole(options, {parts, branches.size()});
     whole.open.store(branches.size(), std::memory_order_relaxed);
     const std::int64_t begun_ns = monotonic_ns();
     for (std::size_t i = 0; i < branches.size(); ++i) {
@@ -145,13 +150,13 @@ std::expected<std::size_t, Error> fan_out(std::span<Branch> branches, const FanO
     for (FanOutPart& part : whole.parts) {
       part.begun_ns = options.limit == 0 ? begun_ns : monotonic_ns();
       part.deadline = Deadline::after(part.branch->within);
-      const auto started = nursery.start({.name = "branch"}, [&part] { part.run(); });
+      const auto started = whole.group.start({.name = "branch"}, [&part] { part.run(); });
       if (started) continue;
       part.branch->outcome = std::unexpected(Failure(started.error()));
       whole.end(part);
     }
     const auto attended = whole.attend();
-    joined = nursery.join();
+    joined = whole.group.join();
     if (joined && !whole.is_won.load(std::memory_order_relaxed)) joined = attended;
     while (whole.wakes.load(std::memory_order_acquire) != 0) yield();
     ours = !joined && scope.caused(joined.error());

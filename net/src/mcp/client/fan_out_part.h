@@ -2,9 +2,9 @@
 
 #include <coir/cancel_scope.h>
 #include <coir/event.h>
+#include <coir/group.h>
 #include <coir/mcp/client.h>
 #include <coir/mutex.h>
-#include <coir/nursery.h>
 #include <coir/resting_wait.h>
 
 #include <cstdint>
@@ -44,11 +44,11 @@ struct FanOutPart : RestingWait {
 // FanOut is what the branches have in common: its owner, the fiber that called, gives a fiber to each part that was woken or
 // whose time is over. fan_out.cpp
 struct FanOut {
-  FanOut(const FanOutOptions& given, Nursery& all, std::span<FanOutPart> each) noexcept
-      : options(given), nursery(all), parts(each) {}
+  FanOut(const FanOutOptions& given, std::span<FanOutPart> each) noexcept
+      : options(given), group({.limit = given.limit}), parts(each) {}
 
   const FanOutOptions& options;
-  Nursery& nursery;
+  Group group;  // of the parts' fibers
   const std::span<FanOutPart> parts;
   Mutex telling;
   Event news;  // a part was woken, rests, or has ended

@@ -1,5 +1,5 @@
 #include <coir/cancel_scope.h>
-#include <coir/nursery.h>
+#include <coir/detail/nursery_base.h>
 #include <coir/pressure.h>
 #include <stdlib.h>
 #include <time.h>
@@ -31,19 +31,19 @@ struct Run {
   void* context;
 };
 
-// in_nursery runs it: fibers that it leaves behind end with it.
+// in_nursery runs it: fibers that it leaves behind end with it. A Nursery would hold room for bodies that nobody leaves.
 std::expected<void, Error> in_nursery(CallState& state, CancelScope& scope, const Run& run) noexcept {
   Call call(state);
-  {
-    Nursery nursery;
-    run.call(run.context, call);
-    nursery.cancel("the call has ended");
-    static_cast<void>(nursery.join());
-  }
+  coir::detail::NurseryBase nursery(0);
+  nursery.enter();
+  run.call(run.context, call);
+  nursery.cancel("the call has ended");
+  static_cast<void>(nursery.leave());
+  nursery.retreat();
   return scope.ended();
 }
 
-std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
+[[gnu::noinline]] std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept {
   CancelScope scope(state.deadline);
   // Functions wait: for sensors, other servers, their clients.
   state.in.reply.release();
@@ -53,7 +53,7 @@ std::expected<void, Error> run_modern(CallState& state, const Run& run) noexcept
 
 // A legacy call outlives its connection: the deadline, notifications/cancelled, the session's end and the server's stop
 // end it.
-std::expected<void, Error> run_legacy(CallState& state, const Run& run) noexcept {
+[[gnu::noinline]] std::expected<void, Error> run_legacy(CallState& state, const Run& run) noexcept {
   Incoming& in = state.in;
   const Shield shield(state.deadline);
   CancelScope scope(state.deadline);
@@ -74,7 +74,7 @@ void run_call(CallState& state, std::chrono::milliseconds patience, const Run& r
   finish_call(state, ended);
 }
 
-void forward(CallState& state, Source& source, ItemKind kind) noexcept {
+[[gnu::noinline]] void forward(CallState& state, Source& source, ItemKind kind) noexcept {
   struct Forward {
     Source& source;
     ItemKind kind;
@@ -126,9 +126,34 @@ StateBinding binding_of(const CallState& call, const Text& arguments) noexcept {
           .arguments = arguments.view()};
 }
 
+// The steps before a call have frames of their own, which are gone while it waits.
+//
+// name_tool reads which tool is called. False: it has been answered.
+[[gnu::noinline]] bool name_tool(Incoming& in) noexcept {
+  const auto name = text_of(in.param("name"));
+  if (!name) {
+    refuse(in, 200, kInvalidParams, "name: a text is wanted");
+    return false;
+  }
+  in.name = *name;
+  const auto arguments = in.param("arguments");
+  if (!arguments || is_kind(arguments, JsonKind::object)) return true;
+  refuse(in, 200, kInvalidParams, "arguments: an object is wanted");
+  return false;
+}
+
+// has_mirrored tells whether the request's fields repeat what the tool wants repeated. False: it has been answered.
+[[gnu::noinline]] bool has_mirrored(Incoming& in, const Tool& tool) noexcept {
+  if (in.era() != Era::modern || tool.fields.empty()) return true;
+  char room[160];
+  const std::string_view flaw = compare_mirrored(in, tool, room);
+  if (!flaw.empty()) refuse(in, 400, kHeaderMismatch, flaw);
+  return flaw.empty();
+}
+
 }  // namespace
 
-bool open_kept_state(CallState& call) noexcept {
+[[gnu::noinline]] bool open_kept_state(CallState& call) noexcept {
   Incoming& in = call.in;
   const auto given = in.param("requestState");
   if (in.era() == Era::legacy || !given) return true;
@@ -167,36 +192,18 @@ bool seal_kept_state(CallState& call, Text& out) noexcept {
 }
 
 void answer_call(Incoming& in) noexcept {
-  const auto name = text_of(in.param("name"));
-  if (!name) return refuse(in, 200, kInvalidParams, "name: a text is wanted");
-  in.name = *name;
-  const auto arguments = in.param("arguments");
-  if (arguments && !is_kind(arguments, JsonKind::object)) {
-    return refuse(in, 200, kInvalidParams, "arguments: an object is wanted");
-  }
-  const Tool* const tool = in.core.find_tool(*name);
-  CallState state(in, CallKind::tool, *name);
+  if (!name_tool(in)) return;
+  const Tool* const tool = in.core.find_tool(in.name);
+  CallState state(in, CallKind::tool, in.name);
   if (tool == nullptr) {
-    Source* const source = in.core.find_source(ItemKind::tools, *name);
+    Source* const source = in.core.find_source(ItemKind::tools, in.name);
     if (source != nullptr) return forward(state, *source, ItemKind::tools);
     return refuse(in, 200, kInvalidParams, "Unknown tool");
   }
-  if (in.era() == Era::modern && !tool->fields.empty()) {
-    char room[160];
-    if (const auto flaw = compare_mirrored(in, *tool, room); !flaw.empty())
-      return refuse(in, 400, kHeaderMismatch, flaw);
-  }
-  if (!open_kept_state(state)) return;
-  struct Arguments {
-    const Tool& tool;
-    JsonView view;
-  } given{*tool, arguments ? *arguments : (*in.message.params)["arguments"]};
+  if (!has_mirrored(in, *tool) || !open_kept_state(state)) return;
   run_call(state, tool->marks.deadline,
-           {[](void* context, Call& call) {
-              auto& made = *static_cast<Arguments*>(context);
-              made.tool.run(call, made.view);
-            },
-            &given});
+           {[](void* context, Call& call) { static_cast<const Tool*>(context)->run(call, call.arguments()); },
+            const_cast<Tool*>(tool)});
 }
 
 void answer_read(Incoming& in) noexcept {

@@ -71,7 +71,7 @@ struct Incoming {
   const Principal& who;
   Version version;
   Session* session;  // legacy
-  Message message;
+  const Message& message;
   CapabilitySet capabilities = 0;
   std::optional<LogLevel> level = {};
   MessageId progress = {};

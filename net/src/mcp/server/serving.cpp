@@ -42,29 +42,35 @@ void no_memory(Exchange& exchange) noexcept {
   answer_plain(exchange, 503, {}, kBusy, kNoMemory, {}, "Retry-After: 1\r\n");
 }
 
+[[gnu::noinline]] void dispatch_batch(ServerCore& core, Exchange& exchange, const Principal& who, JsonView root,
+                                      bool legacy) noexcept {
+  if (!legacy) return answer_plain(exchange, 400, {}, kInvalidRequest, "a message is an object");
+  Session* const session = find_session(core, exchange, who, {});
+  if (session == nullptr) return;
+  answer_batch(core, exchange, *session, root);
+  core.sessions.release(session);
+}
+
+// says_modern tells of a request that names its revision itself.
+[[gnu::noinline]] bool says_modern(const Message& message) noexcept {
+  return member_of(member_of(message.params, "_meta"), kVersionKey).has_value();
+}
+
 void dispatch(ServerCore& core, Exchange& exchange, const Principal& who, JsonView root, bool legacy,
               std::span<char> room) noexcept {
+  if (root.kind() == JsonKind::array) return dispatch_batch(core, exchange, who, root, legacy);
   MessageId id;
-  if (root.kind() == JsonKind::array) {
-    Session* const session = legacy ? find_session(core, exchange, who, id) : nullptr;
-    if (session == nullptr) {
-      if (!legacy) answer_plain(exchange, 400, id, kInvalidRequest, "a message is an object");
-      return;
-    }
-    answer_batch(core, exchange, *session, root);
-    return core.sessions.release(session);
-  }
   const auto message = read_message(root, id);
   if (!message) return answer_plain(exchange, 400, id, message.error().code, message.error().what);
-  const bool modern = member_of(member_of(message->params, "_meta"), kVersionKey).has_value();
+  const bool modern = says_modern(*message);
   if (modern || !legacy) {
     const std::string_view version = exchange.request().header(kVersionField);
     const auto named = find_version(version);
-    const bool says_modern = modern || (named && era_of(*named) == Era::modern);
-    if (!says_modern && message->kind == MessageKind::request && message->method == "initialize") {
+    const bool is_modern = modern || (named && era_of(*named) == Era::modern);
+    if (!is_modern && message->kind == MessageKind::request && message->method == "initialize") {
       return answer_initialize(core, exchange, who, *message, room);
     }
-    if (!says_modern && named) {
+    if (!is_modern && named) {
       return answer_plain(exchange, 400, id, kInvalidRequest, "Mcp-Session-Id is missing: begin by initialize");
     }
     return answer_modern(core, exchange, who, *message, room);
