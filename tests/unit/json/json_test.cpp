@@ -214,6 +214,37 @@ TEST(Json, deeper_than_the_limit_is_refused_unparsed) {
   CHECK(!JsonDocument::parse("[]", {.max_depth = 0}));
 }
 
+// Strings are passed over in steps of eight bytes: a quote that ends one, or is escaped, is seen at each place of a step.
+TEST(Json, brackets_count_behind_a_string_and_not_in_it_wherever_it_ends) {
+  constexpr std::string_view kEscapes[] = {"", "\\\"", "\\\\", "\\\\\\\""};
+  for (std::size_t before = 0; before < 20; ++before) {
+    for (const std::string_view escape : kEscapes) {
+      for (std::size_t behind = 0; behind < 20; ++behind) {
+        char room[80];
+        std::size_t used = 0;
+        const auto put = [&](std::string_view text) {
+          memcpy(room + used, text.data(), text.size());
+          used += text.size();
+        };
+        put("[\"");
+        for (std::size_t i = 0; i < before; ++i) put("[");
+        put(escape);
+        for (std::size_t i = 0; i < behind; ++i) put("{");
+        put("\"");
+        const std::size_t end = used;
+        put("]");
+        const Text flat({room, used});
+        CHECK(JsonDocument::parse(flat.view(), {.max_depth = 1}).has_value());
+        used = end;
+        put(",[]]");
+        const Text deep({room, used});
+        const auto refused = JsonDocument::parse(deep.view(), {.max_depth = 1});
+        CHECK(!refused && refused.error().error == ErrorCode::limit && refused.error().offset == end + 1);
+      }
+    }
+  }
+}
+
 TEST(Json, thousands_of_brackets_take_neither_stack_nor_memory) {
   std::array<char, 16'384> text;
   text.fill('[');

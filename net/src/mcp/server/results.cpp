@@ -35,9 +35,8 @@ void member(Text& out, std::string_view name) noexcept {
 void begin_result(const Incoming& in, Text& out, std::string_view type) noexcept {
   put(out, R"({"jsonrpc":"2.0","id":)");
   put_id(out, in.message.id);
-  put(out, R"(,"result":{)");
-  if (in.era() == Era::legacy) return;
-  put(out, R"("resultType":")");
+  if (in.era() == Era::legacy) return put(out, R"(,"result":{)");
+  put(out, R"(,"result":{"resultType":")");
   put(out, type);
   put(out, R"(","_meta":{"io.modelcontextprotocol/serverInfo":)");
   put(out, in.core.server_info());

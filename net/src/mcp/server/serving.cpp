@@ -62,22 +62,16 @@ void dispatch(ServerCore& core, Exchange& exchange, const Principal& who, JsonVi
   MessageId id;
   const auto message = read_message(root, id);
   if (!message) return answer_plain(exchange, 400, id, message.error().code, message.error().what);
-  const bool modern = says_modern(*message);
-  if (modern || !legacy) {
-    const std::string_view version = exchange.request().header(kVersionField);
-    const auto named = find_version(version);
-    const bool is_modern = modern || (named && era_of(*named) == Era::modern);
-    if (!is_modern && message->kind == MessageKind::request && message->method == "initialize") {
-      return answer_initialize(core, exchange, who, *message, room);
-    }
-    if (!is_modern && named) {
-      return answer_plain(exchange, 400, id, kInvalidRequest, "Mcp-Session-Id is missing: begin by initialize");
-    }
-    return answer_modern(core, exchange, who, *message, room);
-  }
-  if (message->kind == MessageKind::request && message->method == "initialize") {
+  const auto named = find_version(exchange.request().header(kVersionField));
+  // The field alone says so where it is there: then the body, which must say the same, is read once.
+  const bool is_modern = (!legacy && named && era_of(*named) == Era::modern) || says_modern(*message);
+  if (!is_modern && message->kind == MessageKind::request && message->method == "initialize") {
     return answer_initialize(core, exchange, who, *message, room);
   }
+  if (!is_modern && !legacy && named) {
+    return answer_plain(exchange, 400, id, kInvalidRequest, "Mcp-Session-Id is missing: begin by initialize");
+  }
+  if (is_modern || !legacy) return answer_modern(core, exchange, who, *message, room);
   Session* const session = find_session(core, exchange, who, id);
   if (session == nullptr) return;
   answer_legacy(core, exchange, *session, *message);
