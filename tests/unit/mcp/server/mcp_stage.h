@@ -93,6 +93,7 @@ struct Stage {
   }
   Spinlock lock;
   std::string audit;
+  std::chrono::milliseconds took{0};  // as the latest line has it
 };
 
 inline constexpr std::string_view kMeta =
@@ -230,6 +231,7 @@ class McpServer : public Everywhere {
               auto& of = *static_cast<Stage*>(context);
               char text[200];
               const Locked locked(of.lock);
+              of.took = line.took;
               of.audit =
                   coir::format(text, line.who, "|", line.method, "|", line.name, "|", line.outcome, "|", line.code);
             }};
