@@ -126,9 +126,7 @@ StateBinding binding_of(const CallState& call, const Text& arguments) noexcept {
           .arguments = arguments.view()};
 }
 
-// The steps before a call have frames of their own, which are gone while it waits.
-//
-// name_tool reads which tool is called. False: it has been answered.
+// name_tool reads which tool is called, in a frame that is gone while the call waits. False: it has been answered.
 [[gnu::noinline]] bool name_tool(Incoming& in) noexcept {
   const auto name = text_of(in.param("name"));
   if (!name) {

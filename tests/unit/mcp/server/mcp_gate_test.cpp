@@ -1,4 +1,4 @@
-// Who may ask: origins, tokens, verdicts, rates, tools that are off; and the line of each request.
+// Origins, tokens, verdicts, rates and tools that are off say who may ask; each request leaves a line.
 
 #include "mcp_stage.h"
 
