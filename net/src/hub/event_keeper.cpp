@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/charged.h"
 #include "base/turn.h"
@@ -58,7 +59,8 @@ std::expected<void, Error> EventKeeper::publish(const ServerEvent& event) noexce
 void EventKeeper::subscribe(Exchange& exchange) noexcept {
   const Method method = exchange.request().method;
   if (method != Method::get && method != Method::head) return exchange.respond_status(405, "Allow: GET, HEAD\r\n");
-  if (method == Method::get && !admits(exchange, options_.max_subscribers)) return;
+  Place place = method == Method::get ? admit(exchange, options_.max_subscribers) : Place();
+  if (method == Method::get && !place) return;
   const std::string_view last = exchange.request().header("Last-Event-ID");
   HistoryCursor from;
   bool missed = false;
@@ -80,7 +82,7 @@ void EventKeeper::subscribe(Exchange& exchange) noexcept {
   }
   if (!open(exchange, Opening::content)) return;
   // A server that stops closes the connection behind the head: the client comes again.
-  static_cast<void>(keep(exchange, from.sequence, missed ? kHasMissed : 0));
+  static_cast<void>(keep(exchange, from.sequence, missed ? kHasMissed : 0, std::move(place)));
 }
 
 void EventKeeper::begin(Connection& connection, std::string_view, KeptMemory memory) noexcept {

@@ -13,9 +13,17 @@
 
 namespace coir::http {
 
-bool Hub::admits(Exchange& exchange, std::size_t most) noexcept {
+Keeper::Place Hub::admit(Exchange& exchange, std::size_t most) noexcept {
+  if (!is_ready(exchange)) return {};
+  // Behind is_ready: a hub without members may still change to another server.
+  Place place = reserve(most);
+  if (!place) exchange.respond_status(503, kComeAgain);
+  return place;
+}
+
+bool Hub::is_ready(Exchange& exchange) noexcept {
   // The server has to know of the hub before the hub's fiber runs, which the server ends when it stops.
-  if (size() < most && attach(exchange) && start()) return true;
+  if (attach(exchange) && start()) return true;
   exchange.respond_status(503, kComeAgain);
   return false;
 }

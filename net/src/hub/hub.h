@@ -30,8 +30,10 @@ class Hub : public Keeper {
   explicit Hub(const char* name) noexcept : name_(name) {}
   ~Hub() = default;
 
-  // admits tells whether there may be one member more, and answers 503 if not.
-  bool admits(Exchange& exchange, std::size_t most) noexcept;
+  // admit reserves a place for one member more, whose keep gets it. Without a place: there are `most` members, or the server
+  // stops, and the exchange has been answered 503. is_ready is the same for members that are bounded otherwise.
+  [[nodiscard]] Place admit(Exchange& exchange, std::size_t most) noexcept;
+  [[nodiscard]] bool is_ready(Exchange& exchange) noexcept;
   // news has the fiber work soon; any thread. Without fibers it works at once, if there is a server.
   void news() noexcept;
 

@@ -118,7 +118,7 @@ void SocketTable::give_record(SocketRecord& record) noexcept {
 
 void* SocketTable::begin(Exchange& exchange) noexcept {
   const auto offer = SocketOpening::judge(exchange, options_.subprotocols, options_.origins);
-  if (!offer || !admits(exchange, options_.max_sockets)) return nullptr;
+  if (!offer || !is_ready(exchange)) return nullptr;
   SocketRecord* const record = take_record();
   if (record != nullptr) return record->state();
   exchange.respond_status(503, kComeAgain);

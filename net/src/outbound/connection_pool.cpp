@@ -90,8 +90,8 @@ std::expected<PooledConnection*, Error> ConnectionPool::make(std::string_view ke
   connection->rest_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(rules_.idle_time.count(), 0, UINT32_MAX));
   connection->key_size = static_cast<std::uint16_t>(key.size());
   if (!key.empty()) memcpy(connection + 1, key.data(), key.size());
-  if (open() >= rules_.most_open) close_longest(true);
-  open_.fetch_add(1, std::memory_order_relaxed);
+  // Counted before the comparison: several threads that make the last one would find room for all.
+  if (open_.fetch_add(1, std::memory_order_relaxed) >= rules_.most_open) close_longest(true);
   return connection;
 }
 

@@ -1,6 +1,7 @@
 // A hub and the server that it belongs to: memory, TLS, the kernel's timeout, pressure, the end.
 
 #include <CppUTest/TestHarness.h>
+#include <coir/atomic.h>
 #include <coir/detail/accounts.h>
 #include <coir/events.h>
 #include <coir/fiber.h>
@@ -12,7 +13,9 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "hub/hub.h"
 #include "tests/support/child.h"
 #include "tests/support/until.h"
 #include "tests/unit/stream/follower.h"
@@ -37,6 +40,25 @@ std::string_view large_text() {
   __builtin_memset(text, 'x', sizeof text);
   return {text, sizeof text};
 }
+
+// Doorway is a hub for one member. An exchange that it admits waits before its keep until two have asked.
+class Doorway final : public Hub {
+ public:
+  Doorway() : Hub("doorway") {}
+  ~Doorway() { leave_all(); }
+
+  void answer(Exchange& exchange) {
+    Place place = admit(exchange, 1);
+    asked_.fetch_add(1);
+    if (!place) return;
+    until([this] { return asked_.load() == 2; });
+    exchange.start(200);
+    if (open(exchange, Opening::content)) static_cast<void>(keep(exchange, 0, 0, std::move(place)));
+  }
+
+ private:
+  coir::Atomic<int> asked_ = 0;
+};
 
 }  // namespace
 
@@ -244,6 +266,21 @@ TEST(EventHubServer, after_a_run_that_was_cut_off_either_may_go_first) {
     LONGS_EQUAL(0, end.status);
     STRCMP_EQUAL("", end.output);
   }
+}
+
+TEST(EventHubServer, two_that_ask_at_the_same_time_are_never_both_the_last_member) {
+  everywhere([&] {
+    Doorway doorway;
+    with_server({.handler = [&](Exchange& exchange) { doorway.answer(exchange); }}, nullptr,
+                [&](Server&, const coir::Address& address) {
+                  Follower one(address), other(address);
+                  expect(one.ask("/") && other.ask("/"));
+                  const bool first = one.hears_head("HTTP/1.1 200 ");
+                  expect(first != other.hears_head("HTTP/1.1 200 "));
+                  expect((first ? other : one).hears_head("HTTP/1.1 503 "));
+                  until([&] { return doorway.size() == 0; });
+                });
+  });
 }
 
 }  // namespace event_hub_server_test

@@ -48,24 +48,34 @@ std::expected<void, Error> Keeper::attach(Exchange& exchange) noexcept {
   return {};
 }
 
-std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part) noexcept {
-  if (!Session::of(exchange).may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
-  if (auto kept = keep_content(exchange, mark); !kept) return kept;
-  Session::of(exchange).part_ = part;
+Keeper::Place Keeper::reserve(std::size_t most) noexcept {
+  std::size_t taken = size();
+  while (taken < most) {
+    if (kept_.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed)) return Place(*this);
+  }
   return {};
 }
 
-std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_t mark) noexcept {
+std::expected<void, Error> Keeper::keep(Exchange& exchange, std::uint64_t mark, std::uint32_t part,
+                                        Place place) noexcept {
+  Session& session = Session::of(exchange);
+  if (!session.may_be_kept()) return std::unexpected(Error{ErrorCode::invalid});
+  if (auto kept = keep_content(exchange, mark, std::move(place)); !kept) return kept;
+  session.part_ = part;
+  return {};
+}
+
+std::expected<void, Error> Keeper::keep_content(Exchange& exchange, std::uint64_t mark, Place place) noexcept {
   Session& session = Session::of(exchange);
   if (!session.has_begun_content()) return std::unexpected(Error{ErrorCode::invalid});
   if (auto attached = attach(exchange); !attached) return attached;
-  claim(session, mark);
+  claim(session, mark, std::move(place));
   return {};
 }
 
 // claim has the session hand its connection over. A keeper that has claimed it before, for an answer that failed, loses it.
-void Keeper::claim(Session& session, std::uint64_t mark) noexcept {
-  kept_.fetch_add(1, std::memory_order_relaxed);
+void Keeper::claim(Session& session, std::uint64_t mark, Place place) noexcept {
+  if (std::exchange(place.keeper_, nullptr) == nullptr) kept_.fetch_add(1, std::memory_order_relaxed);
   if (Keeper* const before = std::exchange(session.keeper_, this)) before->lose();
   session.mark_ = mark;
   session.part_ = 0;

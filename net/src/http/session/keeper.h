@@ -9,6 +9,7 @@
 #include <expected>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "http/session/connection.h"
 
@@ -51,16 +52,35 @@ class Keeper {
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
+  // Place is a place that `reserve` has taken for a connection. keep passes it on to the connection; a place that was not
+  // passed on is given back by the destructor.
+  class Place {
+   public:
+    Place() noexcept : keeper_(nullptr) {}
+    Place(Place&& other) noexcept : keeper_(std::exchange(other.keeper_, nullptr)) {}
+    Place& operator=(Place&&) = delete;
+    ~Place() {
+      if (keeper_ != nullptr) keeper_->lose();
+    }
+    explicit operator bool() const noexcept { return keeper_ != nullptr; }
+
+   private:
+    friend class Keeper;
+    explicit Place(Keeper& keeper) noexcept : keeper_(&keeper) {}
+    Keeper* keeper_;
+  };
+
   // keep has `exchange`'s connection kept once its handler has returned and the head is sent; mark and part are put
   // into the connection's record. Errors: invalid (the response has not been ended by open, or is to HEAD, or content
   // of the request is unread), busy (this keeper serves another server), unsupported (the server
-  // stops).
-  [[nodiscard]] std::expected<void, Error> keep(Exchange& exchange, std::uint64_t mark = 0,
-                                                std::uint32_t part = 0) noexcept;
+  // stops). A `place` of this keeper is the connection's, so that it is not counted twice.
+  [[nodiscard]] std::expected<void, Error> keep(Exchange& exchange, std::uint64_t mark = 0, std::uint32_t part = 0,
+                                                Place place = {}) noexcept;
 
   // keep_content is keep for a response whose content has another end than its connection's: what is left of it is
   // written by the keeper, framing included. Errors: as keep's.
-  [[nodiscard]] std::expected<void, Error> keep_content(Exchange& exchange, std::uint64_t mark) noexcept;
+  [[nodiscard]] std::expected<void, Error> keep_content(Exchange& exchange, std::uint64_t mark,
+                                                        Place place = {}) noexcept;
 
   // open ends the head that exchange.start has begun, for a stream that lasts as long as its connection. By upgrade the
   // handler has written the fields Connection and Upgrade. Errors: as Exchange::begin_chunked.
@@ -115,7 +135,7 @@ class Keeper {
   bool evict(std::int64_t not_after_ns) noexcept;
   // resting_lists are for a poll(2) over what rests.
   ConnectionList& resting(Direction direction) noexcept { return resting_[static_cast<int>(direction)]; }
-  // size counts those whose answers are being sent too; acquire pairs with the release in lose.
+  // size counts those whose answers are being sent too, and places; acquire pairs with the release in lose.
   std::size_t size() const noexcept { return kept_.load(std::memory_order_acquire); }
 
   Keeper* previous = nullptr;
@@ -169,6 +189,9 @@ class Keeper {
   // attach has the server of `exchange` know of the keeper, whose stopping it will call. keep does so by itself.
   // Errors: busy, unsupported, as keep's.
   [[nodiscard]] std::expected<void, Error> attach(Exchange& exchange) noexcept;
+  // reserve takes a place if fewer than `most` are taken, by connections that are kept and by other places. Several threads
+  // together take no more either. Without a place: `most` are taken.
+  [[nodiscard]] Place reserve(std::size_t most) noexcept;
   // detach ends this; nothing is kept any more. A keeper of which more than this class is destroyed calls it first.
   void detach() noexcept;
   // take takes out this one, if it rests and is not about to wake: true, it belongs to the caller.
@@ -226,7 +249,7 @@ class Keeper {
   static void mark_ready(Connection& connection) noexcept;
   // claim counts the connection of an exchange as kept from the handler's answer on; lose ends that, and is the last that
   // anybody does with a keeper for a connection.
-  void claim(Session& session, std::uint64_t mark) noexcept;
+  void claim(Session& session, std::uint64_t mark, Place place = {}) noexcept;
   void lose() noexcept { kept_.fetch_sub(1, std::memory_order_release); }
   // admit makes a connection, which belongs to the caller, one that is kept.
   void admit(Connection& connection, std::uint64_t mark, std::uint32_t part) noexcept;

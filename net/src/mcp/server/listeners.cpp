@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/turn.h"
 #include "http/session/engine.h"
@@ -76,10 +77,12 @@ void Listeners::drop_listener(Listener* one) noexcept {
 }
 
 void Listeners::listen(http::Exchange& exchange, Listener* one) noexcept {
-  if (!admits(exchange, options_.most)) return drop_listener(one);
+  Place place = admit(exchange, options_.most);
+  if (!place) return drop_listener(one);
   http::ResponseHead& head = exchange.start(200);
   head.fixed("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n");
-  if (!open(exchange, Opening::content) || !keep(exchange, reinterpret_cast<std::uintptr_t>(one))) drop_listener(one);
+  if (!open(exchange, Opening::content)) return drop_listener(one);
+  if (!keep(exchange, reinterpret_cast<std::uintptr_t>(one), 0, std::move(place))) drop_listener(one);
 }
 
 void Listeners::dropped(std::uint64_t mark) noexcept {

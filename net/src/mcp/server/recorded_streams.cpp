@@ -40,10 +40,19 @@ RecordedStream* Sessions::begin_stream(Session& session, std::size_t most_stream
   auto* const stream = construct_charged<RecordedStream>(account::mcp);
   if (stream == nullptr) return nullptr;
   stream->references = 2;  // the session's, and the caller's
-  Locked locked(lock_);
-  stream->number = ++session.streams_so_far;
-  session.streams.add(*stream);
-  return stream;
+  {
+    Locked locked(lock_);
+    // Other threads may have begun streams meanwhile.
+    std::size_t count = 0;
+    for (RecordedStream* each = session.streams.first(); each != nullptr; each = each->next) ++count;
+    if (count < most_streams) {
+      stream->number = ++session.streams_so_far;
+      session.streams.add(*stream);
+      return stream;
+    }
+  }
+  forget(stream);
+  return nullptr;
 }
 
 RecordedStream* Sessions::find_stream(Session& session, std::uint32_t number) noexcept {

@@ -40,19 +40,36 @@ Session** Sessions::bucket(std::string_view id) noexcept {
   return &buckets_[hash & (bucket_count_ - 1)];
 }
 
-Session* Sessions::create(const Principal& who) noexcept {
-  const std::int64_t now = monotonic_ns();
+// make_room ends sessions that have expired, and the oldest until there is room for one more. `made` is entered with the lock
+// still held: several threads together enter no more than `most`. Null: none is entered yet.
+void Sessions::make_room(std::int64_t now, Session* made) noexcept {
   for (;;) {
     Session* oldest = nullptr;
     {
       Locked locked(lock_);
       oldest = order_.front();
-      if (oldest == nullptr || (size_ < most_ && oldest->used_ns + lifetime_ns_ > now)) break;
+      if (oldest == nullptr || (size_ < most_ && oldest->used_ns + lifetime_ns_ > now)) {
+        if (made != nullptr) enter(*made);
+        return;
+      }
       ++oldest->references;
     }
     end(oldest);
     release(oldest);
   }
+}
+
+void Sessions::enter(Session& session) noexcept {
+  Session** const place = bucket(session.id_text());
+  session.chain = *place;
+  *place = &session;
+  order_.push_back(session);
+  ++size_;
+}
+
+Session* Sessions::create(const Principal& who) noexcept {
+  const std::int64_t now = monotonic_ns();
+  make_room(now, nullptr);  // its memory may be needed
   auto* const session = construct_charged<Session>(account::mcp);
   if (session == nullptr) return nullptr;
   char random[Session::kIdBytes / 2];
@@ -66,12 +83,7 @@ Session* Sessions::create(const Principal& who) noexcept {
   session->used_ns = now;
   session->references = 2;  // the table's, and the caller's
   listeners_.enter(session->interests);
-  Locked locked(lock_);
-  Session** const place = bucket(session->id_text());
-  session->chain = *place;
-  *place = session;
-  order_.push_back(*session);
-  ++size_;
+  make_room(now, session);
   return session;
 }
 

@@ -124,6 +124,8 @@ class Sessions {
 
  private:
   Session** bucket(std::string_view id) noexcept;
+  void make_room(std::int64_t now, Session* made) noexcept;
+  void enter(Session& session) noexcept;   // with the lock
   void unlink(Session& session) noexcept;  // with the lock
   // cancel_calls cancels those of that id, or all, without the lock.
   void cancel_calls(Session& session, const MessageId* id, const char* reason) noexcept;
