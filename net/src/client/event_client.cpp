@@ -3,6 +3,10 @@
 #include <coir/cancel_scope.h>
 #include <coir/detail/accounts.h>
 #include <coir/sleep.h>
+#include <coir/stack_size.h>
+#if !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#endif
 
 #include <algorithm>
 #include <utility>
@@ -22,12 +26,15 @@ namespace detail {
 // read last.
 struct EventFollowing {
   EventFollowing(Client& through, const EventClientOptions& given) noexcept : client(through), options(given) {}
+  ~EventFollowing();
 
   std::span<char> kept() const noexcept { return buffer.bytes().first(buffer.size() - kInput); }
   std::span<char> input() const noexcept { return buffer.bytes().last(kInput); }
 
   std::expected<ServerEvent, Error> next() noexcept;
   std::expected<void, Error> connect() noexcept;
+  std::expected<void, Error> attempt() noexcept;
+  std::expected<void, Error> ask() noexcept;
   std::expected<void, Error> check() const noexcept;
   void break_off() noexcept;
 
@@ -46,6 +53,12 @@ struct EventFollowing {
   Deadline next_attempt = Deadline::now();
   std::string_view unread;  // of the input
   Error ended;              // for good; code 0: it goes on
+#if !COIR_NO_ASYNC
+  // An attempt has a fiber of its own, which goes on when a call of `next` ends by its deadline. Until it is joined, `asked`
+  // and `response` belong to it.
+  Fiber attempting;
+  std::expected<void, Error> asked;
+#endif
 };
 
 namespace {
@@ -79,18 +92,18 @@ std::expected<void, Error> EventFollowing::check() const noexcept {
   return std::unexpected(client_error(ErrorCode::protocol, ClientFault::no_event_stream));
 }
 
+EventFollowing::~EventFollowing() {
+#if !COIR_NO_ASYNC
+  if (!attempting.started()) return;
+  static_cast<void>(attempting.cancel("the event client is destroyed"));
+  const Shield shield(Deadline::never());
+  static_cast<void>(attempting.join());
+#endif
+}
+
 std::expected<void, Error> EventFollowing::connect() noexcept {
-  if (auto slept = sleep_until(next_attempt); !slept) return slept;
-  RequestField fields[kMostFields + 3] = {{"Accept", "text/event-stream"}, {"Cache-Control", "no-store"}};
-  std::size_t count = 2;
-  const std::string_view id = parser.last_id(kept());
-  // An id with controls, which no field may hold, cannot be resumed from.
-  if (!id.empty() && may_be_a_field(id)) fields[count++] = {"Last-Event-ID", id};
-  for (const RequestField& field : options.fields) fields[count++] = field;
-  ++attempts;
-  auto answer = client.get(options.url, {.fields = std::span(fields).first(count), .to = options.to});
-  if (!answer) return std::unexpected(answer.error());
-  response = std::move(*answer);
+  const auto made = attempt();
+  if (!made) return made;
   if (auto good = check(); !good) {
     ended = good.error();
     return good;
@@ -100,17 +113,54 @@ std::expected<void, Error> EventFollowing::connect() noexcept {
   return {};
 }
 
+// attempt waits for the answer to a request: the one that an earlier call has left under way, or a new one.
+std::expected<void, Error> EventFollowing::attempt() noexcept {
+  std::expected<void, Error> outcome;
+#if !COIR_NO_ASYNC
+  if (!attempting.started()) {
+    if (auto slept = sleep_until(next_attempt); !slept) return slept;
+    ++attempts;
+    if (current().id() != 0) {
+      attempting = spawn({.name = "event client", .stack = 16_KiB, .detached = true}, [this] { asked = ask(); });
+    }
+  }
+  if (attempting.started()) {
+    if (auto joined = attempting.join(); !joined) return joined;
+    outcome = asked;
+  } else {
+    outcome = ask();
+  }
+#else
+  if (auto slept = sleep_until(next_attempt); !slept) return slept;
+  ++attempts;
+  outcome = ask();
+#endif
+  // An attempt that the caller has cut off brought nothing either.
+  if (!outcome && outcome.error().ends_waits()) break_off();
+  return outcome;
+}
+
+std::expected<void, Error> EventFollowing::ask() noexcept {
+  RequestField fields[kMostFields + 3] = {{"Accept", "text/event-stream"}, {"Cache-Control", "no-store"}};
+  std::size_t count = 2;
+  const std::string_view id = parser.last_id(kept());
+  // An id with controls, which no field may hold, cannot be resumed from.
+  if (!id.empty() && may_be_a_field(id)) fields[count++] = {"Last-Event-ID", id};
+  for (const RequestField& field : options.fields) fields[count++] = field;
+  auto answer = client.get(options.url, {.fields = std::span(fields).first(count), .to = options.to});
+  if (!answer) return std::unexpected(answer.error());
+  response = std::move(*answer);
+  return {};
+}
+
 std::expected<ServerEvent, Error> EventFollowing::next() noexcept {
   for (;;) {
     if (ended.code != ErrorCode{}) return std::unexpected(ended);
     Error error;
     if (!connected) {
-      const std::uint64_t before = attempts;
       const auto made = connect();
       if (made) continue;
       error = made.error();
-      // An attempt that the caller has cut off brought nothing either.
-      if (error.ends_waits() && attempts != before) break_off();
       if (is_hopeless(error)) ended = error;
     } else {
       const ParsedEvent parsed = parser.parse(unread, kept(), options.max_event_bytes);

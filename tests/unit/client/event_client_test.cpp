@@ -3,7 +3,11 @@
 #include <coir/events.h>
 
 #include <CppUTest/TestHarness.h>
+#include <coir/config.h>
 #include <coir/detail/accounts.h>
+#if !COIR_NO_ASYNC
+#include <coir/fiber.h>
+#endif
 
 #include "tests/support/both_sides.h"
 #include "tests/unit/client/scripted_server.h"
@@ -158,7 +162,7 @@ TEST(EventClient, misses_nothing_when_a_deadline_passes) {
 }
 
 // A program that looks for events now and then, with deadlines shorter than its server takes to answer, floods no server.
-TEST(EventClient, an_attempt_that_the_caller_cuts_off_has_a_pause_behind_it) {
+TEST(EventClient, a_caller_with_short_deadlines_makes_one_attempt) {
   const auto script = [](Peer& peer) {
     peer.hear();
     peer.until_gone();
@@ -171,6 +175,46 @@ TEST(EventClient, an_attempt_that_the_caller_cuts_off_has_a_pause_behind_it) {
     expect(events.attempts() == 1);
   });
 }
+
+#if !COIR_NO_ASYNC
+
+TEST(EventClient, on_a_fiber_an_attempt_goes_on_from_one_call_to_the_next) {
+  std::atomic<bool> go{false};
+  const auto script = [&](Peer& peer) {
+    peer.hear();
+    while (!go && usleep(1000) == 0) {
+    }
+    peer.say(kHead);
+    peer.say("data: x\n\n");
+    peer.until_gone();
+  };
+  follow(script, {.pause = 1ms}, [&](coir::http::EventClient& events) {
+    if (coir::current().id() == 0) return;
+    go = false;
+    for (int i = 0; i < 3; ++i) {
+      const auto late = events.next(Deadline::after(10ms));
+      expect(!late && late.error().is_late());
+    }
+    expect(events.attempts() == 1);
+    go = true;
+    std::expected<ServerEvent, Error> event = events.next(Deadline::after(10ms));
+    while (!event && event.error().is_late()) event = events.next(Deadline::after(10ms));
+    expect(event && event->data == "x" && events.attempts() == 1);
+  });
+}
+
+TEST(EventClient, is_destroyed_while_it_connects) {
+  const auto script = [](Peer& peer) {
+    peer.hear();
+    peer.until_gone();
+  };
+  follow(script, {}, [&](coir::http::EventClient& events) {
+    const auto late = events.next(Deadline::after(10ms));
+    expect(!late && late.error().is_late());
+  });
+}
+
+#endif
 
 TEST(EventClient, waits_longer_with_each_attempt_that_brings_nothing) {
   const auto script = [](Peer& peer) { peer.hear(); };
