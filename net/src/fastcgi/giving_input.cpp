@@ -1,10 +1,12 @@
 // Input of an application: a request's parameters and content. Declared in fastcgi/exchanging.h.
 #include <coir/blocking.h>
+#include <errno.h>
 #include <fcntl.h>
 
 #include <algorithm>
 
 #include "fastcgi/exchanging.h"
+#include "http/files/open_file.h"
 #include "http/session/engine.h"
 #include "outbound/fault.h"
 
@@ -60,9 +62,15 @@ int FastCgiExchange::keep_content() noexcept {
 
 // spool goes on with content that does not fit `kept`, in a file without a name, which goes with its descriptor.
 int FastCgiExchange::spool() noexcept {
-  auto opened = blocking([folder = rules.spool] { return File(::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)); });
-  if (!opened || !opened->is_open()) return 500;
-  spooled = std::move(*opened);
+  const int opened = with_room(exchange, [folder = rules.spool] {
+    return blocking([folder] {
+             const int fd = ::open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+             return fd < 0 ? -errno : fd;
+           })
+        .value_or(-ENOMEM);
+  });
+  if (opened < 0) return status_of(opened) == 503 ? 503 : 500;
+  spooled = File(opened);
   const std::span<char> place = kept.bytes().subspan(kFastCgiHeader);
   for (std::span<char> piece = place;;) {
     if (input_bytes > rules.most_spooled) {

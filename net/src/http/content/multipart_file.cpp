@@ -4,6 +4,8 @@
 #include <coir/http/content.h>
 #include <errno.h>
 
+#include "http/files/open_file.h"
+
 namespace coir::http {
 namespace {
 
@@ -19,7 +21,11 @@ std::expected<std::uint64_t, Error> Multipart::save(const char* path, std::optio
     if (is_full(error)) exchange_.respond_status(507);
     return std::unexpected(error);
   };
-  auto file = FileReplacement::begin(path, mode);
+  std::expected<FileReplacement, Error> file = std::unexpected(Error{});
+  with_room(exchange_, [&] {
+    file = FileReplacement::begin(path, mode);
+    return file ? 0 : -file.error().sys;
+  });
   if (!file) return failed(file.error());
   std::uint64_t size = 0;
   for (;;) {

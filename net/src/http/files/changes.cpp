@@ -32,9 +32,11 @@ struct Place {
   bool exists = false;
 };
 
-// may_change looks at the preconditions again: at the start, and when the content has arrived.
-bool may_change(Exchange& exchange, int writable, const Place& place) noexcept {
-  const OpenFile file(port::open_beneath(writable, place.path, place.work));
+// refused_change looks at the preconditions again: at the start, and when the content has arrived. It returns the status
+// that refuses the change, 0 if there is none. A file that cannot be opened for want of a descriptor is there.
+int refused_change(Exchange& exchange, int writable, const Place& place) noexcept {
+  const OpenFile file(open_with_room(exchange, writable, place.path, place.work));
+  if (status_of(file.fd()) == 503) return 503;
   struct stat info;
   Validators validators = {.has_modified = false, .exists = false};
   FileFacts facts;
@@ -42,7 +44,7 @@ bool may_change(Exchange& exchange, int writable, const Place& place) noexcept {
     facts = FileFacts::of(info, {}, exchange.now());
     validators = {.etag = facts.etag.text(), .modified = facts.modified, .stable = !facts.etag.weak()};
   }
-  return evaluate(exchange.request(), validators, exchange.now()).precondition == Precondition::proceed;
+  return evaluate(exchange.request(), validators, exchange.now()).precondition == Precondition::proceed ? 0 : 412;
 }
 
 int status_of_change(Error error) noexcept {
@@ -126,11 +128,15 @@ void FileTree::change(Exchange& exchange, std::string_view path) noexcept {
     return refuse(exchange, 405, kAllow);
   if (!puts && !place.exists) return refuse(exchange, 404);
   if (const int status = puts ? refused_content(exchange.request()) : 0; status != 0) return refuse(exchange, status);
-  if (!may_change(exchange, writable_, place)) return refuse(exchange, 412);
+  if (const int status = refused_change(exchange, writable_, place); status != 0) return refuse(exchange, status);
 
   FileReplacement file;
   if (puts) {
-    auto begun = FileReplacement::begin_at(place.folder.fd(), place.name);
+    std::expected<FileReplacement, Error> begun = std::unexpected(Error{});
+    with_room(exchange, [&] {
+      begun = FileReplacement::begin_at(place.folder.fd(), place.name);
+      return begun ? 0 : -begun.error().sys;
+    });
     if (!begun) return refuse(exchange, status_of_change(begun.error()));
     file = std::move(*begun);
     if (const int status = receive(exchange, file, place.work); status != 0) {
@@ -140,15 +146,17 @@ void FileTree::change(Exchange& exchange, std::string_view path) noexcept {
   }
   const Turn turn(cache_->changes);
   if (!turn) return refuse(exchange, 503, "Retry-After: 1\r\n");
-  if (!may_change(exchange, writable_, place)) {
+  if (const int status = refused_change(exchange, writable_, place); status != 0) {
     file.abort();
-    return refuse(exchange, 412);
+    return refuse(exchange, status);
   }
   if (puts) {
     if (auto committed = file.commit(); !committed) return refuse(exchange, status_of_change(committed.error()));
   } else {
-    const auto removed = blocking_borrowed([&](const BlockingStop&) { return remove(place); });
-    if (!removed || *removed != 0) return refuse(exchange, removed ? status_of(*removed) : 503);
+    const int removed = with_room(exchange, [&] {
+      return blocking_borrowed([&](const BlockingStop&) { return remove(place); }).value_or(-ENOMEM);
+    });
+    if (removed != 0) return refuse(exchange, status_of(removed));
   }
   cache_->forget_all();
   if (puts && !place.exists) return exchange.respond(201, {}, {});

@@ -160,8 +160,14 @@ int send_page(Exchange& exchange, int folder, ListingMemory& memory, std::string
 }  // namespace
 
 void list_folder(Exchange& exchange, const OpenFile& folder, std::string_view path, bool dot_files) noexcept {
-  const OpenFile readable(::openat(folder.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (readable.fd() < 0) return exchange.respond_status(errno == EACCES ? 403 : 503);
+  const OpenFile readable(with_room(exchange, [&] {
+    const int fd = ::openat(folder.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+  }));
+  if (readable.fd() < 0) {
+    const int status = status_of(readable.fd());
+    return exchange.respond_status(status, status == 503 ? "Retry-After: 1\r\n" : "");
+  }
   ListingMemory* const memory = ListingMemory::take();
   if (memory == nullptr) return exchange.respond_status(503, "Retry-After: 1\r\n");
   const int status = send_page(exchange, readable.fd(), *memory, path, dot_files);

@@ -33,10 +33,7 @@ int status_of(int negative_errno) noexcept {
 }
 
 int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept {
-  for (;;) {
-    const int fd = port::open_beneath(root, relative, work);
-    if ((fd != -EMFILE && fd != -ENFILE) || !exchange.free_descriptor()) return fd;
-  }
+  return with_room(exchange, [&] { return port::open_beneath(root, relative, work); });
 }
 
 }  // namespace coir::http

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <coir/http/exchange.h>
+#include <errno.h>
 
 #include <span>
 #include <utility>
@@ -27,7 +28,17 @@ class OpenFile {
 // status_of is the status that answers -errno of opening a file.
 int status_of(int negative_errno) noexcept;
 
-// open_with_room is open_beneath (coir/port/beneath.h); idle connections make room where descriptors are short.
+// with_room calls `open`, which returns -errno where it fails. Where descriptors are short it closes an idle connection and
+// calls it again, until none is idle.
+template <class Open>
+int with_room(Exchange& exchange, Open open) noexcept {
+  for (;;) {
+    const int opened = open();
+    if ((opened != -EMFILE && opened != -ENFILE) || !exchange.free_descriptor()) return opened;
+  }
+}
+
+// open_with_room is open_beneath (coir/port/beneath.h) with room.
 int open_with_room(Exchange& exchange, int root, const char* relative, std::span<char> work) noexcept;
 
 }  // namespace coir::http
