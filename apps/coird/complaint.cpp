@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace {
 
 constinit bool g_serving = false;
@@ -45,11 +47,25 @@ void Word::add_to(coir::Formatter& out) const noexcept {
   }
 }
 
+void Word::add_escaped_to(coir::Formatter& out) const noexcept {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (std::string_view rest = text_; !rest.empty();) {
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+    const auto plain = static_cast<std::size_t>(std::ranges::find_if(rest, is_control) - rest.begin());
+    out.add(rest.substr(0, plain));
+    if (plain == rest.size()) return;
+    const auto byte = static_cast<unsigned char>(rest[plain]);
+    out.add("\\x", kDigits.substr(byte >> 4, 1), kDigits.substr(byte & 15, 1));
+    rest.remove_prefix(plain + 1);
+  }
+  if (text_.data() == nullptr) out.add(number_);
+}
+
 void say(std::initializer_list<Word> what) noexcept {
   char line[kLineBytes];
   coir::Formatter out(line);
   out.add("coird: ");
-  for (const Word& word : what) word.add_to(out);
+  for (const Word& word : what) word.add_escaped_to(out);
   say_line(out.add("\n").text());
 }
 

@@ -23,6 +23,8 @@ class Word {
   constexpr Word(std::unsigned_integral auto number) noexcept : number_(number) {}
 
   void add_to(coir::Formatter& out) const noexcept;
+  // add_escaped_to writes each control byte as \xNN: a value with a line break would make two lines of one.
+  void add_escaped_to(coir::Formatter& out) const noexcept;
 
  private:
   std::string_view text_;  // null: a number

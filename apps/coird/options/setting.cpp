@@ -3,7 +3,6 @@
 #include <coir/quantity.h>
 #include <string.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "row.h"
@@ -12,13 +11,7 @@ bool Setting::wrong(const char* cure, std::initializer_list<Word> what) const no
   char problem[kLineBytes];
   coir::Formatter text_of(problem);
   for (const Word& word : what) word.add_to(text_of);
-  if (file == nullptr) {
-    // A value with a line break would make two lines of one.
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-    if (std::ranges::any_of(std::string_view(text), is_control))
-      return complain(cure, {"--", row->name, ": ", text_of.text()});
-    return complain(cure, {"--", row->name, " '", text, "': ", text_of.text()});
-  }
+  if (file == nullptr) return complain(cure, {"--", row->name, " '", text, "': ", text_of.text()});
   std::string_view key = row->name;
   if (is_route_key()) key = std::string_view(text).substr(0, std::string_view(text).find('='));
   return complain_at(file, line, cure, {key, ": ", text_of.text()});
