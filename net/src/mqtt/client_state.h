@@ -46,6 +46,7 @@ struct ClientState {
   void send_all() noexcept;
   std::size_t gather() noexcept;
   bool ping_is_due(std::int64_t now) noexcept;
+  void note_ping(std::int64_t now) noexcept;
   Deadline next_look() const noexcept;
   std::size_t write_subscribe(std::span<char> out) noexcept;
   bool is_overdue(std::int64_t now) const noexcept;

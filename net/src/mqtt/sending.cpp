@@ -77,7 +77,12 @@ std::size_t ClientState::gather() noexcept {
     size += written;
   }
   if (queue.empty()) all_sent.notify_all();
-  if (ping_is_due(now)) size += write_bare(room.subspan(size), PacketType::pingreq);
+  if (ping_is_due(now)) {
+    const std::size_t written = write_bare(room.subspan(size), PacketType::pingreq);
+    // Without room it goes out behind what is there. Alone it fits.
+    if (written != 0) note_ping(now);
+    size += written;
+  }
   if (closing) {
     const std::size_t written = write_bare(room.subspan(size), PacketType::disconnect);
     said_goodbye = written != 0;
@@ -120,11 +125,14 @@ bool ClientState::ping_is_due(std::int64_t now) noexcept {
     return false;
   }
   const bool unheard = now - heard_ns.load(std::memory_order_relaxed) >= interval;
-  if (now - sent_ns < interval && (pinged || !unheard)) return false;
+  return now - sent_ns >= interval || (!pinged && unheard);
+}
+
+// note_ping begins the time in which the ping is to be answered.
+void ClientState::note_ping(std::int64_t now) noexcept {
   if (!pinged) pinged_ns = now;
   pinged = true;
   sent_ns = now;
-  return true;
 }
 
 Deadline ClientState::next_look() const noexcept {

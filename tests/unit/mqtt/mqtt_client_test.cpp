@@ -8,6 +8,7 @@
 #include <coir/nursery.h>
 #include <coir/runtime.h>
 
+#include "mqtt/client_state.h"
 #include "tests/support/expectations.h"
 #include "tests/support/until.h"
 #include "tests/unit/mqtt/scripted_broker.h"
@@ -387,6 +388,22 @@ TEST(MqttClient, ends_when_the_deadline_of_a_scope_around_it_has_passed) {
     check();
     CHECK_TRUE(ended.has_value());
   }
+}
+
+TEST(MqttClient, a_ping_for_which_there_is_no_room_is_not_counted_as_sent) {
+  constexpr std::size_t kPacket = 128;
+  const std::string_view text = "0123456789012345678901234567890123456789012345678901234567890123456789";
+  // Two messages of QoS 0 fill the output: each has a head of two bytes and its topic's five.
+  ClientState state({.host = "h", .client_id = "c", .max_packet = kPacket});
+  state.queue = std::move(*MessageQueue::create(1024, 10));
+  state.out = std::move(*coir::Buffer::take(kPacket));
+  state.queue.push({.topic = "abc", .payload = text.substr(0, 57)});
+  state.queue.push({.topic = "abc", .payload = text.substr(0, 57)});
+  state.sent_ns = state.asks_ns = coir::monotonic_ns();
+  CHECK_EQUAL(kPacket, state.gather());  // nothing was ever heard: a ping is due
+  CHECK_FALSE(state.pinged);
+  CHECK_EQUAL(2u, state.gather());
+  CHECK_TRUE(state.pinged);
 }
 
 }  // namespace mqtt_client_test
