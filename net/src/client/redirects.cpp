@@ -1,11 +1,14 @@
 // How a transfer follows redirects. Declared in client/transfer.h.
+#include <coir/cancel_scope.h>
+
 #include "client/transfer.h"
 
 namespace coir::http::detail {
 namespace {
 
-// A 3xx has a line of HTML, if anything: with more the connection is closed.
+// A 3xx has a line of HTML, if anything. With more, or if that takes longer, the connection is closed: a new one costs less.
 constexpr std::uint64_t kMostDrained = 16 * 1024;
+constexpr std::chrono::seconds kLongestDrain{1};
 
 }  // namespace
 
@@ -54,6 +57,8 @@ std::expected<bool, Error> Transfer::follow() noexcept {
 
 // drain reads a short content to its end, so that the connection serves again.
 void Transfer::drain() noexcept {
+  // Of all reads together: each alone may wait for Timeouts::between_bytes.
+  const CancelScope scope(Deadline::after(kLongestDrain));
   char dropped[256];
   for (std::uint64_t read = 0; !done && read < kMostDrained;) {
     const auto got = reusable ? read_plain(dropped) : std::unexpected(Error{ErrorCode::closed});

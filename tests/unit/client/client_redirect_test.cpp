@@ -256,4 +256,21 @@ TEST(ClientRedirect, takes_no_host_of_the_callers_to_another_origin) {
   });
 }
 
+TEST(ClientRedirect, waits_for_no_content_that_does_not_come) {
+  both_sides([&] {
+    const ScriptedServer server([](Peer& peer) {
+      peer.hear();
+      if (peer.number != 0) {
+        peer.say(kHello);
+        return;
+      }
+      peer.say("HTTP/1.1 302 Go\r\nLocation: /end\r\nContent-Length: 5\r\n\r\nx");
+      peer.until_gone();
+    });
+    auto client = Client::create({.timeouts = {.between_bytes = 1h}});
+    auto response = client->get(server.url("/302"), {.deadline = patience()});
+    expect(response && response->status() == 200 && server.connections() == 2);
+  });
+}
+
 }  // namespace client_redirect_test
