@@ -4,7 +4,9 @@
 
 #if COIR_TLS
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "complaint.h"
 #include "own_certificate.h"
@@ -14,9 +16,16 @@ namespace {
 
 constexpr std::size_t kMostBytes = 256 * 1024;
 
-bool read(const char* path, coir::FileBytes& into, const char* cure) noexcept {
-  auto file = coir::File::open(path);
-  if (!file) return complain(cure, {path, ": ", file.error()});
+bool read(const char* path, coir::FileBytes& into, const char* cure, bool secret = false) noexcept {
+  std::optional<coir::File> file;
+  if (secret) {
+    file = open_private(path, cure);
+    if (!file) return false;
+  } else {
+    auto opened = coir::File::open(path);
+    if (!opened) return complain(cure, {path, ": ", opened.error()});
+    file = std::move(*opened);
+  }
   auto bytes = file->read_all(coir::account::process, kMostBytes);
   if (!bytes) return complain(cure, {path, ": ", bytes.error()});
   into = std::move(*bytes);
@@ -32,7 +41,8 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   coir::FileBytes authorities;
   coir::TlsCertificate certificates[Options::kMaxCertificates];
   for (std::size_t i = 0; i < options.certificate_count; ++i) {
-    if (!read(options.certificates[i], chains[i].bytes, cure) || !read(options.keys[i], keys[i].bytes, cure)) return {};
+    if (!read(options.certificates[i], chains[i].bytes, cure) || !read(options.keys[i], keys[i].bytes, cure, true))
+      return {};
     certificates[i] = {.chain = chains[i].bytes.text(), .key = keys[i].bytes.text()};
   }
   if (options.client_authorities != nullptr && !read(options.client_authorities, authorities, cure)) return {};

@@ -29,6 +29,7 @@
 #include "life/feeder.h"
 #include "life/notify.h"
 #include "options/options.h"
+#include "private_file.h"
 #include "reporting.h"
 #include "sandbox.h"
 #include "state.h"
@@ -89,6 +90,10 @@ int serve(Options& options, int count, char** arguments) noexcept {
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
   RunRecord record;
   if (!options.check) record.begin(options);
+  // Before any secret is read: the group counts.
+  Identity identity;
+  if (!find_identity(options, identity)) return 2;
+  become_group(identity.group);
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
@@ -148,8 +153,6 @@ int serve(Options& options, int count, char** arguments) noexcept {
 #endif
   Reporting reporting;
   if (!reporting.prepare(options)) return 2;
-  Identity identity;
-  if (!find_identity(options, identity)) return 2;
   if (options.check) {
     print({"the options are valid"});
     return printed();

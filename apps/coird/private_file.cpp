@@ -4,26 +4,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "complaint.h"
 
 namespace {
 
-// exposed tells why an open file is not this process's user's or root's alone, null if it is.
+constexpr const char* kPrivateCure = "chmod 600, or 640 with the group root or coird's; its owner is coird's user or root";
+
+constinit gid_t g_becomes = 0;
+
+bool is_own_group(gid_t group) noexcept {
+  if (group == 0 || group == g_becomes || group == ::getegid()) return true;
+  gid_t groups[64];
+  const int count = ::getgroups(std::size(groups), groups);
+  return count > 0 && std::ranges::contains(groups, groups + count, group);
+}
+
+// exposed tells why an open file is not a secret of this process's, null if it is.
 const char* exposed(int fd) noexcept {
   struct stat info;
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return "it is not a file";
-  if ((info.st_mode & 077) != 0) return "others can read or change it";
+  if ((info.st_mode & 07) != 0) return "others can read or change it";
+  if ((info.st_mode & 030) != 0) return "its group can change it";
+  if ((info.st_mode & 040) != 0 && !is_own_group(info.st_gid)) return "others can read it: its group is not coird's";
   if (info.st_uid != ::geteuid() && info.st_uid != 0) return "it belongs to somebody else";
   return nullptr;
 }
 
 }  // namespace
 
+void become_group(gid_t group) noexcept {
+  g_becomes = group;
+}
+
 std::optional<coir::File> open_private(const char* path, const char* cure) noexcept {
   auto file = coir::File::open(path);
   if (!file) return complain(cure, {path, ": ", file.error()}), std::nullopt;
-  if (const char* const why = exposed(file->fd()))
-    return complain("chmod 600, and make coird's user its owner", {path, ": ", why}), std::nullopt;
+  if (const char* const why = exposed(file->fd())) return complain(kPrivateCure, {path, ": ", why}), std::nullopt;
   return std::move(*file);
 }
 

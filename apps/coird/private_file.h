@@ -1,15 +1,20 @@
 #pragma once
 
 #include <coir/file.h>
+#include <sys/types.h>
 
 #include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
 
-// open_private opens a file that only its owner may read or change, who is coird's user or root. Nothing: one line has
-// said why not.
+// open_private opens a file with a secret: a key, a token, a password, credentials. Its owner is coird's user or root. Nobody
+// else may change it, and no others may read it; its group may if it is root's, one of this process's, or the group that
+// coird becomes. Nothing: one line has said why not.
 std::optional<coir::File> open_private(const char* path, const char* cure) noexcept;
+
+// become_group is called once, before any secret is read, with the group that coird becomes by --user or --group.
+void become_group(gid_t group) noexcept;
 
 // read_secret_line reads the first line of such a file into `room`. Nothing: one line has said why not.
 std::optional<std::string_view> read_secret_line(const char* path, const char* cure, std::span<char> room) noexcept;

@@ -21,6 +21,15 @@ bool read_pem(const char* option, const char* path, coir::FileBytes& into) noexc
   return true;
 }
 
+bool read_key(const char* path, coir::FileBytes& into) noexcept {
+  const auto file = open_private(path, "--proxy-key names a file of PEM");
+  if (!file) return false;
+  auto bytes = file->read_all(coir::account::tls, kMostTrustBytes);
+  if (!bytes) return complain("name a file of PEM", {"--proxy-key '", path, "': ", describe(bytes.error())});
+  into = std::move(*bytes);
+  return true;
+}
+
 bool read_authorities(const Options& options, coir::FileBytes& into) noexcept {
   if (options.proxy_authorities != nullptr) return read_pem("--proxy-ca", options.proxy_authorities, into);
   auto bundle = coir::read_system_authorities();
@@ -41,8 +50,7 @@ coir::TlsContext load_upstream_trust(const Options& options) noexcept {
   coir::TlsCertificate own;
   coir::TlsContext::Client wishes{.authorities = authorities.text()};
   if (options.proxy_certificate != nullptr) {
-    if (!read_pem("--proxy-cert", options.proxy_certificate, chain.bytes) ||
-        !read_pem("--proxy-key", options.proxy_key, key.bytes))
+    if (!read_pem("--proxy-cert", options.proxy_certificate, chain.bytes) || !read_key(options.proxy_key, key.bytes))
       return {};
     own = {.chain = chain.bytes.text(), .key = key.bytes.text()};
     wishes.certificate = &own;
