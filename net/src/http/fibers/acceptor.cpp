@@ -99,8 +99,9 @@ bool Acceptor::await_memory() noexcept {
 
 std::expected<std::size_t, Error> Acceptor::add(TcpListener&& listener, TlsContextSlot* tls,
                                                 std::uint8_t mark) noexcept {
-  Listening* const free = std::ranges::find_if(
-      listening_, [](const Listening& each) { return !each.listener.is_open() && !each.fiber.alive(); });
+  Listening* const free = std::ranges::find_if(listening_, [](const Listening& each) {
+    return !each.listener.is_open() && (each.ended.is_set() || !each.fiber.alive());
+  });
   if (free == std::end(listening_)) return std::unexpected(Error{ErrorCode::limit});
   free->listener = std::move(listener);
   free->tls = tls;
@@ -118,13 +119,16 @@ void Acceptor::remove(std::size_t number) noexcept {
   static_cast<void>(gone.fiber.cancel());
   // Not ended by the caller's cancellation: the next listener takes this place.
   const Shield shield(Deadline::never());
-  while (gone.fiber.alive()) static_cast<void>(sleep(1ms));
+  if (gone.fiber.alive()) static_cast<void>(gone.ended.wait());
 }
 
 bool Acceptor::start(Listening& listening) noexcept {
+  listening.ended.reset();
   // Kept by reference, not as a handle: the engine may outlive the runtime.
-  const Fiber fiber = spawn({.name = "http accept", .stack = 8_KiB, .detached = true},
-                            [this, &listening]() noexcept { accept_all(listening); });
+  const Fiber fiber = spawn({.name = "http accept", .stack = 8_KiB, .detached = true}, [this, &listening]() noexcept {
+    accept_all(listening);
+    listening.ended.set();
+  });
   listening.fiber = fiber;
   return fiber.started();
 }

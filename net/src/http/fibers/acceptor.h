@@ -1,5 +1,6 @@
 #pragma once
 
+#include <coir/event.h>
 #include <coir/fiber.h>
 #include <coir/tcp.h>
 
@@ -32,6 +33,7 @@ class Acceptor {
     TlsContextSlot* tls = nullptr;
     std::uint8_t mark = 0;
     FiberRef fiber = {};
+    Event ended;  // set by the fiber as the last that it does here
   };
 
   bool start(Listening& listening) noexcept;
