@@ -1,5 +1,7 @@
 #include "listeners.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,15 @@ bool cannot_listen(const Options::Listen& at, coir::Error error) noexcept {
   return false;
 }
 
+std::uint8_t mark_of(const Options::Listen& at) noexcept {
+  return at.metrics ? Listeners::kMetrics : std::uint8_t{0};
+}
+
+std::expected<coir::TcpListener, coir::Error> bind_address(const Options::Listen& at, const Options& options) noexcept {
+  // A slow client must not fill the kernel's memory with a response that it reads little by little.
+  return coir::TcpListener::listen(at.address, {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
+}
+
 }  // namespace
 
 Listeners::Match Listeners::match(const Options& options) const noexcept {
@@ -61,19 +72,69 @@ Listeners::Match Listeners::match(const Options& options) const noexcept {
   return match;
 }
 
-bool Listeners::open(const Options& options, OpenedListeners& opened) noexcept {
+// is_in_the_way tells of a listener that the options no longer name, by whose port an address may be covered.
+bool Listeners::is_in_the_way(const Match& found, std::size_t k, const coir::Address& wanted) const noexcept {
+  constexpr auto kUnix = coir::Address::Family::unix_path;
+  const Serving& each = serving_[k];
+  return each.used && !found.stays[k] && wanted.family() != kUnix && each.bound.family() != kUnix &&
+         wanted.port() == each.bound.port();
+}
+
+// release closes what is in the way of an address.
+void Listeners::release(const Match& found, const coir::Address& wanted, OpenedListeners& opened,
+                        coir::http::Server& server) noexcept {
+  for (std::size_t k = 0; k < kMost; ++k) {
+    if (opened.released[k] || !is_in_the_way(found, k, wanted)) continue;
+    server.remove(serving_[k].number);
+    opened.released[k] = true;
+  }
+}
+
+bool Listeners::open(const Options& options, OpenedListeners& opened, coir::http::Server* server,
+                     coir::TlsContextSlot* tls) noexcept {
   const Match found = match(options);
-  for (std::size_t i = 0; i < options.listen_count; ++i) {
-    const Options::Listen& wanted = options.listen[i];
-    if (found.of[i] == kNextStart && wanted.setting != nullptr)
-      wanted.setting->wrong("restart coird", {"it counts from the next start on"});
-    if (found.of[i] != kNew) continue;
-    // A slow client must not fill the kernel's memory with a response that it reads little by little.
-    auto listener = coir::TcpListener::listen(wanted.address, {.backlog = options.backlog, .unsent_bytes = 128 * 1024});
-    if (!listener) return cannot_listen(wanted, listener.error());
-    opened.at[i] = std::move(*listener);
+  for (const bool releases : {false, true}) {
+    for (std::size_t i = 0; i < options.listen_count; ++i) {
+      const Options::Listen& wanted = options.listen[i];
+      if (found.of[i] == kNextStart && wanted.setting != nullptr && !releases)
+        wanted.setting->wrong("restart coird", {"it counts from the next start on"});
+      if (found.of[i] != kNew || opened.at[i].is_open()) continue;
+      if (releases) release(found, wanted.address, opened, *server);
+      auto listener = bind_address(wanted, options);
+      if (listener) {
+        opened.at[i] = std::move(*listener);
+        continue;
+      }
+      // Any other error, such as that of a port which needs privileges, would come again: then nothing is released.
+      if (!releases && server != nullptr && listener.error().sys == EADDRINUSE) {
+        bool may_be_released = false;
+        for (std::size_t k = 0; k < kMost; ++k) may_be_released |= is_in_the_way(found, k, wanted.address);
+        if (may_be_released) continue;
+      }
+      cannot_listen(wanted, listener.error());
+      if (server != nullptr) take_back(options, opened, *server, tls);
+      return false;
+    }
   }
   return true;
+}
+
+void Listeners::take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,
+                          coir::TlsContextSlot* tls) noexcept {
+  for (coir::TcpListener& each : opened.at) each.close();
+  for (std::size_t k = 0; k < kMost; ++k) {
+    if (!std::exchange(opened.released[k], false)) continue;
+    Serving& old = serving_[k];
+    Options::Listen again = old.at;
+    if (may_be_twice(again.address)) again.address = old.bound;  // the port that was chosen then
+    auto listener = bind_address(again, options);
+    const auto added = listener ? server.add(std::move(*listener), old.at.tls ? tls : nullptr, mark_of(old.at))
+                                : std::unexpected(listener.error());
+    old.used = added.has_value();
+    if (added) old.number = *added;
+    if (!added)
+      complain("restart coird", {"no longer listening on ", AddressText(old.bound).text(), ": ", added.error()});
+  }
 }
 
 bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::http::Server& server,
@@ -82,23 +143,22 @@ bool Listeners::serve(const Options& options, OpenedListeners& opened, coir::htt
   // They are closed first: the server has places for as many as may be served.
   for (std::size_t k = 0; k < kMost; ++k) {
     if (!serving_[k].used || found.stays[k]) continue;
-    server.remove(serving_[k].number);
+    if (!opened.released[k]) server.remove(serving_[k].number);
     serving_[k].used = false;
     say({"no longer listening on ", AddressText(serving_[k].at.address).text()});
   }
   for (std::size_t i = 0; i < options.listen_count; ++i) {
     if (!opened.at[i].is_open()) continue;
     const Options::Listen& wanted = options.listen[i];
-    const AddressText local(opened.at[i].local_address());
-    const std::uint16_t port = opened.at[i].local_address().port();
-    const auto added =
-        server.add(std::move(opened.at[i]), wanted.tls ? tls : nullptr, wanted.metrics ? kMetrics : std::uint8_t{0});
+    const coir::Address bound = opened.at[i].local_address();
+    const AddressText local(bound);
+    const auto added = server.add(std::move(opened.at[i]), wanted.tls ? tls : nullptr, mark_of(wanted));
     if (!added) return cannot_listen(wanted, added.error());
     Serving& place = *std::ranges::find(serving_, false, &Serving::used);
-    place = {.at = wanted, .used = true, .number = *added};
+    place = {.at = wanted, .bound = bound, .used = true, .number = *added};
     place.at.setting = nullptr;  // which may be gone before the listener
     tls_ = tls_ || wanted.tls;
-    if (!serves_ && !wanted.metrics) ports_.take(local.text(), port, wanted.tls);
+    if (!serves_ && !wanted.metrics) ports_.take(local.text(), bound.port(), wanted.tls);
     say({wanted.metrics ? "metrics" : "listening", " on ", local.text(), wanted.tls ? " with TLS" : ""});
   }
   metrics_apart_.store(std::ranges::any_of(serving_, [](const Serving& each) { return each.used && each.at.metrics; }));

@@ -11,6 +11,7 @@
 // that no server has taken.
 struct OpenedListeners {
   coir::TcpListener at[coir::http::Server::kMaxListeners];
+  bool released[coir::http::Server::kMaxListeners] = {};  // of those that serve: closed to make way for one of `at`
 };
 
 // Listeners is where coird listens. A change has two steps, so that a reload applies completely or not at all: open
@@ -22,9 +23,14 @@ class Listeners {
   static constexpr std::uint8_t kMetrics = 1;
 
   // open binds each address of `options` that is not bound yet. An address that changes between plain, TLS and metrics,
-  // and the first one with TLS of a coird that serves, wait for a restart: a line names it. False: an address cannot be
-  // bound; a line has said which.
-  [[nodiscard]] bool open(const Options& options, OpenedListeners& opened) noexcept;
+  // and the first one with TLS of a coird that serves, wait for a restart: a line names it. An address that another one
+  // with the same port covers, such as *:80 and 127.0.0.1:80, cannot be bound beside that: `server` closes the old one
+  // first, when all others are bound. False: an address cannot be bound; a line has said which, and all is as it was.
+  // take_back makes it so after a success.
+  [[nodiscard]] bool open(const Options& options, OpenedListeners& opened, coir::http::Server* server = nullptr,
+                          coir::TlsContextSlot* tls = nullptr) noexcept;
+  void take_back(const Options& options, OpenedListeners& opened, coir::http::Server& server,
+                 coir::TlsContextSlot* tls) noexcept;
 
   // serve has `server`, which has started, accept by what open has bound, and closes what `options` no longer name. A
   // line names each address, with the port that the kernel chose. False: there is no memory for one; a line has said so.
@@ -42,6 +48,7 @@ class Listeners {
 
   struct Serving {
     Options::Listen at;
+    coir::Address bound;  // with the port that the kernel chose
     bool used = false;
     std::size_t number = 0;  // by which the server knows it
   };
@@ -53,6 +60,9 @@ class Listeners {
     bool stays[kMost] = {};  // of serving_
   };
   Match match(const Options& options) const noexcept;
+  void release(const Match& found, const coir::Address& wanted, OpenedListeners& opened,
+               coir::http::Server& server) noexcept;
+  bool is_in_the_way(const Match& found, std::size_t k, const coir::Address& wanted) const noexcept;
 
   Serving serving_[kMost];
   bool serves_ = false;

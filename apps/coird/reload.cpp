@@ -89,7 +89,11 @@ bool have_count(Daemon& daemon, const Options& options) noexcept {
   Fresh fresh;
   OpenedListeners opened;
   if (!read_certificates(daemon, options, fresh) || !read_credentials(daemon, fresh)) return false;
-  if (!daemon.listeners.open(options, opened) || !use_routes(daemon, options, fresh)) return false;
+  if (!daemon.listeners.open(options, opened, &*daemon.server, daemon.tls_slot())) return false;
+  if (!use_routes(daemon, options, fresh)) {
+    daemon.listeners.take_back(options, opened, *daemon.server, daemon.tls_slot());
+    return false;
+  }
   use_credentials(daemon);
   use_certificates(daemon, fresh);
   static_cast<void>(daemon.listeners.serve(options, opened, *daemon.server, daemon.tls_slot()));
