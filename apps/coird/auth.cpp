@@ -51,17 +51,17 @@ std::string_view read_line(std::span<char> memory) noexcept {
 
 }  // namespace
 
-bool read_auth(const char* path, CredentialStore& store, const char* cure) noexcept {
-  const auto file = open_private(path, cure);
+bool read_auth(const NamedFile& named, CredentialStore& store, const char* cure) noexcept {
+  const auto file = open_private(named, cure);
   if (!file) return false;
   const auto text = file->read_all(coir::account::http, CredentialStore::kMostText);
-  if (!text) return complain(cure, {path, ": ", text.error()});
+  if (!text) return named.wrong(cure, {text.error()});
   const auto loaded = store.prepare(text->text());
   explicit_bzero(const_cast<char*>(text->bytes().data()), text->size());
   if (loaded) return true;
   const CredentialStore::Fault& fault = loaded.error();
-  if (fault.line == 0) return complain(cure, {path, ": ", fault.what});
-  return complain(cure, {path, ", line ", fault.line, ": ", fault.what});
+  if (fault.line == 0) return named.wrong(cure, {fault.what});
+  return complain(cure, {named.path, ", line ", fault.line, ": ", fault.what});
 }
 
 bool is_admitted(coir::http::Exchange& exchange, CredentialStore& store, coir::http::FileTree* files) noexcept {

@@ -4,7 +4,6 @@
 
 #if COIR_TLS
 
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -16,18 +15,12 @@ namespace {
 
 constexpr std::size_t kMostBytes = 256 * 1024;
 
-bool read(const char* path, coir::FileBytes& into, const char* cure, bool secret = false) noexcept {
-  std::optional<coir::File> file;
-  if (secret) {
-    file = open_private(path, cure);
-    if (!file) return false;
-  } else {
-    auto opened = coir::File::open(path);
-    if (!opened) return complain(cure, {path, ": ", opened.error()});
-    file = std::move(*opened);
-  }
+// read reads what an option names. False: one line has said why not.
+bool read(const NamedFile& named, bool secret, coir::FileBytes& into, const char* cure) noexcept {
+  auto file = secret ? open_private(named, cure) : open_named(named, cure);
+  if (!file) return false;
   auto bytes = file->read_all(coir::account::process, kMostBytes);
-  if (!bytes) return complain(cure, {path, ": ", bytes.error()});
+  if (!bytes) return named.wrong(cure, {bytes.error()});
   into = std::move(*bytes);
   return true;
 }
@@ -41,21 +34,22 @@ coir::TlsContext load_credentials(const Options& options, bool at_start, const c
   coir::FileBytes authorities;
   coir::TlsCertificate certificates[Options::kMaxCertificates];
   for (std::size_t i = 0; i < options.certificate_count; ++i) {
-    if (!read(options.certificates[i], chains[i].bytes, cure) || !read(options.keys[i], keys[i].bytes, cure, true))
-      return {};
+    const NamedFile chain{options.certificates[i], &options, "cert"}, key{options.keys[i], &options, "key"};
+    if (!read(chain, false, chains[i].bytes, cure) || !read(key, true, keys[i].bytes, cure)) return {};
     certificates[i] = {.chain = chains[i].bytes.text(), .key = keys[i].bytes.text()};
   }
-  if (options.client_authorities != nullptr && !read(options.client_authorities, authorities, cure)) return {};
+  const NamedFile trusted{options.client_authorities, &options, "client-ca"};
+  if (options.client_authorities != nullptr && !read(trusted, false, authorities, cure)) return {};
   coir::TlsContext::Server wishes{.certificates = std::span(certificates, options.certificate_count),
                                   .protocols = kProtocols};
   if (options.client_authorities != nullptr) wishes.client_authorities = authorities.text();
   auto context = coir::TlsContext::server(wishes);
   if (context) return std::move(*context);
   const coir::TlsFault fault = coir::tls_fault(context.error());
-  const char* at_fault = options.certificates[fault.certificate];
-  if (fault.input == coir::TlsFault::Input::key) at_fault = options.keys[fault.certificate];
-  if (fault.input == coir::TlsFault::Input::authorities) at_fault = options.client_authorities;
-  complain(cure, {at_fault, ": ", coir::describe_tls(context.error())});
+  NamedFile at_fault{options.certificates[fault.certificate], &options, "cert"};
+  if (fault.input == coir::TlsFault::Input::key) at_fault = {options.keys[fault.certificate], &options, "key"};
+  if (fault.input == coir::TlsFault::Input::authorities) at_fault = trusted;
+  at_fault.wrong(cure, {coir::describe_tls(context.error())});
   return {};
 }
 

@@ -64,13 +64,13 @@ bool find_identity(const Options& options, Identity& identity) noexcept {
       .changes = options.user != nullptr || options.group != nullptr, .user = ::geteuid(), .group = ::getegid()};
   if (options.user != nullptr) {
     const auto user = find("/etc/passwd", options.user);
-    if (!user) return complain(kCure, {"--user ", options.user, ": no such user"});
+    if (!user) return options.wrong("user", options.user, kCure, {"no such user"});
     identity.user = user->id;
     identity.group = user->group;
   }
   if (options.group != nullptr) {
     const auto group = find("/etc/group", options.group);
-    if (!group) return complain(kCure, {"--group ", options.group, ": no such group"});
+    if (!group) return options.wrong("group", options.group, kCure, {"no such group"});
     identity.group = group->id;
   }
   return true;

@@ -47,8 +47,9 @@ int failed(const char* what, const char* which, coir::Error error) noexcept {
 }
 
 // unusable complains of a file or a folder that an option names; the exit status is that of a wrong option.
-int unusable(const char* option, const char* name, coir::Error error, const char* cure) noexcept {
-  static_cast<void>(complain(cure, {option, " ", name, ": ", error}));
+int unusable(const Options& options, const char* option, const char* name, coir::Error error,
+             const char* cure) noexcept {
+  options.wrong(option, name, cure, {error});
   return 2;
 }
 
@@ -69,7 +70,7 @@ int open_trace(const Options& options, int& fd) noexcept {
   if (options.trace == nullptr) return 0;
   fd = open(options.trace, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   return fd >= 0 ? 0
-                 : unusable("--trace", options.trace, coir::Error::from_errno(errno),
+                 : unusable(options, "trace", options.trace, coir::Error::from_errno(errno),
                             "name a file that coird can write, in a folder that there is");
 }
 
@@ -107,13 +108,13 @@ int serve(Options& options, int count, char** arguments) noexcept {
       // The folder that PUT changes is below the root: without a root there is none.
       const bool has_root = options.writable != nullptr && FileTree::open(options.root, {}).has_value();
       if (has_root)
-        return unusable("--allow-put", options.writable, files.error(),
+        return unusable(options, "allow-put", options.writable, files.error(),
                         "make the folder below --root, or name another");
-      return unusable("--root", options.root, files.error(), "make the folder, or name one that coird can read");
+      return unusable(options, "root", options.root, files.error(), "make the folder, or name one that coird can read");
     }
     for (const auto& page : std::span(options.error_pages).first(options.error_page_count)) {
       if (auto there = files->has(page.path); !there)
-        return unusable("--error-page", page.path, there.error(), "make the file below --root, or name another");
+        return unusable(options, "error-page", page.path, there.error(), "make the file below --root, or name another");
     }
     daemon.files.emplace(std::move(*files));
   }
@@ -135,7 +136,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   if (options.credentials != nullptr) {
     auto store = coir::http::CredentialStore::create(options.server.max_active / 2);
     if (!store) return failed("cannot reserve memory for", "the credentials", store.error());
-    if (!read_auth(options.credentials, *store, "coird --help explains --auth")) return 2;
+    if (!read_auth({options.credentials, &options, "auth"}, *store, "coird --help explains --auth")) return 2;
     store->apply();
     daemon.credentials.emplace(std::move(*store));
   }

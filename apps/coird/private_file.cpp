@@ -11,7 +11,8 @@
 
 namespace {
 
-constexpr const char* kPrivateCure = "chmod 600, or 640 with the group root or coird's; its owner is coird's user or root";
+constexpr const char* kPrivateCure =
+    "chmod 600, or 640 with the group root or coird's; its owner is coird's user or root";
 
 constinit gid_t g_becomes = 0;
 
@@ -39,18 +40,33 @@ void become_group(gid_t group) noexcept {
   g_becomes = group;
 }
 
-std::optional<coir::File> open_private(const char* path, const char* cure) noexcept {
-  auto file = coir::File::open(path);
-  if (!file) return complain(cure, {path, ": ", file.error()}), std::nullopt;
-  if (const char* const why = exposed(file->fd())) return complain(kPrivateCure, {path, ": ", why}), std::nullopt;
+bool NamedFile::wrong(const char* cure, std::initializer_list<Word> what) const noexcept {
+  if (options != nullptr) return options->wrong(option, path, cure, what);
+  char problem[kLineBytes];
+  coir::Formatter text(problem);
+  for (const Word& word : what) word.add_to(text);
+  return complain(cure, {path, ": ", text.text()});
+}
+
+std::optional<coir::File> open_named(const NamedFile& named, const char* cure) noexcept {
+  auto file = coir::File::open(named.path);
+  if (!file) return named.wrong(cure, {file.error()}), std::nullopt;
   return std::move(*file);
 }
 
-std::optional<std::string_view> read_secret_line(const char* path, const char* cure, std::span<char> room) noexcept {
-  const auto file = open_private(path, cure);
+std::optional<coir::File> open_private(const NamedFile& named, const char* cure) noexcept {
+  auto file = open_named(named, cure);
+  if (!file) return std::nullopt;
+  if (const char* const why = exposed(file->fd())) return named.wrong(kPrivateCure, {why}), std::nullopt;
+  return file;
+}
+
+std::optional<std::string_view> read_secret_line(const NamedFile& named, const char* cure,
+                                                 std::span<char> room) noexcept {
+  const auto file = open_private(named, cure);
   if (!file) return std::nullopt;
   const auto size = file->read_all(room);
-  if (!size) return complain(cure, {path, ": ", size.error()}), std::nullopt;
+  if (!size) return named.wrong(cure, {size.error()}), std::nullopt;
   const std::string_view text(room.data(), *size);
   return text.substr(0, text.find_first_of("\r\n"));
 }

@@ -4,20 +4,37 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "options/options.h"
+
+// NamedFile is a file, and the option that names it.
+struct NamedFile {
+  const char* path;
+  const Options* options = nullptr;  // null: the line names the path alone
+  const char* option = nullptr;
+
+  // wrong says what is wrong with the file, as Options::wrong, and returns false.
+  bool wrong(const char* cure, std::initializer_list<Word> what) const noexcept;
+};
+
+// open_named opens a file that is no secret. Nothing: one line has said why not.
+std::optional<coir::File> open_named(const NamedFile& named, const char* cure) noexcept;
+
 // open_private opens a file with a secret: a key, a token, a password, credentials. Its owner is coird's user or root. Nobody
 // else may change it, and no others may read it; its group may if it is root's, one of this process's, or the group that
 // coird becomes. Nothing: one line has said why not.
-std::optional<coir::File> open_private(const char* path, const char* cure) noexcept;
+std::optional<coir::File> open_private(const NamedFile& named, const char* cure) noexcept;
 
 // become_group is called once, before any secret is read, with the group that coird becomes by --user or --group.
 void become_group(gid_t group) noexcept;
 
 // read_secret_line reads the first line of such a file into `room`. Nothing: one line has said why not.
-std::optional<std::string_view> read_secret_line(const char* path, const char* cure, std::span<char> room) noexcept;
+std::optional<std::string_view> read_secret_line(const NamedFile& named, const char* cure,
+                                                 std::span<char> room) noexcept;
 
 // SecretBytes wipes the bytes of a file when it is destroyed.
 struct SecretBytes {

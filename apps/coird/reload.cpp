@@ -55,7 +55,8 @@ void use_certificates(Daemon&, Fresh&) noexcept {}
 bool read_credentials(Daemon& daemon, Fresh& fresh) noexcept {
   if (!daemon.credentials) return true;
   fresh.any = true;
-  return read_auth(daemon.options->credentials, *daemon.credentials, "the old credentials stay");
+  return read_auth({daemon.options->credentials, daemon.options, "auth"}, *daemon.credentials,
+                   "the old credentials stay");
 }
 
 void use_credentials(Daemon& daemon) noexcept {

@@ -58,9 +58,10 @@ bool check_mqtt(const Options& options) noexcept {
   if (options.mqtt == nullptr) return true;
   const auto url = coir::mqtt::parse_broker_url(options.mqtt);
   if (url->secure && options.mqtt_authorities == nullptr)
-    return complain("name the file of certificates to trust", {"--mqtt ", options.mqtt, " without --mqtt-ca"});
+    return options.wrong("mqtt", options.mqtt, "name the file of certificates to trust", {"without mqtt-ca"});
   if (options.mqtt_password_file != nullptr && url->user.empty())
-    return complain("mqtt://USER@HOST", {"--mqtt-password-file without a user in ", options.mqtt});
+    return options.wrong("mqtt-password-file", options.mqtt_password_file, "mqtt://USER@HOST",
+                         {"without a user in ", options.mqtt});
   return true;
 }
 
@@ -94,17 +95,18 @@ bool Reporting::prepare(const Options& options) noexcept {
   client_options_.on_refused = tell_refused;
   client_options_.context = this;
   if (const char* path = options.mqtt_password_file) {
-    const auto line = read_secret_line(path, kSeeMqtt, password_);
+    const auto line = read_secret_line({path, &options, "mqtt-password-file"}, kSeeMqtt, password_);
     if (!line) return false;
     client_options_.password = *line;
-    if (client_options_.password.empty()) return complain("its first line is the password", {path, ": it is empty"});
+    if (client_options_.password.empty())
+      return options.wrong("mqtt-password-file", path, "its first line is the password", {"it is empty"});
   }
 #if COIR_TLS
   if (url.secure) {
     const auto authorities = coir::slurp(options.mqtt_authorities, coir::account::buffers, 512_KiB);
-    if (!authorities) return complain(kSeeMqtt, {options.mqtt_authorities, ": ", authorities.error()});
+    if (!authorities) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {authorities.error()});
     auto context = coir::TlsContext::client({.authorities = authorities->text()});
-    if (!context) return complain(kSeeMqtt, {options.mqtt_authorities, ": ", describe_tls(context.error())});
+    if (!context) return options.wrong("mqtt-ca", options.mqtt_authorities, kSeeMqtt, {describe_tls(context.error())});
     trust_ = std::move(*context);
     client_options_.tls = &trust_;
   }

@@ -24,7 +24,7 @@ bool RouteAuth::load(const coir::http::ProxyTable& table, std::size_t most_waiti
       file->store.emplace(std::move(*store));
       file->path[path.copy(file->path, sizeof file->path - 1)] = '\0';
     }
-    if (!read_auth(file->path, *file->store, cure)) return false;
+    if (!read_auth({file->path}, *file->store, cure)) return false;
     file->wanted = true;
     // By one that no route names nobody judges yet.
     if (!file->named) file->store->apply();

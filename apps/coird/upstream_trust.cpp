@@ -22,7 +22,7 @@ bool read_pem(const char* option, const char* path, coir::FileBytes& into) noexc
 }
 
 bool read_key(const char* path, coir::FileBytes& into) noexcept {
-  const auto file = open_private(path, "--proxy-key names a file of PEM");
+  const auto file = open_private({path}, "--proxy-key names a file of PEM");
   if (!file) return false;
   auto bytes = file->read_all(coir::account::tls, kMostTrustBytes);
   if (!bytes) return complain("name a file of PEM", {"--proxy-key '", path, "': ", describe(bytes.error())});

@@ -23,7 +23,7 @@ McpAccess::~McpAccess() {
 }
 
 bool McpAccess::read_token(const char* path) noexcept {
-  const auto line = read_secret_line(path, kSeeAccess, token_room_);
+  const auto line = read_secret_line({path, all_, "mcp-token-file"}, kSeeAccess, token_room_);
   if (!line) return false;
   token_ = *line;
   const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
@@ -33,7 +33,9 @@ bool McpAccess::read_token(const char* path) noexcept {
   return true;
 }
 
-bool McpAccess::open(const McpOptions& options) noexcept {
+bool McpAccess::open(const Options& all) noexcept {
+  all_ = &all;
+  const McpOptions& options = all.mcp;
   if (options.token_file != nullptr && !read_token(options.token_file)) return false;
   return options.issuer == nullptr || open_issuer(options);
 }
@@ -50,13 +52,12 @@ bool McpAccess::open_issuer(const McpOptions& options) noexcept {
 #endif
   const auto file = coir::File::open(options.jwt_key);
   auto pem = file ? file->read_all(coir::account::mcp, kMostKeyFile) : std::unexpected(file.error());
-  if (!pem) return complain("name a file of PEM", {"--mcp-jwt-key ", options.jwt_key, ": ", pem.error()});
+  if (!pem) return all_->wrong("mcp-jwt-key", options.jwt_key, "name a file of PEM", {pem.error()});
   auto keys = coir::mcp::SigningKeys::read(pem->text(), rules);
   if (!keys && keys.error() == coir::ErrorCode::invalid)
-    return complain("openssl ec -in KEY -pubout writes one",
-                    {"--mcp-jwt-key ", options.jwt_key, ": no public key on P-256, or more than ",
-                     coir::mcp::SigningKeys::kMostKeys, " of them"});
-  if (!keys) return complain(kSeeAccess, {"--mcp-jwt-key ", options.jwt_key, ": ", keys.error()});
+    return all_->wrong("mcp-jwt-key", options.jwt_key, "openssl ec -in KEY -pubout writes one",
+                       {"no public key on P-256, or more than ", coir::mcp::SigningKeys::kMostKeys, " of them"});
+  if (!keys) return all_->wrong("mcp-jwt-key", options.jwt_key, kSeeAccess, {keys.error()});
   keys_.emplace(std::move(*keys));
   return true;
 }
@@ -65,7 +66,7 @@ bool McpAccess::open_issuer(const McpOptions& options) noexcept {
 bool McpAccess::open_introspection(const McpOptions& options, const coir::mcp::AccessRules& rules) noexcept {
   coir::mcp::IntrospectionOptions asked{.url = options.introspect, .rules = rules};
   if (options.client_file != nullptr) {
-    const auto line = read_secret_line(options.client_file, kSeeAccess, token_room_);
+    const auto line = read_secret_line({options.client_file, all_, "mcp-client-file"}, kSeeAccess, token_room_);
     if (!line) return false;
     const std::size_t colon = line->find(':');
     if (colon == line->npos || colon == 0)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../options/options.h"
 #include "options.h"
 
 #if COIRD_MCP
@@ -23,7 +24,7 @@ class McpAccess {
   ~McpAccess();
 
   // open reads the files that the options name. False: one line has said why not.
-  [[nodiscard]] bool open(const McpOptions& options) noexcept;
+  [[nodiscard]] bool open(const Options& options) noexcept;
 
   // asks tells whether requests are judged here at all, and by_issuer whether by an issuer's tokens, by judge.
   bool asks() const noexcept { return !token_.empty() || by_issuer(); }
@@ -40,6 +41,7 @@ class McpAccess {
   bool read_token(const char* path) noexcept;
   bool open_issuer(const McpOptions& options) noexcept;
 
+  const Options* all_ = nullptr;
   std::string_view token_, issuer_, resource_;
   std::span<const std::string_view> scopes_;
   char token_room_[257] = {};

@@ -108,19 +108,22 @@ bool take_sysfs(const Setting& setting, Options& options) noexcept {
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)
-    return complain("name the hosts that it may read by --mcp-fetch-allow", {"--mcp-tool fetch without a host"});
+    return options.wrong("mcp-tool", "fetch", "name the hosts that it may read by mcp-fetch-allow", {"without a host"});
   if (mcp.fetch_hosts.count != 0 && !mcp.tools.has("fetch"))
-    return complain("switch it on by --mcp-tool fetch", {"--mcp-fetch-allow without the tool"});
+    return options.wrong("mcp-fetch-allow", mcp.fetch_hosts.texts[0].data(), "switch it on by mcp-tool fetch",
+                         {"without the tool"});
   if (mcp.issuer == nullptr) return true;
   if (mcp.token_file != nullptr)
-    return complain(kSeeMcpHelp, {"--mcp-issuer beside --mcp-token-file: one of them judges"});
+    return options.wrong("mcp-issuer", mcp.issuer, kSeeMcpHelp, {"beside mcp-token-file: one of them judges"});
   if (mcp.jwt_key != nullptr && mcp.introspect != nullptr)
-    return complain(kSeeMcpHelp, {"--mcp-jwt-key beside --mcp-introspect: one of them judges"});
+    return options.wrong("mcp-jwt-key", mcp.jwt_key, kSeeMcpHelp, {"beside mcp-introspect: one of them judges"});
 #if !COIR_TLS
-  return complain("build it with -DCOIR_TLS=ON", {"--mcp-issuer: this coird was built without COIR_TLS"});
+  return options.wrong("mcp-issuer", mcp.issuer, "build it with -DCOIR_TLS=ON",
+                       {"this coird was built without COIR_TLS"});
 #elif !COIR_CLIENT
   if (mcp.introspect != nullptr)
-    return complain("build it with -DCOIR_CLIENT=ON", {"--mcp-introspect: this coird was built without COIR_CLIENT"});
+    return options.wrong("mcp-introspect", mcp.introspect, "build it with -DCOIR_CLIENT=ON",
+                         {"this coird was built without COIR_CLIENT"});
 #endif
   return true;
 }

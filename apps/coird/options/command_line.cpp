@@ -113,6 +113,21 @@ bool check_together(const Options& options) noexcept {
 
 }  // namespace
 
+bool Options::wrong(const char* option, const char* value, const char* cure,
+                    std::initializer_list<Word> what) const noexcept {
+  const Row* const row = find_row(option);
+  const Setting* setting = settings.last_of(*row);
+  // Of an option that was given more than once, the one whose value it is.
+  settings.each([&](const Setting& each) {
+    if (each.row == row && each.text == value) setting = &each;
+  });
+  if (setting != nullptr && setting->file != nullptr) return setting->wrong(cure, what);
+  char problem[kLineBytes];
+  coir::Formatter text(problem);
+  for (const Word& word : what) word.add_to(text);
+  return complain(cure, {"--", option, " ", value, ": ", text.text()});
+}
+
 bool parse_options(int count, char** arguments, Options& options) noexcept {
   // The file comes first: of an option that is there once, what the command line says counts.
   if (!find_config(count, arguments, options)) return false;

@@ -102,6 +102,8 @@ struct Options {
   const char* trace = nullptr;  // the file for the state changes of fibers
   bool connections_given = false;
   bool active_given = false;
+  // wrong complains of the value of an option and returns false: of one in a file by FILE:LINE, as Setting::wrong.
+  bool wrong(const char* option, const char* value, const char* cure, std::initializer_list<Word> what) const noexcept;
   bool any_tls() const noexcept { return std::ranges::any_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool only_tls() const noexcept { return std::ranges::all_of(std::span(listen).first(listen_count), &Listen::tls); }
   bool passes_on() const noexcept { return proxied_count != 0 || routes != nullptr; }
