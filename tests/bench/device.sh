@@ -76,7 +76,15 @@ boot_card() {
     awk -f "$root/tests/bench/figures.awk"
 }
 
+# crash ends a coird of this machine's by a signal, and starts it again.
+crash() {
+  "$root/scripts/build" --daemon --target "$(uname -m)-linux-musl" >/dev/null
+  # shellcheck disable=SC2086 # words
+  python3 "$root/tests/bench/crash.py" "$root/build/$(uname -m)-linux-musl/apps/coird/coird" $rounds | awk -f "$root/tests/bench/figures.awk"
+}
+
 "$root/scripts/setup" --for vm,test,flash
+crash
 new_app
 clock
 flash_card

@@ -233,13 +233,17 @@ int write_head(int fd, std::size_t slot, std::uint64_t number, const EndRecordOp
   return put_at(fd, {g_image, sizeof g_image}, offset_of(slot));
 }
 
+// open_record opens the file, or returns -1 and sets errno.
+[[gnu::noinline]] int open_record(const char* folder) noexcept {
+  char path[256];
+  if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits()) return errno = ENAMETOOLONG, -1;
+  return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 }  // namespace
 
 std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndRecordOptions& options) noexcept {
-  char path[256];
-  if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits())
-    return std::unexpected(Error{ErrorCode::invalid});
-  const int fd = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = open_record(folder);
   if (fd < 0) return std::unexpected(Error::from_errno(errno));
   const auto give_up = [fd](Error error) noexcept {
     ::close(fd);
