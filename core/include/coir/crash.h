@@ -35,7 +35,7 @@ struct Crash {
 // that get one meanwhile wait for the end. It may call async-signal-safe functions only. Afterwards the signal takes its
 // former effect, so that the exit status and a core file are as without it. An overflow of a fiber's stack is reported on
 // standard error as ever, and then here. Call it before the run, on the thread that becomes its first worker. A null
-// `told` puts back what was before. Error: no memory for the calling thread's signal stack.
+// `told` puts back what was before. Error: no_memory (for the calling thread's signal stack).
 std::expected<void, Error> on_crash(void (*told)(const Crash& crash) noexcept) noexcept;
 
 // build_id, in build_id.cpp, is what the linker has written into the program to tell its builds apart; empty if it has written nothing.

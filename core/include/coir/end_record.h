@@ -76,8 +76,8 @@ class EndRecord {
   static constexpr std::size_t kKept = 5;
 
   // begin explains the end of the last run and opens the record of this one; a crash is written to it from now on, as
-  // coir/crash.h tells. Before the run, once. The views must outlive it. Errors: busy if another process has the
-  // folder's record, and those of open(2) and write(2).
+  // coir/crash.h tells. Before the run, once. The views must outlive it. Errors: busy (another process has the
+  // folder's record), no_memory, not_found, limit (no descriptor left), system.
   [[nodiscard]] static std::expected<LastEnd, Error> begin(const char* folder,
                                                            const EndRecordOptions& options) noexcept;
 
@@ -109,7 +109,8 @@ class PastEnds {
   PastEnds& operator=(const PastEnds&) = delete;
   ~PastEnds();
 
-  // open finds the records. Errors: those of open(2).
+  // open finds the records. Errors: invalid (the name is too long), not_found, limit (no
+  // descriptor left), system.
   [[nodiscard]] std::expected<void, Error> open(const char* folder, const EndRecordOptions& options = {}) noexcept;
   // read reads the next older record, beginning with the newest, into `room`. False: there is no more.
   bool read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record) noexcept;
