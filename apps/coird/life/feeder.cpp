@@ -2,6 +2,7 @@
 
 #if !COIR_NO_ASYNC
 
+#include <coir/end_record.h>
 #include <coir/stack_size.h>
 #include <coir/wait.h>
 #include <errno.h>
@@ -130,8 +131,11 @@ Feeder::Turn Feeder::look(void* opaque, bool alive) noexcept {
     self.alive_ = alive;
     if (alive) {
       say({"alive again: the watchdog is fed"});
+      coir::EndRecord::note(coir::End::none);
     } else {
       say({"the watchdog is not fed until that is over; it waits for at most ", seconds_of(self.shortest()), " s"});
+      // The end, unless another one takes its place.
+      coir::EndRecord::note(coir::End::hang, "the watchdog was not fed; the log's last lines name what hung");
     }
   }
   if (alive) self.feed_due();

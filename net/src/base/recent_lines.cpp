@@ -1,6 +1,6 @@
 #include <coir/atomic.h>
 #include <coir/net/log_line.h>
-#include <coir/spinlock.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 namespace coir {
 namespace {
 
-// A ring of bytes. The lock is held for one copy of a line, or of all of it.
-constinit Spinlock g_lock;
+// A ring of bytes. The lock is held for one copy of a line, or of all of it; threads beside the workers log, too, so that it
+// is no Spinlock, which a build with one worker leaves out.
+constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 constinit Atomic<bool> g_keeps{false};
 constinit std::size_t g_end = 0;   // where the next byte goes
 constinit std::size_t g_size = 0;  // how many bytes are kept
@@ -41,17 +42,20 @@ void keep_log_lines(bool keep) noexcept {
 
 void remember_log_line(std::string_view line) noexcept {
   if (!g_keeps.load(std::memory_order_relaxed) || line.empty() || line.size() > kRecentLogBytes) return;
-  const Locked guard(g_lock);
+  pthread_mutex_lock(&g_lock);
   const std::size_t first = std::min(line.size(), kRecentLogBytes - g_end);
   memcpy(g_ring + g_end, line.data(), first);
   memcpy(g_ring, line.data() + first, line.size() - first);
   g_end = wrap(g_end + line.size());
   g_size = std::min(g_size + line.size(), kRecentLogBytes);
+  pthread_mutex_unlock(&g_lock);
 }
 
 std::string_view recent_log_lines(std::span<char> into) noexcept {
-  const Locked guard(g_lock);
-  return copy(into);
+  pthread_mutex_lock(&g_lock);
+  const std::string_view text = copy(into);
+  pthread_mutex_unlock(&g_lock);
+  return text;
 }
 
 std::string_view crash_log_lines(std::span<char> into) noexcept {

@@ -52,8 +52,7 @@ class Keeper {
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  // Place is a place that `reserve` has taken for a connection. keep passes it on to the connection; a place that was not
-  // passed on is given back by the destructor.
+  // Place is what `reserve` has taken for a connection: keep passes it on to it, and the destructor gives it back.
   class Place {
    public:
     Place() noexcept : keeper_(nullptr) {}
