@@ -163,6 +163,8 @@ TEST(McpGate, a_principal_makes_so_many_requests_a_second) {
         expect(until([&] { return as("ann") == "429"; }, soon()));
         // Another has its own.
         expect(as("bob") == "200");
+        // One's requests give nothing back to the other.
+        expect(until([&] { return as("bob") != "" && as("ann") == "429"; }, soon()));
         expect(stage.says("bob|"));
       });
 }
