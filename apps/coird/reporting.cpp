@@ -58,7 +58,8 @@ bool check_mqtt(const Options& options) noexcept {
   if (options.mqtt == nullptr) return true;
   const auto url = coir::mqtt::parse_broker_url(options.mqtt);
   if (url->secure && options.mqtt_authorities == nullptr)
-    return options.wrong("mqtt", options.mqtt, "name the file of certificates to trust", {"without mqtt-ca"});
+    return options.wrong("mqtt", options.mqtt, "name the file of certificates to trust by --mqtt-ca",
+                         {"without mqtt-ca"});
   if (options.mqtt_password_file != nullptr && url->user.empty())
     return options.wrong("mqtt-password-file", options.mqtt_password_file, "mqtt://USER@HOST",
                          {"without a user in ", options.mqtt});

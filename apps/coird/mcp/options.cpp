@@ -108,9 +108,10 @@ bool take_sysfs(const Setting& setting, Options& options) noexcept {
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)
-    return options.wrong("mcp-tool", "fetch", "name the hosts that it may read by mcp-fetch-allow", {"without a host"});
+    return options.wrong("mcp-tool", "fetch", "name the hosts that it may read by --mcp-fetch-allow",
+                         {"without a host"});
   if (mcp.fetch_hosts.count != 0 && !mcp.tools.has("fetch"))
-    return options.wrong("mcp-fetch-allow", mcp.fetch_hosts.texts[0].data(), "switch it on by mcp-tool fetch",
+    return options.wrong("mcp-fetch-allow", mcp.fetch_hosts.texts[0].data(), "switch it on by --mcp-tool fetch",
                          {"without the tool"});
   if (mcp.issuer == nullptr) return true;
   if (mcp.token_file != nullptr)

@@ -117,7 +117,7 @@ bool Options::wrong(const char* option, const char* value, const char* cure,
                     std::initializer_list<Word> what) const noexcept {
   const Row* const row = find_row(option);
   const Setting* setting = settings.last_of(*row);
-  // An option may be given more than once: the one whose value it is counts.
+  // An option that was given more than once has several: the one with this value is meant.
   settings.each([&](const Setting& each) {
     if (each.row == row && each.text == value) setting = &each;
   });

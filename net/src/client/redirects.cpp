@@ -57,7 +57,7 @@ std::expected<bool, Error> Transfer::follow() noexcept {
 
 // drain reads a short content to its end, so that the connection serves again.
 void Transfer::drain() noexcept {
-  // The limit of all reads together: each alone may wait for Timeouts::between_bytes.
+  // It bounds all reads together: each alone may wait for Timeouts::between_bytes.
   const CancelScope scope(Deadline::after(kLongestDrain));
   char dropped[256];
   for (std::uint64_t read = 0; !done && read < kMostDrained;) {

@@ -71,8 +71,7 @@ class Keeper {
 
   // keep has `exchange`'s connection kept once its handler has returned and the head is sent; mark and part are put
   // into the connection's record. Errors: invalid (the response has not been ended by open, or is to HEAD, or content
-  // of the request is unread), busy (this keeper serves another server), unsupported (the server
-  // stops). A `place` of this keeper is the connection's, so that it is not counted twice.
+  // of the request is unread), busy (this keeper serves another server), unsupported (the server stops). A `place` of this keeper is the connection's, so that it is not counted twice.
   [[nodiscard]] std::expected<void, Error> keep(Exchange& exchange, std::uint64_t mark = 0, std::uint32_t part = 0,
                                                 Place place = {}) noexcept;
 
