@@ -40,6 +40,7 @@ struct ClientState {
   std::expected<void, Error> hand_over(const Packet& packet) noexcept;
   std::expected<void, Error> reply(PacketType type, std::uint16_t id) noexcept;
   void drain() noexcept;
+  std::expected<void, Error> take_answers(std::uint16_t id) noexcept;
   void answered(std::uint16_t id) noexcept;
 
   // sending.cpp
@@ -60,6 +61,9 @@ struct ClientState {
   // The reader's.
   std::size_t begin = 0, have = 0;  // of `in`
   std::size_t skipped = 0;          // bytes that still belong to a message which is too large
+  // Answers are missing, and there is nothing to send that would acknowledge the bytes of the latest. A broker under
+  // Nagle's algorithm holds the others back until the kernel acknowledges these, by itself after 40 ms.
+  bool waits_for_answers = false;
   ReconnectPause pauses;
   std::uint8_t refusal = 0;
   bool session_present = false;

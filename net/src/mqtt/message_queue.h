@@ -64,6 +64,7 @@ class MessageQueue {
   bool empty() const noexcept { return messages_ == 0; }
   std::size_t messages() const noexcept { return messages_; }
   std::size_t in_flight() const noexcept { return in_flight_; }
+  bool is_all_sent() const noexcept { return next_ == end_; }
 
  private:
   struct Entry {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "mqtt/client_state.h"
+#include "socket/kernel.h"
 
 namespace coir::mqtt {
 
@@ -53,6 +54,7 @@ std::expected<Packet, Error> ClientState::next_packet(Deadline deadline) noexcep
     }
     if (begin != 0) memmove(in.data(), in.data() + begin, have - begin);
     have -= std::exchange(begin, 0);
+    if (std::exchange(waits_for_answers, false)) kernel::acknowledge_now(stream.fd());
     const auto got = stream.read(in.bytes().subspan(have), deadline);
     if (!got) return std::unexpected(got.error());
     have += *got;
@@ -64,12 +66,8 @@ std::expected<void, Error> ClientState::handle(const Packet& packet) noexcept {
   switch (packet.type) {
     case PacketType::publish:
       return hand_over(packet);
-    case PacketType::puback: {
-      auto held = lock.lock();
-      if (!held) return std::unexpected(held.error());
-      answered(packet.id);
-      return {};
-    }
+    case PacketType::puback:
+      return take_answers(packet.id);
     case PacketType::pubrel:
       return reply(PacketType::pubcomp, packet.id);
     case PacketType::suback:
@@ -112,13 +110,29 @@ std::expected<void, Error> ClientState::take_grants(const Packet& packet) noexce
   return {};
 }
 
+// take_answers takes a PUBACK and those that came with it, so that the sender fills the window again in one write.
+// Errors: cancelled, timed_out (a scope around it).
+std::expected<void, Error> ClientState::take_answers(std::uint16_t id) noexcept {
+  auto held = lock.lock();
+  if (!held) return std::unexpected(held.error());
+  for (;;) {
+    answered(id);
+    const ParsedPacket next = parse_packet({in.data() + begin, have - begin}, options.max_packet);
+    if (next.state != PacketState::packet || next.packet.type != PacketType::puback) break;
+    begin += next.size;
+    id = next.packet.id;
+  }
+  waits_for_answers = queue.in_flight() != 0 && queue.is_all_sent();
+  to_send.notify_one();
+  if (queue.empty()) all_sent.notify_all();
+  return {};
+}
+
 // answered is called with the mutex held. An answer to nothing is of a message that was dropped.
 void ClientState::answered(std::uint16_t id) noexcept {
   if (!queue.acknowledge(id)) return;
   counters.acknowledged.fetch_add(1, std::memory_order_relaxed);
   if (file.is_open() && !file.remove(id, queue)) counters.queue_file_errors.fetch_add(1, std::memory_order_relaxed);
-  to_send.notify_one();
-  if (queue.empty()) all_sent.notify_all();
 }
 
 // is_asked_for tells a message of a subscription from one that a kept session has left of another program's, or of this

@@ -101,6 +101,11 @@ void give_up_after(int fd, unsigned milliseconds) noexcept {
   static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds));
 }
 
+void acknowledge_now(int fd) noexcept {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
 bool is_unanswered(int fd) noexcept {
   // How tcp_info begins: its state, the congestion control's, and how often in a row one segment was sent again.
   std::uint8_t begin[4] = {};

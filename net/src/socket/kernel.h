@@ -47,6 +47,8 @@ int file_status(int file, struct stat& status) noexcept;
 // give_up_after has the kernel give a TCP connection up when its peer acknowledges nothing for so long; on another kind
 // of socket it does nothing.
 void give_up_after(int fd, unsigned milliseconds) noexcept;
+// acknowledge_now has the kernel acknowledge what a TCP connection has received, without waiting for bytes to send it with.
+void acknowledge_now(int fd) noexcept;
 // is_unanswered tells that a TCP connection's peer has acknowledged nothing although it was sent the same again, and again.
 bool is_unanswered(int fd) noexcept;
 // is_unacknowledged tells that a TCP connection's peer has not acknowledged all that was sent to it.
