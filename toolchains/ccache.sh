@@ -32,5 +32,6 @@ export CCACHE_DIR="${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/coir/ccache}" C
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=yes
 # ccache takes a file's dependencies from the compiler's own list: preprocessing it first would be a fifth of the work.
 export CCACHE_DEPEND=yes
-export CCACHE_SLOPPINESS=time_macros,include_file_mtime,include_file_ctime
+# A header that changes while a file is compiled must not make its object that of the new text: no laxity about times of files.
+export CCACHE_SLOPPINESS=time_macros
 exec ccache "$@"
