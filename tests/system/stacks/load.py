@@ -147,7 +147,7 @@ def changes(seen):
 
 
 def passes_on(site, seen):
-    """Requests go on to another coird, in the clear and by TLS, to one that is found by name, and to nobody."""
+    """Requests go on to another coird, in the clear and by TLS, to one that is found by name, and to nobody. A watchdog is fed."""
     with tempfile.TemporaryDirectory() as state:
         upstream = Daemon(program, "--state", state, files=site.path, tls_listen=("127.0.0.1:0",), wrapper=wrapper)
         with upstream, socket.socket() as nobody:
@@ -157,7 +157,7 @@ def passes_on(site, seen):
             for way in (f"/plain=http://localhost:{upstream.port}/", f"/tls=https://localhost:{secure}/",
                         f"/nobody=http://127.0.0.1:{nobody.getsockname()[1]}"):
                 options += ["--proxy", way]
-            options += ["--proxy-ca", os.path.join(state, "self-signed.pem")]
+            options += ["--proxy-ca", os.path.join(state, "self-signed.pem"), "--watchdog", "/dev/null"]
             with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon, daemon.connect() as client:
                 for prefix in ("/plain", "/tls", "/nobody"):
                     for path in ("/", "/small.txt", "/missing"):
