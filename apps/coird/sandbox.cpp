@@ -59,10 +59,8 @@ void keep_writes(const Options& options) noexcept {
 }  // namespace
 
 void enter_sandbox(const Options& options) noexcept {
-#if COIR_ASAN || COIR_TSAN  // they call more, at the end too
-  static_cast<void>(options);
-#else
-  if (options.no_sandbox || starts_programs(options)) return;
+  constexpr bool kSanitized = COIR_ASAN || COIR_TSAN;  // a sanitizer calls more, at the end too
+  if (kSanitized || options.no_sandbox || starts_programs(options)) return;
   keep_writes(options);
   struct sigaction action{};
   action.sa_sigaction = on_refused_call;
@@ -70,5 +68,4 @@ void enter_sandbox(const Options& options) noexcept {
   sigemptyset(&action.sa_mask);
   sigaction(SIGSYS, &action, &g_before);
   static_cast<void>(coir::port::keep_service_calls());
-#endif
 }

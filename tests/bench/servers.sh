@@ -77,6 +77,8 @@ start() {
   chmod 755 "$folder"
   port=$(free_port)
   command_of "$name" "$port" "$folder"
+  # valgrind makes memory executable.
+  case $name/${1:-} in coird/valgrind | unledgered/valgrind) command+=(--no-sandbox) ;; esac
   # The kernel ends the server should this script be killed outright.
   COIR_WORKERS=1 setpriv --pdeathsig TERM ${pinned:+taskset -c $server_cpu} "${@//@DIR@/$folder}" "${command[@]}" \
     >"$folder/log" 2>&1 </dev/null &
