@@ -2,6 +2,7 @@
 
 #include <coir/config.h>
 #include <coir/net/log_line.h>
+#include <sys/stat.h>
 
 #include <optional>
 
@@ -17,6 +18,7 @@ constinit std::optional<coir::LastEnd> g_last;
 void RunRecord::begin(const Options& options) noexcept {
   if (!options.state_given) return;
   coir::keep_log_lines(true);
+  static_cast<void>(::mkdir(options.state, 0755));  // if it fails, begin tells why there is no record
   auto last = coir::EndRecord::begin(options.state,
                                      {.program = "coird", .version = COIR_VERSION, .log = coir::crash_log_lines});
   if (!last) {

@@ -91,10 +91,10 @@ int serve(Options& options, int count, char** arguments) noexcept {
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
   RunRecord record;
   if (!options.check) record.begin(options);
-  // Before any secret is read: the group counts.
+  // Before any secret is read: who reads it later counts.
   Identity identity;
   if (!find_identity(options, identity)) return 2;
-  become_group(identity.group);
+  secrets_are_for(identity.user, identity.group);
   // Outlives the run: what is cut off still answers from it while it ends.
   Daemon daemon;
   if (options.root != nullptr) {
@@ -159,15 +159,16 @@ int serve(Options& options, int count, char** arguments) noexcept {
     return printed();
   }
   daemon.arguments = {arguments, static_cast<std::size_t>(count)};
-  options.server.on_hangup = [&daemon] { reload(daemon); };
-  // No new client should find the daemon while the last requests end.
-  options.server.on_stop = [&daemon] {
-    notify_stopping();
-    if (daemon.announcing != nullptr) daemon.announcing->leave();
-  };
   open_notify();
   Feeder feeder;
-  feeder.open(options);
+  feeder.take(options);
+  options.server.on_hangup = [&daemon] { reload(daemon); };
+  // No new client should find the daemon while the last requests end.
+  options.server.on_stop = [&daemon, &feeder] {
+    notify_stopping();
+    feeder.end_groups();
+    if (daemon.announcing != nullptr) daemon.announcing->leave();
+  };
   options.server.heartbeat = feeder.server_heartbeat();
   options.server.handler = [&daemon](coir::http::Exchange& exchange) { answer(daemon, exchange); };
   auto server = Server::create(options.server);
@@ -178,8 +179,10 @@ int serve(Options& options, int count, char** arguments) noexcept {
   if (!daemon.listeners.open(options, opened)) return 1;
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
+  feeder.open();
+  keep_writes(options);
   if (!become(identity)) return 1;
-  enter_sandbox(options);
+  keep_calls(options);
 
   coir::Error start_error{};
   std::size_t cut_off = 0;
@@ -200,7 +203,6 @@ int serve(Options& options, int count, char** arguments) noexcept {
     feeder.start();
     notify_ready();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
-    feeder.end_groups();
     record.stopped();
     daemon.announcing = nullptr;
 #if COIRD_GATEWAY

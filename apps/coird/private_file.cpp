@@ -14,10 +14,12 @@ namespace {
 constexpr const char* kPrivateCure =
     "chmod 600, or 640 with the group root or coird's; its owner is coird's user or root";
 
-constinit gid_t g_becomes = 0;
+// Whom coird becomes.
+constinit uid_t g_user = 0;
+constinit gid_t g_group = 0;
 
 bool is_own_group(gid_t group) noexcept {
-  if (group == 0 || group == g_becomes || group == ::getegid()) return true;
+  if (group == 0 || group == g_group || group == ::getegid()) return true;
   gid_t groups[64];
   const int count = ::getgroups(std::size(groups), groups);
   return count > 0 && std::ranges::contains(groups, groups + count, group);
@@ -30,14 +32,15 @@ const char* exposed(int fd) noexcept {
   if ((info.st_mode & 07) != 0) return "others can read or change it";
   if ((info.st_mode & 030) != 0) return "its group can change it";
   if ((info.st_mode & 040) != 0 && !is_own_group(info.st_gid)) return "others can read it: its group is not coird's";
-  if (info.st_uid != ::geteuid() && info.st_uid != 0) return "it belongs to somebody else";
+  if (info.st_uid != ::geteuid() && info.st_uid != g_user && info.st_uid != 0) return "it belongs to somebody else";
   return nullptr;
 }
 
 }  // namespace
 
-void become_group(gid_t group) noexcept {
-  g_becomes = group;
+void secrets_are_for(uid_t user, gid_t group) noexcept {
+  g_user = user;
+  g_group = group;
 }
 
 bool NamedFile::wrong(const char* cure, std::initializer_list<Word> what) const noexcept {

@@ -24,13 +24,13 @@ struct NamedFile {
 // open_named opens a file that is no secret. Nothing: one line has said why not.
 std::optional<coir::File> open_named(const NamedFile& named, const char* cure) noexcept;
 
-// open_private opens a file with a secret: a key, a token, a password, credentials. Its owner is coird's user or root. Nobody
-// else may change it, and no others may read it; its group may if it is root's, one of this process's, or the group that
-// coird becomes. Nothing: one line has said why not.
+// open_private opens a file with a secret: a key, a token, a password, credentials. Its owner is root, coird's user, or the one
+// that coird becomes. Nobody else may change it, and no others may read it; its group may if it is root's, one of this
+// process's, or the one that coird becomes. Nothing: one line has said why not.
 std::optional<coir::File> open_private(const NamedFile& named, const char* cure) noexcept;
 
-// become_group is called once, before any secret is read, with the group that coird becomes by --user or --group.
-void become_group(gid_t group) noexcept;
+// secrets_are_for is called once, before any secret is read, with whom coird becomes by --user or --group.
+void secrets_are_for(uid_t user, gid_t group) noexcept;
 
 // read_secret_line reads the first line of such a file into `room`. Nothing: one line has said why not.
 std::optional<std::string_view> read_secret_line(const NamedFile& named, const char* cure,

@@ -43,11 +43,19 @@ bool starts_programs([[maybe_unused]] const Options& options) noexcept {
 #endif
 }
 
+bool has_sandbox(const Options& options) noexcept {
+  constexpr bool kSanitized = COIR_ASAN || COIR_TSAN;  // a sanitizer calls more, at the end too
+  return !kSanitized && !options.no_sandbox && !starts_programs(options);
+}
+
+}  // namespace
+
 void keep_writes(const Options& options) noexcept {
+  if (!has_sandbox(options)) return;
   // Content for FastCGI that is too long to keep lies in /tmp.
   const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.mcp.sysfs, nullptr};
   std::size_t count = std::size(folders) - 1;
-  char writable[4096];
+  static char writable[4096];  // too large for a stack
   if (options.root != nullptr && options.writable != nullptr) {
     folders[count++] = writable;
     coir::Formatter(writable).add(options.root, "/", options.writable, '\0');
@@ -56,12 +64,8 @@ void keep_writes(const Options& options) noexcept {
   static_cast<void>(coir::port::keep_writes_to(std::span(folders).first(count)));
 }
 
-}  // namespace
-
-void enter_sandbox(const Options& options) noexcept {
-  constexpr bool kSanitized = COIR_ASAN || COIR_TSAN;  // a sanitizer calls more, at the end too
-  if (kSanitized || options.no_sandbox || starts_programs(options)) return;
-  keep_writes(options);
+void keep_calls(const Options& options) noexcept {
+  if (!has_sandbox(options)) return;
   struct sigaction action{};
   action.sa_sigaction = on_refused_call;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

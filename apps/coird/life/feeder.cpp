@@ -24,6 +24,7 @@ namespace {
 // Timeouts beyond these are taken for them: what the environment says must neither spin nor overflow.
 constexpr std::chrono::milliseconds kShortest{40};
 constexpr std::chrono::seconds kLongest = 24h;
+constexpr std::chrono::nanoseconds kNoPeriod = 24h * 365;
 
 // cure_of says what helps against an error of opening the device.
 const char* cure_of(int error) noexcept {
@@ -48,17 +49,20 @@ std::uint64_t seconds_of(std::chrono::nanoseconds time) noexcept {
 
 }  // namespace
 
-void Feeder::open(const Options& options) noexcept {
+void Feeder::take(const Options& options) noexcept {
   path_ = options.watchdog;
   asked_ = std::min(std::chrono::ceil<std::chrono::seconds>(options.watchdog_timeout), kLongest);
   if (notify_watchdog().count() != 0)
     notify_ = std::clamp<std::chrono::nanoseconds>(notify_watchdog(), kShortest, kLongest);
+}
+
+void Feeder::open() noexcept {
   if (path_ != nullptr) open_device();
 }
 
 coir::Heartbeat* Feeder::server_heartbeat() noexcept {
   if (!feeds()) return nullptr;
-  return server_ ? &*server_ : &server_.emplace("http server", promise());
+  return server_ ? &*server_ : &server_.emplace("http server", server_promise());
 }
 
 // open_device says in one line how that went, and of an error once.
@@ -164,9 +168,9 @@ void Feeder::feed_due() noexcept {
 
 // keep_promises has the groups' periods follow the timeout: a device may come late, and take another time than asked.
 void Feeder::keep_promises() noexcept {
-  const std::chrono::nanoseconds period = groups_end_.load(std::memory_order_relaxed) ? 24h * 365 : promise();
-  if (reactor_) reactor_->promise(period);
-  if (server_) server_->promise(period);
+  const bool end = groups_end_.load(std::memory_order_relaxed);
+  if (reactor_) reactor_->promise(end ? kNoPeriod : promise());
+  if (server_) server_->promise(end ? kNoPeriod : server_promise());
 }
 
 void Feeder::end_groups() noexcept {
@@ -185,7 +189,8 @@ void Feeder::stop() noexcept {
 
 #else
 
-void Feeder::open(const Options&) noexcept {}
+void Feeder::take(const Options&) noexcept {}
+void Feeder::open() noexcept {}
 coir::Heartbeat* Feeder::server_heartbeat() noexcept {
   return nullptr;
 }

@@ -29,9 +29,12 @@ class Feeder {
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;
 
-  // open opens the device, while coird still has the right to. A failure is a line of the log: devices come late, and
-  // it is tried again.
-  void open(const Options& options) noexcept;
+  // take reads the options and what the supervisor wants.
+  void take(const Options& options) noexcept;
+
+  // open opens the device, as the last thing for which coird may need the right: a start that fails before leaves a device
+  // that runs since a crash as it is. A failure is a line of the log: devices come late, and it is tried again.
+  void open() noexcept;
 
   // server_heartbeat is what the server reports to; null: nothing is fed.
   coir::Heartbeat* server_heartbeat() noexcept;
@@ -62,6 +65,10 @@ class Feeder {
   std::chrono::nanoseconds patience() const noexcept { return shortest() / 2; }
   // Groups are late after fibers that keep a worker are, so that the fibers are named first.
   std::chrono::nanoseconds promise() const noexcept { return shortest() * 3 / 4; }
+  // The server looks after its connections once a second.
+  std::chrono::nanoseconds server_promise() const noexcept {
+    return std::max<std::chrono::nanoseconds>(promise(), std::chrono::milliseconds(1500));
+  }
 
   const char* path_ = nullptr;
   std::chrono::seconds asked_{0};

@@ -237,7 +237,12 @@ int write_head(int fd, std::size_t slot, std::uint64_t number, const EndRecordOp
 [[gnu::noinline]] int open_record(const char* folder) noexcept {
   char path[256];
   if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits()) return errno = ENAMETOOLONG, -1;
-  return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  // Another user who may write to the folder must not have a file of root's changed by its name here.
+  struct stat info;
+  if (fd < 0 || (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1)) return fd;
+  ::close(fd);
+  return errno = EPERM, -1;
 }
 
 }  // namespace
@@ -283,7 +288,7 @@ void EndRecord::note(End end, std::string_view text) noexcept {
   memcpy(g_noted_text, text.data(), g_noted_size);
   Formatter out(room_for_end());
   out.add("end: ", end_name(end), "\n");
-  add_uptime(out);
+  if (end != End::none) add_uptime(out);
   if (g_noted_size != 0) out.add("text: ", std::string_view(g_noted_text, g_noted_size), "\n");
   finish(out);
   g_writing.store(false, std::memory_order_release);

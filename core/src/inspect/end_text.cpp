@@ -173,7 +173,9 @@ std::string_view describe_end(End end, const PastEnd& record, std::span<char> ro
       out.add("made a forbidden system call");
       break;
     case End::killed:
-      out.add("was killed (SIGKILL): it left no word, and the machine has not booted since");
+      out.add(
+          "was killed (SIGKILL, or a signal that nothing handles): it left no word, and the machine has not booted "
+          "since");
       break;
     case End::out_of_memory:
       out.add("was killed, and the kernel has killed for want of memory since its start");
@@ -182,6 +184,7 @@ std::string_view describe_end(End end, const PastEnd& record, std::span<char> ro
       out.add("ended with the machine (power cut or reboot): it left no word, and the machine has booted since");
       break;
   }
+  if (record.end == End::none) return out.text();  // it was judged: the run itself has left no word
   if (const std::string_view uptime = record.value("uptime_ms"); !uptime.empty())
     out.add(" after ", fixed(read_number(uptime), 3), " s");
   if (const std::string_view text = record.value("text"); !text.empty()) out.add(": ", text);

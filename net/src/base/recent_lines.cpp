@@ -58,8 +58,12 @@ std::string_view recent_log_lines(std::span<char> into) noexcept {
   return text;
 }
 
+// A signal may have come while the lock was held: then the ring is read as it is.
 std::string_view crash_log_lines(std::span<char> into) noexcept {
-  return copy(into);
+  const bool locked = pthread_mutex_trylock(&g_lock) == 0;
+  const std::string_view text = copy(into);
+  if (locked) pthread_mutex_unlock(&g_lock);
+  return text;
 }
 
 }  // namespace coir

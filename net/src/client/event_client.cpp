@@ -125,7 +125,12 @@ std::expected<void, Error> EventFollowing::attempt() noexcept {
     }
   }
   if (attempting.started()) {
-    if (auto joined = attempting.join(); !joined) return joined;
+    if (auto joined = attempting.join(); !joined) {
+      if (joined.error() != ErrorCode::stale) return joined;
+      // It ended with the run that it was made in, and brought nothing.
+      attempting = Fiber();
+      return std::unexpected(Error{ErrorCode::closed});
+    }
     outcome = asked;
   } else {
     outcome = ask();

@@ -51,9 +51,9 @@ consteval Ranges ranges() {
 
 constexpr Ranges kRanges = ranges();
 
-// A range takes three instructions, and each but the last the question which half of them a number is in.
+// A range takes three instructions. Halving the ranges takes one more for each range but one.
 constexpr std::size_t kPerRange = 4;
-using Program = FilterProgram<48 + kPerRange * kRanges.count>;
+using Program = FilterProgram<56 + kPerRange * kRanges.count>;
 static_assert(kPerRange * (kRanges.count / 2 + 1) < 256, "a jump over half of them fits into a byte");
 
 // write_search looks for the loaded number, which is not below those ranges, in as many steps as halving takes.
@@ -102,11 +102,13 @@ void write_filter(Program& program) noexcept {
   program.allow();
   program.trap();
   // A signal to itself, as a broker's command to end is.
-  program.skip_unless_equal(SYS_kill, 4);
-  program.load_argument(0);
-  program.skip_unless_equal(static_cast<std::uint32_t>(getpid()), 1);
-  program.allow();
-  program.trap();
+  for (const int call : {SYS_kill, SYS_tgkill}) {
+    program.skip_unless_equal(static_cast<std::uint32_t>(call), 4);
+    program.load_argument(0);
+    program.skip_unless_equal(static_cast<std::uint32_t>(getpid()), 1);
+    program.allow();
+    program.trap();
+  }
   program.skip_unless_equal(SYS_socket, 7);
   program.load_argument(0);
   program.skip_if_equal(AF_UNIX, 4);

@@ -19,7 +19,7 @@ namespace coir::port {
 
 // clang-format off
 
-// All that core, net and the C library call once a program serves. tests/system/sandbox compares the list with the calls
+// All that core, net and the C library call once a program serves. tests/system/coird_sandbox compares the list with the calls
 // that coird holds.
 inline constexpr int kKept[] = {
     SYS_accept, SYS_accept4, SYS_adjtimex, SYS_bind, SYS_brk, SYS_clock_adjtime, SYS_clone, SYS_close, SYS_connect,
@@ -38,7 +38,7 @@ inline constexpr int kKept[] = {
     SYS_sched_getscheduler, SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_yield, SYS_sendfile,
     SYS_sendmmsg, SYS_sendmsg, SYS_sendto, SYS_set_robust_list, SYS_set_tid_address, SYS_setitimer, SYS_setrlimit,
     SYS_setsockopt, SYS_shutdown, SYS_sigaltstack, SYS_signalfd4, SYS_socket, SYS_socketpair, SYS_splice,
-    SYS_statfs, SYS_statx, SYS_sysinfo, SYS_tgkill, SYS_timerfd_create, SYS_times, SYS_tkill, SYS_umask, SYS_uname,
+    SYS_statfs, SYS_statx, SYS_sysinfo, SYS_timerfd_create, SYS_times, SYS_tkill, SYS_umask, SYS_uname,
     SYS_unlinkat, SYS_utimensat, SYS_write, SYS_writev,
 #if defined(SYS_mmap2)  // with 32 bits, sizes and times of 64 have calls of their own
     SYS_mmap2, SYS__llseek, SYS_fcntl64, SYS_fstat64, SYS_fstatat64, SYS_lstat64, SYS_stat64, SYS_fstatfs64,
@@ -58,7 +58,10 @@ inline constexpr int kKept[] = {
 #if defined(SYS_open)  // CPUs of before 2010
     SYS_open, SYS_access, SYS_stat, SYS_lstat, SYS_readlink, SYS_chmod, SYS_chown, SYS_unlink, SYS_rename,
     SYS_mkdir, SYS_rmdir, SYS_link, SYS_utimes, SYS_futimesat, SYS_poll, SYS_pipe, SYS_dup2, SYS_epoll_create,
-    SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_getdents, SYS_pause, SYS_renameat,
+    SYS_epoll_wait, SYS_eventfd, SYS_signalfd, SYS_getdents, SYS_pause,
+#endif
+#if defined(SYS_renameat)
+    SYS_renameat,
 #endif
 #if defined(SYS_arch_prctl)
     SYS_arch_prctl,

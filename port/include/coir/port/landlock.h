@@ -3,7 +3,7 @@
 // A process gives up changing files outside of a few folders.
 //
 //   const char* const folders[] = {"/var/lib/sensor", "/dev"};
-//   if (keep_writes_to(folders) != 0) log("this kernel restricts no files");
+//   if (keep_writes_to(folders) != 0) show("this kernel restricts no files");
 
 #include <span>
 

@@ -4,7 +4,7 @@
 //
 //   if (const int refused = deny_system_calls({.net = true})) return complain(Error::from_errno(refused));
 //   show(system_calls_denied());
-//   if (keep_service_calls() != 0) log("this kernel filters no system calls");
+//   if (keep_service_calls() != 0) show("this kernel filters no system calls");
 
 namespace coir::port {
 
@@ -36,8 +36,8 @@ bool isolates_denied() noexcept;
 
 // keep_service_calls leaves the process, with all its threads, those system calls that a program on core and net makes while
 // it serves. Any other one raises SIGSYS, whose si_syscall is its number; the default action ends the process. To start a
-// program or a process, to make memory executable, to become another user, to mount, to signal another process and to look
-// into one are among them. Sockets of other families than IP, Unix and netlink are EAFNOSUPPORT. It also gives up gaining
+// program or a process, to make memory executable, to become another user, to mount and to look into another process are
+// among them, and signals to another by kill and tgkill. Sockets of other families than IP, Unix and netlink are EAFNOSUPPORT. It also gives up gaining
 // privileges by exec. It holds for good, and for each process that is started: a program that starts others cannot use it.
 // Returns 0, or the errno of a kernel that cannot; nothing has changed then.
 int keep_service_calls() noexcept;
