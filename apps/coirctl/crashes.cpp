@@ -3,10 +3,10 @@
 #include <coir/end_record.h>
 #include <coir/error.h>
 #include <coir/format.h>
-#include <unistd.h>
 
 #include "exit_status.h"
 #include "fetch_options.h"
+#include "output.h"
 
 using coir::End;
 using coir::EndRecord;
@@ -28,16 +28,6 @@ const std::string_view crashes_help =
 
 namespace {
 
-constinit bool g_written = true;  // standard output has taken everything so far
-
-void write_text(std::string_view text) noexcept {
-  while (!text.empty() && g_written) {
-    const ssize_t wrote = ::write(STDOUT_FILENO, text.data(), text.size());
-    g_written = wrote > 0;
-    if (g_written) text.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-}
-
 // Larger than any line of a record, with each byte escaped.
 char g_line[EndRecord::kSlotBytes * 6 + 64];
 
@@ -50,14 +40,7 @@ void print(const Parts&... parts) noexcept {
 std::string_view visible(std::string_view text) noexcept {
   static constinit char room[EndRecord::kSlotBytes * 4];
   coir::Formatter out(room);
-  for (const char each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    if (byte < 0x20 || byte == 0x7f) {
-      out.add("\\x", coir::hex(byte, 2));
-    } else {
-      out.add(each);
-    }
-  }
+  add_visible(out, text);
   return out.text();
 }
 
@@ -161,7 +144,7 @@ int show_crashes(const CrashesOptions& options) noexcept {
     char why[80];
     say_error(options.state, coir::format(why, "damaged records are left out: ", ends.damaged()));
   }
-  if (g_written) return kDone;
+  if (all_written()) return kDone;
   say_error("standard output", "it cannot be written");
   return kFile;
 }

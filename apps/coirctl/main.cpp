@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "control.h"
 #include "crashes.h"
 #include "fetch.h"
 #include "mcp.h"
@@ -18,6 +19,9 @@ constexpr std::string_view kHelp =
     "  fetch    fetches an address of http or https, and prints its content or saves it\n"
     "  mcp      asks a server of MCP: its tools, resources and prompts\n"
     "  crashes  shows how the last runs of coird ended\n"
+    "\n"
+    "  status, connections, memory, fibers, log, reload, drain, stop\n"
+    "           show and steer a coird that runs with --control\n"
     "\n"
     "coirctl VERB --help tells more.\n";
 
@@ -32,13 +36,18 @@ int main(int count, char** words) {
   if (verb == "--help" || verb == "-h") return print(kHelp);
   const bool fetches = verb == "fetch";
   const bool shows_crashes = verb == "crashes";
-  if (!fetches && !shows_crashes && verb != "mcp") {
-    say_error(count > 1 ? verb : "no verb", "there are fetch, mcp and crashes (coirctl --help tells)");
+  const bool controls = is_control_verb(verb);
+  if (!fetches && !shows_crashes && !controls && verb != "mcp") {
+    say_error(count > 1 ? verb : "no verb", "no such verb (coirctl --help tells)");
     return 2;
   }
   for (int i = 2; i < count; ++i) {
     if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
-      return print(fetches ? fetch_help : shows_crashes ? crashes_help : mcp_help);
+      return print(fetches ? fetch_help : shows_crashes ? crashes_help : controls ? control_help : mcp_help);
+  }
+  if (controls) {
+    static ControlOptions asked;
+    return asked.read(verb, count - 2, words + 2) ? control(asked) : 2;
   }
   if (shows_crashes) {
     static CrashesOptions crashes;

@@ -61,5 +61,5 @@ void watch_upstreams(Daemon& daemon) noexcept;
 
 // reload follows SIGHUP: it reads the file of --config again, and the files of certificates,
 // credentials and routes. Either all of them count from now on or, if one is not in order, none does and what was
-// before stays. It always says what it did, and which settings want a restart.
-void reload(Daemon& daemon) noexcept;
+// before stays: false. It always says what it did, and which settings want a restart.
+bool reload(Daemon& daemon) noexcept;

@@ -22,6 +22,7 @@
 #include "auth.h"
 #include "budget.h"
 #include "complaint.h"
+#include "control/control.h"
 #include "credentials.h"
 #include "daemon.h"
 #include "identity.h"
@@ -89,6 +90,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   static_cast<void>(coir::account::process.charge(budget.process));
   // A reserve that the kernel does not tell is left out: then the ceiling alone holds.
   static_cast<void>(coir::MemoryWatch::open(budget.ceiling, budget.kept_free));
+  Control control;  // ends after the record
   RunRecord record;
   if (!options.check) record.begin(options);
   // Before any secret is read: who reads it later counts.
@@ -164,7 +166,8 @@ int serve(Options& options, int count, char** arguments) noexcept {
   feeder.take(options);
   options.server.on_hangup = [&daemon] { reload(daemon); };
   // No new client should find the daemon while the last requests end.
-  options.server.on_stop = [&daemon, &feeder] {
+  options.server.on_stop = [&daemon, &control, &feeder] {
+    control.drains();
     notify_stopping();
     feeder.end_groups();
     if (daemon.announcing != nullptr) daemon.announcing->leave();
@@ -177,6 +180,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
   // Before coird gives up the right to bind them.
   OpenedListeners opened;
   if (!daemon.listeners.open(options, opened)) return 1;
+  if (!control.open(options, identity)) return 2;
   int trace = -1;
   if (const int status = open_trace(options, trace); status != 0) return status;
   feeder.open();
@@ -200,6 +204,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     if (daemon.mcp) daemon.mcp->start();
 #endif
     reporting.start(daemon);
+    control.start(daemon);
     feeder.start();
     notify_ready();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
@@ -217,6 +222,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     daemon.mcp.reset();
 #endif
     reporting.stop();
+    control.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

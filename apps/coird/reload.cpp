@@ -140,36 +140,49 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
   if (!same) say({now.config, ": the first route, and those to FastCGI, count from the next start on; restart coird"});
 }
 
-void read_all(Daemon& daemon) noexcept {
+bool read_all(Daemon& daemon) noexcept {
   const Options& old = *daemon.options;
-  if (old.config == nullptr) return static_cast<void>(have_count(daemon, old));
+  if (old.config == nullptr) return have_count(daemon, old);
   Options now;
-  if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) return say({kStays});
+  if (!parse_options(static_cast<int>(daemon.arguments.size()), daemon.arguments.data(), now)) {
+    say({kStays});
+    return false;
+  }
   tell_restarts(old, now);
   tell_routes_restart(old, now);
-  if (!have_count(daemon, now)) return say({kStays});
+  if (!have_count(daemon, now)) {
+    say({kStays});
+    return false;
+  }
   say({now.config, " read again"});
+  return true;
 }
 
-void read_again(Daemon& daemon) noexcept {
+bool read_again(Daemon& daemon) noexcept {
   notify_reloading();
-  read_all(daemon);
+  const bool counts = read_all(daemon);
   notify_ready();
+  return counts;
 }
 
 }  // namespace
 
-void reload(Daemon& daemon) noexcept {
+bool reload(Daemon& daemon) noexcept {
 #if COIR_NO_ASYNC
-  read_again(daemon);
+  return read_again(daemon);
 #else
-  // A signal and a command by MQTT may come at the same time.
+  // A signal, a command by MQTT and coirctl may come at the same time.
   static constinit coir::Mutex one_at_a_time;
   // All options at once are some kilobytes, and so are the files of eight certificates.
-  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon] {
-    if (const auto turn = one_at_a_time.lock()) read_again(daemon);
+  bool counts = false;
+  coir::Fiber fiber = coir::spawn({.name = "reload", .stack = 64_KiB}, [&daemon, &counts] {
+    if (const auto turn = one_at_a_time.lock()) counts = read_again(daemon);
   });
-  if (!fiber.started()) return say({"SIGHUP: ", fiber.error(), "; ", kStays});
+  if (!fiber.started()) {
+    say({"SIGHUP: ", fiber.error(), "; ", kStays});
+    return false;
+  }
   static_cast<void>(fiber.join());
+  return counts;
 #endif
 }

@@ -97,6 +97,7 @@ struct Options {
   bool mqtt_commands = false;
   std::chrono::milliseconds mqtt_interval{60'000};
   McpOptions mcp;
+  const char* control = nullptr;   // the path of the Unix socket for coirctl
   const char* watchdog = nullptr;  // the device
   std::chrono::milliseconds watchdog_timeout{30'000};
   const char* trace = nullptr;  // the file for the state changes of fibers

@@ -222,6 +222,11 @@ constexpr Row kRows[] = {
         "a server calls, and writes below --state, --allow-put, /tmp, /dev and /sys alone, on kernels that can. With "
         "a program in --mcp-mount there is no sandbox",
         take_flag<&Options::no_sandbox>),
+    row(process, file, "control", "PATH",
+        "answer coirctl on a Unix socket, usually /run/coird.sock, for root and coird's own user alone. It works when "
+        "connections or memory have run out (default: none)",
+        built(coir::kFibers, take_file<&Options::control>))
+        .of("fibers"),
     row(process, file, "watchdog", "DEVICE",
         "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
         "that "

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+extern const std::string_view control_help;
+
+// is_control_verb tells whether a verb is one that a running coird answers.
+bool is_control_verb(std::string_view verb) noexcept;
+
+// ControlOptions is the command line of these verbs.
+struct ControlOptions {
+  std::string_view verb;
+  const char* socket = "/run/coird.sock";
+  bool json = false;
+  int timeout_s = 0;  // 0: the verb's own
+
+  // read reads the words behind the verb. False: a line on standard error has said what is wrong.
+  bool read(std::string_view verb, int count, char** words) noexcept;
+};
+
+// control asks coird, prints its answer and returns the exit status, as systemctl's.
+int control(const ControlOptions& options) noexcept;

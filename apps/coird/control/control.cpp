@@ -1,0 +1,191 @@
+#include "control.h"
+
+#if !COIR_NO_ASYNC
+
+#include <coir/deadline.h>
+#include <coir/ledger.h>
+#include <coir/net/log_line.h>
+#include <coir/stack_size.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "../complaint.h"
+#include "../daemon.h"
+#include "memory.h"
+
+using namespace std::chrono_literals;
+using coir::operator""_KiB;
+
+namespace {
+
+constinit coir::Account g_account("control");
+
+constexpr std::string_view kProtocol = "1";
+
+// is_permitted tells whether the peer is root or coird's own user.
+bool is_permitted(const coir::TcpStream& client) noexcept {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(client.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == 0 || peer.uid == ::geteuid();
+}
+
+// read_line reads a request; empty: it did not come in time, or is too long.
+std::string_view read_line(coir::TcpStream& client, std::span<char> into) noexcept {
+  const coir::Deadline deadline = coir::Deadline::after(2s);
+  std::size_t filled = 0;
+  while (filled < into.size()) {
+    const auto size = client.read(into.subspan(filled), deadline);
+    if (!size) break;
+    filled += *size;
+    const std::string_view text(into.data(), filled);
+    if (const std::size_t end = text.find('\n'); end != text.npos) return text.substr(0, end);
+  }
+  return {};
+}
+
+std::string_view next_word(std::string_view& line) noexcept {
+  const std::size_t size = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, size);
+  line.remove_prefix(std::min(size + 1, line.size()));
+  return word;
+}
+
+}  // namespace
+
+struct Control::Request {
+  std::string_view protocol, verb, form;
+
+  explicit Request(std::string_view line) noexcept
+      : protocol(next_word(line)), verb(next_word(line)), form(next_word(line)) {}
+  bool json() const noexcept { return form == "json"; }
+};
+
+Control::~Control() {
+  if (memory_ == nullptr) return;
+  free(memory_);
+  g_account.refund(sizeof(Memory));
+}
+
+bool Control::open(const Options& options, const Identity& identity) noexcept {
+  if (options.control == nullptr) return true;
+  constexpr const char* kCure = "name a path in a folder that coird can write, such as /run/coird.sock";
+  path_ = options.control;
+  char name[128];
+  const auto at = coir::Address::parse(coir::format(name, "unix:", path_));
+  if (!at) return options.wrong("control", path_, kCure, {at.error()});
+  // Nothing else runs yet that makes files.
+  const mode_t before = ::umask(0177);
+  auto listener = coir::TcpListener::listen(*at, {.backlog = 8});
+  ::umask(before);
+  if (!listener) return options.wrong("control", path_, kCure, {listener.error()});
+  listener_ = std::move(*listener);
+  // The user that coird becomes asks, too.
+  if (identity.changes && ::chown(path_, identity.user, identity.group) != 0)
+    return options.wrong("control", path_, kCure, {coir::Error::from_errno(errno)});
+  void* const room = g_account.charge(sizeof(Memory)) ? malloc(sizeof(Memory)) : nullptr;
+  if (room == nullptr) return options.wrong("control", path_, "give coird more memory", {"there is no memory for it"});
+  memory_ = ::new (room) Memory;
+  coir::keep_log_lines(true);
+  return true;
+}
+
+void Control::start(Daemon& daemon) noexcept {
+  if (path_ == nullptr) return;
+  daemon_ = &daemon;
+  began_ns_ = coir::monotonic_ns();
+  fiber_ = coir::spawn({.name = "control", .stack = 16_KiB}, [this] { serve(); });
+  if (!fiber_.started()) say({"--control ", path_, ": ", fiber_.error()});
+}
+
+void Control::drains() noexcept {
+  drains_.store(true);
+}
+
+void Control::stop() noexcept {
+  if (path_ == nullptr) return;
+  listener_.close();
+  if (!fiber_.started()) return;
+  static_cast<void>(fiber_.cancel());
+  static_cast<void>(fiber_.join());
+}
+
+void Control::serve() noexcept {
+  static_cast<void>(coir::accept_each(listener_, [this](coir::TcpStream client) { serve(std::move(client)); }));
+}
+
+void Control::serve(coir::TcpStream client) noexcept {
+  char words[64], head[160];
+  std::string_view fault, text;
+  const Request request(is_permitted(client) ? read_line(client, words) : std::string_view());
+  if (request.verb.empty()) {
+    fault = is_permitted(client) ? "a request is one line, and comes within two seconds"
+                                 : "not permitted: it is for root and for coird's own user";
+  } else if (request.protocol != kProtocol) {
+    fault = "another version of the protocol";
+  } else {
+    text = answer(request, fault);
+  }
+  const coir::Deadline deadline = coir::Deadline::after(5s);
+  const std::string_view result =
+      coir::format(head, "coird ", kProtocol, " " COIR_VERSION " ", fault.empty() ? "ok" : "error ", fault, "\n");
+  if (!client.write(result, deadline) || !client.write(text, deadline)) return;
+  if (request.verb == "stop" && fault.empty()) waits_for_end_ = std::move(client);
+}
+
+std::string_view Control::answer(const Request& request, std::string_view& fault) noexcept {
+  const std::string_view verb = request.verb;
+  std::string_view text;
+  if (verb == "status") {
+    text = tell_status(request.json());
+  } else if (verb == "connections") {
+    text = tell_connections(request.json());
+  } else if (verb == "memory") {
+    text = tell_memory(request.json());
+  } else if (verb == "fibers") {
+    text = tell_fibers(request.json());
+  } else if (verb == "log") {
+    text = tell_log(request.json());
+  } else if (verb == "reload") {
+    say({"--control: reload"});
+    if (!reload(*daemon_)) fault = "what was before stays (coirctl log tells why)";
+    return {};
+  } else if (verb == "drain" || verb == "stop") {
+    if (verb == "stop" && waits_for_end_.is_open()) {
+      fault = "coird ends already, and another coirctl waits for that";
+      return {};
+    }
+    // A second signal would cut off the requests in progress.
+    if (drains_.exchange(true)) return {};
+    say({"--control: ", verb});
+    ::kill(::getpid(), SIGTERM);
+    return {};
+  } else {
+    fault = "no such verb";
+    return {};
+  }
+  if (text.empty()) fault = "the answer is too long";
+  return text;
+}
+
+#else
+
+Control::~Control() = default;
+
+bool Control::open(const Options&, const Identity&) noexcept {
+  return true;
+}
+
+void Control::start(Daemon&) noexcept {}
+void Control::drains() noexcept {}
+void Control::stop() noexcept {}
+
+#endif

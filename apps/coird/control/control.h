@@ -1,0 +1,64 @@
+#pragma once
+
+#include <coir/config.h>
+
+#include <string_view>
+
+#include "../identity.h"
+#include "../options/options.h"
+
+#if !COIR_NO_ASYNC
+#include <coir/atomic.h>
+#include <coir/fiber.h>
+#include <coir/tcp.h>
+#endif
+
+struct Daemon;
+
+// Control answers coirctl on the Unix socket of --control, of mode 0600: root and coird's own user are served, as the
+// kernel tells who they are. A request is one line, "1 VERB text" or "1 VERB json"; 1 is the number of this protocol. The
+// answer is a line, "coird 1 VERSION ok" or "coird 1 VERSION error WHY", then the text, then the end.
+//
+// It is no part of the HTTP server, so that it works when that refuses everybody: one fiber of its own takes one request
+// after the other, in memory that account "control" and the stacks' account are charged for at the start. A client has
+// two seconds for its request and five for the answer. A build without fibers refuses the option.
+class Control {
+ public:
+  Control() noexcept = default;
+  Control(const Control&) = delete;
+  Control& operator=(const Control&) = delete;
+  ~Control();
+
+  // open binds the socket and reserves the memory, before coird gives up its privileges. False: a line has said why.
+  [[nodiscard]] bool open(const Options& options, const Identity& identity) noexcept;
+  // start answers from now on, from a fiber. `daemon` outlives this.
+  void start(Daemon& daemon) noexcept;
+  // drains notes that coird ends: it is in the status, which is answered until stop.
+  void drains() noexcept;
+  // stop removes the socket. A client of `coirctl stop` hears the end of its connection from the destructor.
+  void stop() noexcept;
+
+#if !COIR_NO_ASYNC
+ private:
+  struct Request;
+
+  void serve() noexcept;
+  void serve(coir::TcpStream client) noexcept;
+  std::string_view answer(const Request& request, std::string_view& fault) noexcept;
+  std::string_view tell_status(bool json) noexcept;
+  std::string_view tell_connections(bool json) noexcept;
+  std::string_view tell_memory(bool json) noexcept;
+  std::string_view tell_fibers(bool json) noexcept;
+  std::string_view tell_log(bool json) noexcept;
+
+  const char* path_ = nullptr;
+  Daemon* daemon_ = nullptr;
+  struct Memory;
+  Memory* memory_ = nullptr;
+  coir::TcpListener listener_;
+  coir::TcpStream waits_for_end_;
+  coir::Atomic<bool> drains_ = false;
+  std::int64_t began_ns_ = 0;
+  coir::Fiber fiber_;
+#endif
+};
