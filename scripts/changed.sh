@@ -23,7 +23,7 @@ select_changed() {
       *.md | LICENSE | .gitignore | .clang-format | scripts/bench | scripts/size | scripts/stacks | tests/bench/* | tests/fuzz/*) ;;
       tests/unit/*_test.cpp) of_concept "$file" ;;
       tests/unit/*/*) of_room "${file#tests/unit/}" ;;
-      tests/system/coird/* | apps/coird/*) systems="$systems coird_*" ;;
+      tests/system/coird/* | apps/coird/*) systems="$systems coird_* coirctl_control" ;;
       tests/system/cards/* | scripts/flash | scripts/flash.d/*) systems="$systems flash vm_flash" ;;
       tests/system/proxies/*) systems="$systems gateway*" ;;
       tests/system/*/*) gate=yes ;;
