@@ -208,6 +208,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     feeder.start();
     notify_ready();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
+    control.stop();  // before the parts that it asks, and reloads, go
     record.stopped();
     daemon.announcing = nullptr;
 #if COIRD_GATEWAY
@@ -222,7 +223,6 @@ int serve(Options& options, int count, char** arguments) noexcept {
     daemon.mcp.reset();
 #endif
     reporting.stop();
-    control.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));
     return cut_off == 0 ? 0 : 1;
   });

@@ -156,7 +156,11 @@ std::string_view Control::answer(const Request& request, std::string_view& fault
     text = tell_log(request.json());
   } else if (verb == "reload") {
     say({"--control: reload"});
-    if (!reload(*daemon_)) fault = "what was before stays (coirctl log tells why)";
+    if (drains_.load()) {
+      fault = "coird ends already";
+    } else if (!reload(*daemon_)) {
+      fault = "the old configuration stays (coirctl log tells why)";
+    }
     return {};
   } else if (verb == "drain" || verb == "stop") {
     if (verb == "stop" && waits_for_end_.is_open()) {
