@@ -80,6 +80,18 @@ bool serves_mcp(Daemon&, Exchange&) noexcept {
 }
 #endif
 
+// tells_safe_mode answers all but /metrics in safe mode.
+bool tells_safe_mode(const Daemon& daemon, Exchange& exchange) noexcept {
+  if (daemon.safe == nullptr) return false;
+  const std::string_view path = exchange.request().path;
+  if (path == "/metrics" && shows_metrics(daemon, exchange.listener() == Listeners::kMetrics)) return false;
+  char room[512];
+  const int status = path == "/" || path == "/healthz" ? 200 : 503;
+  if (is_read(exchange))
+    exchange.respond(status, "text/plain; charset=utf-8", daemon.safe->page(room), "Cache-Control: no-store\r\n");
+  return true;
+}
+
 }  // namespace
 
 void watch_upstreams([[maybe_unused]] Daemon& daemon) noexcept {
@@ -98,6 +110,8 @@ void answer(Daemon& daemon, Exchange& exchange) {
     // The server as a whole, whether it has files or not.
     exchange.start(204).fixed("Allow: GET, HEAD, OPTIONS\r\n");
     static_cast<void>(exchange.begin_empty());
+  } else if (tells_safe_mode(daemon, exchange)) {
+    return;
   } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
   } else if (!for_metrics && serves_mcp(daemon, exchange)) {
@@ -110,6 +124,8 @@ void answer(Daemon& daemon, Exchange& exchange) {
                   [&daemon](coir::http::MetricsText& text) {
                     write_more(daemon, text);
                     write_last_end(text);
+                    coir::http::write_gauge(text, "coir_safe_mode", "Whether coird runs in safe mode.",
+                                            daemon.safe != nullptr ? 1 : 0);
                   });
   } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gateway.h"
+#include "life/safe_mode.h"
 #include "listeners.h"
 #include "mcp/serving.h"
 #include "options/options.h"
@@ -37,6 +38,7 @@ struct Daemon {
   const Options* options = nullptr;        // that it was started with
   std::span<char*> arguments;              // the command line, which is read again with the file of --config
   const Announcing* announcing = nullptr;  // while it serves
+  const SafeMode* safe = nullptr;          // in safe mode
 #if COIR_TLS
   std::optional<coir::TlsContextSlot> tls;
 #endif

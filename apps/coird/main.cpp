@@ -29,6 +29,7 @@
 #include "last_end.h"
 #include "life/feeder.h"
 #include "life/notify.h"
+#include "life/safe_mode.h"
 #include "options/options.h"
 #include "private_file.h"
 #include "reporting.h"
@@ -75,7 +76,7 @@ int open_trace(const Options& options, int& fd) noexcept {
                             "name a file that coird can write, in a folder that there is");
 }
 
-int serve(Options& options, int count, char** arguments) noexcept {
+int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
   // sendfile(2) has no flag against it; every other write has.
   signal(SIGPIPE, SIG_IGN);
   // A file that may not grow is an error of its write.
@@ -161,6 +162,7 @@ int serve(Options& options, int count, char** arguments) noexcept {
     return printed();
   }
   daemon.arguments = {arguments, static_cast<std::size_t>(count)};
+  daemon.safe = safe.on() ? &safe : nullptr;
   open_notify();
   Feeder feeder;
   feeder.take(options);
@@ -207,9 +209,11 @@ int serve(Options& options, int count, char** arguments) noexcept {
     control.start(daemon);
     feeder.start();
     notify_ready();
+    safe.serving();
     cut_off = daemon.server->serve_until({SIGTERM, SIGINT, SIGHUP}, options.drain_timeout);
     control.stop();  // before the parts that it asks, and reloads, go
     record.stopped();
+    safe.stopped();
     daemon.announcing = nullptr;
 #if COIRD_GATEWAY
     // Connections to upstreams wait for what their upstreams say: they are part of the run, and would hold it up.
@@ -236,12 +240,28 @@ int serve(Options& options, int count, char** arguments) noexcept {
   return status;
 }
 
+// start serves, in safe mode where it must. `good` tells that the options are in order.
+int start(Options& options, bool good, int count, char** arguments) noexcept {
+  SafeMode safe;
+  if (!options.check && !safe.begin(options, {arguments, static_cast<std::size_t>(count)})) return 0;
+  if (!good && !safe.on()) return 2;
+  Options last_good;
+  if (safe.on()) {
+    const char* const file = safe.good_file();
+    const bool usable = file != nullptr && parse_options(count, arguments, last_good, file);
+    safe.apply(options, usable ? &last_good : nullptr);
+  }
+  return serve(options, safe, count, arguments);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   fill_standard_streams();
   Options options;
-  if (!parse_options(count, arguments, options)) return 2;
+  const bool good = parse_options(count, arguments, options);
+  // A file that is wrong does not keep coird from safe mode.
+  if (!good && (!options.config_wrong || options.check || options.action != Options::Action::serve)) return 2;
   switch (options.action) {
     case Options::Action::help:
       print_help();
@@ -266,6 +286,6 @@ int main(int count, char** arguments) {
       return print_credential(options);
 #endif
     case Options::Action::serve:
-      return serve(options, count, arguments);
+      return start(options, good, count, arguments);
   }
 }

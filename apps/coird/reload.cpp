@@ -141,6 +141,10 @@ void tell_routes_restart(const Options& old, const Options& now) noexcept {
 }
 
 bool read_all(Daemon& daemon) noexcept {
+  if (daemon.safe != nullptr) {
+    say({"SIGHUP: nothing is read again in safe mode; restart coird"});
+    return false;
+  }
   const Options& old = *daemon.options;
   if (old.config == nullptr) return have_count(daemon, old);
   Options now;

@@ -128,15 +128,18 @@ bool Options::wrong(const char* option, const char* value, const char* cure,
   return complain(cure, {"--", option, " ", value, ": ", text.text()});
 }
 
-bool parse_options(int count, char** arguments, Options& options) noexcept {
+bool parse_options(int count, char** arguments, Options& options, const char* instead) noexcept {
   // The file comes first: of an option that is there once, what the command line says counts.
   if (!find_config(count, arguments, options)) return false;
-  if (options.config != nullptr && !read_config(options.config, options)) return false;
+  const char* const file = instead != nullptr ? instead : options.config;
+  const bool file_wrong = file != nullptr && !read_config(file, options);
   if (!options.settings.make_room(static_cast<std::size_t>(count), 0))
     return complain(kSeeHelp, {"the command line: ", coir::Error{coir::ErrorCode::no_memory}});
   if (!take_all(count, arguments, options)) return false;
   if (std::ranges::all_of(std::span(options.listen).first(options.listen_count), &Options::Listen::metrics))
     options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
-  return check_together(options);
+  // What follows would be told of options that the file may have been meant to give.
+  options.config_wrong = file_wrong;
+  return !file_wrong && check_together(options);
 }

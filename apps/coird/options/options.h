@@ -29,10 +29,12 @@ struct Options {
   };
 
   Action action = Action::serve;
-  Settings settings;             // all that was given, the file's before the command line's
-  const char* config = nullptr;  // the file of --config
-  bool check = false;            // all is checked, nothing is served
-  const char* user = nullptr;    // the user that coird becomes
+  Settings settings;                // all that was given, the file's before the command line's
+  const char* config = nullptr;     // the file of --config
+  bool config_wrong = false;        // that file alone is in error: the rest of the options counts
+  const char* safe_file = nullptr;  // safe mode while it is there
+  bool check = false;               // all is checked, nothing is served
+  const char* user = nullptr;       // the user that coird becomes
   const char* group = nullptr;
   struct Listen {
     coir::Address address;
@@ -130,9 +132,10 @@ struct Options {
                                    .kernel_bytes_per_connection = coir::port::limits().kernel_bytes_per_connection};
 };
 
-// parse_options reads the command line, and the file that it names by --config. False: lines on standard error have said
-// what is wrong, one for each option of the file and one for the first of the command line; the exit status is 2.
-[[nodiscard]] bool parse_options(int count, char** arguments, Options& options) noexcept;
+// parse_options reads the command line, and the file that it names by --config, or `instead` of that one. False: lines on
+// standard error have said what is wrong, one for each option of the file and one for the first of the command line; the
+// exit status is 2, unless config_wrong leads to safe mode.
+[[nodiscard]] bool parse_options(int count, char** arguments, Options& options, const char* instead = nullptr) noexcept;
 
 // print_help writes the complete list of options to standard output. print_config writes them as a file for --config: those
 // of `options` that were given, and all others as comments.

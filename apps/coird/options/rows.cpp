@@ -238,6 +238,9 @@ constexpr Row kRows[] = {
         "the timeout that --watchdog asks the device for, in whole seconds; the true one is logged (default: 30s)",
         built(coir::kFibers, take_time<&Options::watchdog_timeout>))
         .of("fibers"),
+    row(process, file, "safe-file", "FILE",
+        "start in safe mode while FILE is there, such as one on the partition that a card reader shows (default: none)",
+        take_file<&Options::safe_file>),
     row(process, flag, "access-log", nullptr,
         "write a line for each request to standard error, in the combined format with the seconds and the scheme "
         "behind it. Lines are dropped and counted while nobody reads them",

@@ -115,6 +115,8 @@ class PastEnds {
   // read reads the next older record, beginning with the newest, into `room`. False: there is no more.
   bool read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record) noexcept;
   unsigned damaged() const noexcept { return damaged_; }
+  // running tells that a program held the record when it was opened.
+  bool running() const noexcept { return running_; }
 
  private:
   int fd_ = -1;

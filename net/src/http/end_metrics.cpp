@@ -1,4 +1,4 @@
-// write_end_metrics, of coir/http/metrics.h.
+// write_end_metrics and write_gauge, of coir/http/metrics.h.
 #include <coir/format.h>
 #include <coir/http/metrics.h>
 
@@ -14,6 +14,10 @@ void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept {
     text.sample("coir_ends_total", format(label, "{kind=\"", name, "\"}"), last.counts[i]);
   }
   if (last.any) text.state("coir_last_end_info", "How the last run ended.", "kind", end_name(last.end));
+}
+
+void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
+  text.one(MetricsText::Kind::gauge, name, help, value);
 }
 
 }  // namespace coir::http

@@ -8,6 +8,9 @@
 #include <coir/end_record.h>
 #include <coir/http/exchange.h>
 
+#include <cstdint>
+#include <string_view>
+
 namespace coir::http {
 
 class FileTree;
@@ -25,5 +28,8 @@ void write_metrics(Exchange& exchange, const Server& server, const FileTree* fil
 
 // write_end_metrics, in end_metrics.cpp, adds how the last run ended, and how many did so, as EndRecord::begin has found them.
 void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept;
+
+// write_gauge, in end_metrics.cpp, adds one figure of a program's own.
+void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept;
 
 }  // namespace coir::http

@@ -1,0 +1,232 @@
+#include "safe_mode.h"
+
+#include <coir/crash.h>
+#include <coir/end_record.h>
+#include <coir/file.h>
+#include <coir/stack_size.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "../complaint.h"
+
+using coir::operator""_KiB;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t kMostKept = 64 * 1024;
+constexpr unsigned kOwn = 0600;
+
+// InFolder is the name of a file in a folder; empty, which no file has, if it is too long.
+struct InFolder {
+  InFolder(const char* folder, const char* name) noexcept {
+    if (coir::Formatter path(text); !path.add(folder, "/", name, '\0').fits()) text[0] = '\0';
+  }
+  char text[256];
+};
+
+bool is_there(const char* path) noexcept {
+  return ::access(path, F_OK) == 0;
+}
+
+std::uint64_t since_boot_ms() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+// sum_of_file adds a file's bytes to a sum; one that cannot be read adds none.
+std::uint64_t sum_of_file(const char* path, std::uint64_t sum) noexcept {
+  const auto file = path != nullptr ? coir::File::open(path) : std::unexpected(coir::Error{});
+  if (!file) return sum;
+  const auto bytes = file->read_all(coir::account::http, kMostKept);
+  return bytes ? sum_of(bytes->bytes(), sum) : sum;
+}
+
+std::uint64_t sum_of_all(const Options& options, std::span<char*> arguments) noexcept {
+  const auto build = coir::build_id();
+  std::uint64_t sum = sum_of({reinterpret_cast<const char*>(build.data()), build.size()});
+  for (const char* each : arguments.subspan(1)) sum = sum_of({each, strlen(each) + 1}, sum);
+  return sum_of_file(options.config, sum);
+}
+
+std::uint64_t this_boot() noexcept {
+  char id[64];
+  const auto file = coir::File::open("/proc/sys/kernel/random/boot_id");
+  const auto size = file ? file->read_at(id, 0) : std::unexpected(file.error());
+  return size ? sum_of(std::span(id).first(*size)) : 0;
+}
+
+// look_at_record tells whether another coird has the folder, and whether the last one hung.
+bool look_at_record(const char* folder, bool& hung) noexcept {
+  static constinit char room[coir::EndRecord::kSlotBytes];
+  coir::PastEnds ends;
+  coir::PastEnd last;
+  if (!ends.open(folder)) return false;
+  hung = ends.read(room, last) && last.end == coir::End::hang;
+  return ends.running();
+}
+
+// pause says why, and waits. False: a signal that asks coird to stop has ended it.
+bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
+  sigset_t stops, before;
+  ::sigemptyset(&stops);
+  ::sigaddset(&stops, SIGTERM);
+  ::sigaddset(&stops, SIGINT);
+  if (::sigprocmask(SIG_BLOCK, &stops, &before) != 0) return true;
+  say({runs, " runs in a row ended within a minute: waiting for ", seconds, " s"});
+  const std::uint64_t end = since_boot_ms() + seconds * 1000;
+  int got = -1;
+  for (std::uint64_t now; got < 0 && (now = since_boot_ms()) < end;) {
+    const timespec rest{.tv_sec = static_cast<time_t>((end - now) / 1000),
+                        .tv_nsec = static_cast<long>((end - now) % 1000) * 1'000'000};
+    got = ::sigtimedwait(&stops, nullptr, &rest);
+    if (got < 0 && errno != EINTR) break;
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return got < 0;
+}
+
+}  // namespace
+
+bool SafeMode::begin(const Options& options, std::span<char*> arguments) noexcept {
+  options_ = &options;
+  if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
+  if (!options.state_given) return true;
+  if (is_there(InFolder(options.state, "safe").text)) return reason_ = Reason::asked, true;
+  bool hung = false;
+  if (look_at_record(options.state, hung)) return true;
+  config_ = sum_of_file(options.config, sum_of({}));
+  now_ = {.began_ms = since_boot_ms(), .boot = this_boot(), .of = sum_of_all(options, arguments)};
+  const InFolder path(options.state, "starts");
+  char room[192];
+  if (const auto file = coir::File::open(path.text)) {
+    const auto size = file->read_all(room);
+    Starts kept;
+    if (size && read_starts({room, *size}, kept)) {
+      runs_ = short_runs(kept, now_, hung);
+    } else {
+      say({path.text, ": damaged, and left out"});
+    }
+  }
+  if (runs_ >= kLoop) reason_ = Reason::loop;
+  if (const std::uint64_t seconds = pause_after(runs_); seconds != 0) {
+    if (!pause(runs_, seconds)) return false;
+    now_.began_ms = since_boot_ms();
+  }
+  now_.count = runs_ + 1;
+  counts_ = true;
+  keep(now_);
+  return true;
+}
+
+void SafeMode::keep(const Starts& starts) const noexcept {
+  char room[192];
+  // A folder that takes no file has a line of RunRecord's.
+  static_cast<void>(coir::replace_file(InFolder(options_->state, "starts").text, write_starts(starts, room), kOwn));
+}
+
+const char* SafeMode::good_file() const noexcept {
+  static constinit char path[256];
+  const InFolder good(options_->state, "good.conf");
+  memcpy(path, good.text, sizeof path);
+  return options_->state_given && is_there(path) ? path : nullptr;
+}
+
+std::string_view SafeMode::why(std::span<char> room) const noexcept {
+  if (reason_ == Reason::file) return "the file of --safe-file is there";
+  if (reason_ == Reason::asked) return "coirctl safe asked for it";
+  return coir::format(room, runs_, " runs in a row ended within a minute");
+}
+
+const char* SafeMode::how() const noexcept {
+  if (reason_ == Reason::file) return "remove that file and restart coird";
+  if (reason_ == Reason::asked) return "coirctl safe off, with coird's --state, and restart coird";
+  return "change the configuration or run coirctl safe off, with coird's --state, and restart coird";
+}
+
+std::string_view SafeMode::page(std::span<char> room) const noexcept {
+  char reason[64];
+  return coir::format(room, "coird is in safe mode: ", why(reason),
+                      ".\nIt serves /healthz, /metrics and this page alone, with default limits.\nTo leave it: ", how(),
+                      ".\ncoirctl crashes tells how the last runs ended.\n");
+}
+
+void SafeMode::apply(Options& options, const Options* good) noexcept {
+  char reason[64];
+  say({"safe mode: ", why(reason), "; to leave it: ", how()});
+  const Options& from = good != nullptr ? *good : options;
+  // Without a password nobody sees more than that coird is in safe mode.
+  const bool hidden =
+      options.no_metrics || options.credentials != nullptr || from.no_metrics || from.credentials != nullptr;
+  std::size_t count = 0;
+  bool all = false;  // an address that is not for metrics alone
+  for (const Options::Listen& each : std::span(from.listen).first(from.listen_count)) {
+    // A certificate may be what is wrong.
+    if (each.tls) continue;
+    all |= !each.metrics;
+    options.listen[count++] = each;
+  }
+  if (!all) options.listen[count++] = {.address = *coir::Address::parse("127.0.0.1:8080")};
+  options.listen_count = count;
+  options.metrics_apart = from.metrics_apart;
+  options.no_metrics = hidden && !from.metrics_apart;
+  if (options.user == nullptr) options.user = from.user;
+  if (options.group == nullptr) options.group = from.group;
+  options.root = options.credentials = options.routes = options.mqtt = options.mdns = options.trace = nullptr;
+  options.writable = nullptr;
+  options.proxied_count = options.application_count = options.cache_rule_count = options.error_page_count = 0;
+  options.mcp = {};
+  options.memory = SIZE_MAX;
+  options.account_count = 0;
+  options.reserve = 0;
+  options.reserve_given = options.connections_given = options.active_given = false;
+  const Options defaults;
+  options.drain_timeout = defaults.drain_timeout;
+  options.backlog = defaults.backlog;
+  const auto hosts = from.server.allow_hosts;
+  options.server = defaults.server;
+  options.server.allow_hosts = hosts;
+}
+
+// keep_good copies the file of --config, if it is still what this run has begun with.
+void SafeMode::keep_good() const noexcept {
+  if (on() || !counts_ || options_->config == nullptr) return;
+  const auto file = coir::File::open(options_->config);
+  if (!file) return;
+  const auto bytes = file->read_all(coir::account::http, kMostKept);
+  const InFolder good(options_->state, "good.conf");
+  if (bytes && sum_of(bytes->bytes()) == config_ && sum_of_file(good.text, sum_of({})) != config_)
+    static_cast<void>(coir::replace_file(good.text, bytes->bytes(), kOwn));
+}
+
+void SafeMode::serving() noexcept {
+#if !COIR_NO_ASYNC
+  if (on() || !counts_) return;
+  minute_ = coir::spawn({.name = "safe mode", .stack = 16_KiB}, [this] {
+    const auto stopped = stops_.wait(coir::Deadline::after(60s));
+    if (!stopped && stopped.error() == coir::ErrorCode::timed_out) keep_good();
+  });
+#endif
+}
+
+void SafeMode::stopped() noexcept {
+#if !COIR_NO_ASYNC
+  stops_.set();
+  if (minute_.started()) static_cast<void>(minute_.join());
+#endif
+  keep_good();
+  const InFolder path(options_->state, "starts");
+  if (!counts_) return;
+  if (!on()) {
+    ::unlink(path.text);
+  } else if (is_there(path.text)) {
+    // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
+    keep({.count = kLoop + 1, .of = now_.of});
+  }
+}
