@@ -10,6 +10,7 @@
 #include "crashes.h"
 #include "fetch.h"
 #include "mcp.h"
+#include "safe.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ constexpr std::string_view kHelp =
     "  fetch    fetches an address of http or https, and prints its content or saves it\n"
     "  mcp      asks a server of MCP: its tools, resources and prompts\n"
     "  crashes  shows how the last runs of coird ended\n"
+    "  safe     has coird's next start be in safe mode, or no longer\n"
     "\n"
     "  status, connections, memory, fibers, log, reload, drain, stop\n"
     "           show and steer a coird that runs with --control\n"
@@ -37,13 +39,18 @@ int main(int count, char** words) {
   const bool fetches = verb == "fetch";
   const bool shows_crashes = verb == "crashes";
   const bool controls = is_control_verb(verb);
-  if (!fetches && !shows_crashes && !controls && verb != "mcp") {
+  const bool switches_safe_mode = verb == "safe";
+  if (!fetches && !shows_crashes && !controls && !switches_safe_mode && verb != "mcp") {
     say_error(count > 1 ? verb : "no verb", "no such verb (coirctl --help tells)");
     return 2;
   }
   for (int i = 2; i < count; ++i) {
     if (std::string_view(words[i]) == "--help" || std::string_view(words[i]) == "-h")
-      return print(fetches ? fetch_help : shows_crashes ? crashes_help : controls ? control_help : mcp_help);
+      return print(fetches              ? fetch_help
+                   : shows_crashes      ? crashes_help
+                   : switches_safe_mode ? safe_help
+                   : controls           ? control_help
+                                        : mcp_help);
   }
   if (controls) {
     static ControlOptions asked;
@@ -52,6 +59,10 @@ int main(int count, char** words) {
   if (shows_crashes) {
     static CrashesOptions crashes;
     return crashes.read(count - 2, words + 2) ? show_crashes(crashes) : 2;
+  }
+  if (switches_safe_mode) {
+    SafeOptions safe;
+    return safe.read(count - 2, words + 2) ? switch_safe_mode(safe) : 2;
   }
   static FetchOptions fetched;
   static McpOptions asked;
