@@ -60,7 +60,7 @@ bool read_starts(std::string_view text, Starts& starts) noexcept {
   take("began_ms: ", read.began_ms);
   take("boot: ", read.boot);
   take("of: ", read.of);
-  // Whatever was not as it is written is another text, or has another sum.
+  // A text that was not written so differs, be it in its sum alone.
   char room[192];
   if (write_starts(read, room) != text) return false;
   starts = read;

@@ -139,7 +139,7 @@ bool parse_options(int count, char** arguments, Options& options, const char* in
   if (std::ranges::all_of(std::span(options.listen).first(options.listen_count), &Options::Listen::metrics))
     options.listen[options.listen_count++].address = *coir::Address::parse("127.0.0.1:8080");
   allow_hosts(options);
-  // What follows would be told of options that the file may have been meant to give.
+  // The checks below would complain of options that the file was meant to give.
   options.config_wrong = file_wrong;
   return !file_wrong && check_together(options);
 }
