@@ -43,7 +43,7 @@ const std::string_view control_help =
 namespace {
 
 // Exit statuses of systemctl.
-enum : int { kDone, kRefused, kNotRunning = 3, kUnknown };
+enum : int { kHasDone, kRefused, kNotRunning = 3, kUnknown };
 
 constexpr std::string_view kVerbs[] = {"status", "connections", "memory", "fibers", "log", "reload", "drain", "stop"};
 constexpr std::string_view kHead = "coird ";
@@ -187,6 +187,6 @@ int control(const ControlOptions& options) noexcept {
     add_visible(out, text, true);
     write_text(out.text());
   }
-  if (all_written()) return kDone;
+  if (all_written()) return kHasDone;
   return fail(kRefused, options, "standard output cannot be written");
 }

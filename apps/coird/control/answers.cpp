@@ -20,10 +20,6 @@ void write_account(ControlAnswer& answer, const coir::Account& account) noexcept
   answer.member("refusals", account.refusals()).end_item();
 }
 
-std::string_view state_name(coir::FiberState state) noexcept {
-  return state == coir::FiberState::parked ? "parked" : state == coir::FiberState::running ? "running" : "runnable";
-}
-
 std::uint64_t requests(const coir::http::ServerCounters& counters) noexcept {
   std::uint64_t sum = 0;
   for (const auto& each : counters.responses) sum += each.load(std::memory_order_relaxed);

@@ -77,20 +77,20 @@ Control::~Control() {
 
 bool Control::open(const Options& options, const Identity& identity) noexcept {
   if (options.control == nullptr) return true;
-  constexpr const char* kCure = "name a path in a folder that coird can write, such as /run/coird.sock";
+  constexpr const char* kPathCure = "name a path in a folder that coird can write, such as /run/coird.sock";
   path_ = options.control;
   char name[128];
   const auto at = coir::Address::parse(coir::format(name, "unix:", path_));
-  if (!at) return options.wrong("control", path_, kCure, {at.error()});
+  if (!at) return options.wrong("control", path_, kPathCure, {at.error()});
   // Nothing else runs yet that makes files.
   const mode_t before = ::umask(0177);
   auto listener = coir::TcpListener::listen(*at, {.backlog = 8});
   ::umask(before);
-  if (!listener) return options.wrong("control", path_, kCure, {listener.error()});
+  if (!listener) return options.wrong("control", path_, kPathCure, {listener.error()});
   listener_ = std::move(*listener);
   // The user that coird becomes asks, too.
   if (identity.changes && ::chown(path_, identity.user, identity.group) != 0)
-    return options.wrong("control", path_, kCure, {coir::Error::from_errno(errno)});
+    return options.wrong("control", path_, kPathCure, {coir::Error::from_errno(errno)});
   void* const room = g_account.charge(sizeof(Memory)) ? malloc(sizeof(Memory)) : nullptr;
   if (room == nullptr) return options.wrong("control", path_, "give coird more memory", {"there is no memory for it"});
   memory_ = ::new (room) Memory;

@@ -44,10 +44,6 @@ void write_account(coir::JsonWriter& out, const coir::Account& account) noexcept
   out.member("refusals", account.refusals()).end();
 }
 
-std::string_view state_name(coir::FiberState state) noexcept {
-  return state == coir::FiberState::parked ? "parked" : state == coir::FiberState::running ? "running" : "runnable";
-}
-
 void write_fiber(coir::JsonWriter& out, const coir::FiberInfo& fiber) noexcept {
   out.object().member("id", fiber.id).member("name", fiber.name).member("state", state_name(fiber.state));
   if (fiber.state == coir::FiberState::parked) {

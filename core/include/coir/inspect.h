@@ -14,6 +14,7 @@
 #include <expected>
 #include <source_location>
 #include <span>
+#include <string_view>
 
 #include <coir/deadline.h>
 #include <coir/detail/fiber_handle.h>
@@ -23,6 +24,11 @@ namespace coir {
 
 // FiberState: a `runnable` fiber waits for a worker, a `running` one has it, a `parked` one waits for something else.
 enum class FiberState : std::uint8_t { runnable, running, parked };
+
+// state_name is what a state is called: "runnable", "running" or "parked".
+constexpr std::string_view state_name(FiberState state) noexcept {
+  return state == FiberState::parked ? "parked" : state == FiberState::running ? "running" : "runnable";
+}
 
 // FiberInfo is a snapshot of a fiber. While its worker runs on, the parts may be a few instructions apart.
 struct FiberInfo {
