@@ -25,7 +25,7 @@ struct NamedFile {
 std::optional<coir::File> open_named(const NamedFile& named, const char* cure) noexcept;
 
 // open_private opens a file with a secret: a key, a token, a password, credentials. Its owner is root, coird's user, or the one
-// that coird becomes. Nobody else may change it, and no others may read it; its group may if it is root's, one of this
+// that coird becomes. Only its owner may change it, and others may not read it; its group may if it is root's, one of this
 // process's, or the one that coird becomes. Nothing: one line has said why not.
 std::optional<coir::File> open_private(const NamedFile& named, const char* cure) noexcept;
 

@@ -39,7 +39,6 @@ class Event {
   void set() noexcept;
 
   // reset closes the gate. Waiters that set() has released stay released.
-  // What was written before a set() that is undone is visible; a later set() counts.
   void reset() noexcept { set_.exchange(false, std::memory_order_acq_rel); }
 
   // is_set tells whether the gate is open; what was written before set() is then visible.

@@ -19,7 +19,6 @@
 #include "inspect/end_text.h"
 
 namespace coir {
-
 namespace {
 
 constexpr std::size_t kFileBytes = EndRecord::kSlots * EndRecord::kSlotBytes;
@@ -238,13 +237,11 @@ int write_head(int fd, std::size_t slot, std::uint64_t number, const EndRecordOp
   char path[256];
   if (Formatter name(path); !name.add(folder, "/crashes", '\0').fits()) return errno = ENAMETOOLONG, -1;
   const int fd = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  // Another user who may write to the folder must not have a file of root's changed by its name here.
-  struct stat info;
+  struct stat info;  // another user who may write to the folder must not have a file of root's changed by this name
   if (fd < 0 || (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1)) return fd;
   ::close(fd);
   return errno = EPERM, -1;
 }
-
 }  // namespace
 
 std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndRecordOptions& options) noexcept {
@@ -300,5 +297,4 @@ void EndRecord::close() noexcept {
   ::close(g_record);
   g_record = -1;
 }
-
 }  // namespace coir
