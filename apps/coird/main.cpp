@@ -77,10 +77,6 @@ int open_trace(const Options& options, int& fd) noexcept {
 }
 
 int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcept {
-  // sendfile(2) has no flag against it; every other write has.
-  signal(SIGPIPE, SIG_IGN);
-  // A file that may not grow is an error of its write.
-  signal(SIGXFSZ, SIG_IGN);
   // Before the line that says it is ready, so that no signal after it is lost.
   if (auto caught = coir::catch_signals({SIGTERM, SIGINT, SIGHUP}); !caught)
     return failed("cannot catch", "signals", caught.error());
@@ -258,6 +254,10 @@ int start(Options& options, bool good, int count, char** arguments) noexcept {
 
 int main(int count, char** arguments) {
   fill_standard_streams();
+  // sendfile(2) has no flag against it; every other write has.
+  signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow is an error of its write.
+  signal(SIGXFSZ, SIG_IGN);
   Options options;
   const bool good = parse_options(count, arguments, options);
   // A file that is wrong does not keep coird from safe mode.

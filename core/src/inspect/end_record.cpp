@@ -282,7 +282,7 @@ void EndRecord::note(End end, std::string_view text) noexcept {
   if (g_record < 0 || g_writing.exchange(true, std::memory_order_acquire)) return;
   g_noted = end;
   g_noted_size = std::min(text.find('\n'), std::min(text.size(), sizeof g_noted_text));
-  memcpy(g_noted_text, text.data(), g_noted_size);
+  std::ranges::copy(text.substr(0, g_noted_size), g_noted_text);
   Formatter out(room_for_end());
   out.add("end: ", end_name(end), "\n");
   if (end != End::none) add_uptime(out);
