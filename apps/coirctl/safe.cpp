@@ -13,7 +13,7 @@ const std::string_view safe_help =
     "usage: coirctl safe [on|off] [--state DIR]\n"
     "\n"
     "Has coird's next start be in safe mode, or no longer, by files in the folder of its --state; off also forgets\n"
-    "a crash loop. Restart coird afterwards. Without a word it prints what the next start is asked for.\n"
+    "a crash loop. Restart coird afterwards. Without a word it prints which of them the next start finds.\n"
     "\n"
     "      --state DIR   the folder (default: /var/lib/coird)\n"
     "\n"

@@ -48,14 +48,12 @@ void Word::add_to(coir::Formatter& out) const noexcept {
 }
 
 void Word::add_escaped_to(coir::Formatter& out) const noexcept {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   for (std::string_view rest = text_; !rest.empty();) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
     const auto plain = static_cast<std::size_t>(std::ranges::find_if(rest, is_control) - rest.begin());
     out.add(rest.substr(0, plain));
     if (plain == rest.size()) return;
-    const auto byte = static_cast<unsigned char>(rest[plain]);
-    out.add("\\x", kDigits.substr(byte >> 4, 1), kDigits.substr(byte & 15, 1));
+    out.add("\\x", coir::hex(static_cast<unsigned char>(rest[plain]), 2));
     rest.remove_prefix(plain + 1);
   }
   if (text_.data() == nullptr) out.add(number_);

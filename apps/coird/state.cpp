@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "complaint.h"
+#include "in_folder.h"
 
 namespace {
 
@@ -25,13 +26,6 @@ constexpr std::size_t kSeedBytes = 64;
 
 // The date of the seed that recall_state has found: the latest time of an earlier run.
 constinit timespec g_seen{};
-
-struct SeedPath {
-  explicit SeedPath(const char* folder) noexcept {
-    if (coir::Formatter path(text); !path.add(folder, "/seed", '\0').fits()) text[0] = '\0';
-  }
-  char text[256];
-};
 
 // stir gives the kernel a seed, which counts as entropy where this process may say so.
 void stir(const unsigned char (&seed)[kSeedBytes]) noexcept {
@@ -75,7 +69,7 @@ bool await_random(coir::Deadline deadline) noexcept {
 }  // namespace
 
 bool recall_state(const char* folder) noexcept {
-  const SeedPath path(folder);
+  const InFolder path(folder, "seed");
   struct stat status;
   const bool there = ::stat(path.text, &status) == 0;
   const bool open_to_others = there && (status.st_mode & 077) != 0;
@@ -104,7 +98,7 @@ bool recall_state(const char* folder) noexcept {
 }
 
 void keep_state(const char* folder) noexcept {
-  const SeedPath path(folder);
+  const InFolder path(folder, "seed");
   unsigned char seed[kSeedBytes];
   if (::getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) return;
   const mode_t before = ::umask(077);

@@ -2,6 +2,7 @@
 
 #if !COIR_NO_ASYNC
 
+#include <coir/deadline.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
 #include <unistd.h>
@@ -9,15 +10,17 @@
 #include <algorithm>
 
 #include "../daemon.h"
+#include "../members.h"
 #include "answer.h"
 #include "memory.h"
 
 namespace {
 
-void write_account(ControlAnswer& answer, const coir::Account& account) noexcept {
-  answer.item().member("name", account.name()).member("used", account.used()).member("peak", account.high_water());
-  if (account.ceiling() != SIZE_MAX) answer.member("ceiling", account.ceiling());
-  answer.member("refusals", account.refusals()).end_item();
+// write_each writes an account, or a fiber, as an item.
+template <class Each>
+void write_each(ControlAnswer& answer, const Each& each) noexcept {
+  add_members(answer.item(), each);
+  answer.end_item();
 }
 
 std::uint64_t requests(const coir::http::ServerCounters& counters) noexcept {
@@ -69,9 +72,9 @@ std::string_view Control::tell_connections(bool json) noexcept {
 std::string_view Control::tell_memory(bool json) noexcept {
   ControlAnswer answer(memory_->answer, json);
   answer.list("accounts");
-  write_account(answer, coir::Ledger::total());
+  write_each(answer, coir::Ledger::total());
   for (const coir::Account* each = coir::Ledger::accounts(); each != nullptr; each = each->next())
-    write_account(answer, *each);
+    write_each(answer, *each);
   answer.end_list();
   return answer.finish();
 }
@@ -80,14 +83,8 @@ std::string_view Control::tell_fibers(bool json) noexcept {
   const std::size_t count = coir::list_fibers(memory_->fibers);
   ControlAnswer answer(memory_->answer, json);
   answer.member("count", count).list("fibers");
-  for (const coir::FiberInfo& each : std::span(memory_->fibers).first(std::min(count, Memory::kMostFibers))) {
-    answer.item().member("id", each.id).member("name", each.name).member("state", state_name(each.state));
-    if (each.state == coir::FiberState::parked) {
-      answer.member("waits_for", each.waits_for);
-      answer.member("waited_ms", std::chrono::duration_cast<std::chrono::milliseconds>(each.waited).count());
-    }
-    answer.member("stack_bytes", each.stack_bytes).member("stack_peak_bytes", each.stack_peak_bytes).end_item();
-  }
+  for (const coir::FiberInfo& each : std::span(memory_->fibers).first(std::min(count, Memory::kMostFibers)))
+    write_each(answer, each);
   answer.end_list();
   return answer.finish();
 }

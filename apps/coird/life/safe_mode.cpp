@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "../complaint.h"
+#include "../in_folder.h"
 
 using coir::operator""_KiB;
 using namespace std::chrono_literals;
@@ -21,14 +22,6 @@ namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
 constexpr unsigned kOwn = 0600;
-
-// InFolder is the name of a file in a folder; empty, which no file has, if it is too long.
-struct InFolder {
-  InFolder(const char* folder, const char* name) noexcept {
-    if (coir::Formatter path(text); !path.add(folder, "/", name, '\0').fits()) text[0] = '\0';
-  }
-  char text[256];
-};
 
 bool is_there(const char* path) noexcept {
   return ::access(path, F_OK) == 0;

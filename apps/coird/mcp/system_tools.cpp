@@ -17,6 +17,7 @@
 #include <new>
 
 #include "../daemon.h"
+#include "../members.h"
 #include "workspace.h"
 
 using coir::mcp::Call;
@@ -38,19 +39,11 @@ void answer_json(Call& call, std::size_t room, Write write) noexcept {
   call.fail("the answer is too long");
 }
 
-void write_account(coir::JsonWriter& out, const coir::Account& account) noexcept {
-  out.object().member("name", account.name()).member("used", account.used()).member("peak", account.high_water());
-  if (account.ceiling() != SIZE_MAX) out.member("ceiling", account.ceiling());
-  out.member("refusals", account.refusals()).end();
-}
-
-void write_fiber(coir::JsonWriter& out, const coir::FiberInfo& fiber) noexcept {
-  out.object().member("id", fiber.id).member("name", fiber.name).member("state", state_name(fiber.state));
-  if (fiber.state == coir::FiberState::parked) {
-    out.member("waits_for", fiber.waits_for);
-    out.member("waited_ms", std::chrono::duration_cast<std::chrono::milliseconds>(fiber.waited).count());
-  }
-  out.member("stack_bytes", fiber.stack_bytes).member("stack_peak_bytes", fiber.stack_peak_bytes).end();
+// write_each writes an account, or a fiber, as an object.
+template <class Each>
+void write_each(coir::JsonWriter& out, const Each& each) noexcept {
+  add_members(out.object(), each);
+  out.end();
 }
 
 }  // namespace
@@ -79,10 +72,10 @@ std::optional<SystemFacts> system_facts(Call& call) {
 void memory_ledger(Call& call) {
   answer_json(call, 8 * 1024, [](coir::JsonWriter& out) {
     out.object().name("total");
-    write_account(out, coir::Ledger::total());
+    write_each(out, coir::Ledger::total());
     out.name("accounts").array();
     for (const coir::Account* each = coir::Ledger::accounts(); each != nullptr; each = each->next())
-      write_account(out, *each);
+      write_each(out, *each);
     out.end().end();
   });
 }
@@ -95,7 +88,7 @@ void list_fibers(Call& call) {
   const std::size_t count = coir::list_fibers({infos, kMostFibers});
   answer_json(call, 16 * 1024, [&](coir::JsonWriter& out) {
     out.object().member("count", count).name("fibers").array();
-    for (const coir::FiberInfo& each : std::span(infos, std::min(count, kMostFibers))) write_fiber(out, each);
+    for (const coir::FiberInfo& each : std::span(infos, std::min(count, kMostFibers))) write_each(out, each);
     out.end().end();
   });
 }

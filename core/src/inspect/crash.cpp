@@ -108,7 +108,7 @@ void tell_crash(const Crash& crash) noexcept {
   int none = 0;
   const int self = gettid();
   if (g_teller.compare_exchange_strong(none, self, std::memory_order_relaxed)) return told(crash);
-  // The first one is told; the process ends behind it. An abort() after an overflow is no second one.
+  // Only the first signal is described; the process ends after it. An abort() after an overflow is no second signal.
   while (none != self) pause();
 }
 

@@ -136,7 +136,7 @@ TEST(McpGate, a_token_is_wanted_and_compared) {
         expect(!holds(none, "invalid_token") && holds(with("Authorization: Bearer secre\r\n"), "invalid_token"));
         expect(with("Authorization: Bearer secret\r\n").starts_with("HTTP/1.1 200"));
         expect(with("Authorization: Bearer secrets\r\n").starts_with("HTTP/1.1 401"));
-        // Where to get one is told to everybody.
+        // Everybody learns where to get one.
         McpPeer peer(stage.address);
         peer.say(
             "GET /.well-known/oauth-protected-resource/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
