@@ -1,9 +1,8 @@
 #include "safe.h"
 
 #include <coir/error.h>
+#include <coir/file.h>
 #include <coir/format.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "exit_status.h"
@@ -43,15 +42,16 @@ int switch_safe_mode(const SafeOptions& options) noexcept {
     const std::string_view text = ::access(asked, F_OK) == 0 ? "on\n" : "off\n";
     return ::write(STDOUT_FILENO, text.data(), text.size()) < 0 ? kFile : kDone;
   }
-  bool good = true;
+  std::expected<void, coir::Error> done;
   if (options.word == SafeOptions::Word::on) {
-    const int fd = ::open(asked, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    good = fd >= 0 && ::fsync(fd) == 0;
-    if (fd >= 0) ::close(fd);
+    done = coir::replace_file(asked, {}, 0600);  // that it is there counts, not what it holds
   } else {
-    for (const char* each : {asked, starts}) good = good && (::unlink(each) == 0 || errno == ENOENT);
+    for (const char* each : {asked, starts}) {
+      if (done) done = coir::remove_file(each);
+      if (!done && done.error() == coir::ErrorCode::not_found) done = {};
+    }
   }
-  if (good) return kDone;
-  say_error(options.state, describe(coir::Error::from_errno(errno)));
+  if (done) return kDone;
+  say_error(options.state, describe(done.error()));
   return kFile;
 }

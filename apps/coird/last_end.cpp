@@ -2,7 +2,7 @@
 
 #include <coir/config.h>
 #include <coir/net/log_line.h>
-#include <sys/stat.h>
+#include <errno.h>
 
 #include <optional>
 
@@ -18,9 +18,12 @@ constinit std::optional<coir::LastEnd> g_last;
 void RunRecord::begin(const Options& options) noexcept {
   if (!options.state_given) return;
   coir::keep_log_lines(true);
-  static_cast<void>(::mkdir(options.state, 0755));  // if it fails, begin tells why there is no record
   auto last = coir::EndRecord::begin(options.state,
                                      {.program = "coird", .version = COIR_VERSION, .log = coir::crash_log_lines});
+  if (!last && last.error().sys == EROFS) {
+    say({"--state ", options.state, ": it is read-only, and nothing is kept there: how runs end, crash loops, a seed"});
+    return;
+  }
   if (!last) {
     const bool taken = last.error() == coir::ErrorCode::busy;
     say({"--state ", options.state, ": how this run ends is not recorded: ",

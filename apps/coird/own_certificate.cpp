@@ -6,6 +6,7 @@
 
 #include <coir/file.h>
 #include <coir/net/certificates.h>
+#include <coir/sum.h>
 #include <coir/worker_stack.h>
 #include <errno.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "complaint.h"
 #include "own_names.h"
+#include "state_file.h"
 
 namespace {
 
@@ -35,6 +37,7 @@ struct Own {
   std::size_t size;
   bool only_here;  // not in the file
   bool may_store;  // what the file holds is no key that could be lost
+  bool whole;      // as it was written
 
   std::string_view view() const noexcept { return {text, size}; }
   void wipe() noexcept {
@@ -81,7 +84,7 @@ bool close_mode(const char* path, const char* cure) noexcept {
   return true;
 }
 
-// recall reads the file into g_own. Null: it holds something. Else what is wrong with it.
+// recall reads the file into g_own. Null: it holds something, be it damaged. Else what is wrong with it.
 const char* recall(const char* path) noexcept {
   g_own.wipe();
   g_own.may_store = true;
@@ -95,7 +98,10 @@ const char* recall(const char* path) noexcept {
     g_own.may_store = too_long;
     return too_long ? "damaged" : describe(got.error());
   }
-  g_own.size = *got;
+  const auto content = coir::whole_text({g_own.text, *got});
+  g_own.whole = content.has_value();
+  g_own.size = content ? content->size() : *got;
+  g_own.text[g_own.size] = '\0';
   return *got != 0 ? nullptr : "empty";
 }
 
@@ -114,15 +120,15 @@ enum class Renewal : std::uint8_t { none, renamed, repaired, made, failed };
 void take_up(SelfSigned& fresh) noexcept {
   g_own.size = coir::format(std::span(g_own.text).first(sizeof g_own.text - 1), fresh.certificate, fresh.key).size();
   g_own.text[g_own.size] = '\0';
-  g_own.only_here = true;
+  g_own.only_here = g_own.whole = true;
   explicit_bzero(&fresh, sizeof fresh);
 }
 
 // renew has g_own hold a certificate for all names of this machine, by the key that it holds, or by a new one where
-// there is none and `may_make` allows it. Takes 12 KB of stack.
+// there is none and `may_make` allows it. A damaged certificate may still look like one, and is issued again. Takes 12 KB of stack.
 [[gnu::noinline]] Renewal renew(bool may_make, std::optional<coir::TlsContext>& context) noexcept {
   const OwnNames names;
-  context = context_of(g_own.view());
+  if (g_own.whole) context = context_of(g_own.view());
   if (context && coir::is_issued_for(g_own.view(), names.all()).value_or(true)) return Renewal::none;
   SelfSigned fresh;
   Renewal outcome = context ? Renewal::renamed : Renewal::repaired;
@@ -134,6 +140,12 @@ void take_up(SelfSigned& fresh) noexcept {
   }
   take_up(fresh);
   context = context_of(g_own.view());
+  if (!context && outcome == Renewal::repaired && may_make && coir::make_self_signed(names.all(), fresh)) {
+    // The key is damaged, too: it is not that of its certificate.
+    take_up(fresh);
+    context = context_of(g_own.view());
+    outcome = Renewal::made;
+  }
   return context ? outcome : Renewal::failed;
 }
 
@@ -143,11 +155,8 @@ bool store(const Paths& paths, const char* state) noexcept {
     note(kNext, paths.pem, "left as it is");
     return false;
   }
-  if (::mkdir(state, 0755) != 0 && errno != EEXIST) {
-    note(kNext, state, strerror(errno));
-    return false;
-  }
-  const auto stored = coir::replace_file(paths.pem, g_own.view(), 0600);
+  make_state_folder(state);
+  const auto stored = write_state(paths.pem, g_own.view());
   if (!stored) {
     note(kNext, paths.pem, describe(stored.error()));
     return false;
@@ -181,7 +190,7 @@ void tell(Renewal renewal, const char* path, const char* fault) noexcept {
   if (renewal == Renewal::none) return;
   if (renewal == Renewal::renamed)
     return note("its key is the same", path, "issued again: this machine has other names or addresses");
-  if (renewal == Renewal::repaired) return note("its key is the same", path, "held no certificate: issued again");
+  if (renewal == Renewal::repaired) return note("its key is the same", path, "held no whole certificate: issued again");
   if (fault == kNotThere) {
     if (!g_own.only_here) say({"made a certificate: ", path});
     return;

@@ -5,6 +5,7 @@
 #if COIR_TLS
 
 #include <coir/file.h>
+#include <coir/sum.h>
 #include <coir/tls.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 #include "complaint.h"
 #include "in_folder.h"
+#include "state_file.h"
 
 namespace {
 
@@ -28,7 +30,7 @@ constexpr std::size_t kSeedBytes = 64;
 constinit timespec g_seen{};
 
 // stir gives the kernel a seed, which counts as entropy where this process may say so.
-void stir(const unsigned char (&seed)[kSeedBytes]) noexcept {
+void stir(std::string_view seed) noexcept {
   const int device = ::open("/dev/urandom", O_WRONLY | O_CLOEXEC);
   if (device < 0) return;
   // As rand_pool_info, with its array.
@@ -37,8 +39,8 @@ void stir(const unsigned char (&seed)[kSeedBytes]) noexcept {
     int bytes = kSeedBytes;
     unsigned char seed[kSeedBytes];
   } credit;
-  memcpy(credit.seed, seed, kSeedBytes);
-  if (::ioctl(device, RNDADDENTROPY, &credit) != 0) static_cast<void>(!::write(device, seed, kSeedBytes));
+  memcpy(credit.seed, seed.data(), kSeedBytes);
+  if (::ioctl(device, RNDADDENTROPY, &credit) != 0) static_cast<void>(!::write(device, seed.data(), kSeedBytes));
   explicit_bzero(&credit, sizeof credit);
   ::close(device);
 }
@@ -83,13 +85,11 @@ bool recall_state(const char* folder) noexcept {
     ::unlink(path.text);
   }
   if (random_is_ready()) return true;
-  if (auto file = coir::File::open(path.text)) {
-    unsigned char seed[kSeedBytes] = {};
-    const auto got = file->read_all({reinterpret_cast<char*>(seed), sizeof seed});
-    // Used once: a board that loses its power before it leaves another must not start twice from the same.
-    if (got && *got == sizeof seed && ::unlink(path.text) == 0) stir(seed);
-    explicit_bzero(seed, sizeof seed);
-  }
+  char room[kSeedBytes + coir::kSumLineBytes + 1];
+  const auto seed = read_state(path.text, room);
+  // Used once: a board that loses its power before it leaves another must not start twice from the same.
+  if (seed && seed->size() == kSeedBytes && coir::remove_file(path.text)) stir(*seed);
+  explicit_bzero(room, sizeof room);
   if (random_is_ready()) return true;
   say({"waiting for the kernel's random numbers"});
   if (await_random(coir::Deadline::after(std::chrono::seconds(20)))) return true;
@@ -99,16 +99,11 @@ bool recall_state(const char* folder) noexcept {
 
 void keep_state(const char* folder) noexcept {
   const InFolder path(folder, "seed");
-  unsigned char seed[kSeedBytes];
+  char seed[kSeedBytes];
   if (::getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) return;
-  const mode_t before = ::umask(077);
-  const bool known = coir::time_valid();
   // A clock that is not set must not take back the time of an earlier run, whose seed may be used up.
-  if (coir::replace_file(path.text, {reinterpret_cast<char*>(seed), sizeof seed}) && !known && g_seen.tv_sec != 0) {
-    const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, g_seen};
-    ::utimensat(AT_FDCWD, path.text, times, 0);
-  }
-  ::umask(before);
+  const bool earlier = !coir::time_valid() && g_seen.tv_sec != 0;
+  static_cast<void>(write_state(path.text, seed, earlier ? std::optional(g_seen) : std::nullopt));
   explicit_bzero(seed, sizeof seed);
 }
 

@@ -3,10 +3,10 @@
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 . "$root/tests/system/vm.sh"
-rounds='1 2 3'
+rounds='1 2 3' cuts=2000
 for option; do
   [ "$option" = --quick ] || die "unknown option '$option'; see scripts/bench --help"
-  rounds=1
+  rounds=1 cuts=200
 done
 
 # new_app makes a program beside the tree, builds it, boots it and asks it, and prints the seconds from the beginning.
@@ -83,8 +83,14 @@ crash() {
   python3 "$root/tests/bench/crash.py" "$root/build/$(uname -m)-linux-musl/apps/coird/coird" $rounds | awk -f "$root/tests/bench/figures.awk"
 }
 
+# state_cuts cuts the power of the board while coird writes its state.
+state_cuts() {
+  "$root/tests/system/state_cuts" --cuts "$cuts" | grep '^state_cuts'
+}
+
 "$root/scripts/setup" --for vm,test,flash
 crash
+state_cuts
 new_app
 clock
 flash_card

@@ -4,6 +4,7 @@
 #include <coir/end_record.h>
 #include <coir/file.h>
 #include <coir/stack_size.h>
+#include <coir/sum.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "../complaint.h"
 #include "../in_folder.h"
+#include "../state_file.h"
 
 using coir::operator""_KiB;
 using namespace std::chrono_literals;
@@ -21,7 +23,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kMostKept = 64 * 1024;
-constexpr unsigned kOwn = 0600;
 
 bool is_there(const char* path) noexcept {
   return ::access(path, F_OK) == 0;
@@ -34,25 +35,25 @@ std::uint64_t since_boot_ms() noexcept {
 }
 
 // sum_of_file adds a file's bytes to a sum; one that cannot be read adds none.
-std::uint64_t sum_of_file(const char* path, std::uint64_t sum) noexcept {
+std::uint32_t sum_of_file(const char* path, std::uint32_t sum) noexcept {
   const auto file = path != nullptr ? coir::File::open(path) : std::unexpected(coir::Error{});
   if (!file) return sum;
   const auto bytes = file->read_all(coir::account::http, kMostKept);
-  return bytes ? sum_of(bytes->bytes(), sum) : sum;
+  return bytes ? coir::sum_of(bytes->bytes(), sum) : sum;
 }
 
-std::uint64_t sum_of_all(const Options& options, std::span<char*> arguments) noexcept {
+std::uint32_t sum_of_all(const Options& options, std::span<char*> arguments) noexcept {
   const auto build = coir::build_id();
-  std::uint64_t sum = sum_of({reinterpret_cast<const char*>(build.data()), build.size()});
-  for (const char* each : arguments.subspan(1)) sum = sum_of({each, strlen(each) + 1}, sum);
+  std::uint32_t sum = coir::sum_of({reinterpret_cast<const char*>(build.data()), build.size()});
+  for (const char* each : arguments.subspan(1)) sum = coir::sum_of({each, strlen(each) + 1}, sum);
   return sum_of_file(options.config, sum);
 }
 
-std::uint64_t this_boot() noexcept {
+std::uint32_t this_boot() noexcept {
   char id[64];
   const auto file = coir::File::open("/proc/sys/kernel/random/boot_id");
   const auto size = file ? file->read_at(id, 0) : std::unexpected(file.error());
-  return size ? sum_of(std::span(id).first(*size)) : 0;
+  return size ? coir::sum_of(std::span(id).first(*size)) : 0;
 }
 
 // look_at_record tells whether another coird has the folder, and whether the last one hung.
@@ -89,24 +90,20 @@ bool pause(std::uint64_t runs, std::uint64_t seconds) noexcept {
 
 bool SafeMode::begin(const Options& options, std::span<char*> arguments) noexcept {
   options_ = &options;
+  if (options.state_given) make_state_folder(options.state);
   if (options.safe_file != nullptr && is_there(options.safe_file)) return reason_ = Reason::file, true;
   if (!options.state_given) return true;
   if (is_there(InFolder(options.state, "safe").text)) return reason_ = Reason::asked, true;
   bool hung = false;
   if (look_at_record(options.state, hung)) return true;
-  config_ = sum_of_file(options.config, sum_of({}));
+  remove_leftovers(options.state);
+  config_ = sum_of_file(options.config, coir::kEmptySum);
   now_ = {.began_ms = since_boot_ms(), .boot = this_boot(), .of = sum_of_all(options, arguments)};
   const InFolder path(options.state, "starts");
   char room[192];
-  if (const auto file = coir::File::open(path.text)) {
-    const auto size = file->read_all(room);
-    Starts kept;
-    if (size && read_starts({room, *size}, kept)) {
-      runs_ = short_runs(kept, now_, hung);
-    } else {
-      say({path.text, ": damaged, and left out"});
-    }
-  }
+  Starts kept;
+  const auto text = read_state(path.text, room);
+  if (text && read_starts(*text, kept)) runs_ = short_runs(kept, now_, hung);
   if (runs_ >= kLoop) reason_ = Reason::loop;
   if (const std::uint64_t seconds = pause_after(runs_); seconds != 0) {
     if (!pause(runs_, seconds)) return false;
@@ -121,14 +118,18 @@ bool SafeMode::begin(const Options& options, std::span<char*> arguments) noexcep
 void SafeMode::keep(const Starts& starts) const noexcept {
   char room[192];
   // A folder that takes no file has a line of RunRecord's.
-  static_cast<void>(coir::replace_file(InFolder(options_->state, "starts").text, write_starts(starts, room), kOwn));
+  static_cast<void>(write_state(InFolder(options_->state, "starts").text, write_starts(starts, room)));
 }
 
 const char* SafeMode::good_file() const noexcept {
   static constinit char path[256];
+  if (!options_->state_given) return nullptr;
   const InFolder good(options_->state, "good.conf");
   memcpy(path, good.text, sizeof path);
-  return options_->state_given && is_there(path) ? path : nullptr;
+  const auto file = coir::slurp(path, coir::account::http, kMostKept + coir::kSumLineBytes);
+  if (file && coir::whole_text(file->text())) return path;
+  if (file || file.error() != coir::ErrorCode::not_found) say({path, ": damaged, and left out"});
+  return nullptr;
 }
 
 std::string_view SafeMode::why(std::span<char> room) const noexcept {
@@ -194,8 +195,11 @@ void SafeMode::keep_good() const noexcept {
   if (!file) return;
   const auto bytes = file->read_all(coir::account::http, kMostKept);
   const InFolder good(options_->state, "good.conf");
-  if (bytes && sum_of(bytes->bytes()) == config_ && sum_of_file(good.text, sum_of({})) != config_)
-    static_cast<void>(coir::replace_file(good.text, bytes->bytes(), kOwn));
+  if (!bytes || coir::sum_of(bytes->bytes()) != config_) return;
+  char line[coir::kSumLineBytes];
+  const auto kept = sum_of_file(good.text, coir::kEmptySum);
+  if (kept != coir::sum_of(coir::sum_line(bytes->bytes(), line), config_))
+    static_cast<void>(write_state(good.text, bytes->bytes()));
 }
 
 void SafeMode::serving() noexcept {
@@ -217,7 +221,7 @@ void SafeMode::stopped() noexcept {
   const InFolder path(options_->state, "starts");
   if (!counts_) return;
   if (!on()) {
-    ::unlink(path.text);
+    static_cast<void>(coir::remove_file(path.text));
   } else if (is_there(path.text)) {
     // Not removed by coirctl safe off: safe mode stays, and its next start does not wait.
     keep({.count = kLoop + 1, .of = now_.of});

@@ -52,7 +52,7 @@ class SafeMode {
   std::uint64_t runs_ = 0;
   Reason reason_ = Reason::none;
   bool counts_ = false;       // the file of starts is this run's
-  std::uint64_t config_ = 0;  // a sum of the file of --config
+  std::uint32_t config_ = 0;  // a sum of the file of --config
 #if !COIR_NO_ASYNC
   coir::Event stops_;
   coir::Fiber minute_;

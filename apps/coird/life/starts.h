@@ -8,8 +8,8 @@
 struct Starts {
   std::uint64_t count = 0;     // with the last one
   std::uint64_t began_ms = 0;  // the last one, since the boot
-  std::uint64_t boot = 0;      // a sum of the boot's id
-  std::uint64_t of = 0;        // a sum of the build, the command line and the file of --config
+  std::uint32_t boot = 0;      // a sum of the boot's id
+  std::uint32_t of = 0;        // a sum of the build, the command line and the file of --config
 };
 
 inline constexpr std::uint64_t kLoop = 5;  // short runs in a row that make a crash loop
@@ -21,9 +21,6 @@ std::uint64_t short_runs(const Starts& kept, const Starts& now, bool hung) noexc
 
 // pause_after is how many seconds coird waits after so many short runs, before it binds an address.
 std::uint64_t pause_after(std::uint64_t runs) noexcept;
-
-// sum_of sums up bytes, behind those that gave `sum`.
-std::uint64_t sum_of(std::span<const char> bytes, std::uint64_t sum = 14695981039346656037u) noexcept;
 
 // write_starts makes the file's text, read_starts reads it. False: it is none.
 std::string_view write_starts(const Starts& starts, std::span<char> room) noexcept;

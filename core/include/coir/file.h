@@ -6,6 +6,8 @@
 //   if (!log) return complain(log.error());
 //   if (auto written = log->write_all(text, Deadline::after(2s)); !written) return complain(written.error());
 
+#include <time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -146,6 +148,10 @@ class File {
                                                       std::optional<unsigned> mode = std::nullopt,
                                                       Deadline deadline = Deadline::never()) noexcept;
 
+// remove_file removes the file at `path`, for good: it returns when a loss of power would not bring it back. Errors:
+// not_found, File's.
+[[nodiscard]] std::expected<void, Error> remove_file(const char* path, Deadline deadline = Deadline::never()) noexcept;
+
 // FileReplacement is replace_file piece by piece, for a content that comes from a stream:
 //
 //   auto next = FileReplacement::begin("/data/firmware", 0644, deadline);
@@ -179,6 +185,10 @@ class FileReplacement {
   [[nodiscard]] std::expected<void, Error> write(std::span<const char> bytes,
                                                  Deadline deadline = Deadline::never()) noexcept;
 
+  // date_from gives the new content the date of its last change, which else is the time of its writing. Errors: closed;
+  // system.
+  [[nodiscard]] std::expected<void, Error> date_from(const timespec& changed) noexcept;
+
   // commit syncs the new content, has it take the name and syncs the folder. Once; afterwards nothing is open.
   // Errors: closed (committed or aborted); timed_out, cancelled, no_memory, limit (no thread to be had), system.
   [[nodiscard]] std::expected<void, Error> commit(Deadline deadline = Deadline::never()) noexcept;
@@ -192,6 +202,7 @@ class FileReplacement {
  private:
   friend std::expected<void, Error> replace_file(const char* path, std::span<const char> bytes,
                                                  std::optional<unsigned> mode, Deadline deadline) noexcept;
+  friend std::expected<void, Error> remove_file(const char* path, Deadline deadline) noexcept;
   class Steps;
 
   int folder_ = -1;

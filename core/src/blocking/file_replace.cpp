@@ -19,10 +19,10 @@ class FileReplacement::Steps {
                                          std::optional<unsigned> mode) noexcept;
   static std::expected<void, Error> open_at(FileReplacement& self, int folder, std::string_view name,
                                             std::optional<unsigned> mode) noexcept;
+  static std::expected<void, Error> open_folder(FileReplacement& self, const char* path) noexcept;
   static std::expected<void, Error> finish(FileReplacement& self, const BlockingStop& stop) noexcept;
 
  private:
-  static std::expected<void, Error> open_folder(FileReplacement& self, const char* path) noexcept;
   static std::expected<void, Error> open_temporary(FileReplacement& self, std::optional<unsigned> mode) noexcept;
   static std::expected<void, Error> create(FileReplacement& self, unsigned mode) noexcept;
 };
@@ -154,6 +154,13 @@ std::expected<void, Error> FileReplacement::write(std::span<const char> bytes, D
   return written;
 }
 
+std::expected<void, Error> FileReplacement::date_from(const timespec& changed) noexcept {
+  if (file_ < 0) return std::unexpected(Error{ErrorCode::closed});
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, changed};
+  if (::futimens(file_, times) != 0) return std::unexpected(Error::from_errno(errno));
+  return {};
+}
+
 std::expected<void, Error> FileReplacement::commit(Deadline deadline) noexcept {
   if (file_ < 0) return std::unexpected(Error{ErrorCode::closed});
   std::expected<void, Error> finished;
@@ -183,6 +190,18 @@ std::expected<void, Error> replace_file(const char* path, std::span<const char> 
         if (auto opened = FileReplacement::Steps::open(next, path, mode); !opened) return opened;
         if (auto written = write_pieces(next.file_, bytes, stop); !written) return written;
         return FileReplacement::Steps::finish(next, stop);
+      },
+      deadline);
+}
+
+std::expected<void, Error> remove_file(const char* path, Deadline deadline) noexcept {
+  return detail::blocking_for(
+      detail::BlockingKind::files,
+      [&](const BlockingStop&) -> std::expected<void, Error> {
+        FileReplacement old;
+        if (auto opened = FileReplacement::Steps::open_folder(old, path); !opened) return opened;
+        if (unlinkat(old.folder_, old.name_, 0) != 0) return std::unexpected(Error::from_errno(errno));
+        return sync_file(old.folder_);
       },
       deadline);
 }

@@ -15,7 +15,9 @@
 #include <coir/crash.h>
 #include <coir/deadline.h>
 #include <coir/port/seccomp.h>
+#include <coir/sum.h>
 
+#include "blocking/file_steps.h"
 #include "inspect/end_text.h"
 
 namespace coir {
@@ -132,8 +134,17 @@ void record_crash(const Crash& crash) noexcept {
   finish(out);
 }
 
+// sync_name has the name of the file reach the disk.
+int sync_name(const char* folder) noexcept {
+  const int fd = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const auto synced = sync_file(fd);
+  ::close(fd);
+  return synced ? 0 : synced.error().sys;
+}
+
 // fill_whole writes the file whole, so that nothing of it is missing when the disk is full.
-int fill_whole(int fd) noexcept {
+int fill_whole(int fd, const char* folder) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return errno;
   const auto size = static_cast<std::size_t>(status.st_size);
@@ -147,7 +158,7 @@ int fill_whole(int fd) noexcept {
     }
     at += part;
   }
-  return 0;
+  return sync_name(folder);
 }
 
 // Slots is what is in the file.
@@ -208,7 +219,7 @@ void explain(int fd, std::size_t slot, const Since& now, LastEnd& last) noexcept
   }
   ++last.counts[static_cast<std::size_t>(last.end)];
   if (record.end != End::none) return;
-  const auto head = static_cast<std::size_t>(record.head.data() + record.head.size() - g_image) + kSumBytes;
+  const auto head = static_cast<std::size_t>(record.head.data() + record.head.size() - g_image) + kSumLineBytes;
   char room[96];
   Formatter out(room);
   out.add("end: ", end_name(last.end), "\n");
@@ -257,7 +268,7 @@ std::expected<LastEnd, Error> EndRecord::begin(const char* folder, const EndReco
   const Slots found = look_at(fd);
   last.damaged = found.damaged;
   const Since now(options);
-  if (const int error = fill_whole(fd); error != 0) return give_up(Error::from_errno(error));
+  if (const int error = fill_whole(fd, folder); error != 0) return give_up(Error::from_errno(error));
   if (found.last != kSlots) explain(fd, found.last, now, last);
   const std::size_t slot = choose(found);
   const std::uint64_t number = found.last != kSlots ? found.numbers[found.last] + 1 : 1;

@@ -1,27 +1,19 @@
 #include "inspect/end_text.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
+
+#include <coir/file.h>
+#include <coir/sum.h>
 
 namespace coir {
 
 namespace {
 
-constexpr std::string_view kSumKey = "sum: ";
-constexpr std::size_t kSumDigits = 8;
-
+constexpr std::string_view kSumKey = "# sum: ";
 constexpr std::string_view kEndNames[kEnds] = {"none", "clean",          "failed", "crash",         "stack_overflow",
                                                "hang", "forbidden_call", "killed", "out_of_memory", "power_cut"};
-
-// sum_of is FNV-1a of 32 bits.
-std::uint32_t sum_of(std::string_view text) noexcept {
-  std::uint32_t sum = 2166136261;
-  for (const char each : text) sum = (sum ^ static_cast<unsigned char>(each)) * 16777619;
-  return sum;
-}
 
 // take_lines takes lines off `text` up to their sum, which must be theirs. Empty: they are damaged.
 std::string_view take_lines(std::string_view& text) noexcept {
@@ -29,27 +21,14 @@ std::string_view take_lines(std::string_view& text) noexcept {
   while (at < text.size()) {
     const std::size_t end = text.find('\n', at);
     if (end == text.npos) return {};
-    const std::string_view line = text.substr(at, end - at);
-    if (line.starts_with(kSumKey)) {
-      char right[kSumDigits];
-      const std::string_view lines = text.substr(0, at);
-      if (line.substr(kSumKey.size()) != format(right, hex(sum_of(lines), kSumDigits))) return {};
+    if (text.substr(at).starts_with(kSumKey)) {
+      const auto lines = whole_text(text.substr(0, end + 1));
       text.remove_prefix(end + 1);
-      return lines;
+      return lines.value_or(std::string_view());
     }
     at = end + 1;
   }
   return {};
-}
-
-std::string_view read_text(const char* path, std::span<char> room) noexcept {
-  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  std::size_t size = 0;
-  for (ssize_t got; size < room.size() && (got = ::read(fd, room.data() + size, room.size() - size)) > 0;)
-    size += static_cast<std::size_t>(got);
-  ::close(fd);
-  return {room.data(), size};
 }
 
 }  // namespace
@@ -85,7 +64,8 @@ std::uint64_t read_number(std::string_view text) noexcept {
 }
 
 void add_sum(Formatter& text) noexcept {
-  text.add(kSumKey, hex(sum_of(text.text()), kSumDigits), "\n");
+  char line[kSumLineBytes];
+  text.add(sum_line(text.text(), line));
 }
 
 SlotState read_slot(std::string_view slot, PastEnd& record) noexcept {
@@ -129,12 +109,12 @@ bool PastEnd::next_of(std::string_view key, std::string_view& lines, std::string
 }
 
 Since::Since(const EndRecordOptions& options) noexcept {
-  const std::string_view id = read_text(options.boot_id, boot);
+  const std::string_view id = slurp(options.boot_id, boot).value_or("");
   boot_size = std::min(id.find('\n'), id.size());
   memory_kills = 0;
   // The line is far down in a file of 4 KB.
   static constinit char events[8192];
-  std::string_view lines = read_text(options.memory_events, events);
+  std::string_view lines = slurp(options.memory_events, events).value_or("");
   constexpr std::string_view kKey = "\noom_kill ";
   if (const std::size_t at = lines.find(kKey); at != lines.npos) {
     lines.remove_prefix(at + kKey.size());

@@ -10,16 +10,13 @@ namespace coir {
 //   coir run 1                         the format
 //   number: 17                         lines "key: value" of the start ...
 //   ...
-//   sum: 0011aabb                      ... and the sum of all bytes before this line
+//   # sum: 0011aabb                    ... and the sum of all bytes before this line
 //   end: crash                         the end, if there was one: lines, and a sum of their own
 //   ...
-//   sum: 0011aabb
+//   # sum: 0011aabb
 //
 // New lines, or an older text, fill the rest.
 inline constexpr std::string_view kFormatLine = "coir run 1\n";
-
-// kSumBytes is the length of the line of a sum.
-inline constexpr std::size_t kSumBytes = 14;
 
 // SlotState tells what a slot holds.
 enum class SlotState : std::uint8_t { empty, whole, damaged };

@@ -1,6 +1,7 @@
 // Subscriptions of sockets to topics, and publishing to their subscribers.
 #include <coir/detail/accounts.h>
 #include <coir/pressure.h>
+#include <coir/sum.h>
 #include <coir/utf8.h>
 #include <string.h>
 
@@ -27,11 +28,9 @@ constexpr std::size_t kTopicBytes = sizeof(Topic) + sizeof(std::uint32_t);
 
 }  // namespace
 
-// chain_held is where the topics begin whose names hash as this one (FNV-1a).
+// chain_held is where the topics begin whose names have the sum of this one.
 std::uint32_t& SocketTable::chain_held(std::string_view name) noexcept {
-  std::uint32_t hash = 2'166'136'261;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619;
-  return chains_[hash & (chain_count_ - 1)];
+  return chains_[sum_of(name) & (chain_count_ - 1)];
 }
 
 std::uint32_t SocketTable::find_held(std::string_view name) noexcept {

@@ -1,5 +1,6 @@
 #include <coir/config.h>
 #include <coir/program.h>
+#include <coir/sum.h>
 #include <coir/tls.h>
 
 #include "tls/mbedtls_internals.h"
@@ -58,10 +59,10 @@ class Turn {
 // ask_for takes the FNV-1a digest of the name in lower case. A client could resume under another name of the same
 // digest, and would gain nothing: the policy is the same for all names.
 void Session::ask_for(std::string_view name) noexcept {
-  std::uint32_t digest = 2'166'136'261u;
+  std::uint32_t digest = kEmptySum;
   for (const char c : name) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
-    digest = (digest ^ static_cast<unsigned char>(lower)) * 16'777'619u;
+    digest = sum_of({&lower, 1}, digest);
   }
   asked_name_ = digest != 0 ? digest : 1;
 }

@@ -9,6 +9,14 @@ from daemon import Daemon
 SLOT = 8192
 
 
+def sum_line(data):
+    """The line of the sum of what is before it."""
+    total = 2166136261
+    for byte in data:
+        total = (total ^ byte) * 16777619 % (1 << 32)
+    return b"# sum: %08x\n" % total
+
+
 def build_id(program):
     """The build id that the linker has written into a program, as hexadecimal digits."""
     with open(program, "rb") as file:
@@ -54,12 +62,8 @@ class State(tempfile.TemporaryDirectory):
         """Makes the latest record one of another boot."""
         slots = self.slots()
         at = max(range(len(slots)), key=lambda i: self.number_of(slots[i]))
-        head = re.sub(rb"\nboot: .*\n", b"\nboot: another\n", slots[at].split(b"\nsum: ")[0] + b"\n")
-        sum_of = 2166136261
-        for byte in head:
-            sum_of = (sum_of ^ byte) * 16777619 % (1 << 32)
-        # The sum covers what follows the line of the format, too.
-        slots[at] = (head + b"sum: %08x\n" % sum_of).ljust(SLOT, b"\n")
+        head = re.sub(rb"\nboot: .*\n", b"\nboot: another\n", slots[at].split(b"\n# sum: ")[0] + b"\n")
+        slots[at] = (head + sum_line(head)).ljust(SLOT, b"\n")
         with open(self.file, "r+b") as file:
             file.write(b"".join(slots))
 

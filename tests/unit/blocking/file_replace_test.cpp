@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,31 @@ TEST(FileReplace, replacing_leaves_the_new_content_alone_and_keeps_the_mode) {
     expect(replace_file(folder.at("b"), std::string_view("first")).has_value());
     expect(holds(folder.at("b"), "first") && mode_of(folder.at("b")) == 0644);
     expect(folder.count() == 2);
+  });
+}
+
+TEST(FileReplace, a_file_is_removed_by_itself_and_what_is_not_there_or_no_file_is_an_error) {
+  both_sides([&] {
+    Folder folder;
+    put(folder.at("a"), "content", 0640);
+    put(folder.at("b"), "content", 0640);
+    expect(coir::remove_file(folder.at("a")).has_value() && folder.count() == 1);
+    const auto again = coir::remove_file(folder.at("a"));
+    expect(!again && again.error() == ErrorCode::not_found);
+    expect(!coir::remove_file(folder.at(".")) && folder.count() == 1);
+  });
+}
+
+TEST(FileReplace, the_new_content_takes_a_date) {
+  both_sides([&] {
+    Folder folder;
+    auto next = FileReplacement::begin(folder.at("a"));
+    expect(next.has_value() && next->write(std::string_view("new")).has_value());
+    expect(next->date_from({.tv_sec = 1'000'000'000, .tv_nsec = 0}).has_value() && next->commit().has_value());
+    struct stat status;
+    expect(::stat(folder.at("a"), &status) == 0 && status.st_mtim.tv_sec == 1'000'000'000);
+    const auto late = next->date_from({});
+    expect(!late && late.error() == ErrorCode::closed);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <coir/http/wire/date.h>
 #include <coir/http/wire/response.h>
 #include <coir/port/memory.h>
+#include <coir/sum.h>
 #include <string.h>
 
 #include <algorithm>
@@ -25,11 +26,9 @@ constexpr std::uint8_t kind_of(bool directory, Coding form) noexcept {
   return static_cast<std::uint8_t>((directory ? 1 : 0) | static_cast<unsigned>(form) << 1);
 }
 
-// FNV-1a. An author of file names can make them collide; a bucket holds no more than the cache has places.
+// hash_of is a sum. An author of file names can make them collide; a bucket holds no more than the cache has places.
 std::uint32_t hash_of(std::string_view path, std::uint8_t kind) noexcept {
-  std::uint32_t hash = 0x811c9dc5u ^ kind;
-  for (char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
-  return hash;
+  return sum_of(path, kEmptySum ^ kind);
 }
 
 // Some 292 years on either side of 1970 fit; a time beyond them, which file systems do hold, is the last that does.

@@ -1,0 +1,50 @@
+#include "state_file.h"
+
+#include <coir/file.h>
+#include <coir/sum.h>
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "complaint.h"
+#include "in_folder.h"
+
+void make_state_folder(const char* folder) noexcept {
+  if (::mkdir(folder, 0755) != 0) return;
+  // Else a loss of power could take the folder, with all that was written there.
+  auto parent = coir::File::open(InFolder(folder, "..").text);
+  if (parent) static_cast<void>(parent->sync());
+}
+
+void remove_leftovers(const char* folder) noexcept {
+  DIR* const entries = ::opendir(folder);
+  if (entries == nullptr) return;
+  while (const dirent* const each = ::readdir(entries)) {
+    constexpr std::string_view kStart = ".coir-";
+    const std::string_view name = each->d_name;
+    if (name.starts_with(kStart) && name.size() == kStart.size() + 16) ::unlinkat(::dirfd(entries), each->d_name, 0);
+  }
+  ::closedir(entries);
+}
+
+std::optional<std::string_view> read_state(const char* path, std::span<char> room) noexcept {
+  const auto file = coir::File::open(path);
+  if (!file && file.error() == coir::ErrorCode::not_found) return std::nullopt;
+  const auto size = file ? file->read_all(room) : std::unexpected(file.error());
+  if (!size && size.error() != coir::ErrorCode::limit) return say({path, ": ", describe(size.error())}), std::nullopt;
+  const auto content = size ? coir::whole_text({room.data(), *size}) : std::nullopt;
+  if (!content) say({path, ": damaged, and left out"});
+  return content;
+}
+
+std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
+                                             std::optional<timespec> date) noexcept {
+  char line[coir::kSumLineBytes];
+  auto next = coir::FileReplacement::begin(path, 0600);
+  if (!next) return std::unexpected(next.error());
+  // A write that fails has commit fail.
+  static_cast<void>(next->write(content));
+  static_cast<void>(next->write(coir::sum_line(content, line)));
+  if (date) static_cast<void>(next->date_from(*date));
+  return next->commit();
+}

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <coir/error.h>
+#include <time.h>
+
+#include <expected>
+#include <optional>
+#include <span>
+#include <string_view>
+
+// The files of the folder of --state. README.md lists them. Each is replaced whole, and ends with the line of its sum
+// (coir/sum.h); a kill or a loss of power leaves the old content or the new one.
+
+// make_state_folder makes the folder, if its parent is there. A failure is told by what is then to be written there.
+void make_state_folder(const char* folder) noexcept;
+
+// remove_leftovers removes the temporary files that kills have left there. No other process writes to the folder.
+void remove_leftovers(const char* folder) noexcept;
+
+// read_state reads a file into `room`, and returns its content without the sum. Nothing: there is none, or it cannot be
+// read or is damaged, which one line has said.
+std::optional<std::string_view> read_state(const char* path, std::span<char> room) noexcept;
+
+// write_state makes `content` the content of a file that its owner alone can read, changed at `date` if it is given.
+// When it has returned without an error, a loss of power takes nothing back.
+[[nodiscard]] std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
+                                                           std::optional<timespec> date = std::nullopt) noexcept;
