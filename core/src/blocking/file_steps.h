@@ -1,6 +1,7 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 
 namespace coir {
 
-// file.cpp and file_replace.cpp share these steps.
+// Files, their replacements and the record of ends share these steps.
 
 // kFilePiece is how much is read or written between two looks at whether the caller still wants it, in bytes.
 inline constexpr std::size_t kFilePiece = std::size_t{64} * 1024;
@@ -39,6 +40,15 @@ inline std::expected<void, Error> sync_file(int fd) noexcept {
     if (errno != EINTR) return std::unexpected(Error::from_errno(errno));
   }
   return {};
+}
+
+// sync_folder syncs the folder at `path`, with the names in it. Returns 0 or errno. Blocks.
+inline int sync_folder(const char* path) noexcept {
+  const int fd = ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const auto synced = sync_file(fd);
+  ::close(fd);
+  return synced ? 0 : synced.error().sys;
 }
 
 }  // namespace coir

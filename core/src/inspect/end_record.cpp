@@ -134,16 +134,8 @@ void record_crash(const Crash& crash) noexcept {
   finish(out);
 }
 
-// sync_name has the name of the file reach the disk.
-int sync_name(const char* folder) noexcept {
-  const int fd = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const auto synced = sync_file(fd);
-  ::close(fd);
-  return synced ? 0 : synced.error().sys;
-}
-
-// fill_whole writes the file whole, so that nothing of it is missing when the disk is full.
+// fill_whole writes the file whole, so that nothing of it is missing when the disk is full. Its name reaches the disk,
+// too.
 int fill_whole(int fd, const char* folder) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return errno;
@@ -158,7 +150,7 @@ int fill_whole(int fd, const char* folder) noexcept {
     }
     at += part;
   }
-  return sync_name(folder);
+  return sync_folder(folder);
 }
 
 // Slots is what is in the file.
@@ -169,19 +161,11 @@ struct Slots {
   std::size_t last = EndRecord::kSlots;  // the slot of the last run; kSlots: none
 };
 
-bool read_slot_of(int fd, std::size_t slot, std::span<char> room, SlotState& state, PastEnd& record) noexcept {
-  const ssize_t got = ::pread(fd, room.data(), room.size(), offset_of(slot));
-  if (got < 0) return false;
-  state = read_slot({room.data(), static_cast<std::size_t>(got)}, record);
-  return true;
-}
-
 Slots look_at(int fd) noexcept {
   Slots found;
   for (std::size_t i = 0; i < EndRecord::kSlots; ++i) {
-    SlotState state;
     PastEnd record;
-    if (!read_slot_of(fd, i, g_image, state, record)) state = SlotState::damaged;
+    const SlotState state = read_slot_of(fd, i, g_image, record);
     found.damaged += state == SlotState::damaged;
     if (state != SlotState::whole) continue;
     found.numbers[i] = record.number;
@@ -207,9 +191,8 @@ std::size_t choose(const Slots& found) noexcept {
 
 // explain reads the last run's record, judges it if it has no end, and writes that end.
 void explain(int fd, std::size_t slot, const Since& now, LastEnd& last) noexcept {
-  SlotState state;
   PastEnd record;
-  if (!read_slot_of(fd, slot, g_image, state, record) || state != SlotState::whole) return;
+  if (read_slot_of(fd, slot, g_image, record) != SlotState::whole) return;
   last.any = true;
   last.end = now.judge(record);
   last.size = describe_end(last.end, record, last.room).size();

@@ -1,6 +1,7 @@
 #include "inspect/end_text.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -86,6 +87,12 @@ SlotState read_slot(std::string_view slot, PastEnd& record) noexcept {
     record.end = static_cast<End>(name - kEndNames);
   }
   return SlotState::whole;
+}
+
+SlotState read_slot_of(int fd, std::size_t slot, std::span<char> room, PastEnd& record) noexcept {
+  const ssize_t got = ::pread(fd, room.data(), room.size(), static_cast<off_t>(slot * EndRecord::kSlotBytes));
+  if (got < 0) return SlotState::damaged;
+  return read_slot({room.data(), static_cast<std::size_t>(got)}, record);
 }
 
 std::string_view PastEnd::value(std::string_view key) const noexcept {

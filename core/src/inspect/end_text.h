@@ -25,6 +25,9 @@ enum class SlotState : std::uint8_t { empty, whole, damaged };
 // counts.
 SlotState read_slot(std::string_view slot, PastEnd& record) noexcept;
 
+// read_slot_of reads a slot of the file into `room`, which `record` refers to. A slot that cannot be read is damaged.
+SlotState read_slot_of(int fd, std::size_t slot, std::span<char> room, PastEnd& record) noexcept;
+
 // add_sum closes the lines that `text` holds so far, all of them.
 void add_sum(Formatter& text) noexcept;
 

@@ -32,10 +32,7 @@ bool PastEnds::read(std::span<char, EndRecord::kSlotBytes> room, PastEnd& record
   const bool newest = below_ == UINT64_MAX;
   std::size_t best = EndRecord::kSlots;
   std::uint64_t number = 0;
-  const auto read_one = [&](std::size_t slot) noexcept {
-    const ssize_t got = ::pread(fd_, room.data(), room.size(), static_cast<off_t>(slot * EndRecord::kSlotBytes));
-    return read_slot({room.data(), got > 0 ? static_cast<std::size_t>(got) : 0}, record);
-  };
+  const auto read_one = [&](std::size_t slot) noexcept { return read_slot_of(fd_, slot, room, record); };
   for (std::size_t i = 0; i < EndRecord::kSlots; ++i) {
     const SlotState state = read_one(i);
     if (newest && state == SlotState::damaged) ++damaged_;

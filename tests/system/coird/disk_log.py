@@ -4,6 +4,7 @@ import random
 import struct
 
 SECTOR = 512
+BLOCK = 2  # sectors that ext4 wants to be written whole or not at all: those of its superblock
 FLUSH, FUA, DISCARD = 1, 2, 4
 
 
@@ -27,34 +28,40 @@ def read_log(path):
     return entries
 
 
-def cuts(disk, entries, tries, seed, begin=0):
-    """Yields after each of the entries, those before `begin` left out, the number of those that were written, and a disk
-    that had lost its power then: it lacks any of the writes since the last flush. `tries` is how many of these."""
+def cuts(disk, entries, wanted, seed):
+    """Yields after each of the entries the number of those that were written, and disks that had lost their power then:
+    they lack any of the writes since the last flush, or any blocks of these; all, and none, too. So many that some
+    `wanted` are different, if there are as many."""
     chance = random.Random(seed)
     durable, pending = bytearray(disk), []
-
-    def write(into, entry):
-        sector, data = entry
-        into[sector * SECTOR:sector * SECTOR + len(data)] = data
-
+    tries = tries_for(entries, wanted)
     for number, entry in enumerate(entries, 1):
         if entry is None:
-            for each in pending:
-                write(durable, each)
+            put(durable, pending)
             pending = []
         else:
             pending.append(entry)
-        if number < begin:
-            continue
-        seen = set()
-        for attempt in range(tries if pending else 1):
-            # All of them, none, and then any.
-            kept = (1 << len(pending)) - 1 if attempt == 0 else 0 if attempt == 1 else chance.getrandbits(len(pending))
-            if kept in seen:
-                continue
-            seen.add(kept)
+        blocks = [block for write in pending for block in blocks_of(*write)]
+        choices = [[], pending]
+        for attempt in range(tries if pending else 0):
+            parts = blocks if attempt % 2 else pending
+            choices.append([part for part in parts if chance.random() < 0.5])
+        for kept in choices if pending else [[]]:
             cut = bytearray(durable)
-            for bit, each in enumerate(pending):
-                if kept >> bit & 1:
-                    write(cut, each)
+            put(cut, kept)
             yield number, cut
+
+
+def put(disk, writes):
+    for sector, data in writes:
+        disk[sector * SECTOR:sector * SECTOR + len(data)] = data
+
+
+def blocks_of(sector, data):
+    return [(sector + at, data[at * SECTOR:(at + BLOCK) * SECTOR]) for at in range(0, len(data) // SECTOR, BLOCK)]
+
+
+def tries_for(entries, wanted):
+    """How many subsets of the writes since a flush must be tried after each entry."""
+    # Most writes are a few blocks, of which there are few subsets: many come twice.
+    return -(-wanted * 5 // max(1, sum(entry is not None for entry in entries)))
