@@ -14,7 +14,7 @@
 
 namespace coir {
 
-// Files, their replacements and the record of ends share these steps.
+// file.cpp, file_replace.cpp and the record of ends share these steps.
 
 // kFilePiece is how much is read or written between two looks at whether the caller still wants it, in bytes.
 inline constexpr std::size_t kFilePiece = std::size_t{64} * 1024;
