@@ -80,6 +80,19 @@ bool serves_mcp(Daemon&, Exchange&) noexcept {
 }
 #endif
 
+#if COIR_DASHBOARD
+// shows_dashboard answers at the path of --dashboard, which has a login of its own and needs no --auth.
+bool shows_dashboard(Daemon& daemon, Exchange& exchange) noexcept {
+  if (!daemon.dashboard || !daemon.dashboard->owns(exchange.request().path)) return false;
+  daemon.dashboard->serve(exchange);
+  return true;
+}
+#else
+bool shows_dashboard(Daemon&, Exchange&) noexcept {
+  return false;
+}
+#endif
+
 // tells_safe_mode answers all but /metrics in safe mode.
 bool tells_safe_mode(const Daemon& daemon, Exchange& exchange) noexcept {
   if (daemon.safe == nullptr) return false;
@@ -115,6 +128,8 @@ void answer(Daemon& daemon, Exchange& exchange) {
   } else if (path == "/healthz") {
     if (is_read(exchange)) exchange.respond(200, "text/plain; charset=utf-8", "ok\n", "Cache-Control: no-store\r\n");
   } else if (!for_metrics && serves_mcp(daemon, exchange)) {
+    return;
+  } else if (!for_metrics && shows_dashboard(daemon, exchange)) {
     return;
   } else if (!for_metrics && !admits(daemon, exchange)) {
     return;

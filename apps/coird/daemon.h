@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "dashboard/dashboard.h"
 #include "gateway.h"
 #include "life/safe_mode.h"
 #include "listeners.h"
@@ -34,6 +35,9 @@ struct Daemon {
 #endif
 #if COIRD_MCP
   std::optional<McpServing> mcp;
+#endif
+#if COIR_DASHBOARD
+  std::optional<Dashboard> dashboard;
 #endif
   const Options* options = nullptr;        // that it was started with
   std::span<char*> arguments;              // the command line, which is read again with the file of --config

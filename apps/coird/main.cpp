@@ -151,6 +151,9 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
 #if COIRD_MCP
   if (options.mcp.path != nullptr && !daemon.mcp.emplace().open(options.mcp, daemon)) return 2;
 #endif
+#if COIR_DASHBOARD
+  if (options.dashboard != nullptr && !daemon.dashboard.emplace().open(options, daemon)) return 2;
+#endif
   Reporting reporting;
   if (!reporting.prepare(options)) return 2;
   if (options.check) {
@@ -201,6 +204,9 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
 #if COIRD_MCP
     if (daemon.mcp) daemon.mcp->start();
 #endif
+#if COIR_DASHBOARD
+    if (daemon.dashboard) daemon.dashboard->start();
+#endif
     reporting.start(daemon);
     control.start(daemon);
     feeder.start();
@@ -221,6 +227,10 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
 #if COIRD_MCP
     if (daemon.mcp) daemon.mcp->stop();
     daemon.mcp.reset();
+#endif
+#if COIR_DASHBOARD
+    if (daemon.dashboard) daemon.dashboard->stop();
+    daemon.dashboard.reset();
 #endif
     reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));

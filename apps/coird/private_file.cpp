@@ -74,6 +74,17 @@ std::optional<std::string_view> read_secret_line(const NamedFile& named, const c
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
+std::optional<std::string_view> read_token(const NamedFile& named, const char* cure, std::span<char> room) noexcept {
+  constexpr std::size_t kShortest = 20;
+  const auto line = read_secret_line(named, cure, room);
+  if (!line) return std::nullopt;
+  const bool visible = std::ranges::all_of(*line, [](char c) { return c > ' ' && c <= '~'; });
+  if (line->size() >= kShortest && visible) return line;
+  complain("head -c 24 /dev/urandom | base64 makes one",
+           {named.path, ": its first line is no token of ", kShortest, " characters or more"});
+  return std::nullopt;
+}
+
 SecretBytes::~SecretBytes() {
   if (bytes.size() != 0) explicit_bzero(const_cast<char*>(bytes.bytes().data()), bytes.size());
 }

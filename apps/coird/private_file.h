@@ -36,6 +36,9 @@ void secrets_are_for(uid_t user, gid_t group) noexcept;
 std::optional<std::string_view> read_secret_line(const NamedFile& named, const char* cure,
                                                  std::span<char> room) noexcept;
 
+// read_token reads such a line and insists on visible ASCII, 20 bytes or more. Nothing: one line has said why not.
+std::optional<std::string_view> read_token(const NamedFile& named, const char* cure, std::span<char> room) noexcept;
+
 // SecretBytes wipes the bytes of a file when it is destroyed.
 struct SecretBytes {
   ~SecretBytes();

@@ -163,7 +163,7 @@ none "no sentence begins with What, Who, Whoever, Whatever, Of or Nobody"
 # of a build that has all.
 . scripts/say.sh
 . scripts/cache.sh
-cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -P toolchains/config.cmake
+cmake -DCOIR_CONFIG_DIR="$scratch" -DCOIR_TLS=ON -DCOIR_JSON=ON -DCOIR_CLIENT=ON -DCOIR_MDNS=ON -DCOIR_MQTT=ON -DCOIR_GZIP=ON -DCOIR_STREAMS=ON -DCOIR_PROXY=ON -DCOIR_FASTCGI=ON -DCOIR_MCP=ON -DCOIR_SITE=ON -DCOIR_DASHBOARD=ON -P toolchains/config.cmake
 sysroot=$(cached "musl-$(uname -m)-linux-musl" musl)
 libcxx=$(dirname "$(dirname "$(realpath "$(command -v clang-19)")")")/include/c++/v1
 # parse HEADER leaves what is wrong with it, and in $scratch/deps what it includes.

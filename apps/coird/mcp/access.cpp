@@ -5,15 +5,12 @@
 #include <coir/file.h>
 #include <string.h>
 
-#include <algorithm>
-
 #include "../complaint.h"
 #include "../private_file.h"
 
 namespace {
 
 constexpr const char* kSeeAccess = "coird --help explains --mcp";
-constexpr std::size_t kShortestToken = 20;
 [[maybe_unused]] constexpr std::size_t kMostKeyFile = 4096;
 
 }  // namespace
@@ -23,14 +20,9 @@ McpAccess::~McpAccess() {
 }
 
 bool McpAccess::read_token(const char* path) noexcept {
-  const auto line = read_secret_line({path, all_, "mcp-token-file"}, kSeeAccess, token_room_);
-  if (!line) return false;
-  token_ = *line;
-  const bool visible = std::ranges::all_of(token_, [](char c) { return c > ' ' && c <= '~'; });
-  if (token_.size() < kShortestToken || !visible)
-    return complain("head -c 24 /dev/urandom | base64 makes one",
-                    {path, ": its first line is no token of ", kShortestToken, " characters or more"});
-  return true;
+  const auto token = ::read_token({path, all_, "mcp-token-file"}, kSeeAccess, token_room_);
+  if (token) token_ = *token;
+  return token.has_value();
 }
 
 bool McpAccess::open(const Options& all) noexcept {

@@ -100,6 +100,8 @@ struct Options {
   std::chrono::milliseconds mqtt_interval{60'000};
   McpOptions mcp;
   const char* control = nullptr;   // the path of the Unix socket for coirctl
+  const char* dashboard = nullptr;  // the path of its page
+  const char* dashboard_token_file = nullptr;
   const char* watchdog = nullptr;  // the device
   std::chrono::milliseconds watchdog_timeout{30'000};
   const char* trace = nullptr;  // the file for the state changes of fibers

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "../announcing.h"
+#include "../dashboard/dashboard.h"
 #include "../gateway.h"
 #include "../reporting.h"
 #include "../scripts.h"
@@ -227,6 +228,15 @@ constexpr Row kRows[] = {
         "connections or memory have run out (default: none)",
         built(coir::kFibers, take_file<&Options::control>))
         .of("fibers"),
+    row(process, text, "dashboard", "PATH",
+        "show the state of coird on a page at PATH, usually /dashboard, to people who type the token of "
+        "--dashboard-token-file, and not those of --auth (default: none)",
+        take_dashboard)
+        .of("COIR_DASHBOARD"),
+    row(process, file, "dashboard-token-file", "FILE",
+        "the first line is the token for --dashboard, 20 characters or more. Only the owner may be able to read FILE",
+        built(COIR_DASHBOARD, take_file<&Options::dashboard_token_file>))
+        .of("COIR_DASHBOARD"),
     row(process, file, "watchdog", "DEVICE",
         "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
         "that "

@@ -99,6 +99,10 @@ Session::After Session::run() noexcept {
   }
 }
 
+bool Session::has_own_host() const noexcept {
+  return is_own_host(request_.authority, engine_, connection_->stream.tcp());
+}
+
 // is_misdirected tells whether a request is for somebody else. Requests that change nothing may use any name.
 bool Session::is_misdirected() const noexcept {
   if (request_.https && !connection_->stream.secure()) return true;
@@ -106,7 +110,7 @@ bool Session::is_misdirected() const noexcept {
       request_.method == Method::get || request_.method == Method::head || request_.method == Method::options;
   if (looks && !request_.asks_websocket) [[likely]]
     return false;
-  return !is_own_host(request_.authority, engine_, connection_->stream.tcp());
+  return !has_own_host();
 }
 
 void Session::begin_answer(std::int64_t now_ns) noexcept {

@@ -54,6 +54,9 @@ struct Session : ActivePlace {
   // waits for one, and goes back to the pool. `watch` is the calling fiber's.
   void serve(Connection& connection, HandlerWatch& watch) noexcept;
 
+  // has_own_host tells whether the request is for a name of this machine.
+  bool has_own_host() const noexcept;
+
   // offer lets others have the place and what of the buffers is not needed, because the handler is about to wait for
   // somebody else. `shared`: its children may use the exchange meanwhile. On the handler's fiber.
   void offer(bool shared) noexcept;

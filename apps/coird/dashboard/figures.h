@@ -1,0 +1,86 @@
+#pragma once
+
+#include <coir/config.h>
+#include <coir/format.h>
+#include <coir/http/detail/duration_histogram.h>
+#include <coir/port/hardware.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+struct Daemon;
+
+// FigureTexts is figures as texts for people: the id by which script.js finds the place of each, its name and its value.
+class FigureTexts {
+ public:
+  struct One {
+    std::string_view id, name;
+    std::size_t size;
+    char room[80];
+
+    std::string_view text() const noexcept { return {room, size}; }
+  };
+  static constexpr std::size_t kMost = 10;
+
+  // add takes one more. The id and the name are literals.
+  template <class... Parts>
+  void add(std::string_view id, std::string_view name, const Parts&... parts) noexcept {
+    if (count_ == kMost) return;
+    One& one = all_[count_++];
+    one.id = id;
+    one.name = name;
+    one.size = coir::format(one.room, parts...).size();
+  }
+  std::span<const One> all() const noexcept { return std::span(all_).first(count_); }
+
+ private:
+  std::size_t count_ = 0;
+  One all_[kMost];
+};
+
+// Figures tells the state of coird in a few texts. The ledger and the log are not among them.
+class Figures {
+ public:
+  explicit Figures(const Daemon& daemon) noexcept : daemon_(daemon) {}
+
+  // open begins to count; `sysfs` is the folder with sensors, which may be absent.
+  void open(const char* sysfs) noexcept;
+
+  // step makes the figures of a window, the last ten steps, from those of this moment. Called each second.
+  void step() noexcept;
+  // forget ends the window: durations and rates are those since the start again.
+  void forget() noexcept { steps_ = 0; }
+
+  // read_sensors reads the temperatures, if they are older than ten seconds. It waits for files on the blocking pool.
+  void read_sensors() noexcept;
+
+  // tell adds all figures. One call at a time.
+  void tell(FigureTexts& texts) const noexcept;
+
+ private:
+  static constexpr std::size_t kWindow = 10;
+  static constexpr std::size_t kBuckets = coir::http::DurationHistogram::kBuckets;
+  static constexpr std::size_t kSensors = 3;
+
+  struct Counts {
+    std::uint64_t requests = 0;
+    std::uint64_t durations[kBuckets] = {};
+  };
+
+  Counts now() const noexcept;
+  void tell_requests(FigureTexts& texts) const noexcept;
+  void tell_fibers(FigureTexts& texts) const noexcept;
+  void tell_sensors(FigureTexts& texts) const noexcept;
+
+  const Daemon& daemon_;
+  coir::port::Hardware hardware_;
+  bool has_hardware_ = false;
+  std::int64_t began_ns_ = 0;
+  std::int64_t sensors_read_ns_ = 0;
+  std::size_t sensors_ = 0;
+  coir::port::Thermometer sensor_[kSensors] = {};
+  std::size_t steps_ = 0;
+  Counts window_[kWindow];
+};
