@@ -230,7 +230,6 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
 #endif
 #if COIR_DASHBOARD
     if (daemon.dashboard) daemon.dashboard->stop();
-    daemon.dashboard.reset();
 #endif
     reporting.stop();
     if (trace >= 0) static_cast<void>(coir::write_trace(trace));

@@ -20,9 +20,11 @@ void Dashboard::start() noexcept {
 }
 
 void Dashboard::stop() noexcept {
-  if (!fiber_.started()) return;
-  static_cast<void>(fiber_.cancel());
-  static_cast<void>(fiber_.join());
+  if (fiber_.started()) {
+    static_cast<void>(fiber_.cancel());
+    static_cast<void>(fiber_.join());
+  }
+  events_.reset();
 }
 
 // run sleeps until somebody follows, and then publishes until nobody does.

@@ -102,9 +102,7 @@ void write_page(Exchange& exchange, std::string_view path, bool live, const Figu
     for (std::size_t i = 0; i < crashes.count(); ++i) html("<li>").text(crashes.line(i))("</li>\n");
     html("</ol>\n");
   }
-  html(
-      "</section>\n<section>\n<h2 id=\"loghead\">Log</h2>\n<pre id=\"log\" tabindex=\"0\" role=\"region\" "
-      "aria-labelledby=\"loghead\">");
+  html("</section>\n<section>\n<h2>Log</h2>\n<pre id=\"log\" tabindex=\"0\">");
   html.text(coir::recent_log_lines(exchange.scratch().first(kShownLog)))(
       "</pre>\n</section>\n</main>\n</body>\n</html>\n");
 }
