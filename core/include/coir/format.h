@@ -34,7 +34,7 @@ namespace coir {
 //   zeros(7, 3)             "007"       fixed(-2153, 2)          "-21.53"
 //   left("ab", 4)           "ab  "      right(42, 4)             "  42"
 //   cut("a long name", 8)   "a lon..."  byte_size(1536)          "1.50 KB"
-//   json_quoted("a\"b")     "\"a\\\"b\""
+//   json_quoted("a\"b")     "\"a\\\"b\""   escaped("a\x1b[2J")      "a\\x1b[2J"
 
 // A text's parts that tell how they are written; made by the functions below.
 struct HexPart {
@@ -56,6 +56,10 @@ struct ByteSizePart {
 };
 struct JsonPart {
   std::string_view text;
+};
+struct EscapedPart {
+  std::string_view text;
+  bool lines;
 };
 template <class Part>
 struct AlignedPart {
@@ -119,6 +123,15 @@ constexpr JsonPart json_quoted(std::string_view text) noexcept {
   return {text};
 }
 
+// escaped writes each control byte of a text as \xNN: it stays one line, and no terminal obeys it. escaped_lines leaves
+// the ends of lines as they are.
+constexpr EscapedPart escaped(std::string_view text) noexcept {
+  return {text, false};
+}
+constexpr EscapedPart escaped_lines(std::string_view text) noexcept {
+  return {text, true};
+}
+
 // Formatter gathers a text part by part, where one call of format does not do.
 //
 //   Formatter out(room);
@@ -171,6 +184,7 @@ class Formatter {
   void put(CutPart part) noexcept;
   void put(ByteSizePart part) noexcept;
   void put(JsonPart part) noexcept;
+  void put(EscapedPart part) noexcept;
   template <class Part>
   void put(const AlignedPart<Part>& aligned) noexcept {
     Formatter counted{std::span<char>()};

@@ -48,9 +48,18 @@ struct FiberInfo {
 // inspect describes one fiber. Error: stale. Any thread, any fiber. Cost: a system call, for the resident pages.
 [[nodiscard]] std::expected<FiberInfo, Error> inspect(const FiberRef& fiber) noexcept;
 
-// list_fibers fills `into` with the live fibers, as many as fit, and returns how many there are; fibers that come and
-// go meanwhile may be missing. As inspect.
-std::size_t list_fibers(std::span<FiberInfo> into) noexcept;
+// FiberCalls are the calls on a fiber's stack, the innermost first: addresses as the program's file has them, for
+// llvm-symbolizer or addr2line.
+struct FiberCalls {
+  static constexpr std::size_t kMost = 12;
+
+  std::uintptr_t calls[kMost] = {};
+  std::size_t count = 0;  // 0: it runs on, or its code keeps no frame pointers
+};
+
+// list_fibers fills `into` with the live fibers, as many as fit, and `calls` with the calls of the first ones of these. It
+// returns how many fibers there are; fibers that come and go meanwhile may be missing. As inspect.
+std::size_t list_fibers(std::span<FiberInfo> into, std::span<FiberCalls> calls = {}) noexcept;
 
 // dump_fibers writes all fibers to `fd`: id, name, state, what each waits for, where it was spawned; for how long, its
 // parent, its stack; and its backtrace, as addresses for llvm-symbolizer or addr2line. A fiber that has ended with an

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include <coir/utf8.h>
 
 #include "base/decimal.h"
@@ -201,6 +203,19 @@ void Formatter::put(JsonPart part) noexcept {
     }
   }
   append("\"", 1);
+}
+
+void Formatter::put(EscapedPart part) noexcept {
+  for (std::string_view rest = part.text; !rest.empty();) {
+    const auto is_control = [lines = part.lines](char c) {
+      return (static_cast<unsigned char>(c) < ' ' && !(lines && c == '\n')) || c == '\x7f';
+    };
+    const auto plain = static_cast<std::size_t>(std::ranges::find_if(rest, is_control) - rest.begin());
+    put(rest.substr(0, plain));
+    if (plain == rest.size()) return;
+    add("\\x", hex(static_cast<unsigned char>(rest[plain]), 2));
+    rest.remove_prefix(plain + 1);
+  }
 }
 
 }  // namespace coir

@@ -5,6 +5,8 @@
 #include <coir/inspect.h>
 #include <coir/port/memory.h>
 
+#include <algorithm>
+
 #include "base/line.h"
 #include "blocking/blocking_pool.h"
 #include "fiber/describe.h"
@@ -88,6 +90,20 @@ void visit_fibers(const Scheduler& scheduler, Visit visit) noexcept {
   line.text(info.stack_measured ? "used\n" : "resident\n").send(fd);
 }
 
+// calls_of finds a fiber's calls. Not inlined: a backtrace is not to be on the stack of a caller that wants none.
+[[gnu::noinline]] FiberCalls calls_of(Scheduler& scheduler, const FiberControl& fiber,
+                                      FiberControl::State state) noexcept {
+  Backtrace trace;
+  FiberCalls found;
+  const bool known =
+      state == FiberControl::State::running ? trace_running(scheduler, fiber, nullptr, trace) : trace.of_parked(fiber);
+  if (!known) return found;
+  const auto addresses = trace.link_addresses();
+  found.count = std::min(addresses.size(), FiberCalls::kMost);
+  std::copy_n(addresses.begin(), found.count, found.calls);
+  return found;
+}
+
 void write_untraced(int fd) noexcept {
   constexpr char kWhy[] = "coir:     no backtrace: it runs on, or its code keeps no frame pointers\n";
   [[maybe_unused]] const ssize_t n = write(fd, kWhy, sizeof kWhy - 1);
@@ -147,11 +163,12 @@ std::expected<FiberInfo, Error> inspect(const FiberRef& wanted) noexcept {
   return found;
 }
 
-std::size_t list_fibers(std::span<FiberInfo> into) noexcept {
+std::size_t list_fibers(std::span<FiberInfo> into, std::span<FiberCalls> calls) noexcept {
   std::size_t count = 0;
   if (const Visit run; run) {
     visit_fibers(*run, [&](const FiberControl& fiber, FiberControl::State state, std::size_t stack_class) {
       if (count < into.size()) into[count] = info_of(fiber, state, stack_class);
+      if (count < std::min(into.size(), calls.size())) calls[count] = calls_of(*run, fiber, state);
       ++count;
     });
   }

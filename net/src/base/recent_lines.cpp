@@ -12,12 +12,17 @@ namespace {
 // is no Spinlock, which a build with one worker leaves out.
 constinit pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
 constinit Atomic<bool> g_keeps{false};
-constinit std::size_t g_end = 0;   // where the next byte goes
-constinit std::size_t g_size = 0;  // how many bytes are kept
+constinit std::size_t g_end = 0;      // where the next byte goes
+constinit std::size_t g_size = 0;     // how many bytes are kept
+constinit std::uint64_t g_lines = 0;  // how many lines have been kept, those that are gone included
 char g_ring[kRecentLogBytes];
 
 std::size_t wrap(std::size_t at) noexcept {
   return at % kRecentLogBytes;
+}
+
+std::uint64_t lines_of(std::string_view text) noexcept {
+  return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
 }
 
 std::string_view copy(std::span<char> into) noexcept {
@@ -48,12 +53,14 @@ void remember_log_line(std::string_view line) noexcept {
   memcpy(g_ring, line.data() + first, line.size() - first);
   g_end = wrap(g_end + line.size());
   g_size = std::min(g_size + line.size(), kRecentLogBytes);
+  g_lines += lines_of(line);
   pthread_mutex_unlock(&g_lock);
 }
 
-std::string_view recent_log_lines(std::span<char> into) noexcept {
+std::string_view recent_log_lines(std::span<char> into, std::uint64_t* first) noexcept {
   pthread_mutex_lock(&g_lock);
   const std::string_view text = copy(into);
+  if (first != nullptr) *first = g_lines - lines_of(text) + 1;
   pthread_mutex_unlock(&g_lock);
   return text;
 }

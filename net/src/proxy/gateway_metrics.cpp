@@ -124,6 +124,23 @@ void write_servers(MetricsText& text, const GatewayGroups& groups, std::string_v
 
 }  // namespace
 
+void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept {
+  char name[kMostLabel];
+  each_server(groups, [&](const GatewayGroup& group, std::size_t i, const UpstreamServerState& state) {
+    visit({.protocol = group.protocol,
+           .group = group.name,
+           .host = group.host,
+           .server = group.upstreams->name(i, name),
+           .up = state.up,
+           .in_use = state.in_use,
+           .resting = state.resting,
+           .requests = state.requests,
+           .failures = state.unreachable + state.cut + state.malformed + state.timed_out,
+           .failed_checks = state.failed_checks,
+           .downs = state.downs});
+  });
+}
+
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept {
   if (forwarder != nullptr) write_forwarder(text, *forwarder);
   if (groups.count == 0) return;

@@ -29,8 +29,13 @@ struct GatewayGroups {
 // This is write_gateway_metrics of coir/http/proxy.h, for any groups. A name is cut at kMostLabel bytes. `forwarder` may be null.
 void write_gateway_metrics(MetricsText& text, const Forwarder* forwarder, const GatewayGroups& groups) noexcept;
 
+// each_upstream is that of coir/http/proxy.h, for any groups.
+void each_upstream(const GatewayGroups& groups, Callable<void(const UpstreamInfo& server)> visit) noexcept;
+
 // The groups of `others` come behind those of the proxy, which may be null (proxy/routes/proxy_metrics.cpp).
 void write_gateway_metrics(MetricsText& text, const Proxy* proxy, const GatewayGroups& others) noexcept;
+void each_upstream(const Proxy* proxy, const GatewayGroups& others,
+                   Callable<void(const UpstreamInfo& server)> visit) noexcept;
 
 inline constexpr std::size_t kMostLabel = 128;
 

@@ -213,6 +213,12 @@ TEST(Format, json_strings_are_quoted_and_escaped) {
   CHECK(is(format(g_room, json_quoted("\xed\xa0\x80")), "%s", R"("\ufffd\ufffd\ufffd")"));
 }
 
+TEST(Format, control_bytes_are_escaped_and_the_ends_of_lines_where_they_are_not_wanted) {
+  CHECK(is(format(g_room, coir::escaped("")), "%s", ""));
+  CHECK(is(format(g_room, coir::escaped("a\x1b[2J\nf\xc3\xbcr\x7f")), "%s", "a\\x1b[2J\\x0af\xc3\xbcr\\x7f"));
+  CHECK(is(format(g_room, coir::escaped_lines("\ta\n\x01\n")), "%s", "\\x09a\n\\x01\n"));
+}
+
 TEST(Format, a_text_that_does_not_fit_ends_in_dots_and_tells_its_length) {
   char whole[80];
   const auto size = static_cast<std::size_t>(snprintf(whole, sizeof whole, "sensor %d: %s %x", 17, "roof", 0xabcu));

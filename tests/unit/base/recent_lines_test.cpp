@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace recent_lines_test {
 
 using coir::keep_log_lines;
@@ -68,6 +70,22 @@ TEST(RecentLines, a_smaller_room_gets_the_latest_whole_lines) {
   const std::string_view text = recent_log_lines(small);
   CHECK_TRUE(text == "another\nthe last\n" || text == "the last\n");
   CHECK_TRUE(recent_log_lines({small, 3}).empty());
+}
+
+TEST(RecentLines, their_numbers_count_those_that_are_gone) {
+  keep_log_lines(true);
+  std::uint64_t before = 0, first = 0;
+  const std::string_view old = recent_log_lines(room, &before);
+  const std::uint64_t next = before + static_cast<std::uint64_t>(std::ranges::count(old, '\n'));
+  for (int i = 0; i < 1000; ++i) log_line("one of a thousand lines\n");
+  std::string_view text = recent_log_lines(room, &first);
+  LONGS_EQUAL(next + 1000, first + static_cast<std::uint64_t>(std::ranges::count(text, '\n')));
+  CHECK_TRUE(first > next);
+  text = recent_log_lines({room, 30}, &first);
+  CHECK_TRUE(text == "one of a thousand lines\n");
+  LONGS_EQUAL(next + 999, first);
+  CHECK_TRUE(recent_log_lines({room, 3}, &first).empty());
+  LONGS_EQUAL(next + 1000, first);
 }
 
 TEST(RecentLines, a_line_that_fits_nowhere_is_left_out) {

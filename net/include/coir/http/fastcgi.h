@@ -130,4 +130,8 @@ class FastCgi {
 void write_gateway_metrics(MetricsText& text, const Proxy* proxy,
                            std::span<const FastCgi* const> applications) noexcept;
 
+// each_upstream is coir/http/proxy.h's for a proxy, which may be null, and applications.
+void each_upstream(const Proxy* proxy, std::span<const FastCgi* const> applications,
+                   Callable<void(const UpstreamInfo& server)> visit) noexcept;
+
 }  // namespace coir::http

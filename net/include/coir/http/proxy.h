@@ -160,4 +160,8 @@ class Proxy {
 // MoreMetrics of coir/http/metrics.h; with applications it is coir/http/fastcgi.h's.
 void write_gateway_metrics(MetricsText& text, const Proxy& proxy) noexcept;
 
+// each_upstream shows the servers of a proxy, group by group. `visit` may wait. With applications it is
+// coir/http/fastcgi.h's.
+void each_upstream(const Proxy& proxy, Callable<void(const UpstreamInfo& server)> visit) noexcept;
+
 }  // namespace coir::http

@@ -23,12 +23,13 @@ bool log_line(std::string_view line) noexcept;
 
 // keep_log_lines has the latest lines of log_line kept, dropped ones too, in kRecentLogBytes that are the program's own; or
 // no longer. Off at first. remember_log_line keeps one that was written elsewhere. recent_log_lines copies them, the oldest
-// first, as many whole ones as fit. Any thread. crash_log_lines does so in a signal handler: it does not wait for a line
+// first, as many whole ones as fit; `first` becomes the number of the first of them, or without one that of the next: line 1 is the
+// first that was kept. Any thread. crash_log_lines does so in a signal handler: it does not wait for a line
 // that is being kept, and may have a part of it. recent_lines.cpp has them.
 inline constexpr std::size_t kRecentLogBytes = 8192;
 void keep_log_lines(bool keep) noexcept;
 void remember_log_line(std::string_view line) noexcept;
-std::string_view recent_log_lines(std::span<char> into) noexcept;
+std::string_view recent_log_lines(std::span<char> into, std::uint64_t* first = nullptr) noexcept;
 std::string_view crash_log_lines(std::span<char> into) noexcept;
 
 // log_lines_dropped is how many lines were dropped in all.
