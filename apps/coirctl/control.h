@@ -4,15 +4,17 @@
 
 extern const std::string_view control_help;
 
-// is_control_verb tells whether a verb is one that a running coird answers.
+// is_control_verb tells whether a verb is one that is for a running coird.
 bool is_control_verb(std::string_view verb) noexcept;
 
 // ControlOptions is the command line of these verbs.
 struct ControlOptions {
   std::string_view verb;
   const char* socket = "/run/coird.sock";
+  const char* output = nullptr;  // of trace; null: standard output
   bool json = false;
-  int timeout_s = 0;  // 0: the verb's own
+  bool follow = false;  // of log
+  int timeout_s = 0;    // 0: the verb's own
 
   // read reads the words behind the verb. False: a line on standard error has said what is wrong.
   bool read(std::string_view verb, int count, char** words) noexcept;
@@ -20,3 +22,9 @@ struct ControlOptions {
 
 // control asks coird, prints its answer and returns the exit status, as systemctl's.
 int control(const ControlOptions& options) noexcept;
+
+// These are its verbs that do more than to print one answer: log -f, top, trace and check.
+int follow_log(const ControlOptions& options) noexcept;
+int show_top(const ControlOptions& options) noexcept;
+int save_trace(const ControlOptions& options) noexcept;
+int check_configuration(const ControlOptions& options) noexcept;

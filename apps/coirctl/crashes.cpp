@@ -39,9 +39,7 @@ void print(const Parts&... parts) noexcept {
 // visible writes a text for a terminal: control bytes are escaped.
 std::string_view visible(std::string_view text) noexcept {
   static constinit char room[EndRecord::kSlotBytes * 4];
-  coir::Formatter out(room);
-  add_visible(out, text);
-  return out.text();
+  return coir::format(room, coir::escaped(text));
 }
 
 // next_line takes a line "key: value" off `lines`.

@@ -19,14 +19,3 @@ void write_text(std::string_view text) noexcept {
 bool all_written() noexcept {
   return g_written;
 }
-
-void add_visible(coir::Formatter& out, std::string_view text, bool lines) noexcept {
-  for (const char each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    if ((byte < 0x20 && !(lines && each == '\n')) || byte == 0x7f) {
-      out.add("\\x", coir::hex(byte, 2));
-    } else {
-      out.add(each);
-    }
-  }
-}

@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 namespace {
 
 constinit bool g_serving = false;
@@ -48,15 +46,8 @@ void Word::add_to(coir::Formatter& out) const noexcept {
 }
 
 void Word::add_escaped_to(coir::Formatter& out) const noexcept {
-  for (std::string_view rest = text_; !rest.empty();) {
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-    const auto plain = static_cast<std::size_t>(std::ranges::find_if(rest, is_control) - rest.begin());
-    out.add(rest.substr(0, plain));
-    if (plain == rest.size()) return;
-    out.add("\\x", coir::hex(static_cast<unsigned char>(rest[plain]), 2));
-    rest.remove_prefix(plain + 1);
-  }
-  if (text_.data() == nullptr) out.add(number_);
+  if (text_.data() == nullptr) return add_to(out);
+  out.add(coir::escaped(text_));
 }
 
 void say(std::initializer_list<Word> what) noexcept {

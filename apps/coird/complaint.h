@@ -23,7 +23,7 @@ class Word {
   constexpr Word(std::unsigned_integral auto number) noexcept : number_(number) {}
 
   void add_to(coir::Formatter& out) const noexcept;
-  // add_escaped_to writes each control byte as \xNN: a value with a line break would make two lines of one.
+  // add_escaped_to escapes a text: a value with a line break would make two lines of one.
   void add_escaped_to(coir::Formatter& out) const noexcept;
 
  private:

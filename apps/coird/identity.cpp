@@ -57,6 +57,14 @@ std::optional<AccountLine> find(const char* path, std::string_view name) noexcep
   return std::nullopt;
 }
 
+// find_group looks up the group that is the value of an option. Nothing: one line has said that there is none.
+std::optional<unsigned> find_group(const Options& options, const char* option, const char* name) noexcept {
+  const auto group = find("/etc/group", name);
+  if (group) return group->id;
+  options.wrong(option, name, kCure, {"no such group"});
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool find_identity(const Options& options, Identity& identity) noexcept {
@@ -69,9 +77,13 @@ bool find_identity(const Options& options, Identity& identity) noexcept {
     identity.group = user->group;
   }
   if (options.group != nullptr) {
-    const auto group = find("/etc/group", options.group);
-    if (!group) return options.wrong("group", options.group, kCure, {"no such group"});
-    identity.group = group->id;
+    const auto group = find_group(options, "group", options.group);
+    if (!group) return false;
+    identity.group = *group;
+  }
+  if (options.control_readers != nullptr) {
+    identity.readers = find_group(options, "control-readers", options.control_readers);
+    if (!identity.readers) return false;
   }
   return true;
 }

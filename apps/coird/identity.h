@@ -1,12 +1,15 @@
 #pragma once
 
+#include <optional>
+
 #include "options/options.h"
 
 // Identity is the user and the group of --user and --group, by their numbers. coird becomes them once it has bound its
-// addresses and read its files.
+// addresses and read its files. `readers` is the group of --control-readers.
 struct Identity {
   bool changes = false;
   unsigned user = 0, group = 0;
+  std::optional<unsigned> readers = {};
 };
 
 // find_identity looks the names up. False: one line has said which there is not.

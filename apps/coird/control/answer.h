@@ -16,7 +16,7 @@
 //   send(answer.finish());                                                     }
 class ControlAnswer {
  public:
-  ControlAnswer(std::span<char> room, bool json) noexcept : out_(room), json_(json) {
+  ControlAnswer(std::span<char> room, bool json) noexcept : out_(room), room_(room.size()), json_(json) {
     if (json_) out_.add("{\"schema\":1");
     first_ = false;
   }
@@ -30,13 +30,22 @@ class ControlAnswer {
     }
     return end();
   }
+  ControlAnswer& member(std::string_view name, const char* text) noexcept {
+    return member(name, std::string_view(text));
+  }
   ControlAnswer& member(std::string_view name, std::integral auto number) noexcept {
     begin(name);
     out_.add(number);
     return end();
   }
 
-  // list begins a list as the last member, of items, each with members of its own, or of lines.
+  ControlAnswer& member(std::string_view name, bool truth) noexcept {
+    begin(name);
+    out_.add(truth);
+    return end();
+  }
+
+  // list begins a list of items, each with members of its own, or of lines. In a text members come before the list.
   ControlAnswer& list(std::string_view name) noexcept {
     if (json_) out_.add(",\"", name, "\":[");
     first_ = true;
@@ -61,7 +70,27 @@ class ControlAnswer {
   }
   void end_list() noexcept {
     if (json_) out_.add("]");
+    first_ = false;
   }
+
+  // array begins a list of texts as a member of an item; a text has them separated by commas.
+  ControlAnswer& array(std::string_view name) noexcept {
+    begin(name);
+    if (json_) out_.add("[");
+    first_ = true;
+    return *this;
+  }
+  void element(coir::HexPart number) noexcept {
+    out_.add(first_ ? "" : ",", json_ ? "\"0x" : "0x", number, json_ ? "\"" : "");
+    first_ = false;
+  }
+  void end_array() noexcept {
+    if (json_) out_.add("]");
+    first_ = false;
+  }
+
+  // has_room tells whether so many bytes more fit.
+  bool has_room(std::size_t bytes) const noexcept { return out_.needed() + bytes <= room_; }
 
   // finish returns the whole text; empty: it does not fit.
   std::string_view finish() noexcept {
@@ -84,6 +113,7 @@ class ControlAnswer {
   }
 
   coir::Formatter out_;
+  std::size_t room_;
   bool json_;
   bool first_ = false;  // of an object or a list: no comma
   bool in_item_ = false;

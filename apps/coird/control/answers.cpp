@@ -5,9 +5,11 @@
 #include <coir/deadline.h>
 #include <coir/ledger.h>
 #include <coir/memory_watch.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 
 #include "../daemon.h"
 #include "../members.h"
@@ -29,31 +31,29 @@ std::uint64_t requests(const coir::http::ServerCounters& counters) noexcept {
   return sum;
 }
 
-}  // namespace
-
-std::string_view Control::tell_status(bool json) noexcept {
-  const auto gauges = daemon_->server->gauges();
-  const auto& counters = daemon_->server->counters();
-  ControlAnswer answer(memory_->answer, json);
-  answer.member("state", drains_.load() ? "draining" : "running")
-      .member("version", COIR_VERSION)
-      .member("pid", ::getpid())
-      .member("uptime_s", (coir::monotonic_ns() - began_ns_) / 1'000'000'000)
-      .member("connections", gauges.open)
-      .member("active", gauges.active)
-      .member("requests", requests(counters))
-      .member("refused", counters.refused.load(std::memory_order_relaxed))
-      .member("memory_bytes", coir::Ledger::total().used())
-      .member("resident_bytes", coir::MemoryWatch::resident());
-  return answer.finish();
+std::uint64_t value_of(const coir::Atomic<std::uint64_t>& counter) noexcept {
+  return counter.load(std::memory_order_relaxed);
 }
 
-std::string_view Control::tell_connections(bool json) noexcept {
-  const auto gauges = daemon_->server->gauges();
-  const auto& counters = daemon_->server->counters();
-  const auto& options = daemon_->server->options();
-  const auto count = [](const coir::Atomic<std::uint64_t>& each) { return each.load(std::memory_order_relaxed); };
-  ControlAnswer answer(memory_->answer, json);
+// cpu_ms is the time that the process has had a CPU.
+std::uint64_t cpu_ms() noexcept {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<std::uint64_t>(used.tv_sec) * 1000 + static_cast<std::uint64_t>(used.tv_nsec) / 1'000'000;
+}
+
+void add_accounts(ControlAnswer& answer) noexcept {
+  answer.list("accounts");
+  write_each(answer, coir::Ledger::total());
+  for (const coir::Account* each = coir::Ledger::accounts(); each != nullptr; each = each->next())
+    write_each(answer, *each);
+  answer.end_list();
+}
+
+void add_connections(ControlAnswer& answer, const coir::http::Server& server) noexcept {
+  const auto gauges = server.gauges();
+  const auto& counters = server.counters();
+  const auto& options = server.options();
   answer.member("open", gauges.open)
       .member("most", options.max_connections)
       .member("idle", gauges.idle)
@@ -61,21 +61,71 @@ std::string_view Control::tell_connections(bool json) noexcept {
       .member("most_active", options.max_active)
       .member("waiting", gauges.waiting)
       .member("kept", gauges.kept)
-      .member("accepted", count(counters.accepted))
-      .member("refused", count(counters.refused))
-      .member("limited", count(counters.limited_connections))
-      .member("evicted", count(counters.evicted))
-      .member("expired", count(counters.expired));
+      .member("accepted", value_of(counters.accepted))
+      .member("refused", value_of(counters.refused))
+      .member("limited", value_of(counters.limited_connections))
+      .member("evicted", value_of(counters.evicted))
+      .member("expired", value_of(counters.expired));
+}
+
+// visit_upstreams visits the servers that requests are forwarded to.
+template <class Visit>
+void visit_upstreams([[maybe_unused]] const Daemon& daemon, [[maybe_unused]] Visit visit) noexcept {
+#if COIRD_GATEWAY && COIRD_SCRIPTS
+  std::span<const coir::http::FastCgi* const> applications;
+  if (daemon.scripts) applications = daemon.scripts->applications();
+  coir::http::each_upstream(daemon.gateway ? &daemon.gateway->proxy() : nullptr, applications, visit);
+#elif COIRD_GATEWAY
+  if (daemon.gateway) coir::http::each_upstream(daemon.gateway->proxy(), visit);
+#endif
+}
+
+}  // namespace
+
+void Control::add_status(ControlAnswer& answer) noexcept {
+  answer.member("state", drains_.load() ? "draining" : "running")
+      .member("version", COIR_VERSION)
+      .member("pid", ::getpid())
+      .member("uptime_s", (coir::monotonic_ns() - began_ns_) / 1'000'000'000)
+      .member("safe_mode", daemon_->safe != nullptr);
+}
+
+std::string_view Control::tell_status(bool json) noexcept {
+  const auto gauges = daemon_->server->gauges();
+  const auto& counters = daemon_->server->counters();
+  ControlAnswer answer(memory_->answer, json);
+  add_status(answer);
+  answer.member("connections", gauges.open)
+      .member("active", gauges.active)
+      .member("requests", requests(counters))
+      .member("refused", value_of(counters.refused))
+      .member("memory_bytes", coir::Ledger::total().used())
+      .member("resident_bytes", coir::MemoryWatch::resident())
+      .member("cpu_ms", cpu_ms());
+  return answer.finish();
+}
+
+std::string_view Control::tell_top(bool json) noexcept {
+  ControlAnswer answer(memory_->answer, json);
+  add_status(answer);
+  add_connections(answer, *daemon_->server);
+  answer.member("requests", requests(daemon_->server->counters()))
+      .member("resident_bytes", coir::MemoryWatch::resident())
+      .member("cpu_ms", cpu_ms())
+      .member("fibers", coir::list_fibers({}));
+  add_accounts(answer);
+  return answer.finish();
+}
+
+std::string_view Control::tell_connections(bool json) noexcept {
+  ControlAnswer answer(memory_->answer, json);
+  add_connections(answer, *daemon_->server);
   return answer.finish();
 }
 
 std::string_view Control::tell_memory(bool json) noexcept {
   ControlAnswer answer(memory_->answer, json);
-  answer.list("accounts");
-  write_each(answer, coir::Ledger::total());
-  for (const coir::Account* each = coir::Ledger::accounts(); each != nullptr; each = each->next())
-    write_each(answer, *each);
-  answer.end_list();
+  add_accounts(answer);
   return answer.finish();
 }
 
@@ -89,9 +139,61 @@ std::string_view Control::tell_fibers(bool json) noexcept {
   return answer.finish();
 }
 
-std::string_view Control::tell_log(bool json) noexcept {
-  std::string_view lines = coir::recent_log_lines(memory_->log);
+std::string_view Control::tell_stacks(bool json) noexcept {
+  const std::size_t count = coir::list_fibers(memory_->fibers, memory_->calls);
   ControlAnswer answer(memory_->answer, json);
+  answer.member("count", count).list("stacks");
+  for (std::size_t i = 0; i < std::min(count, Memory::kMostFibers); ++i) {
+    const coir::FiberInfo& fiber = memory_->fibers[i];
+    answer.item()
+        .member("id", fiber.id)
+        .member("name", fiber.name)
+        .member("stack_bytes", fiber.stack_bytes)
+        .member("stack_peak_bytes", fiber.stack_peak_bytes)
+        .array("calls");
+    for (std::size_t call = 0; call < memory_->calls[i].count; ++call)
+      answer.element(coir::hex(memory_->calls[i].calls[call]));
+    answer.end_array();
+    answer.end_item();
+  }
+  answer.end_list();
+  return answer.finish();
+}
+
+std::string_view Control::tell_routes(bool json) noexcept {
+  constexpr std::size_t kMostItem = 1024;
+  ControlAnswer answer(memory_->answer, json);
+  std::size_t left_out = 0;
+  answer.list("servers");
+  const auto add = [&](const coir::http::UpstreamInfo& server) {
+    if (!answer.has_room(kMostItem)) {
+      ++left_out;
+      return;
+    }
+    answer.item().member("route", server.group);
+    if (!server.host.empty()) answer.member("host", server.host);
+    answer.member("protocol", server.protocol)
+        .member("server", server.server)
+        .member("up", server.up)
+        .member("in_use", server.in_use)
+        .member("resting", server.resting)
+        .member("requests", server.requests)
+        .member("failures", server.failures)
+        .member("failed_checks", server.failed_checks)
+        .member("downs", server.downs)
+        .end_item();
+  };
+  visit_upstreams(*daemon_, add);
+  answer.end_list();
+  answer.member("left_out", left_out);
+  return answer.finish();
+}
+
+std::string_view Control::tell_log(bool json) noexcept {
+  std::uint64_t first = 0;
+  std::string_view lines = coir::recent_log_lines(memory_->log, &first);
+  ControlAnswer answer(memory_->answer, json);
+  if (json) answer.member("first", first);
   answer.list("lines");
   while (!lines.empty()) {
     const std::size_t size = std::min(lines.find('\n'), lines.size());
@@ -100,6 +202,15 @@ std::string_view Control::tell_log(bool json) noexcept {
   }
   answer.end_list();
   return answer.finish();
+}
+
+// The answer to `coirctl log -f`, which asks again and again: "FIRST RUN", then lines as they are. FIRST is the number of the
+// first of these lines, `next` unless that one is gone; RUN is another number with each start of coird.
+std::string_view Control::tell_log_since(std::uint64_t next) noexcept {
+  std::uint64_t first = 0;
+  std::string_view lines = coir::recent_log_lines(memory_->log, &first);
+  for (; first < next && !lines.empty(); ++first) lines.remove_prefix(lines.find('\n') + 1);
+  return coir::format(memory_->answer, first, " ", began_ns_, "\n", lines);
 }
 
 #endif

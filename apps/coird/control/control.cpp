@@ -6,6 +6,7 @@
 #include <coir/ledger.h>
 #include <coir/net/log_line.h>
 #include <coir/stack_size.h>
+#include <coir/trace.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <new>
 #include <utility>
 
@@ -30,8 +32,8 @@ constinit coir::Account g_account("control");
 
 constexpr std::string_view kProtocol = "1";
 
-// is_permitted tells whether the peer is root or coird's own user.
-bool is_permitted(const coir::TcpStream& client) noexcept {
+// may_steer tells whether the peer is root or coird's own user.
+bool may_steer(const coir::TcpStream& client) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(client.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
@@ -62,10 +64,10 @@ std::string_view next_word(std::string_view& line) noexcept {
 }  // namespace
 
 struct Control::Request {
-  std::string_view protocol, verb, form;
+  std::string_view protocol, verb, form, number;
 
   explicit Request(std::string_view line) noexcept
-      : protocol(next_word(line)), verb(next_word(line)), form(next_word(line)) {}
+      : protocol(next_word(line)), verb(next_word(line)), form(next_word(line)), number(next_word(line)) {}
   bool json() const noexcept { return form == "json"; }
 };
 
@@ -91,6 +93,12 @@ bool Control::open(const Options& options, const Identity& identity) noexcept {
   // The user that coird becomes asks, too.
   if (identity.changes && ::chown(path_, identity.user, identity.group) != 0)
     return options.wrong("control", path_, kPathCure, {coir::Error::from_errno(errno)});
+  if (identity.readers) {
+    if (::chown(path_, static_cast<uid_t>(-1), *identity.readers) != 0 || ::chmod(path_, 0660) != 0)
+      return options.wrong("control-readers", options.control_readers, "start coird as root, or as one of the group",
+                           {coir::Error::from_errno(errno)});
+    has_readers_ = true;
+  }
   void* const room = g_account.charge(sizeof(Memory)) ? malloc(sizeof(Memory)) : nullptr;
   if (room == nullptr) return options.wrong("control", path_, "give coird more memory", {"there is no memory for it"});
   memory_ = ::new (room) Memory;
@@ -125,59 +133,75 @@ void Control::serve() noexcept {
 void Control::serve(coir::TcpStream client) noexcept {
   char words[64], head[160];
   std::string_view fault, text;
-  const Request request(is_permitted(client) ? read_line(client, words) : std::string_view());
+  const bool steers = may_steer(client);
+  const Request request(steers || has_readers_ ? read_line(client, words) : std::string_view());
   if (request.verb.empty()) {
-    fault = is_permitted(client) ? "a request is one line, and comes within two seconds"
-                                 : "not permitted: it is for root and for coird's own user";
+    fault = steers || has_readers_ ? "a request is one line, and comes within two seconds"
+                                   : "not permitted: it is for root and for coird's own user";
   } else if (request.protocol != kProtocol) {
     fault = "another version of the protocol";
   } else {
-    text = answer(request, fault);
+    text = answer(request, steers, fault);
   }
   const coir::Deadline deadline = coir::Deadline::after(5s);
   const std::string_view result =
       coir::format(head, "coird ", kProtocol, " " COIR_VERSION " ", fault.empty() ? "ok" : "error ", fault, "\n");
-  if (!client.write(result, deadline) || !client.write(text, deadline)) return;
-  if (request.verb == "stop" && fault.empty()) waits_for_end_ = std::move(client);
+  if (!client.write(result, deadline) || !client.write(text, deadline) || !fault.empty()) return;
+  if (request.verb == "stop") waits_for_end_ = std::move(client);
+  if (request.verb == "trace") send_trace(client);
 }
 
-std::string_view Control::answer(const Request& request, std::string_view& fault) noexcept {
+std::string_view Control::answer(const Request& request, bool steers, std::string_view& fault) noexcept {
+  struct Reading {
+    std::string_view verb;
+    std::string_view (Control::*tell)(bool json) noexcept;
+  };
+  static constexpr Reading kReadings[] = {
+      {"status", &Control::tell_status}, {"top", &Control::tell_top},       {"connections", &Control::tell_connections},
+      {"memory", &Control::tell_memory}, {"fibers", &Control::tell_fibers}, {"stacks", &Control::tell_stacks},
+      {"routes", &Control::tell_routes}, {"log", &Control::tell_log}};
   const std::string_view verb = request.verb;
-  std::string_view text;
-  if (verb == "status") {
-    text = tell_status(request.json());
-  } else if (verb == "connections") {
-    text = tell_connections(request.json());
-  } else if (verb == "memory") {
-    text = tell_memory(request.json());
-  } else if (verb == "fibers") {
-    text = tell_fibers(request.json());
-  } else if (verb == "log") {
-    text = tell_log(request.json());
-  } else if (verb == "reload") {
+  if (verb == "log" && request.form == "follow") {
+    std::uint64_t next = 0;
+    std::from_chars(request.number.data(), request.number.data() + request.number.size(), next);
+    return tell_log_since(next);
+  }
+  for (const Reading& each : kReadings) {
+    if (verb != each.verb) continue;
+    const std::string_view text = (this->*each.tell)(request.json());
+    if (text.empty()) fault = "the answer is too long";
+    return text;
+  }
+  if (verb == "trace") {
+    if (!coir::tracing()) fault = "this coird was built without tracing (scripts/build --trace)";
+  } else if (verb != "reload" && verb != "drain" && verb != "stop") {
+    fault = "no such verb";
+  } else if (!steers) {
+    fault = "not permitted: the group of --control-readers reads; root and coird's own user steer";
+  } else {
+    steer(verb, fault);
+  }
+  return {};
+}
+
+void Control::steer(std::string_view verb, std::string_view& fault) noexcept {
+  if (verb == "reload") {
     say({"--control: reload"});
     if (drains_.load()) {
       fault = "coird ends already";
     } else if (!reload(*daemon_)) {
       fault = "the old configuration stays (coirctl log tells why)";
     }
-    return {};
-  } else if (verb == "drain" || verb == "stop") {
-    if (verb == "stop" && waits_for_end_.is_open()) {
-      fault = "coird ends already, and another coirctl waits for that";
-      return {};
-    }
-    // A second signal would cut off the requests in progress.
-    if (drains_.exchange(true)) return {};
-    say({"--control: ", verb});
-    ::kill(::getpid(), SIGTERM);
-    return {};
-  } else {
-    fault = "no such verb";
-    return {};
+    return;
   }
-  if (text.empty()) fault = "the answer is too long";
-  return text;
+  if (verb == "stop" && waits_for_end_.is_open()) {
+    fault = "coird ends already, and another coirctl waits for that";
+    return;
+  }
+  // A second signal would cut off the requests in progress.
+  if (drains_.exchange(true)) return;
+  say({"--control: ", verb});
+  ::kill(::getpid(), SIGTERM);
 }
 
 #else

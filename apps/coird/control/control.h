@@ -13,11 +13,13 @@
 #include <coir/tcp.h>
 #endif
 
+class ControlAnswer;
 struct Daemon;
 
 // Control answers coirctl on the Unix socket of --control, of mode 0600: root and coird's own user are served, as the
-// kernel tells who they are. A request is one line, "1 VERB text" or "1 VERB json"; 1 is the number of this protocol. The
-// answer is a line, "coird 1 VERSION ok" or "coird 1 VERSION error WHY", then the text, then the end.
+// kernel tells who they are. With --control-readers the mode is 0660, and others that may connect read, but do not steer. A
+// request is one line, "1 VERB text" or "1 VERB json"; 1 is the number of this protocol. The answer is a line, "coird 1
+// VERSION ok" or "coird 1 VERSION error WHY", then the text, then the end. "1 log follow N" is for the lines from number N on.
 //
 // It is no part of the HTTP server, so that it works when that refuses everybody: one fiber of its own takes one request
 // after the other, in memory that account "control" and the stacks' account are charged for at the start. A client has
@@ -44,12 +46,19 @@ class Control {
 
   void serve() noexcept;
   void serve(coir::TcpStream client) noexcept;
-  std::string_view answer(const Request& request, std::string_view& fault) noexcept;
+  std::string_view answer(const Request& request, bool steers, std::string_view& fault) noexcept;
   std::string_view tell_status(bool json) noexcept;
   std::string_view tell_connections(bool json) noexcept;
   std::string_view tell_memory(bool json) noexcept;
   std::string_view tell_fibers(bool json) noexcept;
   std::string_view tell_log(bool json) noexcept;
+  std::string_view tell_log_since(std::uint64_t next) noexcept;
+  std::string_view tell_routes(bool json) noexcept;
+  std::string_view tell_stacks(bool json) noexcept;
+  std::string_view tell_top(bool json) noexcept;
+  void add_status(ControlAnswer& answer) noexcept;
+  void steer(std::string_view verb, std::string_view& fault) noexcept;
+  void send_trace(coir::TcpStream& client) noexcept;
 
   const char* path_ = nullptr;
   Daemon* daemon_ = nullptr;
@@ -57,6 +66,7 @@ class Control {
   Memory* memory_ = nullptr;
   coir::TcpListener listener_;
   coir::TcpStream waits_for_end_;
+  bool has_readers_ = false;
   coir::Atomic<bool> drains_ = false;
   std::int64_t began_ns_ = 0;
   coir::Fiber fiber_;

@@ -12,6 +12,7 @@ struct Control::Memory {
   static constexpr std::size_t kMostFibers = 64;
 
   coir::FiberInfo fibers[kMostFibers];
+  coir::FiberCalls calls[kMostFibers];
   char log[coir::kRecentLogBytes];
   char answer[24 * 1024];
 };

@@ -53,6 +53,7 @@ constexpr Needs kNeeds[] = {
     {"client-ca", "tls-listen"},
     {"client-ca", "cert"},
     {"watchdog-timeout", "watchdog"},
+    {"control-readers", "control"},
 };
 
 // find is the last setting of an option; null: it was not given. A section [route PREFIX] counts as --proxy.

@@ -99,7 +99,8 @@ struct Options {
   bool mqtt_commands = false;
   std::chrono::milliseconds mqtt_interval{60'000};
   McpOptions mcp;
-  const char* control = nullptr;    // the path of the Unix socket for coirctl
+  const char* control = nullptr;          // the path of the Unix socket for coirctl
+  const char* control_readers = nullptr;  // the group whose members may read by it
   const char* dashboard = nullptr;  // the path of its page
   const char* dashboard_token_file = nullptr;
   const char* watchdog = nullptr;  // the device

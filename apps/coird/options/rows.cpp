@@ -228,6 +228,11 @@ constexpr Row kRows[] = {
         "connections or memory have run out (default: none)",
         built(coir::kFibers, take_file<&Options::control>))
         .of("fibers"),
+    row(process, text, "control-readers", "GROUP",
+        "the members of this group may use the socket of --control, too, but for reload, drain and stop (default: "
+        "none)",
+        built(coir::kFibers, take_file<&Options::control_readers>))
+        .of("fibers"),
     row(process, text, "dashboard", "PATH",
         "show the state of coird on a page at PATH, usually /dashboard, to people who type the token of "
         "--dashboard-token-file, and not those of --auth (default: none)",

@@ -143,8 +143,8 @@ class Daemon:
     """A running coird. Its standard error is collected in .lines."""
 
     def __init__(self, program, *options, listen=("127.0.0.1:0",), tls_listen=(), files=None, nofile=None, wrapper=(), environment=None,
-                 stderr=None, from_file=0):
-        """`from_file` is how many addresses the file of --config lists, with listen=()."""
+                 stderr=None, from_file=0, cwd=None):
+        """`from_file` is how many addresses the file of --config lists, with listen=(). `cwd` is its working folder."""
         command = [*wrapper, program]
         for address in listen:
             command += ["--listen", address]
@@ -167,6 +167,7 @@ class Daemon:
             text=True,
             env={**os.environ, **(environment or {})},
             preexec_fn=limit if nofile else None,
+            cwd=cwd,
         )
         if stderr:  # two ends of something else than a pipe: one to read from, and the daemon's
             self.process.stderr = stderr[0].makefile()

@@ -1,0 +1,73 @@
+// The command line of the verbs that are for a running coird, and their help. Declared in control.h.
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "control.h"
+#include "fetch_options.h"
+
+const std::string_view control_help =
+    "usage: coirctl VERB [OPTION]...\n"
+    "\n"
+    "Asks a coird that runs with --control, as root or as coird's own user. The group of its --control-readers\n"
+    "may ask, too, but for reload, drain, stop and check.\n"
+    "\n"
+    "  status       whether it runs, since when, and with how much to do\n"
+    "  top          connections, requests, CPU and memory: every second on a terminal, else once; Ctrl-C ends it\n"
+    "  connections  how many connections and requests there are, and their limits\n"
+    "  memory       the memory accounts\n"
+    "  fibers       up to 64 fibers, and the event that each waits for\n"
+    "  stacks       the stacks of these, and the calls on them: addresses for llvm-symbolizer or addr2line\n"
+    "  routes       the servers that requests are forwarded to, and how they are\n"
+    "  log          the latest lines of the log; with -f also those that come, until Ctrl-C\n"
+    "  trace        the latest state changes of fibers, for ui.perfetto.dev, of a build with tracing\n"
+    "  check        whether coird's next start, or reload, would take its options and files as they are now\n"
+    "  reload       reads the configuration again, as SIGHUP does; status 1 if the old one stays\n"
+    "  drain        accepts nothing more, lets requests end and ends coird, as SIGTERM does; returns at once\n"
+    "  stop         the same, and waits until coird has ended\n"
+    "\n"
+    "  -f, --follow            of log\n"
+    "  -o, --output FILE       of trace (default: standard output)\n"
+    "      --socket PATH       the path of coird's --control (default: /run/coird.sock)\n"
+    "      --json              one JSON object, whose member \"schema\" is 1; of log -f one a line\n"
+    "      --timeout SECONDS   for the answer (default: 5; of reload 60)\n"
+    "\n"
+    "The exit status: 0, coird runs and has done so; 1, coird refuses, or what is checked is wrong; 2, the command\n"
+    "line; 3, coird does not run; 4, that is unknown: not permitted, no answer, or another version.\n";
+
+namespace {
+
+constexpr std::string_view kVerbs[] = {"status", "top",   "connections", "memory", "fibers", "stacks", "routes",
+                                       "log",    "trace", "check",       "reload", "drain",  "stop"};
+
+}  // namespace
+
+bool is_control_verb(std::string_view verb) noexcept {
+  return std::ranges::find(kVerbs, verb) != std::end(kVerbs);
+}
+
+bool ControlOptions::read(std::string_view of, int count, char** words) noexcept {
+  verb = of;
+  for (int i = 0; i < count; ++i) {
+    const std::string_view word = words[i];
+    const bool is_output = verb == "trace" && (word == "-o" || word == "--output");
+    if (word == "--json" && verb != "trace") {
+      json = true;
+    } else if (verb == "log" && (word == "-f" || word == "--follow")) {
+      follow = true;
+    } else if (word == "--socket" || word == "--timeout" || is_output) {
+      if (i + 1 == count) return refuse(word, "a value is missing");
+      const std::string_view value = words[++i];
+      if (word == "--socket" || is_output) {
+        (is_output ? output : socket) = words[i];
+        continue;
+      }
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), timeout_s);
+      if (error != std::errc() || end != value.data() + value.size() || timeout_s < 1 || timeout_s > 86'400)
+        return refuse(value, "--timeout takes 1 to 86400 seconds");
+    } else {
+      return refuse(word, "no such option (coirctl status --help tells)");
+    }
+  }
+  return true;
+}
