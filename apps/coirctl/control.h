@@ -10,7 +10,7 @@ bool is_control_verb(std::string_view verb) noexcept;
 // ControlOptions is the command line of these verbs.
 struct ControlOptions {
   std::string_view verb;
-  const char* socket = "/run/coird.sock";
+  const char* socket = nullptr;
   const char* output = nullptr;  // of trace; null: standard output
   bool json = false;
   bool follow = false;  // of log

@@ -1,4 +1,6 @@
 // The command line of the verbs that are for a running coird, and their help. Declared in control.h.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -28,7 +30,8 @@ const std::string_view control_help =
     "\n"
     "  -f, --follow            of log\n"
     "  -o, --output FILE       of trace (default: standard output)\n"
-    "      --socket PATH       the path of coird's --control (default: /run/coird.sock)\n"
+    "      --socket PATH       the path of coird's --control (default: the first of /run/coird.sock,\n"
+    "                          /run/coird/control and /var/run/coird.sock that is there)\n"
     "      --json              one JSON object, whose member \"schema\" is 1; of log -f one a line\n"
     "      --timeout SECONDS   for the answer (default: 5; of reload 60)\n"
     "\n"
@@ -39,6 +42,13 @@ namespace {
 
 constexpr std::string_view kVerbs[] = {"status", "top",   "connections", "memory", "fibers", "stacks", "routes",
                                        "log",    "trace", "check",       "reload", "drain",  "stop"};
+
+// usual_socket is where the init scripts and units that come with coird have its socket.
+const char* usual_socket() noexcept {
+  static constexpr const char* kUsual[] = {"/run/coird.sock", "/run/coird/control", "/var/run/coird.sock"};
+  const auto* const found = std::ranges::find_if(kUsual, [](const char* path) { return ::access(path, F_OK) == 0; });
+  return found != std::end(kUsual) ? *found : kUsual[0];
+}
 
 }  // namespace
 
@@ -69,5 +79,6 @@ bool ControlOptions::read(std::string_view of, int count, char** words) noexcept
       return refuse(word, "no such option (coirctl status --help tells)");
     }
   }
+  if (socket == nullptr) socket = usual_socket();
   return true;
 }

@@ -96,6 +96,12 @@ init_script_works() {
       kill -0 "$before"' && is_healthy
 }
 
+# The init script passes on where the record, the safe mode's count and coirctl's socket are.
+records_and_answers() {
+  vm_exec 'ls /var/lib/coird/crashes /var/lib/coird/starts && [ -S /run/coird.sock ] &&
+    [ "$(stat -c %a /run/coird.sock)" = 600 ]'
+}
+
 http_promises() {
   promise "$1: Linux sees between 28.3 and 29.3 MB" memory_is_the_boards
   promise "$1: the kernel has what the vendor's has, and lacks what it lacks" kernel_is_the_vendors "$2"
@@ -109,6 +115,7 @@ http_promises() {
   promise "$1: 64 connections of wrk see no error for 5 seconds" bears_load
   promise "$1: memory is left after the load, and nothing was killed for it" memory_is_left 20000
   promise "$1: init starts a killed coird again" is_started_again
+  promise "$1: the init script has coird keep its record and answer coirctl" records_and_answers
   promise "$1: SIGTERM ends coird with exit status 0" ends_cleanly
   promise "$1: the init script stops, starts and tells" init_script_works
 }
