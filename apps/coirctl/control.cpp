@@ -27,9 +27,11 @@ int control(const ControlOptions& options) noexcept {
   if (options.verb == "check") return check_configuration(options);
   if (options.follow) return follow_log(options);
   Asking asking(options);
-  char request[64];
+  char request[128];
   std::string_view text;
-  const std::string_view line = coir::format(request, options.verb, options.json ? " json" : " text");
+  const std::string_view line =
+      coir::format(request, options.verb, options.json ? " json" : " text", options.pin.empty() ? "" : " ", options.pin,
+                   options.pin.empty() ? "" : " ", options.use);
   if (options.verb == "stop") {
     // The end of the connection is that of coird.
     if (const int status = asking.begin(line); status != kHasDone) return status;

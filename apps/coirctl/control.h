@@ -10,6 +10,7 @@ bool is_control_verb(std::string_view verb) noexcept;
 // ControlOptions is the command line of these verbs.
 struct ControlOptions {
   std::string_view verb;
+  std::string_view pin, use;  // of pins: its name, and read, on or off
   const char* socket = nullptr;
   const char* output = nullptr;  // of trace; null: standard output
   bool json = false;

@@ -12,7 +12,7 @@ const std::string_view control_help =
     "usage: coirctl VERB [OPTION]...\n"
     "\n"
     "Asks a coird that runs with --control, as root or as coird's own user. The group of its --control-readers\n"
-    "may ask, too, but for reload, drain, stop and check.\n"
+    "may ask, too, but for reload, drain, stop, check, and pins that are switched.\n"
     "\n"
     "  status       whether it runs, since when, and with how much to do\n"
     "  top          connections, requests, CPU and memory: every second on a terminal, else once; Ctrl-C ends it\n"
@@ -22,6 +22,8 @@ const std::string_view control_help =
     "  stacks       the stacks of these, and the calls on them: addresses for llvm-symbolizer or addr2line\n"
     "  routes       the servers that requests are forwarded to, and how they are\n"
     "  log          the latest lines of the log; with -f also those that come, until Ctrl-C\n"
+    "  pins         the board's pins: direction, level and holder of each. pins NAME read, on or off uses one\n"
+    "               that coird's --pin names; as an output it stays coird's\n"
     "  trace        the latest state changes of fibers, for ui.perfetto.dev, of a build with tracing\n"
     "  check        whether coird's next start, or reload, would take its options and files as they are now\n"
     "  reload       reads the configuration again, as SIGHUP does; status 1 if the old one stays\n"
@@ -40,8 +42,8 @@ const std::string_view control_help =
 
 namespace {
 
-constexpr std::string_view kVerbs[] = {"status", "top",   "connections", "memory", "fibers", "stacks", "routes",
-                                       "log",    "trace", "check",       "reload", "drain",  "stop"};
+constexpr std::string_view kVerbs[] = {"status", "top",  "connections", "memory", "fibers", "stacks", "routes",
+                                       "log",    "pins", "trace",       "check",  "reload", "drain",  "stop"};
 
 // usual_socket is where the init scripts and units that come with coird have its socket.
 const char* usual_socket() noexcept {
@@ -75,6 +77,12 @@ bool ControlOptions::read(std::string_view of, int count, char** words) noexcept
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), timeout_s);
       if (error != std::errc() || end != value.data() + value.size() || timeout_s < 1 || timeout_s > 86'400)
         return refuse(value, "--timeout takes 1 to 86400 seconds");
+    } else if (verb == "pins" && pin.empty() && !word.starts_with('-') && word.find(' ') == word.npos) {
+      if (i + 1 == count || *words[i + 1] == '-') return refuse(word, "give read, on or off behind it");
+      if (word.empty() || word.size() > 31) return refuse(word, "a pin's name has 1 to 31 characters");
+      pin = word;
+      use = words[++i];
+      if (use != "read" && use != "on" && use != "off") return refuse(use, "a pin is read, or switched on or off");
     } else {
       return refuse(word, "no such option (coirctl status --help tells)");
     }

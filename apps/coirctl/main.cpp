@@ -22,7 +22,7 @@ constexpr std::string_view kHelp =
     "  crashes  shows how the last runs of coird ended\n"
     "  safe     has coird's next start be in safe mode, or no longer\n"
     "\n"
-    "  status, top, connections, memory, fibers, stacks, routes, log, trace, check, reload, drain, stop\n"
+    "  status, top, connections, memory, fibers, stacks, routes, log, pins, trace, check, reload, drain, stop\n"
     "           show and steer a coird that runs with --control\n"
     "\n"
     "coirctl VERB --help tells more.\n";

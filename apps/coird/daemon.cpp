@@ -141,6 +141,7 @@ void answer(Daemon& daemon, Exchange& exchange) {
                     write_last_end(text);
                     coir::http::write_gauge(text, "coir_safe_mode", "Whether coird runs in safe mode.",
                                             daemon.safe != nullptr ? 1 : 0);
+                    daemon.board.write_metrics(text);
                   });
   } else if (!for_metrics && passes_on(daemon, exchange)) {
     return;

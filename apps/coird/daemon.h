@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "board_parts.h"
 #include "dashboard/dashboard.h"
 #include "gateway.h"
 #include "life/safe_mode.h"
@@ -26,6 +27,7 @@
 struct Daemon {
   std::optional<coir::http::FileTree> files;
   std::optional<coir::http::Server> server;
+  BoardParts board;
   Listeners listeners;
 #if COIRD_GATEWAY
   std::optional<Gateway> gateway;

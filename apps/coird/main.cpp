@@ -148,6 +148,7 @@ int serve(Options& options, SafeMode& safe, int count, char** arguments) noexcep
       !daemon.scripts.emplace().open(options, daemon.files ? &*daemon.files : nullptr))
     return 2;
 #endif
+  if (!daemon.board.open(options)) return 2;
 #if COIRD_MCP
   if (options.mcp.path != nullptr && !daemon.mcp.emplace().open(options.mcp, daemon)) return 2;
 #endif

@@ -53,7 +53,7 @@ bool has_sandbox(const Options& options) noexcept {
 void keep_writes(const Options& options) noexcept {
   if (!has_sandbox(options)) return;
   // Content for FastCGI that is too long to keep lies in /tmp.
-  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.mcp.sysfs, nullptr};
+  const char* folders[] = {options.state, "/tmp", "/dev", "/sys", options.sysfs, nullptr};
   std::size_t count = std::size(folders) - 1;
   static char writable[4096];  // too large for a stack
   if (options.root != nullptr && options.writable != nullptr) {

@@ -49,8 +49,8 @@ for layer in port core net apps; do
         [ -e "$base/$header" ] || continue
         case $(realpath --relative-to=. "$base/$header") in "$layer"/*) continue 2 ;; esac
       done
-      # A board's header is named by its role; the build writes it from board.conf.
-      [ "$header" != board.h ] || continue
+      # A board's headers are named by their role; the build writes them from board.conf and pins.txt.
+      case $header in board.h | board_pins.h) continue ;; esac
       echo "$file: $header"
     done
 done >"$found"

@@ -47,7 +47,7 @@ refused() {
   case $1 in
     --proxy*) switch=COIR_PROXY ;;
     --fastcgi) switch=COIR_FASTCGI ;;
-    --mcp* | --sysfs) switch=COIR_MCP ;;
+    --mcp*) switch=COIR_MCP ;;
   esac
   "$coird" --root "$scratch" "$@" </dev/null >"$scratch/out" 2>"$scratch/found" || answer=$?
   [ "$answer" -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/found")" -eq 1 ] &&
@@ -62,7 +62,6 @@ promise "so is --hash-password" refused --hash-password anne
 promise "so is --hash-token" refused --hash-token robot
 promise "so is --mcp" refused --mcp /mcp
 promise "so is --mcp-tool" refused --mcp-tool time
-promise "so is --sysfs" refused --sysfs /sys
 promise "so is --proxy" refused --proxy /=http://127.0.0.1:1
 promise "so is --proxy-ca" refused --proxy-ca /dev/null
 promise "so is --proxy-cert" refused --proxy-cert /dev/null

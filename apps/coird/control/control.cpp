@@ -22,6 +22,7 @@
 #include "../complaint.h"
 #include "../daemon.h"
 #include "memory.h"
+#include "request.h"
 
 using namespace std::chrono_literals;
 using coir::operator""_KiB;
@@ -54,6 +55,9 @@ std::string_view read_line(coir::TcpStream& client, std::span<char> into) noexce
   return {};
 }
 
+constexpr std::string_view kMayNotSteer =
+    "not permitted: the group of --control-readers reads; root and coird's own user steer";
+
 std::string_view next_word(std::string_view& line) noexcept {
   const std::size_t size = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, size);
@@ -63,13 +67,12 @@ std::string_view next_word(std::string_view& line) noexcept {
 
 }  // namespace
 
-struct Control::Request {
-  std::string_view protocol, verb, form, number;
-
-  explicit Request(std::string_view line) noexcept
-      : protocol(next_word(line)), verb(next_word(line)), form(next_word(line)), number(next_word(line)) {}
-  bool json() const noexcept { return form == "json"; }
-};
+Control::Request::Request(std::string_view line) noexcept
+    : protocol(next_word(line)),
+      verb(next_word(line)),
+      form(next_word(line)),
+      name(next_word(line)),
+      word(next_word(line)) {}
 
 Control::~Control() {
   if (memory_ == nullptr) return;
@@ -131,7 +134,7 @@ void Control::serve() noexcept {
 }
 
 void Control::serve(coir::TcpStream client) noexcept {
-  char words[64], head[160];
+  char words[128], head[320];
   std::string_view fault, text;
   const bool steers = may_steer(client);
   const Request request(steers || has_readers_ ? read_line(client, words) : std::string_view());
@@ -159,12 +162,17 @@ std::string_view Control::answer(const Request& request, bool steers, std::strin
   static constexpr Reading kReadings[] = {
       {"status", &Control::tell_status}, {"top", &Control::tell_top},       {"connections", &Control::tell_connections},
       {"memory", &Control::tell_memory}, {"fibers", &Control::tell_fibers}, {"stacks", &Control::tell_stacks},
-      {"routes", &Control::tell_routes}, {"log", &Control::tell_log}};
+      {"routes", &Control::tell_routes}, {"log", &Control::tell_log},       {"pins", &Control::tell_pins}};
   const std::string_view verb = request.verb;
   if (verb == "log" && request.form == "follow") {
     std::uint64_t next = 0;
-    std::from_chars(request.number.data(), request.number.data() + request.number.size(), next);
+    std::from_chars(request.name.data(), request.name.data() + request.name.size(), next);
     return tell_log_since(next);
+  }
+  if (verb == "pins" && !request.name.empty()) {
+    if (steers || request.word == "read") return use_pin(request, fault);
+    fault = kMayNotSteer;
+    return {};
   }
   for (const Reading& each : kReadings) {
     if (verb != each.verb) continue;
@@ -177,7 +185,7 @@ std::string_view Control::answer(const Request& request, bool steers, std::strin
   } else if (verb != "reload" && verb != "drain" && verb != "stop") {
     fault = "no such verb";
   } else if (!steers) {
-    fault = "not permitted: the group of --control-readers reads; root and coird's own user steer";
+    fault = kMayNotSteer;
   } else {
     steer(verb, fault);
   }

@@ -59,7 +59,7 @@ bool Dashboard::open(const Options& options, const Daemon& daemon) noexcept {
   if (options.check) return true;
   coir::keep_log_lines(true);
   if (options.state_given) crashes_.read(options.state);
-  figures_.emplace(daemon).open(options.mcp.sysfs);
+  figures_.emplace(daemon).open(options.sysfs);
 #if COIRD_LIVE
   events_.emplace(coir::http::EventHubOptions{.history_bytes = 32 * 1024,
                                               .history_events = 60,

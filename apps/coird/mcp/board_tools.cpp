@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "../board_parts.h"
 #include "workspace.h"
 
 using coir::Error;
@@ -23,7 +24,7 @@ constexpr std::size_t kMost = 16;  // of things in a list
 template <class F>
 auto on_board(Call& call, F f) noexcept {
   using T = typename std::invoke_result_t<F&, const Hardware&>::value_type;
-  const Hardware& hardware = call.context<Toolbox>().hardware;
+  const Hardware& hardware = call.context<Toolbox>().board->hardware();
   return coir::blocking_borrowed(
       [&](const coir::BlockingStop&) -> std::expected<T, Error> {
         auto done = f(hardware);
@@ -35,13 +36,6 @@ auto on_board(Call& call, F f) noexcept {
         }
       },
       call.deadline());
-}
-
-// fail says what the kernel has said of a part of the board.
-void fail(Call& call, std::string_view what, std::uint32_t number, Error error) noexcept {
-  char text[160];
-  const char* const why = error == coir::ErrorCode::not_found ? "this board has none" : describe(error);
-  call.fail(coir::format(text, what, " ", number, ": ", why));
 }
 
 // answer_list writes {"NAME": [...]} of the things that `find` puts into a span.
@@ -95,18 +89,17 @@ void set_led(Call& call, const LedBrightness& wanted) {
   call.fail(coir::format(text, "LED ", coir::cut(wanted.name, 47), ": ", why));
 }
 
-std::optional<PinState> read_pin(Call& call, const PinNumber& wanted) {
-  const auto pin = on_board(call, [&](const Hardware& hardware) { return hardware.read_pin(wanted.pin); });
+std::optional<PinState> read_pin(Call& call, const PinName& wanted) {
+  const auto pin = call.context<Toolbox>().board->read_pin(wanted.pin);
   if (pin) return PinState{.high = pin->high, .direction = pin->output ? "out" : "in"};
-  fail(call, "pin", wanted.pin, pin.error());
+  call.fail(pin.error().text());
   return {};
 }
 
 void write_pin(Call& call, const PinLevel& wanted) {
-  const auto done =
-      on_board(call, [&](const Hardware& hardware) { return hardware.write_pin(wanted.pin, wanted.high); });
-  if (!done) return fail(call, "pin", wanted.pin, done.error());
-  char text[48];
+  const auto done = call.context<Toolbox>().board->write_pin(wanted.pin, wanted.high);
+  if (!done) return call.fail(done.error().text());
+  char text[64];
   call.text(coir::format(text, "pin ", wanted.pin, " is ", wanted.high ? "high" : "low"));
 }
 
@@ -115,7 +108,14 @@ std::optional<AdcReading> read_adc(Call& call, const AdcChannel& wanted) {
   if (!alone) return call.fail(describe(alone.error())), std::nullopt;
   const auto read =
       on_board(call, [&](const Hardware& hardware) { return hardware.read_adc(wanted.device, wanted.channel); });
-  if (!read) return fail(call, "channel", wanted.channel, read.error()), std::nullopt;
+  if (!read) {
+    char text[160];
+    const char* const why = read.error() == coir::ErrorCode::not_found ? "this board has none"
+                            : read.error().sys == EBUSY                ? "another program converts; try again"
+                                                                       : describe(read.error());
+    call.fail(coir::format(text, "channel ", wanted.channel, ": ", why));
+    return {};
+  }
   AdcReading reading{.raw = read->raw};
   if (read->scaled) reading.volts = static_cast<double>(read->microvolts) / 1e6;
   return reading;

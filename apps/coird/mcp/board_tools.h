@@ -11,11 +11,12 @@
 
 // The tools that read and set the board's hardware, on the blocking pool. Their context is a Toolbox (tools.h).
 
-struct PinNumber {
-  std::uint32_t pin = 0;
+inline constexpr std::string_view kPinHelp = "a name of the board such as GP14, CONTROLLER:LINE, or a number of sysfs";
+
+struct PinName {
+  std::string_view pin;
 };
-inline constexpr auto kPin =
-    coir::mcp::fields(coir::mcp::field<&PinNumber::pin>("pin", "its global number in sysfs").between(0, 4095));
+inline constexpr auto kPin = coir::mcp::fields(coir::mcp::field<&PinName::pin>("pin", kPinHelp).between(1, 31));
 
 struct PinState {
   bool high = false;
@@ -25,12 +26,11 @@ inline constexpr auto kPinState = coir::mcp::fields(coir::mcp::field<&PinState::
                                                     coir::mcp::field<&PinState::direction>("direction", "in or out"));
 
 struct PinLevel {
-  std::uint32_t pin = 0;
+  std::string_view pin;
   bool high = false;
 };
-inline constexpr auto kLevel =
-    coir::mcp::fields(coir::mcp::field<&PinLevel::pin>("pin", "its global number in sysfs").between(0, 4095),
-                      coir::mcp::field<&PinLevel::high>("high", "the level to set"));
+inline constexpr auto kLevel = coir::mcp::fields(coir::mcp::field<&PinLevel::pin>("pin", kPinHelp).between(1, 31),
+                                                 coir::mcp::field<&PinLevel::high>("high", "the level to set"));
 
 struct AdcChannel {
   std::uint32_t channel = 0;
@@ -59,7 +59,7 @@ inline constexpr auto kLed =
 void temperatures(coir::mcp::Call& call);
 void list_leds(coir::mcp::Call& call);
 void set_led(coir::mcp::Call& call, const LedBrightness& wanted);
-std::optional<PinState> read_pin(coir::mcp::Call& call, const PinNumber& wanted);
+std::optional<PinState> read_pin(coir::mcp::Call& call, const PinName& wanted);
 void write_pin(coir::mcp::Call& call, const PinLevel& wanted);
 std::optional<AdcReading> read_adc(coir::mcp::Call& call, const AdcChannel& wanted);
 #endif

@@ -101,10 +101,6 @@ bool take_mcp_mount(const Setting& setting, Options& options) noexcept {
   return add(setting, mcp.mounts);
 }
 
-bool take_sysfs(const Setting& setting, Options& options) noexcept {
-  return options.mcp.sysfs_given = take_file<&McpOptions::sysfs>(setting, options);
-}
-
 bool check_mcp(const Options& options) noexcept {
   const McpOptions& mcp = options.mcp;
   if (mcp.tools.has("fetch") && mcp.fetch_hosts.count == 0)

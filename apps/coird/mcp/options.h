@@ -41,8 +41,6 @@ struct McpOptions {
   List<16> tools;        // by name; all others are off
   List<16> fetch_hosts;  // of the tool "fetch"
   List<8> mounts;        // PREFIX=URL or PREFIX=COMMAND
-  const char* sysfs = "/sys";
-  bool sysfs_given = false;
 };
 
 // is_web_url tells whether a text is meant as a URL of http or https, rather than a command.
@@ -60,10 +58,9 @@ bool is_web_url(std::string_view text) noexcept;
 [[nodiscard]] bool take_mcp_tool(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_fetch(const Setting& setting, Options& options) noexcept;
 [[nodiscard]] bool take_mcp_mount(const Setting& setting, Options& options) noexcept;
-[[nodiscard]] bool take_sysfs(const Setting& setting, Options& options) noexcept;
 #else
 inline constexpr Take take_mcp = nullptr, take_mcp_issuer = nullptr, take_mcp_audience = nullptr,
                       take_mcp_introspect = nullptr, take_mcp_scope = nullptr, take_mcp_origin = nullptr,
-                      take_mcp_tool = nullptr, take_mcp_fetch = nullptr, take_mcp_mount = nullptr, take_sysfs = nullptr;
+                      take_mcp_tool = nullptr, take_mcp_fetch = nullptr, take_mcp_mount = nullptr;
 #endif
 [[nodiscard]] bool check_mcp(const Options& options) noexcept;

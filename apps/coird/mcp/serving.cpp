@@ -75,14 +75,11 @@ void McpServing::stop() noexcept {
 #endif
 }
 
-bool McpServing::open(const McpOptions& options, const Daemon& daemon) noexcept {
+bool McpServing::open(const McpOptions& options, Daemon& daemon) noexcept {
   path_ = options.path;
   if (!access_.open(*daemon.options)) return false;
   box_.access = &access_;
-  auto hardware = coir::port::Hardware::open(options.sysfs);
-  if (!hardware && (options.sysfs_given || hardware.error() != ENOENT))
-    return daemon.options->wrong("sysfs", options.sysfs, kSeeMcp, {coir::Error::from_errno(hardware.error())});
-  if (hardware) box_.hardware = std::move(*hardware);
+  box_.board = &daemon.board;
   box_.daemon = &daemon;
   utsname names = {};
   ::uname(&names);

@@ -22,7 +22,7 @@ class McpServing {
   ~McpServing();
 
   // open prepares what the options name, before the run. False: one line has said why not.
-  [[nodiscard]] bool open(const McpOptions& options, const Daemon& daemon) noexcept;
+  [[nodiscard]] bool open(const McpOptions& options, Daemon& daemon) noexcept;
 
   // start asks the servers that are mounted, and stop ends that. From a fiber of the run.
   void start() noexcept;

@@ -59,7 +59,7 @@ constexpr Tool kTools[] = {
                      .open_world = false}),
     tool<read_pin, kPin, kPinState>({.name = "read_pin",
                                      .title = "Read a pin",
-                                     .description = "The level and the direction of a GPIO pin, by its global number",
+                                     .description = "The level and the direction of a GPIO pin, by its name",
                                      .read_only = true,
                                      .open_world = false}),
     tool<read_adc, kChannel, kReading>(

@@ -5,10 +5,10 @@
 #if COIRD_MCP
 #include <coir/mcp.h>
 #include <coir/mutex.h>
-#include <coir/port/hardware.h>
 
 #include <span>
 
+class BoardParts;
 struct Daemon;
 class Fetcher;
 class McpAccess;
@@ -16,7 +16,7 @@ class McpAccess;
 // Toolbox is what coird's tools work with.
 struct Toolbox {
   const Daemon* daemon = nullptr;
-  coir::port::Hardware hardware;
+  BoardParts* board = nullptr;
   coir::Mutex converter;  // one reading at a time: its channel is chosen by a write
   Fetcher* fetcher = nullptr;
   const McpAccess* access = nullptr;

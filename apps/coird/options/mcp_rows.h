@@ -61,7 +61,4 @@ inline constexpr Row kMcpRows[] = {
         take_mcp_mount)
         .of("COIR_MCP")
         .repeats(),
-    row(Section::mcp, Kind::file, "sysfs", "DIR", "the folder with pins and sensors for the tools (default: /sys)",
-        take_sysfs)
-        .of("COIR_MCP"),
 };

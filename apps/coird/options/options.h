@@ -101,8 +101,13 @@ struct Options {
   McpOptions mcp;
   const char* control = nullptr;          // the path of the Unix socket for coirctl
   const char* control_readers = nullptr;  // the group whose members may read by it
-  const char* dashboard = nullptr;  // the path of its page
+  const char* dashboard = nullptr;        // the path of its page
   const char* dashboard_token_file = nullptr;
+  const char* sysfs = "/sys";  // the folder with sensors, lights and pins
+  bool sysfs_given = false;    // then /dev has no pins
+  static constexpr std::size_t kMaxPins = 16;
+  const char* pins[kMaxPins] = {};  // that coirctl may use
+  std::size_t pin_count = 0;
   const char* watchdog = nullptr;  // the device
   std::chrono::milliseconds watchdog_timeout{30'000};
   const char* trace = nullptr;  // the file for the state changes of fibers

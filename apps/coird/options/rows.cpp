@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "../announcing.h"
+#include "../board_parts.h"
 #include "../dashboard/dashboard.h"
 #include "../gateway.h"
 #include "../reporting.h"
@@ -229,8 +230,8 @@ constexpr Row kRows[] = {
         built(coir::kFibers, take_file<&Options::control>))
         .of("fibers"),
     row(process, text, "control-readers", "GROUP",
-        "the members of this group may use the socket of --control, too, but for reload, drain and stop (default: "
-        "none)",
+        "the members of this group may use the socket of --control, too, but for reload, drain, stop and switching "
+        "pins (default: none)",
         built(coir::kFibers, take_file<&Options::control_readers>))
         .of("fibers"),
     row(process, text, "dashboard", "PATH",
@@ -242,6 +243,17 @@ constexpr Row kRows[] = {
         "the first line is the token for --dashboard, 20 characters or more. Only the owner may be able to read FILE",
         built(COIR_DASHBOARD, take_file<&Options::dashboard_token_file>))
         .of("COIR_DASHBOARD"),
+    row(process, text, "pin", "NAME",
+        "a pin that coirctl pins may read and switch: a name of the board such as GP14, CONTROLLER:LINE, or a number "
+        "of "
+        "sysfs; up to 16 times",
+        built(coir::kFibers, take_pin))
+        .of("fibers")
+        .repeats(),
+    row(process, file, "sysfs", "DIR",
+        "the folder with the board's sensors, lights and pins (default: /sys). With another folder pins of /dev do not "
+        "count",
+        take_given_file<&Options::sysfs, &Options::sysfs_given>),
     row(process, file, "watchdog", "DEVICE",
         "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
         "that "

@@ -56,10 +56,11 @@ class Case : detail::WaitNode {
     return Case(Kind::send, &channel.core_, std::addressof(value));
   }
 
-  // readable, writable and urgent are `wait` of coir/wait.h, with its rules: ask after EAGAIN or a short read, and loop.
+  // readable, writable, urgent and ready are `wait` of coir/wait.h, with its rules: ask after EAGAIN or a short read, and loop.
   static Case readable(int fd) noexcept { return Case(fd, Direction::readable); }
   static Case writable(int fd) noexcept { return Case(fd, Direction::writable); }
   static Case urgent(int fd) noexcept { return Case(fd, Direction::urgent); }
+  static Case ready(int fd, Direction direction) noexcept { return Case(fd, direction); }
 
   // ended is ready when the fiber or task has ended, or the handle is empty. It stays to be joined or awaited, which
   // then does not wait. Any number may wait for it.

@@ -1,4 +1,4 @@
-// write_end_metrics and write_gauge, of coir/http/metrics.h.
+// write_end_metrics, write_gauge and write_gauges, of coir/http/metrics.h.
 #include <coir/format.h>
 #include <coir/http/metrics.h>
 
@@ -18,6 +18,19 @@ void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept {
 
 void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept {
   text.one(MetricsText::Kind::gauge, name, help, value);
+}
+
+void write_gauges(MetricsText& text, std::string_view name, std::string_view help, std::string_view label,
+                  std::span<const LabelledFigure> figures) noexcept {
+  text.about(MetricsText::Kind::gauge, name, help);
+  char value[24], quoted[80];
+  std::string_view last;
+  for (const LabelledFigure& each : figures) {
+    if (&each != figures.data() && each.label == last) continue;
+    last = each.label;
+    text.add({name, "{", label, "=", format(quoted, json_quoted(last.substr(0, 63))), "} ",
+              format(value, fixed(each.thousandths, 3)), "\n"});
+  }
 }
 
 }  // namespace coir::http

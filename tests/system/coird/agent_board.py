@@ -28,7 +28,7 @@ def calls(board):
     print(system)
     assert system["machine"] == "riscv64" and 20_000 < system["memory_kb"] < 32_000, system
     assert good(board, "temperature") == {"sensors": [{"name": "case", "celsius": -1.5}, {"name": "cpu", "celsius": 41.25}]}
-    assert good(board, "read_pin", {"pin": 7}) == {"high": True, "direction": "in"}
+    assert good(board, "read_pin", {"pin": "7"}) == {"high": True, "direction": "in"}
     good(board, "led", {"name": "user", "brightness": 9})
     assert good(board, "leds")["leds"][0]["brightness"] == 9
 
@@ -46,7 +46,7 @@ def listens(board):
         while b"notifications/subscriptions/acknowledged" not in heard:
             heard += client.plain.recv(4096)
         for _ in range(20):
-            good(board, "read_pin", {"pin": 7})
+            good(board, "read_pin", {"pin": "7"})
         print(good(board, "memory")["total"])
 
 

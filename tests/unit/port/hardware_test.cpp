@@ -4,9 +4,11 @@
 
 #include <CppUTest/TestHarness.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +26,7 @@ TEST_GROUP(Hardware) {
 
   void setup() override {
     CHECK_EQUAL(0, chdir(base.path()));
-    CHECK_EQUAL(0, system("mkdir -p sys/class/thermal sys/class/leds sys/class/gpio sys/devices/zone sys/devices/adc "
+    CHECK_EQUAL(0, system("mkdir -p sys/class/thermal sys/class/leds sys/devices/zone sys/devices/adc "
                           "sys/bus/iio/devices sys/class/cvi-saradc/cvi-saradc0/device out"));
     auto opened = Hardware::open("sys");
     CHECK(opened.has_value());
@@ -77,8 +79,6 @@ TEST(Hardware, a_board_without_any_has_none) {
   Led leds[2];
   UNSIGNED_LONGS_EQUAL(0, *board.thermometers(thermometers));
   UNSIGNED_LONGS_EQUAL(0, *board.leds(leds));
-  LONGS_EQUAL(ENOENT, board.read_pin(3).error());
-  LONGS_EQUAL(ENOENT, board.write_pin(3, true).error());
   LONGS_EQUAL(ENOENT, board.read_adc(1, 0).error());
   LONGS_EQUAL(ENOENT, board.set_led("user", 1).error());
   LONGS_EQUAL(ENOENT, Hardware::open("nothing").error());
@@ -99,28 +99,6 @@ TEST(Hardware, a_light_shines_as_it_is_told_within_its_range) {
   STRCMP_EQUAL("user", found[1].name);
   UNSIGNED_LONGS_EQUAL(200, found[1].brightness);
   UNSIGNED_LONGS_EQUAL(255, found[1].most);
-}
-
-TEST(Hardware, a_pin_keeps_its_direction_when_read_and_becomes_an_output_when_written) {
-  put("sys/class/gpio/gpio7/direction", "in\n");
-  put("sys/class/gpio/gpio7/value", "1\n");
-  const auto read = board.read_pin(7);
-  CHECK(read && read->high && !read->output);
-  STRCMP_EQUAL("in\n", get("sys/class/gpio/gpio7/direction"));
-  CHECK(board.write_pin(7, false).has_value());
-  STRCMP_EQUAL("low", get("sys/class/gpio/gpio7/direction"));
-  STRCMP_EQUAL("0", get("sys/class/gpio/gpio7/value"));
-  put("sys/class/gpio/gpio7/direction", "out\n");
-  CHECK(board.write_pin(7, true).has_value());
-  STRCMP_EQUAL("out\n", get("sys/class/gpio/gpio7/direction"));
-  const auto after = board.read_pin(7);
-  CHECK(after && after->high && after->output);
-}
-
-TEST(Hardware, a_pin_that_is_not_there_is_asked_for) {
-  put("sys/class/gpio/export", "");
-  LONGS_EQUAL(ENOENT, board.read_pin(4294967295u).error());
-  STRCMP_EQUAL("4294967295", get("sys/class/gpio/export"));
 }
 
 TEST(Hardware, a_converter_is_read_with_its_scale_or_without) {
@@ -144,25 +122,32 @@ TEST(Hardware, the_converter_of_cvitek_is_told_its_channel_first) {
   CHECK(read && read->raw == 2 && !read->scaled);
 }
 
+TEST(Hardware, the_converter_of_cvitek_has_one_owner) {
+  constexpr const char* kConverter = "sys/class/cvi-saradc/cvi-saradc0/device/cv_saradc";
+  put(kConverter, "4000");
+  const int owner = open(kConverter, O_RDONLY | O_CLOEXEC);
+  LONGS_EQUAL(0, flock(owner, LOCK_EX));
+  LONGS_EQUAL(EBUSY, board.read_adc(0, 2).error());
+  STRCMP_EQUAL("", get(kConverter));  // no channel was chosen
+  close(owner);
+  CHECK(board.read_adc(0, 2).has_value());
+}
+
 TEST(Hardware, nothing_outside_of_the_folder_is_read_or_written) {
   put("out/brightness", "1\n");
   put("out/max_brightness", "9\n");
   put("out/temp", "1000\n");
-  put("out/value", "0\n");
   CHECK_EQUAL(0, symlink("../../../out", "sys/class/leds/away"));
   CHECK_EQUAL(0, symlink("../../../out", "sys/class/thermal/thermal_zone0"));
-  CHECK_EQUAL(0, symlink("../../../out", "sys/class/gpio/gpio1"));
   Led leds[2];
   Thermometer thermometers[2];
   UNSIGNED_LONGS_EQUAL(0, *board.leds(leds));
   UNSIGNED_LONGS_EQUAL(0, *board.thermometers(thermometers));
   LONGS_EQUAL(EXDEV, board.set_led("away", 5).error());
-  LONGS_EQUAL(EXDEV, board.write_pin(1, true).error());
   LONGS_EQUAL(ENOENT, board.set_led("../../../out", 5).error());
   LONGS_EQUAL(ENOENT, board.set_led("..", 5).error());
   LONGS_EQUAL(ENOENT, board.set_led("", 5).error());
   STRCMP_EQUAL("1\n", get("out/brightness"));
-  STRCMP_EQUAL("0\n", get("out/value"));
 }
 
 }  // namespace hardware_test

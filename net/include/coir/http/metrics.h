@@ -9,6 +9,7 @@
 #include <coir/http/exchange.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace coir::http {
@@ -31,5 +32,16 @@ void write_end_metrics(MetricsText& text, const LastEnd& last) noexcept;
 
 // write_gauge, in end_metrics.cpp, adds one figure of a program's own.
 void write_gauge(MetricsText& text, std::string_view name, std::string_view help, std::uint64_t value) noexcept;
+
+// LabelledFigure is a figure in thousandths, and the value of its label.
+struct LabelledFigure {
+  std::string_view label;
+  std::int64_t thousandths = 0;
+};
+
+// write_gauges, in end_metrics.cpp, adds a family with a sample for each figure. Figures whose labels are equal stand side by
+// side, and the first of them counts.
+void write_gauges(MetricsText& text, std::string_view name, std::string_view help, std::string_view label,
+                  std::span<const LabelledFigure> figures) noexcept;
 
 }  // namespace coir::http

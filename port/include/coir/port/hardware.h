@@ -1,6 +1,6 @@
 #pragma once
 
-// The files by which the kernel offers a board's sensors, lights, pins and converters.
+// The files by which the kernel offers a board's sensors, lights and converters. coir/port/pins.h has its pins.
 //
 //   auto board = Hardware::open("/sys");
 //   if (!board) return complain(board.error());
@@ -28,12 +28,6 @@ struct Led {
   std::uint32_t most;
 };
 
-// Pin is the state of a pin for input and output.
-struct Pin {
-  bool high;
-  bool output;
-};
-
 // Voltage is what a channel of an analogue-to-digital converter reads.
 struct Voltage {
   std::int32_t raw;
@@ -41,12 +35,11 @@ struct Voltage {
   bool scaled;              // it tells
 };
 
-// Hardware is what a board has beside its processor: sensors, lights, pins, converters. This one sees them through files
+// Hardware is what a board has beside its processor: sensors, lights, converters. This one sees them through files
 // below a folder, /sys or one that looks like it:
 //
 //   class/thermal/thermal_zone*/{type,temp}                    temperatures
 //   class/leds/NAME/{brightness,max_brightness}                lights
-//   class/gpio/{export,gpioN/direction,gpioN/value}            pins, by their global number
 //   bus/iio/devices/iio:deviceD/in_voltageC_{raw,scale}        converters, or else, of CVITEK's boards,
 //   class/cvi-saradc/cvi-saradcD/device/cv_saradc
 //
@@ -55,7 +48,7 @@ struct Voltage {
 // the blocking pool (coir/blocking.h). Any thread. Stack: 1 KB.
 //
 // Errors are an errno: ENOENT and ENODEV (the board has no such thing), EXDEV (a link leads out of the folder), EINVAL
-// (what was read is no number), EACCES, EBUSY (somebody else holds the pin), and whatever the driver says.
+// (what was read is no number), EACCES, EBUSY (another owner converts), and whatever the driver says.
 class Hardware {
  public:
   constexpr Hardware() noexcept = default;
@@ -77,13 +70,8 @@ class Hardware {
   // set_led has a light shine. Also: ERANGE (`brightness` is over its most).
   [[nodiscard]] std::expected<void, int> set_led(std::string_view name, std::uint32_t brightness) const noexcept;
 
-  // read_pin looks at a pin, which is made available for that where it was not; its direction stays.
-  [[nodiscard]] std::expected<Pin, int> read_pin(std::uint32_t number) const noexcept;
-  // write_pin makes a pin an output of that level, without another level in between.
-  [[nodiscard]] std::expected<void, int> write_pin(std::uint32_t number, bool high) const noexcept;
-
-  // read_adc converts once. A channel is chosen by a write on CVITEK's boards, whose driver remembers it for everybody: one
-  // call at a time.
+  // read_adc converts once. A converter of CVITEK's, whose driver remembers the chosen channel for everybody, has one
+  // owner during the call: its file is locked, and a second call at that time, of any process, fails with EBUSY.
   [[nodiscard]] std::expected<Voltage, int> read_adc(std::uint32_t device, std::uint32_t channel) const noexcept;
 
  private:
