@@ -8,14 +8,9 @@
 
 #include "complaint.h"
 
-using coir::port::PinFault;
-using coir::port::PinPlace;
-using coir::port::PinUse;
-
 namespace {
 
 constexpr const char* kSeeSysfs = "name a folder such as /sys";
-constexpr const char* kConsumer = "coird";
 
 // on_pool runs a call that opens files on the blocking pool, or here if that has no memory: coirctl is answered then, too. A
 // caller that is cancelled before that finds nothing done.
@@ -63,6 +58,14 @@ bool BoardParts::open(const Options& options) noexcept {
 }
 
 #else
+
+using coir::port::PinFault;
+using coir::port::PinPlace;
+using coir::port::PinUse;
+
+namespace {
+constexpr const char* kConsumer = "coird";
+}  // namespace
 
 bool BoardParts::open(const Options& options) noexcept {
   options_ = &options;

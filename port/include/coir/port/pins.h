@@ -7,7 +7,7 @@
 //   auto led = pins->take("LED", {.use = PinUse::output, .high = true});
 //   if (!led) return complain(led.error().number);           // EBUSY: led.error().holder has the line
 //   auto button = pins->take("GP14", {.edges = PinEdges::both});
-//   while (const auto edge = button->next_edge()) count += 1 + edge->lost;
+//   while (const auto edge = button->next_edge()) show(edge->high, edge->lost);
 //
 // coir/pin_watch.h waits for edges on a fiber.
 
