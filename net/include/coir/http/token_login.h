@@ -2,10 +2,10 @@
 
 // Pages for a person who knows a token: typed into a form once, and remembered by a cookie.
 //
-//   TokenLogin login(token, "/board");
+//   TokenLogin login("a-token-that-nobody-can-guess", "/board");
 //   auto app = routes(get<"/board">([&](Exchange& exchange) {
 //                       if (login.refuses(exchange)) return;
-//                       login.admits(exchange.request()) ? show(exchange) : ask(exchange);
+//                       exchange.respond(200, "text/html", login.admits(exchange.request()) ? "<p>news" : "<form ...");
 //                     }),
 //                     post<"/board">([&](Exchange& exchange) {
 //                       if (login.refuses(exchange)) return;
