@@ -16,22 +16,22 @@ struct Daemon;
 class FigureTexts {
  public:
   struct One {
-    std::string_view id, name;
-    std::size_t size;
-    char room[80];
+    const char *id, *name;
+    std::uint8_t size;
+    char room[63];
 
     std::string_view text() const noexcept { return {room, size}; }
   };
-  static constexpr std::size_t kMost = 10;
+  static constexpr std::size_t kMost = 9;
 
   // add takes one more. The id and the name are literals.
   template <class... Parts>
-  void add(std::string_view id, std::string_view name, const Parts&... parts) noexcept {
+  void add(const char* id, const char* name, const Parts&... parts) noexcept {
     if (count_ == kMost) return;
     One& one = all_[count_++];
     one.id = id;
     one.name = name;
-    one.size = coir::format(one.room, parts...).size();
+    one.size = static_cast<std::uint8_t>(coir::format(one.room, parts...).size());
   }
   std::span<const One> all() const noexcept { return std::span(all_).first(count_); }
 
