@@ -12,10 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "announcing.h"
@@ -31,7 +28,6 @@
 #include "life/notify.h"
 #include "life/safe_mode.h"
 #include "options/options.h"
-#include "private_file.h"
 #include "reporting.h"
 #include "sandbox.h"
 #include "state.h"

@@ -3,8 +3,6 @@
 #include <iterator>
 
 #include "../announcing.h"
-#include "../board_parts.h"
-#include "../dashboard/dashboard.h"
 #include "../gateway.h"
 #include "../reporting.h"
 #include "../scripts.h"
@@ -16,6 +14,7 @@
 #include "options.h"
 #include "row.h"
 #include "site.h"
+#include "steering_rows.h"
 #include "take.h"
 
 namespace {
@@ -224,36 +223,6 @@ constexpr Row kRows[] = {
         "a server calls, and writes below --state, --allow-put, /tmp, /dev and /sys alone, on kernels that can. With "
         "a program in --mcp-mount there is no sandbox",
         take_flag<&Options::no_sandbox>),
-    row(process, file, "control", "PATH",
-        "answer coirctl on a Unix socket, usually /run/coird.sock, for root and coird's own user alone. It works when "
-        "connections or memory have run out (default: none)",
-        built(coir::kFibers, take_file<&Options::control>))
-        .of("fibers"),
-    row(process, text, "control-readers", "GROUP",
-        "the members of this group may use the socket of --control, too, but for reload, drain, stop and switching "
-        "pins (default: none)",
-        built(coir::kFibers, take_file<&Options::control_readers>))
-        .of("fibers"),
-    row(process, text, "dashboard", "PATH",
-        "show the state of coird on a page at PATH, usually /dashboard, to people who type the token of "
-        "--dashboard-token-file, and not those of --auth (default: none)",
-        take_dashboard)
-        .of("COIR_DASHBOARD"),
-    row(process, file, "dashboard-token-file", "FILE",
-        "the first line is the token for --dashboard, 20 characters or more. Only the owner may be able to read FILE",
-        built(COIR_DASHBOARD, take_file<&Options::dashboard_token_file>))
-        .of("COIR_DASHBOARD"),
-    row(process, text, "pin", "NAME",
-        "a pin that coirctl pins may read and switch: a name of the board such as GP14, CONTROLLER:LINE, or a number "
-        "of "
-        "sysfs; up to 16 times",
-        built(coir::kFibers, take_pin))
-        .of("fibers")
-        .repeats(),
-    row(process, file, "sysfs", "DIR",
-        "the folder with the board's sensors, lights and pins (default: /sys). With another folder pins of /dev do not "
-        "count",
-        take_given_file<&Options::sysfs, &Options::sysfs_given>),
     row(process, file, "watchdog", "DEVICE",
         "feed the device that restarts the machine otherwise, such as /dev/watchdog, while coird is alive: a fiber "
         "that "
@@ -295,8 +264,9 @@ constexpr Row kRows[] = {
 };
 
 constexpr auto kAllRows = [] {
-  std::array<Row, std::size(kRows) + std::size(kMcpRows)> all{};
-  std::ranges::copy(kMcpRows, std::ranges::copy(kRows, all.begin()).out);
+  std::array<Row, std::size(kRows) + std::size(kMcpRows) + std::size(kSteeringRows)> all{};
+  const auto behind = std::ranges::copy(kMcpRows, std::ranges::copy(kRows, all.begin()).out).out;
+  std::ranges::copy(kSteeringRows, behind);
   return all;
 }();
 
