@@ -1,22 +1,18 @@
 #include "inspect/backtrace.h"
 
-#include <elf.h>
-
 #include <algorithm>
 
 #include <coir/config.h>
 #include <coir/port/cpu.h>
 
 #include "base/line.h"
+#include "inspect/program_header.h"
 #if !COIR_NO_ASYNC
 #include <coir/port/context.h>
 #include <coir/stack_size.h>
 
 #include "fiber/control.h"
 #endif
-
-// The linker defines this symbol at the start of the program's headers.
-extern "C" [[gnu::visibility("hidden")]] const Elf64_Ehdr __ehdr_start;
 
 namespace coir {
 

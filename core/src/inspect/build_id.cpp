@@ -1,10 +1,7 @@
 #include <coir/crash.h>
-#include <elf.h>
-#include <link.h>
 #include <string.h>
 
-// The linker defines this symbol at the start of the program's headers.
-extern "C" [[gnu::visibility("hidden")]] const ElfW(Ehdr) __ehdr_start;
+#include "inspect/program_header.h"
 
 namespace coir {
 

@@ -281,7 +281,8 @@ TEST(UpstreamHealth, a_check_for_which_this_side_lacks_memory_says_nothing_of_th
     Clinic clinic;
     Ward ward;
     ward.add(clinic.server.port());
-    const std::size_t ceiling = account::connections.ceiling(), refused = account::connections.refusals();
+    const std::size_t ceiling = account::connections.ceiling();
+    const std::uint64_t refused = account::connections.refusals();
     account::connections.set_ceiling(account::connections.used());
     auto upstreams = ward.watched({.health = kQuick});
     expect(until([&] { return account::connections.refusals() > refused + 3; }, soon()));
