@@ -41,9 +41,7 @@ void BlockingPool::retire() noexcept {
 }
 
 std::expected<void, Error> BlockingPool::enter(BlockingCall& call, Waiter* waiter, FiberControl* self) noexcept {
-  if (self != nullptr) {
-    if (auto ready = wakeup_.enter(self); !ready) return ready;
-  }
+  if (self != nullptr) wakeup_.enter(self);
   if constexpr (!kManyWorkers) {
     refund_retired(this, 0);
     if (!relief_added_) Pressure::add(relief_);

@@ -11,7 +11,7 @@ namespace coir {
 
 // Errand is a call that a plain thread has the worker of a single-worker build make for it: no other thread may touch
 // there what fibers use. It lies on the thread's stack; the thread waits until the worker has made the call, on its own
-// stack, when it looks around.
+// stack, when it looks around. A CrossThreadWakeup has one of its own, for which no thread waits.
 struct Errand {
   void (*call)(void* argument);
   void* argument;

@@ -177,6 +177,8 @@ void Scheduler::finish() noexcept {
     if constexpr (!kManyWorkers) run_errands();
     sched_yield();
   }
+  // The errand of a CrossThreadWakeup outlives the run and may not stay listed here: no thread waits for its end.
+  if constexpr (!kManyWorkers) run_errands();
   while (holds_.load(std::memory_order_acquire) != 0) sched_yield();
   Pressure::remove(hot_stacks_);
   remove_overflow_report();

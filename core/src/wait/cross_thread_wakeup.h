@@ -1,102 +1,53 @@
 #pragma once
 
-#include <errno.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cstddef>
-#include <expected>
-
 #include <coir/atomic.h>
-#include <coir/config.h>
-#include <coir/error.h>
-#include <coir/resting_wait.h>
 
+#include "schedule/errand.h"
 #include "wait/park.h"
 
 namespace coir {
 
 // CrossThreadWakeup tells a run that plain threads may still wake its fibers. In single-worker builds it also carries
 // the wakeup: no other thread may touch a fiber there, so the thread lists the fiber and rings, and `answer` wakes the
-// listed fibers on the worker's own stack.
+// listed fibers on the worker's own stack. It needs no descriptor and cannot fail.
 //
 //   enter(self)   the fiber, before a thread can see it
-//   ring()        the thread, after it has listed the fiber; single-worker builds
+//   ring()        the thread, after it has listed the fiber, under the lock that the fiber takes to leave; single-worker
+//                 builds
 //   leave(self)   the fiber, after its wait, whatever ended it
-#if COIR_SINGLE_WORKER
 class CrossThreadWakeup {
  public:
   using Answer = void (*)() noexcept;
-  explicit constexpr CrossThreadWakeup(Answer answer) noexcept { record_.answer = answer; }
+  explicit constexpr CrossThreadWakeup(Answer answer) noexcept : answer_(answer), errand_{&call, this} {}
 
-  // Errors: limit (descriptors), no_memory, system.
-  std::expected<void, Error> enter(FiberControl*) noexcept {
-    if (fd_.load(std::memory_order_relaxed) < 0) {
-      const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-      if (fd < 0) return std::unexpected(Error::from_errno(errno));
-      fd_.store(fd, std::memory_order_relaxed);
-    }
-    if (inside_ == 0) {
-      if (auto armed = arm(); !armed) return armed;
-    }
-    ++inside_;
-    return {};
+  void enter(FiberControl* self) noexcept {
+    Scheduler& scheduler = self->worker->scheduler();
+    scheduler.outside_waits.fetch_add(1, std::memory_order_relaxed);
+    if constexpr (!kManyWorkers) scheduler_.store(&scheduler, std::memory_order_relaxed);
   }
 
+  // The run cannot end meanwhile: the listed fiber waits for the lock.
   void ring() noexcept {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t n = write(fd_.load(std::memory_order_relaxed), &one, sizeof one);
+    // acq_rel pairs with the exchange in call, whose answer finds each fiber that was listed before it.
+    if (!brought_.exchange(true, std::memory_order_acq_rel)) scheduler_.load(std::memory_order_relaxed)->bring(errand_);
   }
 
-  void leave(FiberControl*) noexcept {
-    if (--inside_ == 0) static_cast<void>(disarm_resting_wait(record_));
-  }
-
- private:
-  struct Record : RestingWait {
-    CrossThreadWakeup* wakeup = nullptr;
-    Answer answer = nullptr;
-  };
-
-  // rung empties the descriptor and arms the record before it answers: a fiber that is listed later rings again.
-  static void rung(RestingWait& resting) noexcept {
-    auto& record = static_cast<Record&>(resting);
-    std::uint64_t count;
-    [[maybe_unused]] const ssize_t n = read(record.fd, &count, sizeof count);
-    static_cast<void>(record.wakeup->arm());  // the descriptor is registered: nothing is left that could fail
-    record.answer();
-  }
-
-  std::expected<void, Error> arm() noexcept {
-    record_.wake = &rung;
-    record_.wakeup = this;
-    for (;;) {
-      auto armed = arm_resting_wait(record_, fd_.load(std::memory_order_relaxed));
-      // busy: this took the edge of a call that nobody waits for any more.
-      if (armed || armed.error() != ErrorCode::busy) return armed;
-    }
-  }
-
-  // fd_ is read by threads that were handed a call after it was set; it stays.
-  SharedAtomic<int> fd_{-1};
-  std::size_t inside_ = 0;
-  Record record_{};
-};
-#else
-class CrossThreadWakeup {
- public:
-  using Answer = void (*)() noexcept;
-  explicit constexpr CrossThreadWakeup(Answer) noexcept {}
-
-  std::expected<void, Error> enter(FiberControl* self) noexcept {
-    self->worker->scheduler().outside_waits.fetch_add(1, std::memory_order_relaxed);
-    return {};
-  }
-  void ring() noexcept {}
   void leave(FiberControl* self) noexcept {
     self->worker->scheduler().outside_waits.fetch_sub(1, std::memory_order_relaxed);
   }
+
+ private:
+  // call is the errand's. For a fiber that is listed from now on the errand is brought again.
+  static void call(void* wakeup) noexcept {
+    auto& self = *static_cast<CrossThreadWakeup*>(wakeup);
+    self.brought_.exchange(false, std::memory_order_acq_rel);
+    self.answer_();
+  }
+
+  Answer answer_;
+  Errand errand_;  // nobody waits for its end
+  SharedAtomic<bool> brought_{false};
+  SharedAtomic<Scheduler*> scheduler_{nullptr};  // of the only run of a single-worker build
 };
-#endif
 
 }  // namespace coir

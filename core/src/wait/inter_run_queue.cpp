@@ -47,10 +47,7 @@ std::expected<void, Error> InterRunQueue::wait(InterRunLock& lock, WaitKind kind
   if (deadline.ns() <= 0) return std::unexpected(Error{ErrorCode::timed_out});
   if (shielded == Shielded::no && is_cancelled(self)) return std::unexpected(error_of(WakeReason::cancelled));
   arm(self, shielded);
-  if (auto ready = g_wakeup.enter(self); !ready) {
-    disarm(self);
-    return ready;
-  }
+  g_wakeup.enter(self);
   Place place;
   place.waiter = self;
   place.fiber = self;

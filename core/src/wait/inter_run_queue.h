@@ -58,7 +58,7 @@ class [[nodiscard]] InterRunGuard {
 class InterRunQueue {
  public:
   // wait returns when the condition may have changed, with the lock held as before.
-  // Errors: timed_out, cancelled (neither if shielded), unsupported (on a worker's own stack), limit, no_memory.
+  // Errors: timed_out, cancelled (neither if shielded), unsupported (on a worker's own stack).
   std::expected<void, Error> wait(InterRunLock& lock, WaitKind kind, Deadline deadline,
                                   Shielded shielded = Shielded::no) noexcept;
 
