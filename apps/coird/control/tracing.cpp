@@ -24,7 +24,7 @@ void Control::send_trace(coir::TcpStream& client) noexcept {
     ::close(ends[1]);
     return;
   }
-  coir::Fiber writer = coir::spawn({.name = "control trace", .stack = 16_KiB}, [to = ends[1]] {
+  coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [to = ends[1]] {
     static_cast<void>(coir::blocking([to] { return coir::write_trace(to).has_value(); }));
     ::close(to);
   });

@@ -3,7 +3,7 @@
 #
 # Drives a painted coird through what it can do, so that each of its fibers goes as deep as it ever does: files, ranges,
 # conditions, pipelines, errors of every status, content in chunks, metrics, idle ends, room made for others, what it
-# passes on, checks, offers to agents, reports to a broker and is found by, a clean end. Root, for the network.
+# passes on, checks, offers to agents, reports to a broker and is found by, shows to people, a clean end. Root, for the network.
 import base64
 import hashlib
 import os
@@ -283,6 +283,31 @@ def is_found(site):
         daemon.line_with("found as board.local")
 
 
+def is_seen(site):
+    """People look at it and steer it: by the socket of --control, and on the dashboard."""
+    with agent.Board() as board, Site(token=b"a-token-that-nobody-can-guess\n") as state:
+        token, path = os.path.join(state.path, "token"), os.path.join(state.path, "control")
+        os.chmod(token, 0o600)
+        options = ["--control", path, "--pin", "8", "--sysfs", board.path, "--state", state.path, "--dashboard", "/board",
+                   "--dashboard-token-file", token]
+        with Daemon(program, *options, files=site.path, wrapper=wrapper) as daemon, daemon.connect() as client:
+            for verb in ["status", "top", "connections", "memory", "fibers", "stacks", "routes", "log", "pins", "trace", "reload", "nonsense"]:
+                for form in ["text", "json", "follow 0", "text 8 read", "text 8 on", "json 7 off"]:
+                    with socket.socket(socket.AF_UNIX) as asks:
+                        asks.settimeout(PATIENCE)
+                        asks.connect(path)
+                        asks.sendall(f"1 {verb} {form}\n".encode())
+                        while asks.recv(65536):
+                            pass
+            form = {"Content_Type": "application/x-www-form-urlencoded"}
+            assert ask(client, "POST", "/board", b"token=wrong", **form).status == 403
+            cookie = ask(client, "POST", "/board", b"token=a-token-that-nobody-can-guess", **form)["set-cookie"].split(";")[0]
+            assert ask(client, "GET", "/board", Cookie=cookie).status == 200
+            client.send(request("GET", "/board/events", Cookie=cookie))
+            while client.buffer.count(b"\ndata:") < 3:
+                client._more()
+
+
 program, rounds, wrapper = sys.argv[1], int((sys.argv[2:] or ["5"])[0]), sys.argv[3:]
 files = {"index__html": b"<p>", "small__txt": b"x" * 100, "big": b"x" * 3_000_000, "deep/er/file__css": b"p{}", "a b": b"y"}
 seen = set()
@@ -332,6 +357,7 @@ with Site(**files) as site:
     agents()
     reports(site)
     is_found(site)
+    is_seen(site)
     # A second signal ends the requests under way.
     with Daemon(program, files=site.path, wrapper=wrapper) as daemon, daemon.connect(receive_buffer=4096) as client:
         client.send(request("GET", "/big"))
