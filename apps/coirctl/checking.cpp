@@ -3,6 +3,7 @@
 #include <coir/format.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,7 +97,12 @@ int check_configuration(const ControlOptions& options) noexcept {
   if (options.json && ::pipe2(ends, O_CLOEXEC) != 0)
     return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   const pid_t child = ::fork();
-  if (child == 0) run_check(process, ends[1]);
+  if (child == 0) {
+    // The program and its words are the peer's choice: they get no more rights than it had when it began to listen.
+    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setgid(peer.gid) != 0 || ::setuid(peer.uid) != 0))
+      ::_exit(126);
+    run_check(process, ends[1]);
+  }
   if (child < 0) return asking.fail(kUnknown, describe(coir::Error::from_errno(errno)));
   std::size_t said = 0;
   if (options.json) {

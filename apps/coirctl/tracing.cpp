@@ -14,6 +14,7 @@ int save_trace(const ControlOptions& options) noexcept {
   if (const int status = asking.begin("trace json"); status != kHasDone) return status;
   int to = STDOUT_FILENO;
   if (options.output != nullptr) to = ::open(options.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (to < 0) return say_error(options.output, describe(coir::Error::from_errno(errno))), kRefused;
   char last = '\0';
   for (;;) {
     std::string_view part;

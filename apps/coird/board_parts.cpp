@@ -26,7 +26,10 @@ void on_pool(F f) noexcept {
 }  // namespace
 
 bool take_pin(const Setting& setting, Options& options) noexcept {
-  if (*setting.text == '\0') return setting.wrong({"a value is missing"});
+  const std::string_view name = setting.text;
+  if (name.empty()) return setting.wrong({"a value is missing"});
+  if (name.size() > 31 || name.contains(' '))
+    return setting.wrong("a number of sysfs works for every pin", {"longer than 31 characters, or with a blank"});
   if (options.pin_count == Options::kMaxPins) return setting.wrong({"more than ", options.kMaxPins});
   options.pins[options.pin_count++] = setting.text;
   return true;

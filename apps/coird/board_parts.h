@@ -86,7 +86,7 @@ class BoardParts {
   coir::port::Pins pins_;
   coir::Mutex turn_;  // of those that take pins
   Held held_[kMostHeld];
-  coir::Atomic<std::uint32_t> on_ = 0;
+  coir::SharedAtomic<std::uint32_t> on_{0};  // threads of the pool count
 #endif
 
  private:

@@ -38,13 +38,14 @@ std::optional<std::string_view> read_state(const char* path, std::span<char> roo
 }
 
 std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
-                                             std::optional<timespec> date) noexcept {
+                                             std::optional<timespec> date, std::string_view end) noexcept {
   char line[coir::kSumLineBytes];
   auto next = coir::FileReplacement::begin(path, 0600);
   if (!next) return std::unexpected(next.error());
   // A write that fails has commit fail.
   static_cast<void>(next->write(content));
-  static_cast<void>(next->write(coir::sum_line(content, line)));
+  static_cast<void>(next->write(end));
+  static_cast<void>(next->write(coir::sum_line(coir::sum_of(end, coir::sum_of(content)), line)));
   if (date) static_cast<void>(next->date_from(*date));
   return next->commit();
 }

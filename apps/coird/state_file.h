@@ -21,7 +21,9 @@ void remove_leftovers(const char* folder) noexcept;
 // read or is damaged, which one line has said.
 std::optional<std::string_view> read_state(const char* path, std::span<char> room) noexcept;
 
-// write_state makes `content` the content of a file that its owner alone can read, changed at `date` if it is given.
+// write_state makes `content`, and `end` behind it, the content of a file that its owner alone can read, changed at `date` if
+// it is given.
 // When it has returned without an error, a loss of power takes nothing back.
 [[nodiscard]] std::expected<void, coir::Error> write_state(const char* path, std::span<const char> content,
-                                                           std::optional<timespec> date = std::nullopt) noexcept;
+                                                           std::optional<timespec> date = std::nullopt,
+                                                           std::string_view end = {}) noexcept;

@@ -10,8 +10,25 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <utility>
+
 using namespace std::chrono_literals;
 using coir::operator""_KiB;
+
+namespace {
+
+// PipeEnd closes its descriptor where nobody writes to it any more: a call that is given up on goes on.
+struct PipeEnd {
+  explicit PipeEnd(int of) noexcept : fd(of) {}
+  PipeEnd(PipeEnd&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  ~PipeEnd() {
+    if (fd >= 0) ::close(fd);
+  }
+
+  int fd;
+};
+
+}  // namespace
 
 // The trace is written without pause and its client may pause, so that it goes through a pipe: a thread of the pool writes to
 // it until all of it is sent, or the pipe is closed because the client has left.
@@ -24,14 +41,13 @@ void Control::send_trace(coir::TcpStream& client) noexcept {
     ::close(ends[1]);
     return;
   }
-  coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [to = ends[1]] {
-    static_cast<void>(coir::blocking([to] { return coir::write_trace(to).has_value(); }));
-    ::close(to);
+  coir::Fiber writer = coir::spawn({.name = "control", .stack = 16_KiB}, [to = PipeEnd(ends[1])]() mutable {
+    static_cast<void>(coir::blocking([to = std::move(to)] { return coir::write_trace(to.fd).has_value(); }));
   });
-  if (!writer.started()) ::close(ends[1]);
   char part[2048];
+  const coir::Deadline deadline = coir::Deadline::after(30s);  // nobody else is answered meanwhile
   while (const auto size = from->read(part)) {
-    if (!client.write({part, *size}, coir::Deadline::after(5s))) break;
+    if (!client.write({part, *size}, deadline)) break;
   }
   from->close();
   if (writer.started()) static_cast<void>(writer.join());

@@ -122,14 +122,16 @@ void Dashboard::go_to_page(Exchange& exchange) noexcept {
   static_cast<void>(exchange.begin_fixed(0));
 }
 
-#if COIRD_LIVE
-
 void Dashboard::read_figures(FigureTexts& texts) noexcept {
+#if !COIR_NO_ASYNC
   const auto turn = turn_.lock();
   if (!turn) return;
+#endif
   figures_->read_sensors();
   figures_->tell(texts);
 }
+
+#if COIRD_LIVE
 
 void Dashboard::serve_events(Exchange& exchange) noexcept {
   if (!login_->admits(exchange.request())) return exchange.respond_status(403);
@@ -138,11 +140,6 @@ void Dashboard::serve_events(Exchange& exchange) noexcept {
 }
 
 #else
-
-void Dashboard::read_figures(FigureTexts& texts) noexcept {
-  figures_->read_sensors();
-  figures_->tell(texts);
-}
 
 void Dashboard::serve_events(Exchange& exchange) noexcept {
   exchange.respond_status(404);

@@ -24,11 +24,13 @@ inline constexpr Take take_dashboard = nullptr;
 #include "figures.h"
 #include "past_crashes.h"
 
+#if !COIR_NO_ASYNC
+#include <coir/mutex.h>
+#endif
 #if COIRD_LIVE
 #include <coir/event.h>
 #include <coir/events.h>
 #include <coir/fiber.h>
-#include <coir/mutex.h>
 #endif
 
 // Dashboard is what answers at the path of --dashboard and below it: the page, its style and script, the login, and one
@@ -63,11 +65,13 @@ class Dashboard {
   std::optional<coir::http::TokenLogin> login_;
   std::optional<Figures> figures_;
   PastCrashes crashes_;
+#if !COIR_NO_ASYNC
+  coir::Mutex turn_;  // of the figures
+#endif
 #if COIRD_LIVE
   void run() noexcept;
   bool publish() noexcept;
 
-  coir::Mutex turn_;  // of the figures
   std::optional<coir::http::EventHub> events_;
   coir::Event followed_;
   coir::Fiber fiber_;

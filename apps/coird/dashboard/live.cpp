@@ -31,7 +31,11 @@ void Dashboard::stop() noexcept {
 void Dashboard::run() noexcept {
   while (followed_.wait()) {
     followed_.reset();
-    figures_->forget();
+    {
+      const auto turn = turn_.lock();
+      if (!turn) return;
+      figures_->forget();
+    }
     told_bytes_ = 0;
     if (!publish()) return;
     const auto ended = coir::every(1s, [this]() -> std::expected<void, coir::Error> {

@@ -126,9 +126,12 @@ const char* SafeMode::good_file() const noexcept {
   if (!options_->state_given) return nullptr;
   const InFolder good(options_->state, "good.conf");
   memcpy(path, good.text, sizeof path);
-  const auto file = coir::slurp(path, coir::account::http, kMostKept + coir::kSumLineBytes);
-  if (file && coir::whole_text(file->text())) return path;
-  if (file || file.error() != coir::ErrorCode::not_found) say({path, ": damaged, and left out"});
+  const auto file = coir::File::open(path);
+  if (!file && file.error() == coir::ErrorCode::not_found) return nullptr;
+  const auto bytes =
+      file ? file->read_all(coir::account::http, kMostKept + coir::kSumLineBytes + 1) : std::unexpected(file.error());
+  if (bytes && coir::whole_text({bytes->bytes().data(), bytes->bytes().size()})) return path;
+  say({path, ": damaged, and left out"});
   return nullptr;
 }
 
@@ -176,11 +179,15 @@ void SafeMode::apply(Options& options, const Options* good) noexcept {
   options.writable = nullptr;
   options.proxied_count = options.application_count = options.cache_rule_count = options.error_page_count = 0;
   options.mcp = {};
+  options.dashboard = options.dashboard_token_file = options.control_readers = nullptr;
+  options.pin_count = 0;
   options.memory = SIZE_MAX;
   options.account_count = 0;
   options.reserve = 0;
   options.reserve_given = options.connections_given = options.active_given = false;
   const Options defaults;
+  options.sysfs = defaults.sysfs;
+  options.sysfs_given = false;
   options.drain_timeout = defaults.drain_timeout;
   options.backlog = defaults.backlog;
   const auto hosts = from.server.allow_hosts;
@@ -197,9 +204,13 @@ void SafeMode::keep_good() const noexcept {
   const InFolder good(options_->state, "good.conf");
   if (!bytes || coir::sum_of(bytes->bytes()) != config_) return;
   char line[coir::kSumLineBytes];
+  // The line of the sum is one of its own.
+  const auto content = bytes->bytes();
+  const std::string_view end = content.empty() || content.back() == '\n' ? "" : "\n";
+  const auto whole = coir::sum_of(end, config_);
   const auto kept = sum_of_file(good.text, coir::kEmptySum);
-  if (kept != coir::sum_of(coir::sum_line(bytes->bytes(), line), config_))
-    static_cast<void>(write_state(good.text, bytes->bytes()));
+  if (kept != coir::sum_of(coir::sum_line(whole, line), whole))
+    static_cast<void>(write_state(good.text, content, {}, end));
 }
 
 void SafeMode::serving() noexcept {

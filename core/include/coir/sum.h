@@ -35,6 +35,8 @@ inline constexpr std::size_t kSumLineBytes = 16;
 
 // sum_line writes the line that goes behind `bytes`. Async-signal-safe.
 std::string_view sum_line(std::span<const char> bytes, std::span<char, kSumLineBytes> room) noexcept;
+// The same for bytes whose sum is `sum`.
+std::string_view sum_line(std::uint32_t sum, std::span<char, kSumLineBytes> room) noexcept;
 
 // whole_text is `text` without the line of its sum at its end. Nothing: it has none, or another text's.
 std::optional<std::string_view> whole_text(std::string_view text) noexcept;

@@ -5,7 +5,11 @@
 namespace coir {
 
 std::string_view sum_line(std::span<const char> bytes, std::span<char, kSumLineBytes> room) noexcept {
-  return format(room, "# sum: ", hex(sum_of(bytes), 8), "\n");
+  return sum_line(sum_of(bytes), room);
+}
+
+std::string_view sum_line(std::uint32_t sum, std::span<char, kSumLineBytes> room) noexcept {
+  return format(room, "# sum: ", hex(sum, 8), "\n");
 }
 
 std::optional<std::string_view> whole_text(std::string_view text) noexcept {

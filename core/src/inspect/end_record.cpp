@@ -141,7 +141,7 @@ int fill_whole(int fd, const char* folder) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return errno;
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size >= kFileBytes) return 0;
+  if (size >= kFileBytes) return sync_folder(folder);  // an earlier start may have ended before it
   memset(g_image, '\n', sizeof g_image);
   for (std::size_t at = size; at < kFileBytes;) {
     const std::size_t part = std::min(sizeof g_image, kFileBytes - at);

@@ -36,6 +36,8 @@ std::int64_t Worker::time_until(std::int64_t due_ns) noexcept {
 // idle of the only worker: only the poller, the timers and errands can bring work.
 void Worker::idle() noexcept {
   scheduler_->run_errands();
+  // is_quiescent does not look at the queue: an errand may have filled it.
+  if (has_work()) return;
   static_cast<void>(scheduler_->is_quiescent());
   if (has_work() || scheduler_->stopping()) return;
   const std::int64_t timeout = time_until(wheel_.next_due_ns());

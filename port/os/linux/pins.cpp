@@ -187,7 +187,14 @@ int Pin::release_fd() noexcept {
 }
 
 std::expected<bool, int> Pin::read() const noexcept {
-  const int level = is_urgent() ? read_level(fd_) : read_line(fd_);
+  if (is_urgent()) {
+    // Opened anew: a read of fd_ would take the news of an edge from those that wait for it.
+    unsigned value = 0;
+    const int error = parse(read_file(root_, file_of(number_, "/value")), value);
+    if (error != 0) return std::unexpected(error == ENOENT ? ENODEV : error);
+    return value != 0;
+  }
+  const int level = read_line(fd_);
   if (level < 0) return std::unexpected(-level);
   return level != 0;
 }

@@ -60,18 +60,21 @@ bool TokenLogin::draw_key() noexcept {
 }
 
 TokenLogin::Verdict TokenLogin::log_in(Exchange& exchange) noexcept {
-  const auto client = exchange.peer_address();
-  const auto place = guesses_ != nullptr ? guesses_->enter(client ? ClientLimits::key_of(*client) : 0) : std::nullopt;
-  if (!place) return Verdict::busy;
   char form[3 * kMostToken + 16], room[kMostToken];
   Verdict verdict = Verdict::answered;
+  // A client may take its time with the form: the place is taken behind it.
   if (const auto pairs = read_form(exchange, form)) {
-    const auto given = query_value(*pairs, "token", room);
-    verdict = given && same_secret(*given, token_) ? Verdict::admitted : Verdict::refused;
+    const auto client = exchange.peer_address();
+    const auto place = guesses_ != nullptr ? guesses_->enter(client ? ClientLimits::key_of(*client) : 0) : std::nullopt;
+    verdict = Verdict::busy;
+    if (place) {
+      const auto given = query_value(*pairs, "token", room);
+      verdict = given && same_secret(*given, token_) ? Verdict::admitted : Verdict::refused;
+      guesses_->leave(*place, verdict == Verdict::refused);
+    }
   }
   explicit_bzero(form, sizeof form);
   explicit_bzero(room, sizeof room);
-  guesses_->leave(*place, verdict == Verdict::refused);
   if (verdict != Verdict::admitted) return verdict;
   return draw_key() && send_cookie(exchange) ? Verdict::admitted : Verdict::busy;
 }
